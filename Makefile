@@ -1,0 +1,39 @@
+# `make demo` and `make test` set everything up by themselves. VENV=... puts the environment elsewhere.
+VENV ?= .venv
+WORKERS ?= 2
+RUN ?= runs/foam_ball
+
+PYTHON_IN_VENV := $(VENV)/bin/python
+# Two worker processes with one BLAS thread each beat two that fight over all cores.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
+
+.PHONY: help setup demo test test-all lint clean
+
+help:
+	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
+	@echo "make test      ruff, mypy and the quick tests"
+	@echo "make test-all  the same with the slow tests"
+	@echo "make lint      ruff and mypy"
+	@echo "make setup     only make $(VENV) and install"
+	@echo "make clean     remove what building and testing left (not $(VENV), not runs/)"
+
+setup:
+	@VENV="$(VENV)" bash scripts/setup.sh
+
+demo: setup
+	MPLBACKEND=Agg $(PYTHON_IN_VENV) -m add optimize scenes/foam_ball.json -o $(RUN)
+	@echo "report: $(CURDIR)/$(RUN)/report.md"
+
+test: lint
+	$(PYTEST) -m "not slow"
+
+test-all: lint
+	$(PYTEST)
+
+lint: setup
+	$(PYTHON_IN_VENV) -m ruff check .
+	$(PYTHON_IN_VENV) -m mypy
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
+	find add tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,94 @@
+"""Sparse assembly into fixed slots: the pattern is found once, an iteration only adds numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+
+from add.typing import FloatArray, IntArray
+
+_pattern_ids = count()
+
+
+@final
+@dataclass(frozen=True)
+class Pattern:
+    """The sparsity of a square matrix in compressed columns, and where every local entry goes.
+
+    Attributes
+    ----------
+    id : int
+        Changes when, and only when, the structure does: factorisations reuse their analysis by it.
+    n : int
+    indptr, indices : CSC structure, rows sorted within a column
+    slots : tuple of IntArray
+        For every contributor, the position of each of its local entries in the values; entries of rows or columns
+        that are left out go to position ``nnz``, one past the last value.
+    """
+
+    id: int
+    n: int
+    indptr: IntArray
+    indices: IntArray
+    slots: tuple[IntArray, ...]
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return self.indices.size
+
+    def new_data(self) -> FloatArray:
+        """Return zeroed values with the dummy slot at the end."""
+        return np.zeros(self.nnz + 1)
+
+    def matrix(self, data: FloatArray) -> sp.csc_array:
+        """Return the matrix over (not a copy of) ``data``."""
+        return sp.csc_array((data[: self.nnz], self.indices, self.indptr), shape=(self.n, self.n))
+
+    @classmethod
+    def build(
+        cls, n: int, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None
+    ) -> Pattern:
+        """Find the pattern of a sum of local contributions.
+
+        Parameters
+        ----------
+        n : int
+            Size of the matrix.
+        entries : (rows, cols) of every contributor, in its own numbering
+        compressed : (n_full,), optional
+            New number of every row and column; -1 leaves it out. Default: all kept.
+        """
+        sizes = [rows.size for rows, _ in entries]
+        rows = np.concatenate([np.ravel(r) for r, _ in entries] or [np.zeros(0, dtype=np.int64)]).astype(np.int64)
+        cols = np.concatenate([np.ravel(c) for _, c in entries] or [np.zeros(0, dtype=np.int64)]).astype(np.int64)
+        if compressed is not None:
+            rows, cols = compressed[rows], compressed[cols]
+        kept = (rows >= 0) & (cols >= 0)
+        diagonal = np.arange(n, dtype=np.int64)
+        keys = np.concatenate([cols[kept] * n + rows[kept], diagonal * n + diagonal])
+        unique, inverse = np.unique(keys, return_inverse=True)
+        slots = np.full(rows.size, unique.size, dtype=np.int64)
+        slots[kept] = inverse[: int(kept.sum())]
+        indptr = np.searchsorted(unique, np.arange(n + 1, dtype=np.int64) * n)
+        bounds = np.cumsum([0, *sizes])
+        return cls(
+            id=next(_pattern_ids),
+            n=n,
+            indptr=indptr.astype(np.int32),
+            indices=(unique % n).astype(np.int32) if n else unique.astype(np.int32),
+            slots=tuple(slots[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)),
+        )
+
+
+@njit(cache=True)
+def add_product(rows, cols, values, x, out):
+    """Add the product of a matrix of local entries (repeats allowed) with ``x`` to ``out``."""
+    for k in range(rows.size):
+        out[rows[k]] += values[k] * x[cols[k]]

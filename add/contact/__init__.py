@@ -1,0 +1,6 @@
+"""Contact: which points touch which shapes (detection), and what pushes back (laws)."""
+
+from add.contact.penalty import FrictionLaw, PairParameters, PenaltyContact
+from add.contact.shapes import Shapes
+
+__all__ = ["FrictionLaw", "PairParameters", "PenaltyContact", "Shapes"]

@@ -1,0 +1,226 @@
+"""Penalty contact with linear or tanh friction (Geilinger et al. 2020, section 4) as a term with branches."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, final
+
+import numpy as np
+
+from add.contact.shapes import Shapes
+from add.kernels import contact as kernel
+from add.kinematics import Kinematics, Weights
+from add.maps import PointMap
+from add.system import Decision, DecidingTerm, Term
+from add.typing import BoolArray, FloatArray, IntArray
+
+
+class FrictionLaw(IntEnum):
+    """Friction against the relative tangential velocity."""
+
+    NONE = 0
+    LINEAR = 1
+    TANH = 2
+
+
+@final
+@dataclass(frozen=True)
+class PairParameters:
+    """What holds between a body (row) and an obstacle (column).
+
+    Attributes
+    ----------
+    k_n, k_d, k_t, c_f : (n_bodies, n_obstacles)
+        Indices in theta: stiffness [N/m, or N/m^3 per area], damping [N s/m], stick stiffness [N s/m], friction [-].
+    onset : (n_bodies, n_obstacles)
+        Depth over which the stiffness grows from zero [m]; 0 is the paper's kink.
+    ramp : (n_bodies, n_obstacles)
+        Depth over which the damping grows [m]; 0 is the paper's jump.
+    enabled : (n_bodies, n_obstacles) bool
+    """
+
+    k_n: IntArray
+    k_d: IntArray
+    k_t: IntArray
+    c_f: IntArray
+    onset: FloatArray
+    ramp: FloatArray
+    enabled: BoolArray
+
+
+@final
+@dataclass(frozen=True)
+class PenaltyContact(DecidingTerm):
+    """Forces of shapes on points of bodies; the equations stand in `add.kernels.contact`.
+
+    Attributes
+    ----------
+    points : PointMap
+        Contact points of all bodies.
+    scale : (n_points,)
+        One, or the rest area of the point [m^2] where stiffness is per area.
+    body : (n_points,)
+        Row of each point in the pair parameters.
+    shapes : Shapes
+    pairs : PairParameters
+    law : FrictionLaw
+    total_normal : bool
+        Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
+    """
+
+    points: PointMap
+    scale: FloatArray
+    body: IntArray
+    shapes: Shapes
+    pairs: PairParameters
+    law: FrictionLaw
+    total_normal: bool = False
+
+    def __post_init__(self) -> None:
+        if self.shapes.frames.carried:
+            raise ValueError("shapes carried by bodies need reactions on their carriers, which this term does not give")
+
+    def arguments(self, kin: Kinematics, theta: FloatArray):
+        """Return positions, velocities, shapes and pair values as the kernels take them."""
+        x, v = self.points.points(kin)
+        pairs = self.pairs
+        return (
+            x,
+            v,
+            self.scale,
+            self.body,
+            *self.shapes.arguments(kin),
+            pairs.enabled,
+            theta[pairs.k_n],
+            theta[pairs.k_d],
+            theta[pairs.k_t],
+            theta[pairs.c_f],
+            pairs.onset,
+            pairs.ramp,
+            int(self.law),
+            self.total_normal,
+        )
+
+    def new_codes(self) -> Decision:
+        """Return empty codes (n_points, n_obstacles)."""
+        return np.zeros((self.points.n_points, self.shapes.kind.size), dtype=np.int32)
+
+    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch that holds at ``kin``."""
+        codes = self.new_codes()
+        kernel.contact_force(*self.arguments(kin, theta), False, codes, np.empty((self.points.n_points, 3)))
+        return codes
+
+    def decided_residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> Decision:
+        """Decide and add minus the contact forces in one pass."""
+        codes = self.new_codes()
+        force = np.empty((self.points.n_points, 3))
+        if kernel.contact_force(*self.arguments(kin, theta), False, codes, force):
+            self.points.pull(-force, out)
+        return codes
+
+    def structure(self, decision: Decision) -> Hashable:
+        """Return a constant: against shapes of the world every point couples to itself alone."""
+        return None
+
+    def frozen(self, decision: Decision) -> Term:
+        """Return the smooth law of the given branch."""
+        return FrozenContact(self, decision)
+
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return how many pairs touch, stick and slip (linear law)."""
+        touching = decision & kernel.ACTIVE != 0
+        slipping = touching & (decision & kernel.SLIP != 0)
+        counts = {"touching": int(touching.sum())}
+        if self.law is FrictionLaw.LINEAR:
+            counts |= {"sticking": int((touching & ~slipping).sum()), "slipping": int(slipping.sum())}
+        return counts
+
+    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return (n,) contact forces [N]."""
+        out = np.zeros_like(kin.q)
+        self.decided_residual(kin, theta, out)
+        return -out
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the elastic energy of all contacts [J]."""
+        kind, size, rotation, position, _, _ = self.shapes.arguments(kin)
+        x, _ = self.points.points(kin)
+        pairs = self.pairs
+        k_n = theta[pairs.k_n]
+        return float(
+            kernel.contact_energy(
+                x, self.scale, self.body, kind, size, rotation, position, pairs.enabled, k_n, pairs.onset
+            )
+        )
+
+
+@final
+@dataclass(frozen=True)
+class FrozenContact(Term):
+    """One branch of a `PenaltyContact`: smooth, without any decision.
+
+    Attributes
+    ----------
+    contact : PenaltyContact
+    codes : (n_points, n_obstacles)
+        Bits of `add.kernels.contact`.
+    """
+
+    depends: ClassVar[str] = "qv"
+
+    contact: PenaltyContact
+    codes: Decision
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return the points' own blocks."""
+        return self.contact.points.block_pattern()
+
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add minus the contact forces."""
+        force = np.empty((self.contact.points.n_points, 3))
+        if kernel.contact_force(*self.contact.arguments(kin, theta), True, self.codes, force):
+            self.contact.points.pull(-force, out)
+
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add the weighted derivatives, unsymmetric."""
+        if not (weights.q or weights.v):
+            return
+        n = self.contact.points.n_points
+        by_x, by_v = np.empty((n, 3, 3)), np.empty((n, 3, 3))
+        if kernel.contact_jacobian(*self.contact.arguments(kin, theta), True, self.codes, by_x, by_v):
+            by_x *= -weights.q
+            by_x -= weights.v * by_v
+            self.contact.points.scatter_blocks(by_x, data, slots)
+
+    def _parameters(self, kin, theta, forward, tangents, force) -> None:
+        kernel.contact_parameters(
+            *self.contact.arguments(kin, theta), True, self.codes, forward, *tangents, force
+        )
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of the pair parameters."""
+        if not self.codes.any():
+            return
+        pairs, points = self.contact.pairs, self.contact.points
+        at_points, _ = points.points(Kinematics(lam, lam, lam, kin.t, kin.step))
+        bars = tuple(np.zeros(pairs.k_n.shape) for _ in range(4))
+        self._parameters(kin, theta, False, bars, at_points)
+        for index, bar in zip((pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f), bars, strict=True):
+            np.subtract.at(out, index, bar)
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        if not self.codes.any():
+            return
+        pairs, points = self.contact.pairs, self.contact.points
+        force = np.zeros((points.n_points, 3))
+        dots = tuple(theta_dot[index] for index in (pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f))
+        self._parameters(kin, theta, True, dots, force)
+        points.pull(-force, out)
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the elastic energy of all contacts [J]."""
+        return self.contact.energy(kin, theta)

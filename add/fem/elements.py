@@ -1,0 +1,237 @@
+"""Reference elements: shape functions, quadrature and faces of tet4, tet10 and hex8.
+
+Node order is meshio's (VTK's) "tetra", "tetra10" and "hexahedron". Tetrahedra live on the unit simplex (corners at
+the origin and the three unit points, volume 1/6), hexahedra on [-1, 1]^3 (volume 8).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import roots_jacobi
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Quadrature(NamedTuple):
+    """Rule on the reference element: integral of g = sum_q weights[q] g(points[q]).
+
+    `points` is (nq, 3), `weights` is (nq,) and sums to the volume of the reference element. All weights are positive.
+    """
+
+    points: FloatArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ElementFamily:
+    """One kind of volume element on its reference domain.
+
+    Attributes
+    ----------
+    name : "tet4", "tet10" or "hex8"
+    meshio_name : the name of the cell type in meshio
+    n_nodes : nodes of an element (nn)
+    shape : xi (..., 3) -> N (..., nn), the shape functions [-]
+    gradient : xi (..., 3) -> dN/dxi (..., nn, 3) [-]
+    nodes : (nn, 3) reference coordinates of the nodes
+    centre : (3,) reference coordinates of the middle
+    quadrature : rule for forces and stiffness
+    mass_quadrature : rule that integrates N_i N_j det(dx/dxi) exactly, for curved elements too
+    edges : (n_edges, 2) local corner nodes of each edge
+    faces : (nf, nodes of a face) local nodes; corners go round counter-clockwise seen from outside, then mid-edges
+    face_triangles : (nst, 3) sub-triangles of a face, as positions in a row of `faces`, oriented as the face
+    face_area_triangles : (nat, 3) sub-triangles over which nodal areas are taken, each counted `face_area_factor` times
+        (hex8: both ways to cut a quadrilateral, each by half, so that no corner is preferred)
+    face_area_factor : 1 or 1/2
+    flip : (nn,) permutation of the nodes that reverses the orientation
+    inside : xi (..., 3) -> how far inside the reference domain (...,); 0 on its boundary, negative outside [-]
+    """
+
+    name: str
+    meshio_name: str
+    n_nodes: int
+    shape: Callable[[FloatArray], FloatArray]
+    gradient: Callable[[FloatArray], FloatArray]
+    nodes: FloatArray
+    centre: FloatArray
+    quadrature: Quadrature
+    mass_quadrature: Quadrature
+    edges: IntArray
+    faces: IntArray
+    face_triangles: IntArray
+    face_area_triangles: IntArray
+    face_area_factor: float
+    flip: IntArray
+    inside: Callable[[FloatArray], FloatArray]
+
+    def __repr__(self) -> str:
+        """Name it only: the tables are constants."""
+        return f"ElementFamily({self.name!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], "ElementFamily"], tuple[str]]:
+        """Pickle by name, so that copies stay the same object."""
+        return family_by_name, (self.name,)
+
+
+# --- shape functions ------------------------------------------------------------------------------------------------
+
+
+def _barycentric(xi: FloatArray) -> FloatArray:
+    xi = np.asarray(xi, dtype=np.float64)
+    return np.concatenate([1.0 - xi.sum(axis=-1, keepdims=True), xi], axis=-1)
+
+
+_BARYCENTRIC_GRADIENT = np.array([[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+_TET_EDGES = np.array([[0, 1], [1, 2], [0, 2], [0, 3], [1, 3], [2, 3]])
+_TET_NODES = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+_HEX_NODES = np.array(
+    [[-1, -1, -1], [1, -1, -1], [1, 1, -1], [-1, 1, -1], [-1, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]],
+    dtype=np.float64,
+)
+
+
+def _tet4_shape(xi: FloatArray) -> FloatArray:
+    return _barycentric(xi)
+
+
+def _tet4_gradient(xi: FloatArray) -> FloatArray:
+    return np.broadcast_to(_BARYCENTRIC_GRADIENT, (*np.shape(xi)[:-1], 4, 3)).copy()
+
+
+def _tet10_shape(xi: FloatArray) -> FloatArray:
+    """N = b (2 b - 1) at corners, 4 b_i b_j at mid-edges, b the barycentric coordinates."""
+    b = _barycentric(xi)
+    return np.concatenate([b * (2.0 * b - 1.0), 4.0 * b[..., _TET_EDGES[:, 0]] * b[..., _TET_EDGES[:, 1]]], axis=-1)
+
+
+def _tet10_gradient(xi: FloatArray) -> FloatArray:
+    b = _barycentric(xi)[..., None]
+    i, j = _TET_EDGES.T
+    corners = (4.0 * b - 1.0) * _BARYCENTRIC_GRADIENT
+    middles = 4.0 * (b[..., i, :] * _BARYCENTRIC_GRADIENT[j] + b[..., j, :] * _BARYCENTRIC_GRADIENT[i])
+    return np.concatenate([corners, middles], axis=-2)
+
+
+def _hex8_shape(xi: FloatArray) -> FloatArray:
+    """N_i = (1 + x x_i)(1 + y y_i)(1 + z z_i) / 8."""
+    factors = 1.0 + np.asarray(xi, dtype=np.float64)[..., None, :] * _HEX_NODES
+    return factors.prod(axis=-1) / 8.0
+
+
+def _hex8_gradient(xi: FloatArray) -> FloatArray:
+    x, y, z = np.moveaxis(1.0 + np.asarray(xi, dtype=np.float64)[..., None, :] * _HEX_NODES, -1, 0)
+    return np.stack([y * z, z * x, x * y], axis=-1) * _HEX_NODES / 8.0
+
+
+def _tet_inside(xi: FloatArray) -> FloatArray:
+    return _barycentric(xi).min(axis=-1)
+
+
+def _hex_inside(xi: FloatArray) -> FloatArray:
+    return (1.0 - np.abs(xi)).min(axis=-1)
+
+
+# --- quadrature -----------------------------------------------------------------------------------------------------
+
+
+def _tet_one_point() -> Quadrature:
+    """Exact to degree 1."""
+    return Quadrature(np.full((1, 3), 0.25), np.array([1.0 / 6.0]))
+
+
+def _tet_four_points() -> Quadrature:
+    """Exact to degree 2."""
+    near, far = (5.0 - np.sqrt(5.0)) / 20.0, (5.0 + 3.0 * np.sqrt(5.0)) / 20.0
+    points = np.full((4, 3), near)
+    points[1:][np.eye(3, dtype=bool)] = far
+    return Quadrature(points, np.full(4, 1.0 / 24.0))
+
+
+def _tet_conical(n: int) -> Quadrature:
+    """Conical product of Gauss-Jacobi rules (Stroud 1971): n^3 points, exact to degree 2 n - 1, positive weights."""
+    rules = [roots_jacobi(n, power, 0.0) for power in (2, 1, 0)]
+    s, t, u = ((1.0 + rule[0]) / 2.0 for rule in rules)
+    a, b, c = (rule[1] / 2.0 ** (power + 1) for rule, power in zip(rules, (2, 1, 0), strict=True))
+    s, t, u = (g.ravel() for g in np.meshgrid(s, t, u, indexing="ij"))
+    points = np.stack([s, t * (1.0 - s), u * (1.0 - s) * (1.0 - t)], axis=-1)
+    return Quadrature(points, np.einsum("i,j,k->ijk", a, b, c).ravel())
+
+
+def _hex_gauss(n: int) -> Quadrature:
+    """Gauss product rule: n^3 points, exact to degree 2 n - 1 in each direction."""
+    x, w = np.polynomial.legendre.leggauss(n)
+    points = np.stack([g.ravel() for g in np.meshgrid(x, x, x, indexing="ij")], axis=-1)
+    return Quadrature(points, np.einsum("i,j,k->ijk", w, w, w).ravel())
+
+
+# --- the families ---------------------------------------------------------------------------------------------------
+
+TET4 = ElementFamily(
+    name="tet4",
+    meshio_name="tetra",
+    n_nodes=4,
+    shape=_tet4_shape,
+    gradient=_tet4_gradient,
+    nodes=_TET_NODES,
+    centre=np.full(3, 0.25),
+    quadrature=_tet_one_point(),
+    mass_quadrature=_tet_four_points(),
+    edges=_TET_EDGES,
+    faces=np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]),
+    face_triangles=np.array([[0, 1, 2]]),
+    face_area_triangles=np.array([[0, 1, 2]]),
+    face_area_factor=1.0,
+    flip=np.array([0, 2, 1, 3]),
+    inside=_tet_inside,
+)
+
+_TRI6 = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]])
+
+TET10 = ElementFamily(
+    name="tet10",
+    meshio_name="tetra10",
+    n_nodes=10,
+    shape=_tet10_shape,
+    gradient=_tet10_gradient,
+    nodes=np.concatenate([_TET_NODES, _TET_NODES[_TET_EDGES].mean(axis=1)]),
+    centre=np.full(3, 0.25),
+    quadrature=_tet_four_points(),
+    mass_quadrature=_tet_conical(4),
+    edges=_TET_EDGES,
+    faces=np.array([[0, 2, 1, 6, 5, 4], [0, 1, 3, 4, 8, 7], [1, 2, 3, 5, 9, 8], [0, 3, 2, 7, 9, 6]]),
+    face_triangles=_TRI6,
+    face_area_triangles=_TRI6,
+    face_area_factor=1.0,
+    flip=np.array([0, 2, 1, 3, 6, 5, 4, 7, 9, 8]),
+    inside=_tet_inside,
+)
+
+HEX8 = ElementFamily(
+    name="hex8",
+    meshio_name="hexahedron",
+    n_nodes=8,
+    shape=_hex8_shape,
+    gradient=_hex8_gradient,
+    nodes=_HEX_NODES,
+    centre=np.zeros(3),
+    quadrature=_hex_gauss(2),
+    mass_quadrature=_hex_gauss(3),
+    edges=np.array([[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5], [2, 6], [3, 7]]),
+    faces=np.array([[0, 3, 2, 1], [4, 5, 6, 7], [0, 1, 5, 4], [1, 2, 6, 5], [2, 3, 7, 6], [3, 0, 4, 7]]),
+    face_triangles=np.array([[0, 1, 2], [0, 2, 3]]),
+    face_area_triangles=np.array([[0, 1, 2], [0, 2, 3], [0, 1, 3], [1, 2, 3]]),
+    face_area_factor=0.5,
+    flip=np.array([4, 5, 6, 7, 0, 1, 2, 3]),
+    inside=_hex_inside,
+)
+
+FAMILIES: dict[str, ElementFamily] = {family.name: family for family in (TET4, TET10, HEX8)}
+
+
+def family_by_name(name: str) -> ElementFamily:
+    """Return the family called `name` ("tet4", "tet10", "hex8"); KeyError otherwise."""
+    return FAMILIES[name]

@@ -1,0 +1,161 @@
+"""Volume meshes in files, through meshio."""
+
+import contextlib
+import io
+import logging
+import warnings
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from add.errors import InputError
+from add.fem import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
+
+if TYPE_CHECKING:
+    import meshio
+
+logger = logging.getLogger(__name__)
+
+_BY_MESHIO_NAME = {family.meshio_name: family for family in FAMILIES.values()}
+
+
+def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh:
+    """Read the volume elements of a mesh file and validate them.
+
+    Parameters
+    ----------
+    path : any format that meshio reads and that carries volume cells (.msh, .vtu, .vtk, .inp, .mesh, .xdmf ...; TetGen
+        by its .node or its .ele). Lines and surface cells next to the volume cells are ignored.
+    element : None: the family of the file. "tet10" of a tet4 file: straight-sided mid-edge nodes are added. Any other
+        family has to be the one of the file.
+
+    Returns
+    -------
+    SoftMesh, coordinates as in the file. Unused nodes are dropped and inverted elements reversed, with a logged note.
+
+    Raises
+    ------
+    InputError
+        naming the file: missing or unreadable; no volume cells; several families, or none that is known; see
+        `add.fem.validate` for what is wrong in the mesh itself (elements counted from 0 in the order of the file).
+    """
+    path = Path(path)
+    if element is not None and element not in FAMILIES:
+        raise InputError(
+            "unknown element family", file=path, found=repr(element), expected=" or ".join(map(repr, FAMILIES))
+        )
+    if not path.exists():
+        raise InputError("no such file", file=path)
+    if not path.is_file():
+        raise InputError("not a file", file=path)
+    raw = _read_quietly(path)
+    try:
+        mesh = _volume_cells(raw)
+        valid = validate(mesh)
+    except InputError as error:
+        raise InputError(
+            error.message, file=path, place=error.place, found=error.found, expected=error.expected
+        ) from error
+    if valid.n_dropped:
+        logger.info("%s: %d nodes that no volume element uses were dropped", path, valid.n_dropped)
+    if valid.n_flipped:
+        logger.info("%s: %d inverted elements were reversed", path, valid.n_flipped)
+    mesh = valid.mesh
+    if element == "tet10" and mesh.family is TET4:
+        return to_tet10(mesh)
+    if element is not None and mesh.family.name != element:
+        raise InputError(
+            "the file has another kind of elements",
+            file=path,
+            found=mesh.family.name,
+            expected=element + (" or tet4" if element == TET10.name else ""),
+        )
+    return mesh
+
+
+def write_mesh(path: str | PathLike[str], mesh: SoftMesh) -> None:
+    """Write a mesh in the format that the file name asks for; `.msh` becomes MSH 2.2 in text, full precision.
+
+    Raises
+    ------
+    InputError
+        naming the file, where the format is unknown, cannot hold these elements, or the file cannot be written.
+    """
+    import meshio
+
+    path = Path(path)
+    content = meshio.Mesh(mesh.points, [(mesh.family.meshio_name, mesh.cells)])
+    try:
+        with _quiet():
+            if path.suffix.lower() == ".msh":
+                meshio.write(path, content, file_format="gmsh22", binary=False)
+            else:
+                meshio.write(path, content)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"cannot write this mesh: {_reason(error, '')}", file=path) from error
+
+
+@contextlib.contextmanager
+def _quiet():  # noqa: ANN202
+    """Keep what meshio prints; it is given back as a StringIO."""
+    said = io.StringIO()
+    with (
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(said),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        yield said
+
+
+def _reason(error: BaseException, said: str) -> str:
+    """One line on why meshio failed: the exception, or what it printed before it gave up with SystemExit."""
+    text = said if isinstance(error, SystemExit) else str(error)
+    text = " ".join(text.split())
+    return (text if len(text) <= 200 else text[:197] + "...") or type(error).__name__
+
+
+def _read_quietly(path: Path) -> "meshio.Mesh":
+    """Read a file with meshio; whatever goes wrong in there is one InputError."""
+    import meshio
+
+    said = io.StringIO()
+    try:
+        path.open("rb").close()
+        with _quiet() as said:
+            return meshio.read(path)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    except (Exception, SystemExit) as error:  # meshio raises what its parsers happen to raise, or leaves by sys.exit
+        raise InputError(
+            f"cannot be read as a mesh: {_reason(error, said.getvalue())}",
+            file=path,
+            expected="a volume mesh in a format that meshio knows, such as .msh, .vtu or .node with .ele",
+        ) from error
+
+
+def _volume_cells(raw: "meshio.Mesh") -> SoftMesh:
+    """Join the volume cells of one family."""
+    solid = [block for block in raw.cells if block.dim == 3 and len(block.data)]
+    counts: dict[str, int] = {}
+    for block in solid:
+        counts[block.type] = counts.get(block.type, 0) + len(block.data)
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+    known = " or ".join(f"{family.meshio_name} ({family.name})" for family in FAMILIES.values())
+    if not solid:
+        others = ", ".join(f"{len(block.data)} {block.type}" for block in raw.cells if len(block.data)) or "no cells"
+        raise InputError(
+            "no volume elements: a volume mesh is needed (a surface can be filled with a mesher such as fTetWild)",
+            found=others,
+            expected=known,
+        )
+    unknown = [name for name in counts if name not in _BY_MESHIO_NAME]
+    if unknown:
+        raise InputError(f"elements of a kind that is not supported: {', '.join(unknown)}", found=listed, expected=known)
+    if len(counts) > 1:
+        raise InputError("elements of several families in one mesh", found=listed, expected="one family")
+    cells = np.concatenate([np.asarray(block.data, dtype=np.int64) for block in solid])
+    return SoftMesh(raw.points, cells, _BY_MESHIO_NAME[solid[0].type])

@@ -1,0 +1,177 @@
+"""Signed distances of simple shapes, with gradient and Hessian, branch by branch.
+
+Every smooth branch ("feature") of every shape here is one of three formulas, X being the point in the frame of the shape:
+
+    half space   g = s X_k - h                        normal s e_k              Hessian 0
+    round        g = |m (X - c)| - r                  normal m (X - c) / |.|    Hessian (diag(m) - n n^T) / |m (X - c)|
+    rim          g = sqrt(a^2 + b^2), a = rho - r,    normal (a e_rho + b s e_z) / g
+                 b = s X_2 - l, rho = |(X_0, X_1)|    Hessian t t^T / g + a / (g rho) e_phi e_phi^T, t = (-b e_rho + a s e_z) / g
+
+where `m` is a 0/1 mask of axes (three axes: distance to a point; two: to a line). The gap g is negative inside and is the exact
+Euclidean distance outside; inside it is minus the depth below the nearest part of the surface. Hence a box or a cylinder is only
+ever *penetrated* through a face, a side or a flat cap: edges, corners and rims are outside.
+
+Features (small ints, unique within a shape)
+    PLANE, SPHERE   0
+    BOX             9 (s_0 + 1) + 3 (s_1 + 1) + (s_2 + 1), s the signs of the axes that are clamped: one for a face (4, 10, 12, 14,
+                    16, 22), two for an edge, three for a corner. 13 does not occur.
+    CAPSULE         SIDE, TOP, BOTTOM (round caps)
+    CYLINDER        SIDE, TOP, BOTTOM (flat caps), RIM_TOP, RIM_BOTTOM
+
+An imposed feature evaluates the same formula wherever the point is: that is the smooth continuation a replayed step needs. The
+normal is undefined on the axis or centre of a round branch; there it is the first axis of the mask and the Hessian is 0.
+"""
+
+import math
+
+from numba import njit
+
+PLANE, SPHERE, BOX, CAPSULE, CYLINDER = 0, 1, 2, 3, 4
+SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
+
+
+@njit(cache=True, error_model="numpy")
+def distance_inside(kind, size0, size1, size2, X0, X1, X2):
+    """Whether the gap of (X0, X1, X2) is negative, without a square root (so up to rounding)."""
+    if kind == PLANE:
+        return X2 < 0.0
+    if kind == SPHERE:
+        return X0 * X0 + X1 * X1 + X2 * X2 < size0 * size0
+    if kind == BOX:
+        return abs(X0) < size0 and abs(X1) < size1 and abs(X2) < size2
+    beyond = abs(X2) - size1
+    if kind == CAPSULE:
+        beyond = max(beyond, 0.0)
+        return X0 * X0 + X1 * X1 + beyond * beyond < size0 * size0
+    return beyond < 0.0 and X0 * X0 + X1 * X1 < size0 * size0
+
+
+@njit(cache=True, error_model="numpy")
+def distance_feature(kind, size, X0, X1, X2):
+    """Feature of the point (X0, X1, X2) of the obstacle's frame: the branch whose formula is the distance there."""
+    if kind == BOX:
+        q0, q1, q2 = abs(X0) - size[0], abs(X1) - size[1], abs(X2) - size[2]
+        largest = max(q0, q1, q2)
+        if largest > 0.0:
+            on0, on1, on2 = q0 > 0.0, q1 > 0.0, q2 > 0.0
+        else:
+            on0 = q0 == largest
+            on1 = not on0 and q1 == largest
+            on2 = not on0 and not on1
+        code = 13
+        if on0:
+            code += 9 if X0 >= 0.0 else -9
+        if on1:
+            code += 3 if X1 >= 0.0 else -3
+        if on2:
+            code += 1 if X2 >= 0.0 else -1
+        return code
+    if kind == CAPSULE:
+        if abs(X2) <= size[1]:
+            return SIDE
+        return TOP if X2 >= 0.0 else BOTTOM
+    if kind == CYLINDER:
+        a, b = math.sqrt(X0 * X0 + X1 * X1) - size[0], abs(X2) - size[1]
+        if a > 0.0 and b > 0.0:
+            return RIM_TOP if X2 >= 0.0 else RIM_BOTTOM
+        if a > b:
+            return SIDE
+        return TOP if X2 >= 0.0 else BOTTOM
+    return 0
+
+
+@njit(cache=True, error_model="numpy")
+def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
+    """Gap of one branch; fills n (3,) = grad g if order >= 1 and H (3, 3) [1/m] if order >= 2. All in the obstacle's frame.
+
+    kind    obstacle code; size (3,) [m] as in the module's table of the architecture page
+    X       point in the obstacle's frame [m]
+    feature branch, from `distance_feature` or imposed
+    """
+    if order >= 2:
+        for r in range(3):
+            for c in range(3):
+                H[r, c] = 0.0
+
+    # Reduce the branch to one of the three formulas.
+    s0, s1, s2, h = 0.0, 0.0, 0.0, 0.0  # half space: signs, offset
+    m0, m1, m2 = 1.0, 1.0, 1.0  # round: mask
+    y0, y1, y2, radius = X0, X1, X2, 0.0
+    flat = False
+    if kind == PLANE:
+        flat, s2 = True, 1.0
+    elif kind == SPHERE:
+        radius = size[0]
+    elif kind == BOX:
+        s0, s1, s2 = feature // 9 - 1.0, feature // 3 % 3 - 1.0, feature % 3 - 1.0
+        m0, m1, m2 = abs(s0), abs(s1), abs(s2)
+        flat = m0 + m1 + m2 == 1.0
+        h = m0 * size[0] + m1 * size[1] + m2 * size[2]
+        y0, y1, y2 = m0 * X0 - s0 * size[0], m1 * X1 - s1 * size[1], m2 * X2 - s2 * size[2]
+    elif feature == SIDE:  # capsule and cylinder
+        radius, m2, y2 = size[0], 0.0, 0.0
+    else:
+        s2 = 1.0 if (feature == TOP or feature == RIM_TOP) else -1.0
+        if kind == CAPSULE:
+            radius, y2 = size[0], X2 - s2 * size[1]
+        elif feature == TOP or feature == BOTTOM:
+            flat, h = True, size[1]
+        else:
+            return _rim(size[0], s2 * X2 - size[1], s2, X0, X1, order, n, H)
+
+    if flat:
+        if order >= 1:
+            n[0], n[1], n[2] = s0, s1, s2
+        return s0 * X0 + s1 * X1 + s2 * X2 - h
+
+    length = math.sqrt(y0 * y0 + y1 * y1 + y2 * y2)
+    if order >= 1:
+        if length > 0.0:
+            n[0], n[1], n[2] = y0 / length, y1 / length, y2 / length
+            if order >= 2:
+                for r in range(3):
+                    for c in range(3):
+                        H[r, c] = -n[r] * n[c] / length
+                H[0, 0] += m0 / length
+                H[1, 1] += m1 / length
+                H[2, 2] += m2 / length
+        else:
+            n[0], n[1], n[2] = m0, (1.0 - m0) * m1, 0.0
+    return length - radius
+
+
+@njit(cache=True, error_model="numpy")
+def _rim(radius, b, s, X0, X1, order, n, H):
+    """Distance to the circle that bounds a flat cap of a cylinder (third formula of the module)."""
+    rho = math.sqrt(X0 * X0 + X1 * X1)
+    e0, e1 = (X0 / rho, X1 / rho) if rho > 0.0 else (1.0, 0.0)
+    a = rho - radius
+    g = math.sqrt(a * a + b * b)
+    if order >= 1:
+        if g > 0.0:
+            n[0], n[1], n[2] = a * e0 / g, a * e1 / g, b * s / g
+        else:
+            n[0], n[1], n[2] = e0, e1, 0.0
+    if order >= 2 and g > 0.0 and rho > 0.0:
+        t0, t1, t2 = -b * e0 / g, -b * e1 / g, a * s / g
+        k = a / (g * rho)
+        H[0, 0] = t0 * t0 / g + k * e1 * e1
+        H[0, 1] = t0 * t1 / g - k * e0 * e1
+        H[1, 1] = t1 * t1 / g + k * e0 * e0
+        H[0, 2] = t0 * t2 / g
+        H[1, 2] = t1 * t2 / g
+        H[2, 2] = t2 * t2 / g
+        H[1, 0], H[2, 0], H[2, 1] = H[0, 1], H[0, 2], H[1, 2]
+    return g
+
+
+@njit(cache=True, error_model="numpy")
+def signed_distance(kind, size, X, feature, n, H):
+    """Gap [m] and feature of the point X (3,) of the obstacle's frame; fills n (3,) [-] and H (3, 3) [1/m].
+
+    `feature < 0` decides the branch, `feature >= 0` imposes it.
+    """
+    if feature < 0:
+        feature = distance_feature(kind, size, X[0], X[1], X[2])
+    g = distance_branch(kind, size, X[0], X[1], X[2], feature, 2, n, H)
+    return g, feature

@@ -1,0 +1,190 @@
+"""Rotation-invariant viscosity on any element family.
+
+With D = sym(F^T F_dot) = E_dot (rate of Green's strain) the first Piola stress is
+
+    P_v = F (eta D + zeta <tr D> I),
+
+eta D alone being Eq. 19 of Geilinger et al. 2020.  Stiffness-proportional (Rayleigh) damping of factor beta is
+eta = 2 mu beta, zeta = lambda beta: at rest it is beta K v exactly, and unlike beta K v it does no work on a rigid rotation.
+With mean dilatation <tr D> is the element average, so that the volumetric part does not lock; without, the local value.
+"""
+
+import numpy as np
+from numba import njit
+
+from add.kernels.elastic import gradient_of
+
+_JIT = {"cache": True, "error_model": "numpy"}
+
+
+@njit(**_JIT)
+def strain_rate(f, fd, d):
+    """Write D = sym(F^T F_dot) and return its trace."""
+    for i in range(3):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(3):
+                total += f[k, i] * fd[k, j] + f[k, j] * fd[k, i]
+            d[i, j] = 0.5 * total
+            d[j, i] = 0.5 * total
+    return d[0, 0] + d[1, 1] + d[2, 2]
+
+
+@njit(**_JIT)
+def mean_trace(q, v, cell, grads, w, f, fd, d):
+    """Return (V, <tr D>) of one element."""
+    volume = 0.0
+    total = 0.0
+    for p in range(w.size):
+        gradient_of(q, cell, grads[p], f)
+        gradient_of(v, cell, grads[p], fd)
+        volume += w[p]
+        total += w[p] * strain_rate(f, fd, d)
+    return volume, total / volume
+
+
+@njit(**_JIT)
+def viscous_residual(q, v, cells, grads, w, group, mean, eta, zeta, out):
+    """Add the viscous forces, w P_v G_a per point and node, to ``out``."""
+    f = np.empty((3, 3))
+    fd = np.empty((3, 3))
+    d = np.empty((3, 3))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        if eta[g] == 0.0 and zeta[g] == 0.0:
+            continue
+        trace_mean = 0.0
+        if mean[g]:
+            _, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
+        for p in range(w.shape[1]):
+            gradient_of(q, cells[e], grads[e, p], f)
+            gradient_of(v, cells[e], grads[e, p], fd)
+            trace = strain_rate(f, fd, d)
+            if mean[g]:
+                trace = trace_mean
+            for i in range(3):
+                for j in range(3):
+                    d[i, j] *= eta[g]
+                d[i, i] += zeta[g] * trace
+            for i in range(3):
+                p0 = w[e, p] * (f[i, 0] * d[0, 0] + f[i, 1] * d[1, 0] + f[i, 2] * d[2, 0])
+                p1 = w[e, p] * (f[i, 0] * d[0, 1] + f[i, 1] * d[1, 1] + f[i, 2] * d[2, 1])
+                p2 = w[e, p] * (f[i, 0] * d[0, 2] + f[i, 1] * d[1, 2] + f[i, 2] * d[2, 2])
+                for a in range(cells.shape[1]):
+                    gr = grads[e, p, a]
+                    out[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
+
+
+@njit(**_JIT)
+def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, weight_v, data, slots):
+    """Add weight_q dr/dq + weight_v dr/dv to ``data[slots]``.
+
+    With b_a = F G_a, d_a = F_dot G_a, per point
+
+        dr_a/dv_b = eta/2 ((G_a . G_b) F F^T + b_b b_a^T) + zeta b_a b_b^T
+        dr_a/dq_b = eta ((G_b . D G_a) I + b_b d_a^T / 2 + (G_a . G_b) F F_dot^T / 2) + zeta (b_a d_b^T + tr D (G_a . G_b) I),
+
+    the zeta products b_a b_b^T, b_a d_b^T being those of element sums over V with mean dilatation.
+    """
+    nn = cells.shape[1]
+    f = np.empty((3, 3))
+    fd = np.empty((3, 3))
+    d = np.empty((3, 3))
+    s = np.empty((3, 3))
+    b = np.empty((nn, 3))
+    c = np.empty((nn, 3))
+    m = np.empty((nn, 3))
+    n = np.empty((nn, 3))
+    local = np.empty((3 * nn, 3 * nn))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        if eta[g] == 0.0 and zeta[g] == 0.0:
+            continue
+        local[:] = 0.0
+        volume = 1.0
+        trace_mean = 0.0
+        if mean[g]:
+            volume, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
+            m[:] = 0.0
+            n[:] = 0.0
+        for p in range(w.shape[1]):
+            gradient_of(q, cells[e], grads[e, p], f)
+            gradient_of(v, cells[e], grads[e, p], fd)
+            trace = strain_rate(f, fd, d)
+            if mean[g]:
+                trace = trace_mean
+            # s = eta/2 (weight_v F F^T + weight_q F F_dot^T): the block that (G_a . G_b) multiplies
+            for i in range(3):
+                for j in range(3):
+                    total = 0.0
+                    for k in range(3):
+                        total += f[i, k] * (weight_v * f[j, k] + weight_q * fd[j, k])
+                    s[i, j] = 0.5 * eta[g] * total
+            for a in range(nn):
+                gr = grads[e, p, a]
+                for i in range(3):
+                    b[a, i] = f[i, 0] * gr[0] + f[i, 1] * gr[1] + f[i, 2] * gr[2]
+                    c[a, i] = fd[i, 0] * gr[0] + fd[i, 1] * gr[1] + fd[i, 2] * gr[2]
+                    if mean[g]:
+                        m[a, i] += w[e, p] * b[a, i]
+                        n[a, i] += w[e, p] * c[a, i]
+            point_zeta = 0.0 if mean[g] else zeta[g]
+            for a in range(nn):
+                ga = grads[e, p, a]
+                da0 = d[0, 0] * ga[0] + d[0, 1] * ga[1] + d[0, 2] * ga[2]
+                da1 = d[1, 0] * ga[0] + d[1, 1] * ga[1] + d[1, 2] * ga[2]
+                da2 = d[2, 0] * ga[0] + d[2, 1] * ga[1] + d[2, 2] * ga[2]
+                for bb in range(nn):
+                    gb = grads[e, p, bb]
+                    dot = ga[0] * gb[0] + ga[1] * gb[1] + ga[2] * gb[2]
+                    diag = weight_q * (
+                        eta[g] * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + zeta[g] * trace * dot
+                    )
+                    for i in range(3):
+                        for j in range(3):
+                            value = (
+                                s[i, j] * dot
+                                + 0.5 * eta[g] * b[bb, i] * (weight_v * b[a, j] + weight_q * c[a, j])
+                                + point_zeta * b[a, i] * (weight_v * b[bb, j] + weight_q * c[bb, j])
+                            )
+                            local[3 * a + i, 3 * bb + j] += w[e, p] * value
+                        local[3 * a + i, 3 * bb + i] += w[e, p] * diag
+        if mean[g]:
+            for a in range(nn):
+                for bb in range(nn):
+                    for i in range(3):
+                        for j in range(3):
+                            local[3 * a + i, 3 * bb + j] += (
+                                zeta[g] / volume * m[a, i] * (weight_v * m[bb, j] + weight_q * n[bb, j])
+                            )
+        for i in range(3 * nn):
+            for j in range(3 * nn):
+                data[slots[e, i, j]] += local[i, j]
+
+
+@njit(**_JIT)
+def viscous_parameter_vjp(q, v, lam_vec, cells, grads, w, group, mean, n_groups):
+    """Return (n_groups, 2): lam . dr/deta and lam . dr/dzeta; r is linear in both."""
+    f = np.empty((3, 3))
+    fd = np.empty((3, 3))
+    d = np.empty((3, 3))
+    lf = np.empty((3, 3))
+    out = np.zeros((n_groups, 2))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        trace_mean = 0.0
+        if mean[g]:
+            _, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
+        for p in range(w.shape[1]):
+            gradient_of(q, cells[e], grads[e, p], f)
+            gradient_of(v, cells[e], grads[e, p], fd)
+            trace = strain_rate(f, fd, d)
+            if mean[g]:
+                trace = trace_mean
+            gradient_of(lam_vec, cells[e], grads[e, p], lf)
+            for i in range(3):
+                for j in range(3):
+                    out[g, 1] += w[e, p] * trace * lf[i, j] * f[i, j]
+                    for k in range(3):
+                        out[g, 0] += w[e, p] * lf[i, j] * f[i, k] * d[k, j]
+    return out

@@ -1,0 +1,241 @@
+"""Marker trajectories over time, with what was not seen marked as such."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+
+from add.errors import InputError
+
+__all__ = ["Recording", "require_names"]
+
+# Default of `resample`: one missing frame (two periods) is already a gap, jitter of the clock is not.
+_GAP_IN_PERIODS = 1.5
+
+
+def require_names(names: Iterable[str], available: Sequence[str], *, source: str | None = None) -> None:
+    """Raise an `InputError` that lists the nearest and the available markers if a name is not among them."""
+    folded = {name.casefold(): name for name in available}
+    for name in names:
+        if name in available:
+            continue
+        near = difflib.get_close_matches(str(name).casefold(), list(folded), n=3, cutoff=0.6)
+        hint = f"nearest {', '.join(repr(folded[key]) for key in near)}; " if near else ""
+        expected = f"one of the markers; {hint}available {', '.join(map(repr, available))}"
+        raise InputError("unknown marker", file=source, found=repr(name), expected=expected)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Positions of named markers at given times.
+
+    Every method returns a new recording; the arrays are private read-only copies.
+
+    Parameters
+    ----------
+    names : (nm,) marker names, unique
+    times : (nf,) strictly increasing; need not be evenly spaced [s]
+    positions : (nf, nm, 3) in the frame of whoever recorded, or of the model once registered [m]
+    valid : (nf, nm) True where the marker was seen; positions elsewhere are set to NaN
+    source : where it came from, for messages (a path, usually)
+    """
+
+    names: tuple[str, ...]
+    times: NDArray[np.float64]
+    positions: NDArray[np.float64]
+    valid: NDArray[np.bool_]
+    source: str = "recording"
+
+    def __post_init__(self) -> None:
+        names = tuple(self.names)
+        times = np.array(self.times, dtype=np.float64)
+        positions = np.array(self.positions, dtype=np.float64)
+        valid = np.array(self.valid, dtype=bool)
+        _check_names(names, self.source)
+        _check_times(times, self.source)
+        shape = (len(times), len(names), 3)
+        if positions.shape != shape:
+            raise InputError(
+                "positions have the wrong shape",
+                file=self.source,
+                found=positions.shape,
+                expected=f"(frames, markers, 3) = {shape}",
+            )
+        if valid.shape != shape[:2]:
+            raise InputError(
+                "valid has the wrong shape",
+                file=self.source,
+                found=valid.shape,
+                expected=f"(frames, markers) = {shape[:2]}",
+            )
+        bad = np.argwhere(valid & ~np.isfinite(positions).all(axis=2))
+        if len(bad):
+            frame, marker = bad[0]
+            raise InputError(
+                "a valid position is not finite",
+                file=self.source,
+                place=f"marker {names[marker]!r}, frame {frame} (t = {times[frame]:g} s)",
+                found=positions[frame, marker].tolist(),
+                expected="finite numbers, or valid = False",
+            )
+        positions[~valid] = np.nan
+        for name, value in (("names", names), ("times", times), ("positions", positions), ("valid", valid)):
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames."""
+        return len(self.times)
+
+    @property
+    def n_markers(self) -> int:
+        """Number of markers."""
+        return len(self.names)
+
+    @property
+    def rate(self) -> float:
+        """Mean frame rate [Hz]; a single frame has none and raises."""
+        if self.n_frames < 2:
+            raise InputError("a single frame has no rate", file=self.source, found=1, expected="two frames or more")
+        return float((self.n_frames - 1) / (self.times[-1] - self.times[0]))
+
+    def index(self, name: str) -> int:
+        """Column of a marker in `positions` and `valid`."""
+        require_names([name], self.names, source=self.source)
+        return self.names.index(name)
+
+    def marker(self, name: str) -> NDArray[np.float64]:
+        """Positions of one marker, (nf, 3), NaN where it was not seen [m]."""
+        return self.positions[:, self.index(name)]
+
+    def mean(self, start: float = -np.inf, stop: float = np.inf) -> NDArray[np.float64]:
+        """Mean position of every marker over its valid frames in [start, stop].
+
+        Returns
+        -------
+        (nm, 3) NaN for a marker that was not seen in the window [m]
+        """
+        inside = self.valid & ((self.times >= start) & (self.times <= stop))[:, None]
+        count = inside.sum(axis=0)
+        total = np.where(inside[:, :, None], self.positions, 0.0).sum(axis=0)
+        return np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], np.nan)
+
+    def crop(self, start: float = -np.inf, stop: float = np.inf) -> Recording:
+        """Keep the frames with start <= t <= stop [s]."""
+        keep = (self.times >= start) & (self.times <= stop)
+        if not keep.any():
+            raise InputError(
+                "no frame in the window",
+                file=self.source,
+                found=f"[{start:g}, {stop:g}] s",
+                expected=f"a part of [{self.times[0]:g}, {self.times[-1]:g}] s that holds a frame",
+            )
+        return replace(self, times=self.times[keep], positions=self.positions[keep], valid=self.valid[keep])
+
+    def with_origin(self, t0: float) -> Recording:
+        """Count time from t0 [s]: the new times are t - t0."""
+        return replace(self, times=self.times - t0)
+
+    def select(self, names: Sequence[str]) -> Recording:
+        """Keep these markers, in this order."""
+        columns = [self.index(name) for name in names]
+        return replace(self, names=tuple(names), positions=self.positions[:, columns], valid=self.valid[:, columns])
+
+    def rename(self, names: Mapping[str, str]) -> Recording:
+        """Give markers new names, old -> new; the others keep theirs."""
+        require_names(names, self.names, source=self.source)
+        return replace(self, names=tuple(names.get(name, name) for name in self.names))
+
+    def mask(self, names: Sequence[str], start: float = -np.inf, stop: float = np.inf) -> Recording:
+        """Declare these markers unseen where start <= t <= stop [s]."""
+        columns = [self.index(name) for name in names]
+        valid = self.valid.copy()
+        valid[:, columns] &= ((self.times < start) | (self.times > stop))[:, None]
+        return replace(self, valid=valid)
+
+    def transformed(self, R: ArrayLike, t: ArrayLike) -> Recording:
+        """Every position x becomes R x + t, R (3, 3), t (3,) [m]."""
+        return replace(self, positions=self.positions @ np.asarray(R, dtype=np.float64).T + np.asarray(t))
+
+    def resample(self, times: ArrayLike, *, max_gap: float | None = None) -> Recording:
+        """Interpolate at other times by cubic splines through the valid frames.
+
+        Each stretch of valid frames that follow one another within `max_gap` gets its own not-a-knot spline
+        (a parabola through 3 frames, a line through 2), so nothing beyond a gap influences it. Times in a gap, or
+        before the first or after the last valid frame, are invalid: there is no extrapolation.
+
+        Parameters
+        ----------
+        times : (k,) strictly increasing, finite [s]
+        max_gap : longest distance between valid frames that is bridged [s]; 1.5 median frame periods by default,
+            so that one missing frame is already a gap
+
+        Notes
+        -----
+        Not a low-pass filter: going to a lower rate aliases what lies above half of it. A spline overshoots next to a
+        jump of the velocity (an impact, a release) by a few percent of what happens within a frame there.
+        """
+        times = np.array(times, dtype=np.float64)
+        _check_times(times, self.source)
+        if max_gap is None:
+            max_gap = _GAP_IN_PERIODS * float(np.median(np.diff(self.times))) if self.n_frames > 1 else 0.0
+        elif not max_gap >= 0.0:
+            raise InputError("max_gap must not be negative", file=self.source, found=max_gap, expected=">= 0 s")
+        positions = np.full((len(times), self.n_markers, 3), np.nan)
+        for marker in range(self.n_markers):
+            frames = np.flatnonzero(self.valid[:, marker])
+            breaks = np.flatnonzero(np.diff(self.times[frames]) > max_gap) + 1
+            for stretch in np.split(frames, breaks):
+                if len(stretch) == 0:
+                    continue
+                known = self.times[stretch]
+                inside = (times >= known[0]) & (times <= known[-1])
+                if len(stretch) == 1:
+                    positions[inside, marker] = self.positions[stretch[0], marker]
+                elif inside.any():
+                    positions[inside, marker] = CubicSpline(known, self.positions[stretch, marker])(times[inside])
+        valid = np.isfinite(positions).all(axis=2)
+        return replace(self, times=times, positions=positions, valid=valid)
+
+
+def _check_names(names: tuple[str, ...], source: str) -> None:
+    if not names:
+        raise InputError("no markers", file=source, found=0, expected="at least 1 marker")
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name or not name.isprintable() or name != name.strip():
+            raise InputError(
+                "bad marker name",
+                file=source,
+                found=repr(name),
+                expected="printable text without blanks at its ends",
+            )
+        if name in seen:
+            raise InputError("two markers have the same name", file=source, found=repr(name), expected="unique names")
+        seen.add(name)
+
+
+def _check_times(times: NDArray[np.float64], source: str) -> None:
+    if times.ndim != 1 or len(times) == 0:
+        raise InputError("no frames", file=source, found=f"times of shape {times.shape}", expected="at least 1 frame")
+    if not np.isfinite(times).all():
+        frame = int(np.flatnonzero(~np.isfinite(times))[0])
+        raise InputError("time is not finite", file=source, place=f"frame {frame}", found=times[frame])
+    if (np.diff(times) <= 0.0).any():
+        frame = int(np.flatnonzero(np.diff(times) <= 0.0)[0]) + 1
+        raise InputError(
+            "time does not increase",
+            file=source,
+            place=f"frame {frame}",
+            found=f"{times[frame]} s after {times[frame - 1]} s",
+            expected="strictly increasing times",
+        )

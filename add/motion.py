@@ -1,0 +1,86 @@
+"""Prescribed coordinates: pinned nodes, which stay where the body starts, plus a given displacement over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.initial import InitialState
+from add.signals import Signal
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class PinMotion:
+    """A displacement shared by several prescribed coordinates.
+
+    Attributes
+    ----------
+    dofs : (k,) coordinates
+    axes : (k,) axis 0..2 of each
+    signal : Signal
+    rows : (n_rows, 3) indices of the signal's coefficients in theta [m]
+    """
+
+    dofs: IntArray
+    axes: IntArray
+    signal: Signal
+    rows: IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Motion:
+    """All prescribed coordinates over time: q_p(t) = q0_p(theta) + sum of signals."""
+
+    initial: InitialState
+    prescribed: IntArray
+    moves: tuple[PinMotion, ...] = ()
+
+    def positions(self, t: float, theta: FloatArray) -> FloatArray:
+        """Return the prescribed coordinates (n_p,) at time ``t``, in the order of ``prescribed``."""
+        if not self.prescribed.size:
+            return np.zeros(0)
+        q, _ = self.initial.evaluate(theta)
+        for move in self.moves:
+            q[move.dofs] += (move.signal.weights(t) @ theta[move.rows])[move.axes]
+        return q[self.prescribed]
+
+    def velocities(self, t: float, theta: FloatArray) -> FloatArray:
+        """Return their time derivatives (n_p,)."""
+        v = np.zeros(self.initial.n)
+        for move in self.moves:
+            v[move.dofs] += (move.signal.rates(t) @ theta[move.rows])[move.axes]
+        return v[self.prescribed]
+
+    def jvp(self, t: float, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of positions and velocities."""
+        q, _ = self.initial.jvp(theta, theta_dot)
+        v = np.zeros(self.initial.n)
+        for move in self.moves:
+            q[move.dofs] += (move.signal.weights(t) @ theta_dot[move.rows])[move.axes]
+            v[move.dofs] += (move.signal.rates(t) @ theta_dot[move.rows])[move.axes]
+        return q[self.prescribed], v[self.prescribed]
+
+    def vjp(
+        self, t: float, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray | None, out: FloatArray
+    ) -> None:
+        """Add the cotangent of theta to ``out``; ``q_bar``, ``v_bar`` are (n_p,)."""
+        if not self.prescribed.size:
+            return
+        full = np.zeros(self.initial.n)
+        full[self.prescribed] = q_bar
+        self.initial.vjp(theta, full, np.zeros(self.initial.n), out)
+        rate = np.zeros(self.initial.n)
+        if v_bar is not None:
+            rate[self.prescribed] = v_bar
+        for move in self.moves:
+            by_axis = np.zeros(3)
+            np.add.at(by_axis, move.axes, full[move.dofs])
+            out[move.rows] += np.outer(move.signal.weights(t), by_axis)
+            by_axis = np.zeros(3)
+            np.add.at(by_axis, move.axes, rate[move.dofs])
+            out[move.rows] += np.outer(move.signal.rates(t), by_axis)

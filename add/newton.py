@@ -1,0 +1,324 @@
+"""Newton's method in the increment u of one implicit step, with the ladder for hard steps."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import final
+
+import numpy as np
+
+from add.errors import SolverError
+from add.kinematics import Kinematics, Weights
+from add.system import Assembler, Decisions
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: Line search: halvings of a step, and the share of the predicted decrease that is asked for.
+MAX_HALVINGS = 14
+SUFFICIENT_DECREASE = 1e-4
+
+#: |r| within this many units of round-off of the largest force family cannot be improved.
+ROUND_OFF = 64.0
+
+
+class Status(Enum):
+    """How a solve ended."""
+
+    CONVERGED = "converged"
+    ROUND_OFF = "as small as round-off allows"
+    MAX_ITERATIONS = "iteration limit reached"
+    NO_DECREASE = "line search found no decrease"
+    NOT_FINITE = "no finite first guess (inverted elements)"
+    SINGULAR = "the Jacobian is singular"
+
+    @property
+    def success(self) -> bool:
+        """Whether the result may be used."""
+        return self in (Status.CONVERGED, Status.ROUND_OFF)
+
+
+@final
+@dataclass(frozen=True)
+class NewtonOptions:
+    """When to stop.
+
+    Attributes
+    ----------
+    atol : float
+        Absolute tolerance on |r| [N].
+    rtol : float
+        Tolerance relative to the norm of the largest force family at the first guess [-].
+    norm : int
+        1 or 2: the norm of r over the free coordinates.
+    max_iterations : int
+        Per rung of the ladder.
+    """
+
+    atol: float = 1e-9
+    rtol: float = 1e-10
+    norm: int = 2
+    max_iterations: int = 50
+
+
+@final
+@dataclass(frozen=True)
+class StepEquations:
+    """The unknown of a step and how the kinematics follow from it.
+
+        q = q_star + u,   v = c u,   a = c (v - v_star)
+
+    with q_star = sum alpha_k q_k, v_star likewise, c = 1/(beta dt).  c = 0 is static equilibrium: v = a = 0.
+    Prescribed entries of u are fixed in ``u_prescribed``.
+    """
+
+    q_star: FloatArray
+    v_star: FloatArray
+    c: float
+    t: float
+    step: int
+    u_prescribed: FloatArray
+
+    @property
+    def weights(self) -> Weights:
+        """The factors of dr/dq, dr/dv, dr/da in J = dr/du."""
+        return Weights(1.0, self.c, self.c * self.c, 1.0)
+
+    def kinematics(self, u: FloatArray) -> Kinematics:
+        """Return (q, v, a) at ``u`` (n,)."""
+        v = self.c * u
+        return Kinematics(self.q_star + u, v, self.c * (v - self.v_star), self.t, self.step)
+
+
+@final
+@dataclass(frozen=True)
+class NewtonReport:
+    """What a solve did.
+
+    ``rung`` counts the attempts: 0 is the normal path, 1 another first guess, 2 and more regularised steps.
+    """
+
+    status: Status
+    iterations: int
+    factorizations: int
+    residual: float
+    tolerance: float
+    worst: int
+    rung: int
+    history: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True)
+class NewtonResult:
+    """The solution with the decisions that hold there."""
+
+    kin: Kinematics
+    mu: FloatArray
+    decisions: Decisions
+    report: NewtonReport
+
+
+class _Point:
+    """An iterate: residual, merit, decisions."""
+
+    __slots__ = ("decisions", "kin", "merit", "mu", "r", "rows", "u")
+
+    def __init__(self, solve: _Solve, u: FloatArray, mu: FloatArray) -> None:
+        self.u, self.mu = u, mu
+        self.kin = solve.equations.kinematics(u)
+        self.r, self.rows, self.decisions = solve.system.residual(self.kin, mu, solve.theta, solve.replay)
+        free = self.r[solve.free]
+        merit = float(np.linalg.norm(free, solve.options.norm))
+        if self.rows.size:
+            merit += solve.row_scale * float(np.linalg.norm(self.rows, solve.options.norm))
+        self.merit = merit if np.isfinite(merit) else np.inf
+
+
+class _Solve:
+    """One step's solve: the fixed data and the ladder."""
+
+    def __init__(
+        self,
+        assembler: Assembler,
+        equations: StepEquations,
+        theta: FloatArray,
+        options: NewtonOptions,
+        replay: Decisions | None,
+    ) -> None:
+        self.assembler, self.system = assembler, assembler.system
+        self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
+        self.free = self.system.partition.free
+        self.factorizations = 0
+        self.row_scale = 1.0
+        self._scale: float | None = None
+
+    def scale(self, point: _Point) -> float:
+        """Return the norm of the largest force family, found once at the first finite iterate [N]."""
+        if self._scale is None:
+            self._scale = self.system.force_scale(point.kin, point.mu, self.theta, self.options.norm)
+        return self._scale
+
+    def guess(self, u: FloatArray) -> _Point:
+        """Return the iterate of a first guess, prescribed entries put in place."""
+        u = u.copy()
+        u[self.system.partition.prescribed] = self.equations.u_prescribed
+        return _Point(self, u, np.zeros(self.system.n_multipliers))
+
+    def direction(self, point: _Point, damping: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return the Newton direction (free part, multipliers); None if the matrix is singular."""
+        pattern, data = self.assembler.assemble(
+            point.kin, point.mu, self.theta, self.equations.weights, point.decisions
+        )
+        if damping:
+            columns = np.repeat(np.arange(pattern.n), np.diff(pattern.indptr))
+            diagonal = np.flatnonzero((pattern.indices == columns) & (columns < self.free.size))
+            data[diagonal] += damping * np.abs(data[diagonal]).max()
+        rhs = -np.concatenate([point.r[self.free], point.rows])
+        try:
+            factorization = self.assembler.factorization
+            factorization.factor(pattern, data)
+            self.factorizations += 1
+            step = factorization.solve(rhs)
+        except SolverError as error:
+            _log.debug("step %d: %s", self.equations.step, error)
+            return None
+        return step[: self.free.size], step[self.free.size :]
+
+    def iterate(self, point: _Point, damping: float, rung: int) -> NewtonResult:
+        """Iterate from ``point``; positive ``damping`` regularises and adapts."""
+        history = [point.merit]
+        status = Status.MAX_ITERATIONS
+        tolerance = self.options.atol
+        if not np.isfinite(point.merit):
+            return self._result(point, Status.NOT_FINITE, tolerance, rung, history)
+        if self.options.rtol:
+            tolerance += self.options.rtol * self.scale(point)
+        for _ in range(self.options.max_iterations * (4 if damping else 1)):
+            if point.merit <= tolerance:
+                status = Status.CONVERGED
+                break
+            move = self.direction(point, damping)
+            if move is None:
+                status = Status.SINGULAR
+                if damping:
+                    damping *= 10.0
+                    continue
+                break
+            following = self._search(point, *move)
+            if following is None:
+                if point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point):
+                    status = Status.ROUND_OFF
+                    break
+                if damping and damping < 1e8:
+                    damping *= 10.0
+                    continue
+                status = Status.NO_DECREASE
+                break
+            damping *= 0.3
+            if damping and damping < 1e-14:
+                damping = 1e-14
+            point = following
+            history.append(point.merit)
+        return self._result(point, status, tolerance, rung, history)
+
+    def _round_off_scale(self, point: _Point) -> float:
+        """Return the size of the numbers whose rounding limits r [N]: forces, and stiffness times coordinates."""
+        pattern, data = self.assembler.assemble(
+            point.kin, point.mu, self.theta, self.equations.weights, point.decisions
+        )
+        q = np.zeros(pattern.n)
+        q[: self.free.size] = np.abs(point.u[self.free])
+        matrix = pattern.matrix(data)
+        stiff = float(np.linalg.norm(abs(matrix) @ q, self.options.norm))
+        elastic, elastic_data = self.assembler.assemble(
+            point.kin, point.mu, self.theta, Weights(1.0, 0.0, 0.0), point.decisions
+        )
+        q[: self.free.size] = np.abs(point.kin.q[self.free])
+        stiff += float(np.linalg.norm(abs(elastic.matrix(elastic_data)) @ q, self.options.norm))
+        return max(self.scale(point), stiff)
+
+    def _search(self, point: _Point, step: FloatArray, mu_step: FloatArray) -> _Point | None:
+        """Return the first point along the step that decreases the residual."""
+        length = 1.0
+        for _ in range(MAX_HALVINGS):
+            u = point.u.copy()
+            u[self.free] += length * step
+            trial = _Point(self, u, point.mu + length * mu_step)
+            if trial.merit <= (1.0 - SUFFICIENT_DECREASE * length) * point.merit:
+                return trial
+            length *= 0.5
+        return None
+
+    def _result(
+        self, point: _Point, status: Status, tolerance: float, rung: int, history: list[float]
+    ) -> NewtonResult:
+        free = np.abs(point.r[self.free])
+        worst = int(self.free[np.argmax(np.where(np.isfinite(free), free, np.inf))]) if free.size else 0
+        report = NewtonReport(
+            status, len(history) - 1, self.factorizations, point.merit, tolerance, worst, rung, tuple(history)
+        )
+        return NewtonResult(point.kin, point.mu, point.decisions, report)
+
+
+def solve(
+    assembler: Assembler,
+    equations: StepEquations,
+    theta: FloatArray,
+    guesses: Sequence[FloatArray],
+    options: NewtonOptions,
+    replay: Decisions | None = None,
+) -> NewtonResult:
+    """Solve r(q, v, a) = 0 of one step.
+
+    Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
+    values that are not finite.  Where that fails, the ladder: the other guesses in turn, then, from the best guess,
+    steps regularised by a multiple of the largest diagonal entry that falls while they succeed.
+
+    Parameters
+    ----------
+    assembler : Assembler
+    equations : StepEquations
+    theta : (n_theta,)
+    guesses : u (n,) each, best first
+    options : NewtonOptions
+    replay : Decisions, optional
+        Branches to hold instead of deciding.
+
+    Returns
+    -------
+    NewtonResult
+        Also when it failed: ``report.status`` says so, and the point is the best of the last rung.
+    """
+    work = _Solve(assembler, equations, theta, options, replay)
+    points = [work.guess(guesses[0])]
+    result = work.iterate(points[0], 0.0, 0)
+    if result.report.status.success:
+        return result
+    for rung, guess in enumerate(guesses[1:], start=1):
+        points.append(work.guess(guess))
+        result = work.iterate(points[-1], 0.0, rung)
+        if result.report.status.success:
+            _log.info("step %d: solved from first guess %d", equations.step, rung)
+            return result
+    best = min(points, key=lambda p: p.merit)
+    result = work.iterate(best, 1e-4, len(guesses))
+    if result.report.status.success:
+        _log.info("step %d: solved with regularised steps", equations.step)
+    return result
+
+
+def failure(result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float) -> SolverError:
+    """Return the error that names step, time, residual, the worst coordinate and the remedy."""
+    report = result.report
+    place = assembler.system.dofs.describe(report.worst)
+    remedy = f"try dt < {dt:g}" if dt else "the bodies may not be held: pin them or start from a given state"
+    if report.status is Status.NO_DECREASE or report.status is Status.MAX_ITERATIONS:
+        remedy += ", a smooth contact onset, or a softer contact stiffness"
+    return SolverError(
+        f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
+        f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"
+    )

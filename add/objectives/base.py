@@ -1,0 +1,76 @@
+"""What an objective is to the sweeps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.kinematics import State, StateTangent
+from add.typing import FloatArray
+
+
+class Objective(ABC):
+    """A sum over steps of functions of the state after the step, plus a function of theta.
+
+    A state holds the last two pairs (q, v), so a term may fall between two steps. It never sees the whole trajectory, which
+    is what lets stored and checkpointed runs share one code.
+    """
+
+    @abstractmethod
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return the contribution of the interval that ends at ``state.t``; state number 0 is the start."""
+
+    @abstractmethod
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add the gradient of `step_value` to ``state_bar`` and ``theta_bar``."""
+
+    def parameter_value(self, theta: FloatArray) -> float:
+        """Return the part that depends on theta alone."""
+        return 0.0
+
+    def parameter_gradient(self, theta: FloatArray, theta_bar: FloatArray) -> None:
+        """Add its gradient to ``theta_bar``."""
+
+
+@final
+@dataclass(frozen=True)
+class WeightedSum(Objective):
+    """sum_i w_i phi_i."""
+
+    weights: tuple[float, ...]
+    objectives: tuple[Objective, ...]
+
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return the weighted sum."""
+        pairs = zip(self.weights, self.objectives, strict=True)
+        return sum(w * o.step_value(state, theta) for w, o in pairs)
+
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add the weighted gradients."""
+        for w, o in zip(self.weights, self.objectives, strict=True):
+            q, v = np.zeros_like(state_bar.q), np.zeros_like(state_bar.v)
+            part, theta_part = StateTangent(q, v), np.zeros_like(theta_bar)
+            o.step_pullback(state, theta, part, theta_part)
+            state_bar.q += w * q
+            state_bar.v += w * v
+            theta_bar += w * theta_part
+
+    def parameter_value(self, theta: FloatArray) -> float:
+        """Return the weighted sum."""
+        return sum(w * o.parameter_value(theta) for w, o in zip(self.weights, self.objectives, strict=True))
+
+    def parameter_gradient(self, theta: FloatArray, theta_bar: FloatArray) -> None:
+        """Add the weighted gradients."""
+        for w, o in zip(self.weights, self.objectives, strict=True):
+            part = np.zeros_like(theta_bar)
+            o.parameter_gradient(theta, part)
+            theta_bar += w * part
+
+
+def total(objective: Objective, states: Sequence[State], theta: FloatArray) -> float:
+    """Return the objective of a stored run."""
+    return objective.parameter_value(theta) + sum(objective.step_value(state, theta) for state in states)

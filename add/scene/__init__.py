@@ -1,0 +1,1 @@
+"""Scene files: the format (`spec`), the reader and the builder."""

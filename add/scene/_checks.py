@@ -1,0 +1,257 @@
+"""Checks across the sections of a scene: names that refer to others, times inside the run, parameters that exist."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from add.scene._paths import explain_missing, get_value, nearest
+from add.scene._problems import Problem, one_of, shown
+from add.scene.spec import SceneSpec
+from add.scene.spec_common import SignalReferenceSpec
+from add.scene.spec_objective import (
+    LineObjectiveSpec,
+    MarkersObjectiveSpec,
+    ParameterSpec,
+    PointObjectiveSpec,
+    PoseObjectiveSpec,
+    PriorObjectiveSpec,
+)
+
+# Sections whose numbers are no physics, so that no derivative with respect to them exists.
+_FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output", "expect")
+
+
+def check_world(spec: SceneSpec) -> list[Problem]:
+    """Names and times of everything but the parameters."""
+    return [*_bodies(spec), *_contact(spec), *_markers(spec), *_recordings(spec), *_objective(spec)]
+
+
+def _named(place: str, what: str, name: str, known: Iterable[str]) -> Iterator[Problem]:
+    known = list(known)
+    if name not in known:
+        expected = f"one of {one_of(known)}" if known else f"a {what}, and the scene has none"
+        yield Problem(place, f"there is no {what} of that name", f"'{name}'", expected, nearest(name, known))
+
+
+def _twice(place: str, what: str, names: list[Any]) -> Iterator[Problem]:
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            yield Problem(place.format(k=k), f"{what} {shown(name)} appears twice", None, "different ones")
+
+
+def _bodies(spec: SceneSpec) -> Iterator[Problem]:
+    for name, body in spec.bodies.items():
+        driven = [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
+        driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]
+        for place, value in driven:
+            if isinstance(value, SignalReferenceSpec):
+                yield from _named(f"bodies.{name}.{place}.signal", "signal", value.signal, spec.signals)
+        for key in ("loads", "point_masses"):
+            names = [item.name for item in getattr(body, key)]
+            for k, item in enumerate(names):
+                if item is not None and item in names[:k]:
+                    yield Problem(f"bodies.{name}.{key}.{k}.name", f"the name '{item}' appears twice", None, "another")
+
+
+def _contact(spec: SceneSpec) -> Iterator[Problem]:
+    pairs = spec.contact.pairs
+    for k, pair in enumerate(pairs):
+        yield from _named(f"contact.pairs.{k}.body", "body", pair.body, spec.bodies)
+        yield from _named(f"contact.pairs.{k}.obstacle", "obstacle", pair.obstacle, spec.obstacles)
+    yield from _twice("contact.pairs.{k}", "the pair", [[pair.body, pair.obstacle] for pair in pairs])
+
+
+def _markers(spec: SceneSpec) -> Iterator[Problem]:
+    for name, marker in spec.markers.items():
+        yield from _named(f"markers.{name}.body", "body", marker.body, spec.bodies)
+
+
+def _recordings(spec: SceneSpec) -> Iterator[Problem]:
+    recordings = [("recording", spec.recording)]
+    recordings += [(f"experiments.{k}.recording", item.recording) for k, item in enumerate(spec.experiments)]
+    for place, recording in recordings:
+        if recording is None:
+            continue
+        for key, marker in recording.markers.items():
+            yield from _named(f"{place}.markers.{key}", "scene marker", marker, spec.markers)
+        for k, mask in enumerate(recording.mask):
+            yield from _named(f"{place}.mask.{k}.marker", "recording marker", mask.marker, recording.markers)
+        if not place.startswith("experiments"):  # those are checked with the experiment's own duration
+            yield from _inside(f"{place}.crop", recording.crop, spec)
+
+
+def _inside(place: str, times: tuple[float, ...] | None, spec: SceneSpec) -> Iterator[Problem]:
+    """Times have to lie in the run; `duration` counts even where its last step ends later."""
+    end = max(spec.time.end, spec.time.duration or 0.0)
+    if times is not None and not (times[0] >= 0.0 and times[-1] <= end * (1.0 + 1e-9)):
+        found = shown(list(times) if len(times) > 1 else times[0])
+        yield Problem(place, "outside the simulated time", found, f"within [0, {end:g}] s")
+
+
+def _objective(spec: SceneSpec) -> Iterator[Problem]:
+    for k, item in enumerate(spec.objective):
+        place = f"objective.{k}"
+        if isinstance(item, MarkersObjectiveSpec) and spec.recording is None and not spec.experiments:
+            yield Problem(place, "needs a recording", None, "'recording' in the scene or in every experiment")
+        if isinstance(item, PointObjectiveSpec | LineObjectiveSpec):
+            yield from _named(f"{place}.marker", "marker", item.marker, spec.markers)
+        if isinstance(item, PoseObjectiveSpec):
+            yield from _named(f"{place}.body", "body", item.body, spec.bodies)
+        if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec):
+            yield from _inside(f"{place}.window", item.window, spec)
+            if item.time is not None and item.time != "end":
+                yield from _inside(f"{place}.time", (item.time,), spec)
+
+
+# --- parameters, phases, priors ----------------------------------------------------------------------------------------
+
+
+def check_design(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[Problem]:
+    """Parameters and what refers to them; `full` and `experiments` are whole scenes with their defaults."""
+    return [*_parameters(spec, full, experiments), *_overlaps(spec, full), *_references(spec)]
+
+
+def _references(spec: SceneSpec) -> Iterator[Problem]:
+    declared = [path for item in spec.parameters for path in item.all_paths()]
+    yield from _twice("optimizer.phases.{k}.name", "the name", [phase.name for phase in spec.optimizer.phases])
+    for k, phase in enumerate(spec.optimizer.phases):
+        place = f"optimizer.phases.{k}"
+        for i, path in enumerate(phase.parameters or ()):
+            yield from _named(f"{place}.parameters.{i}", "entry of `parameters`", path, declared)
+        yield from _inside(f"{place}.window", phase.window, spec)
+        yield from _inside(f"{place}.end_time", None if phase.end_time is None else (phase.end_time,), spec)
+    for k, item in enumerate(spec.objective):
+        if isinstance(item, PriorObjectiveSpec):
+            yield from _named(f"objective.{k}.parameter", "entry of `parameters`", item.parameter, declared)
+
+
+def _parameters(
+    spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]
+) -> Iterator[Problem]:
+    for k, item in enumerate(spec.parameters):
+        place = f"parameters.{k}"
+        if item.experiment is not None and item.experiment not in experiments:
+            yield from _named(f"{place}.experiment", "experiment", item.experiment, experiments)
+            continue
+        scene = full if item.experiment is None else experiments[item.experiment]
+        values: list[list[float]] = []
+        for i, path in enumerate(item.all_paths()):
+            at = f"{place}.path" if item.path is not None else f"{place}.paths.{i}"
+            value, problem = _number(scene, path, at)
+            if problem is not None:
+                yield problem
+                continue
+            values.append(value)
+            if item.experiment is None:
+                yield from _shadowed(spec, path, at)
+        if len(values) == len(item.all_paths()):
+            yield from _start(item, values, place)
+
+
+def _number(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], Problem | None]:
+    """The numbers at a path, flattened, or why it has none that may change."""
+    section = path.split(".")[0]
+    if section in _FIXED:
+        return [], Problem(at, f"numbers in '{section}' cannot be parameters", f"'{path}'")
+    message, close = explain_missing(scene, path)
+    if message != "is there":
+        return [], Problem(at, f"no such path: {message}", f"'{path}'", None, close)
+    value = get_value(scene, path)
+    if value is None:
+        return [], Problem(at, "has no value in the scene; give it one there", f"'{path}', null", "a number")
+    flat = _flat(value)
+    if flat is None:
+        return [], Problem(at, "is not a number", f"'{path}', {shown(value)}", "the path of a number or a list of numbers")
+    if any(isinstance(x, int) for x in flat):
+        return [], Problem(at, "counts in whole numbers and cannot change smoothly", f"'{path}', {shown(value)}")
+    return flat, None
+
+
+def _flat(value: Any) -> list[float] | None:
+    if isinstance(value, list | tuple) and value:
+        parts = [_flat(item) for item in value]
+        return None if any(part is None for part in parts) else [x for part in parts if part is not None for x in part]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _start(item: ParameterSpec, values: list[list[float]], place: str) -> Iterator[Problem]:
+    """Components in range, shared values of one shape, a start that bounds and transform allow."""
+    if any(len(value) != len(values[0]) for value in values):
+        yield Problem(f"{place}.paths", "share one value, but have different lengths", shown([len(v) for v in values]))
+        return
+    n = len(values[0])
+    components = item.components if item.components is not None else tuple(range(n))
+    if max(components) >= n:
+        yield Problem(f"{place}.components", "there is no such entry", shown(list(components)), f"at most {n - 1}")
+        return
+    start = [values[0][i] for i in components]
+    at = f"{place}.start"
+    if isinstance(item.start, tuple):
+        if len(item.start) != len(components):
+            yield Problem(at, "wrong length", f"{len(item.start)} numbers", f"{len(components)}")
+            return
+        start = list(item.start)
+    elif item.start is not None:
+        start = [item.start] * len(components)
+    elif any([value[i] for i in components] != start for value in values):
+        yield Problem(at, "the paths share one value, but the scene's differ", shown(values), "a 'start'")
+        return
+    else:
+        at += " (the scene's value)"
+    low, high = item.bounds if item.bounds is not None else (None, None)
+    for x in start:
+        if item.transform != "linear" and not x > 0.0:
+            yield Problem(at, f"a {item.transform} transform needs a positive value", f"{x:g}", "above 0")
+            return
+        if (low is not None and x < low) or (high is not None and x > high):
+            yield Problem(at, "outside the bounds", f"{x:g}", f"within {shown(list(item.bounds or ()))}")
+            return
+
+
+def _shadowed(spec: SceneSpec, path: str, at: str) -> Iterator[Problem]:
+    """A shared parameter must not be overridden in an experiment: it would be unclear which of the two counts."""
+    for item in spec.experiments:
+        overrides = [*item.overrides, *(["recording"] if item.recording is not None else [])]
+        for other in overrides:
+            if _covers(path, other) or _covers(other, path):
+                yield Problem(
+                    at,
+                    f"experiment '{item.name}' overrides '{other}', so this parameter is not shared",
+                    f"'{path}'",
+                    "'experiment' in the parameter, or no such override",
+                )
+
+
+def _covers(path: str, other: str) -> bool:
+    return other == path or other.startswith(path + ".")
+
+
+def _overlaps(spec: SceneSpec, full: dict[str, Any]) -> Iterator[Problem]:
+    """No number may belong to two parameters."""
+    seen: list[tuple[str, frozenset[int] | None, str | None]] = []
+    for k, item in enumerate(spec.parameters):
+        chosen = None if item.components is None else frozenset(item.components)
+        for i, path in enumerate(item.all_paths()):
+            at = f"parameters.{k}.path" if item.path is not None else f"parameters.{k}.paths.{i}"
+            target, picked = _vector_entry(full, path, chosen)
+            for before, others, experiment in seen:
+                if experiment is not None and item.experiment is not None and experiment != item.experiment:
+                    continue
+                if not (_covers(before, target) or _covers(target, before)):
+                    continue
+                if before == target and others is not None and picked is not None and not others & picked:
+                    continue
+                yield Problem(at, "this number already belongs to another parameter", f"'{path}'", "another path")
+                break
+            seen.append((target, picked, item.experiment))
+
+
+def _vector_entry(
+    full: dict[str, Any], path: str, chosen: frozenset[int] | None
+) -> tuple[str, frozenset[int] | None]:
+    """`gravity.2` is component 2 of `gravity`."""
+    parent, _, last = path.rpartition(".")
+    if parent and last.isdigit() and chosen is None and explain_missing(full, parent)[0] == "is there":
+        row = get_value(full, parent)
+        if isinstance(row, list | tuple) and not any(isinstance(x, list | tuple | dict) for x in row):
+            return parent, frozenset((int(last),))
+    return path, chosen

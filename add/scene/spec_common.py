@@ -1,0 +1,247 @@
+"""Building blocks of the scene format: strict numbers, vectors, names, selectors and values.
+
+Unions carry tags in angle brackets ("<box>"), which the reader removes from the JSON path of an error; names in scenes
+cannot contain such brackets.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+
+class Spec(BaseModel):
+    """Base of every object in a scene file: frozen, and a key it does not know is an error."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, protected_namespaces=()
+    )
+
+
+def problem(message: str, **context: Any) -> PydanticCustomError:
+    """Error of a scene value; `context` may hold `key`, `expected` for the report."""
+    return PydanticCustomError("scene", "{message}", {"message": message, **context})
+
+
+def exactly_one(spec: BaseModel, *groups: str) -> None:
+    """Refuse a spec that gives none, or more than one, of `groups` (each one key)."""
+    names = {field.alias or name: getattr(spec, name) for name, field in type(spec).model_fields.items()}
+    given = [group for group in groups if names[group] is not None]
+    if len(given) != 1:
+        listed = " or ".join(f"'{group}'" for group in groups)
+        found = " and ".join(f"'{group}'" for group in given) or "none of them"
+        raise problem(f"give exactly one of {listed}", found=found)
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+NonNegative = Annotated[Number, Field(ge=0)]
+Count = Annotated[int, Strict(), Field(ge=1)]
+Index = Annotated[int, Strict(), Field(ge=0)]
+Flag = Annotated[bool, Strict()]
+Vector3 = tuple[Number, Number, Number]
+PositiveVector3 = tuple[Positive, Positive, Positive]
+
+
+def _non_zero(vector: tuple[float, ...]) -> tuple[float, ...]:
+    if not any(vector):
+        raise problem("a direction must not be zero", expected="a vector with a length above 0")
+    return vector
+
+
+def _unit_quaternion(quaternion: tuple[float, ...]) -> tuple[float, ...]:
+    length = sum(x * x for x in quaternion) ** 0.5
+    if abs(length - 1.0) > 1e-6:
+        raise problem(
+            f"a quaternion (w, x, y, z) must have length 1 within 1e-6, this one has {length:.9g}",
+            expected="a unit quaternion",
+        )
+    return quaternion
+
+
+def _ordered(window: tuple[float, float]) -> tuple[float, float]:
+    if not window[0] < window[1]:
+        raise problem("a window must start before it ends", expected="[t0, t1] with t0 < t1")
+    return window
+
+
+def unique(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    seen = set()
+    for item in items:
+        if item in seen:
+            raise problem(f"{item!r} appears twice", expected="different entries")
+        seen.add(item)
+    return items
+
+
+def _only_true(flag: bool) -> bool:
+    if not flag:
+        raise problem("only true makes sense here", expected="true")
+    return flag
+
+
+def _unique_letters(axes: str) -> str:
+    unique(tuple(axes))
+    return axes
+
+
+Direction = Annotated[Vector3, AfterValidator(_non_zero)]
+Quaternion = Annotated[tuple[Number, Number, Number, Number], AfterValidator(_unit_quaternion)]
+Window = Annotated[tuple[Number, Number], AfterValidator(_ordered)]
+Axes = Annotated[str, Field(pattern="^[xyz]{1,3}$"), AfterValidator(_unique_letters)]
+Yes = Annotated[Flag, AfterValidator(_only_true), Field(json_schema_extra={"const": True})]
+NodeList = Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)]
+
+# --- strings -------------------------------------------------------------------------------------------------------
+
+# No dots (paths into the scene use them), slashes (HDF5 groups) or angle brackets (tags).
+Name = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*$", max_length=100)]
+Text = Annotated[str, Strict()]
+NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
+FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]
+
+# --- unions --------------------------------------------------------------------------------------------------------
+
+
+def by_value(key: str, *expected: str) -> Discriminator:
+    """Choose the branch `<value>` of a union by the string under `key`."""
+
+    def branch(data: Any) -> str | None:
+        value = data.get(key) if isinstance(data, dict) else getattr(data, key, None)
+        return f"<{value}>" if isinstance(value, str) and value in expected else None
+
+    return _discriminator(branch, key=key, expected=list(expected))
+
+
+def by_key(*keys: str) -> Discriminator:
+    """Choose the branch `<key>` of a union by the first of `keys` that is there."""
+
+    def branch(data: Any) -> str | None:
+        for key in keys:
+            if (key in data) if isinstance(data, dict) else hasattr(data, key):
+                return f"<{key}>"
+        return None
+
+    return _discriminator(branch, keys=list(keys))
+
+
+def by_type(expected: str, **kinds: type | tuple[type, ...]) -> Discriminator:
+    """Choose the branch `<kind>` of a union by the type of the JSON value; `expected` words the choice."""
+
+    def branch(data: Any) -> str | None:
+        for kind, types in kinds.items():
+            if isinstance(data, types) and not (isinstance(data, bool) and types is not bool):
+                return f"<{kind}>"
+        return None
+
+    return _discriminator(branch, expected=expected)
+
+
+class _Context(dict[str, Any]):
+    """Context of an error that can be hashed, as `typing` wants for members of a union."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def _discriminator(branch: Callable[[Any], str | None], **context: Any) -> Discriminator:
+    return Discriminator(
+        branch,
+        custom_error_type="branch",
+        custom_error_message="does not say which kind it is",
+        custom_error_context=_Context(context),
+    )
+
+
+# --- selectors: which nodes, in the rest frame of the mesh -----------------------------------------------------------
+
+Limit = tuple[Number | None, Number | None, Number | None]
+
+
+class BoxSpec(Spec):
+    """Axis-aligned box; an entry that is null is unbounded. A node on the boundary is inside."""
+
+    min: Limit = Field((None, None, None), description="lowest x, y, z [m]; null = unbounded")
+    max: Limit = Field((None, None, None), description="highest x, y, z [m]; null = unbounded")
+
+    @model_validator(mode="after")
+    def _check(self) -> "BoxSpec":
+        for axis, low, high in zip("xyz", self.min, self.max, strict=True):
+            if low is not None and high is not None and low > high:
+                found = f"min {low:g}, max {high:g}"
+                raise problem(f"the box is empty along {axis}", found=found, expected="min <= max")
+        return self
+
+
+class BallSpec(Spec):
+    """Sphere; a node on the boundary is inside."""
+
+    center: Vector3 = Field(description="centre [m]")
+    radius: Positive = Field(description="radius [m]")
+
+
+class BoxSelectorSpec(Spec):
+    """Nodes inside a box of the rest frame (after `scale`, before `position` and `orientation`)."""
+
+    box: BoxSpec = Field(description="box in the rest frame [m]")
+
+
+class SphereSelectorSpec(Spec):
+    """Nodes inside a sphere of the rest frame (after `scale`, before `position` and `orientation`)."""
+
+    sphere: BallSpec = Field(description="sphere in the rest frame [m]")
+
+
+class NodesSelectorSpec(Spec):
+    """Nodes given by number."""
+
+    nodes: Yes = Annotated[Flag, AfterValidator(_only_true), Field(json_schema_extra={"const": True})]
+NodeList = Field(description="node numbers, from 0, in the order of the mesh")
+
+
+class SurfaceSelectorSpec(Spec):
+    """Every node of the surface."""
+
+    surface: Yes = Field(description="true: every node of the surface")
+
+
+class AllSelectorSpec(Spec):
+    """Every node."""
+
+    all: Yes = Field(description="true: every node")
+
+
+SelectorSpec = Annotated[
+    Annotated[BoxSelectorSpec, Tag("<box>")]
+    | Annotated[SphereSelectorSpec, Tag("<sphere>")]
+    | Annotated[NodesSelectorSpec, Tag("<nodes>")]
+    | Annotated[SurfaceSelectorSpec, Tag("<surface>")]
+    | Annotated[AllSelectorSpec, Tag("<all>")],
+    by_key("box", "sphere", "nodes", "surface", "all"),
+]
+
+# --- values over time ------------------------------------------------------------------------------------------------
+
+
+class SignalReferenceSpec(Spec):
+    """The signal of that name."""
+
+    signal: Name = Field(description="name of an entry of `signals`")
+
+
+ValueSpec = Annotated[
+    Annotated[Vector3, Tag("<vector>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
+    by_type('[x, y, z] or {"signal": name}', vector=(list, tuple), signal=(dict, SignalReferenceSpec)),
+]
+
+NumberOrListSpec = Annotated[
+    Annotated[Number, Tag("<number>")] | Annotated[tuple[Number, ...], Field(min_length=1), Tag("<list>")],
+    by_type("a number or a list of numbers", number=(int, float), list=(list, tuple)),
+]
+
+TimeOrEndSpec = Annotated[
+    Annotated[NonNegative, Tag("<number>")] | Annotated[Literal["end"], Tag("<text>")],
+    by_type('a time [s] or "end"', number=(int, float), text=str),
+]

@@ -1,0 +1,305 @@
+"""Markers, recordings, experiments, objective, parameters and optimizer of the scene format."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, Tag, model_validator
+
+from add.scene.spec_common import (
+    Axes,
+    Count,
+    Direction,
+    FilePath,
+    Flag,
+    Index,
+    Name,
+    NodeList,
+    NonEmpty,
+    NonNegative,
+    Number,
+    NumberOrListSpec,
+    Positive,
+    Quaternion,
+    SelectorSpec,
+    Spec,
+    TimeOrEndSpec,
+    Vector3,
+    Window,
+    by_key,
+    by_value,
+    exactly_one,
+    problem,
+    unique,
+)
+
+# --- markers ---------------------------------------------------------------------------------------------------------
+
+
+class PointMarkerSpec(Spec):
+    """A material point of a body, given by its rest position."""
+
+    body: Name = Field(description="name of a body")
+    point: Vector3 = Field(description="rest position, in the rest frame of the mesh (after `scale`) [m]")
+    max_distance: NonNegative = Field(0.01, description="how far outside the mesh the point may lie [m]")
+
+
+class NodesMarkerSpec(Spec):
+    """A weighted mean of nodes."""
+
+    body: Name = Field(description="name of a body")
+    nodes: NodeList = Field(description="node numbers, from 0")
+    weights: tuple[Number, ...] | None = Field(
+        None, description="weights [-], one per node, divided by their sum; null = equal"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "NodesMarkerSpec":
+        if self.weights is None:
+            return self
+        if len(self.weights) != len(self.nodes):
+            raise problem(
+                "as many weights as nodes are needed",
+                key="weights",
+                found=f"{len(self.weights)} weights",
+                expected=f"{len(self.nodes)}",
+            )
+        if abs(sum(self.weights)) < 1e-12:
+            raise problem("the weights must not sum to zero", key="weights")
+        return self
+
+
+class SurfaceMarkerSpec(Spec):
+    """The area-weighted mean of the surface nodes in a selection."""
+
+    body: Name = Field(description="name of a body")
+    surface: SelectorSpec = Field(description="selection, in the rest frame of the mesh")
+
+
+MarkerSpec = Annotated[
+    Annotated[PointMarkerSpec, Tag("<point>")]
+    | Annotated[NodesMarkerSpec, Tag("<nodes>")]
+    | Annotated[SurfaceMarkerSpec, Tag("<surface>")],
+    by_key("point", "nodes", "surface"),
+]
+
+# --- recordings ------------------------------------------------------------------------------------------------------
+
+
+class RegisterSpec(Spec):
+    """Rigid registration of the recording to the scene, from markers whose rest position is known."""
+
+    markers: dict[NonEmpty, Vector3] = Field(
+        min_length=3, description="recording marker name -> its position in the scene's world at registration [m]"
+    )
+    window: Window | None = Field(
+        None, description="recording times over which the markers are averaged [s]; null = the first frame"
+    )
+
+
+class MaskSpec(Spec):
+    """A stretch of one marker that is left out."""
+
+    marker: NonEmpty = Field(description="recording marker name")
+    from_: Number = Field(alias="from", description="first simulation time left out [s]")
+    to: Number = Field(description="last simulation time left out [s]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "MaskSpec":
+        if not self.from_ < self.to:
+            raise problem("a mask must start before it ends", found=f"from {self.from_:g} to {self.to:g}")
+        return self
+
+
+class RecordingSpec(Spec):
+    """A motion capture recording and how it belongs to the scene."""
+
+    file: FilePath = Field(description="recording, relative to the scene file; `${NAME}` is an environment variable")
+    unit: Literal["m", "cm", "mm"] = Field("m", description="unit of the positions in the file")
+    register_: RegisterSpec | None = Field(
+        None, alias="register", description="rigid registration; null = the recording is in the scene's frame"
+    )
+    markers: dict[NonEmpty, Name] = Field(min_length=1, description="recording marker name -> scene marker name")
+    time_offset: Number = Field(0.0, description="recording time at which the simulation time is 0 [s]")
+    crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
+    mask: tuple[MaskSpec, ...] = Field((), description="stretches left out")
+    displacement: Flag = Field(
+        False, description="compare displacements from the first frame that counts instead of positions"
+    )
+
+
+class ExperimentSpec(Spec):
+    """One of several runs that share the parameters."""
+
+    name: Name = Field(description="name of the experiment")
+    overrides: dict[NonEmpty, Any] = Field(
+        default_factory=dict, description="path into the scene -> JSON value that replaces it in this experiment"
+    )
+    recording: RecordingSpec | None = Field(None, description="recording; null = the scene's")
+
+
+# --- objective -------------------------------------------------------------------------------------------------------
+
+
+class _TimedSpec(Spec):
+    time: TimeOrEndSpec | None = Field(None, description='simulation time that counts [s], or "end"')
+    window: Window | None = Field(None, description="simulation times over which the mean counts [s]")
+
+    @model_validator(mode="after")
+    def _check_time(self) -> "_TimedSpec":
+        exactly_one(self, "time", "window")
+        return self
+
+
+Weight = Annotated[NonNegative, Field(description="factor of this term [-]")]
+
+
+class MarkersObjectiveSpec(Spec):
+    """Mean squared distance of the markers from the recording [m^2]."""
+
+    type: Literal["markers"] = Field(description="kind of objective")
+    weight: Weight = 1.0
+
+
+class PointObjectiveSpec(_TimedSpec):
+    """Squared distance of a marker from a point [m^2]; give `time` or `window`."""
+
+    type: Literal["point"] = Field(description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    target: Vector3 = Field(description="target position, world axes [m]")
+    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    weight: Weight = 1.0
+
+
+class LineObjectiveSpec(_TimedSpec):
+    """Squared distance of a marker from a straight line [m^2]; give `time` or `window`."""
+
+    type: Literal["line"] = Field(description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    point: Vector3 = Field(description="a point of the line [m]")
+    direction: Direction = Field(description="direction of the line; any length above 0 [-]")
+    weight: Weight = 1.0
+
+
+class PoseObjectiveSpec(_TimedSpec):
+    """Mean squared distance of a body's nodes from a target pose [m^2]; give `time` or `window`.
+
+    The target is a file of node positions, or the rest shape rotated by `orientation` about the origin of its frame and
+    then moved by `translation`.
+    """
+
+    type: Literal["pose"] = Field(description="kind of objective")
+    body: Name = Field(description="name of a body")
+    positions_file: FilePath | None = Field(None, description="file of target node positions [m], one row per node")
+    translation: Vector3 | None = Field(None, description="target position of the origin of the rest frame [m]")
+    orientation: Quaternion | None = Field(
+        None, description="target rotation, unit quaternion w, x, y, z [-]; null = none"
+    )
+    weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "PoseObjectiveSpec":
+        exactly_one(self, "positions_file", "translation")
+        if self.orientation is not None and self.translation is None:
+            raise problem("'orientation' goes with 'translation', not with 'positions_file'", key="orientation")
+        return self
+
+
+class PriorObjectiveSpec(Spec):
+    """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
+
+    type: Literal["prior"] = Field(description="kind of objective")
+    parameter: NonEmpty = Field(description="path of one of `parameters`")
+    mean: Number = Field(description="expected value, in the parameter's unit")
+    sigma: Positive = Field(description="standard deviation, in the parameter's unit")
+    weight: Weight = 1.0
+
+
+ObjectiveSpec = Annotated[
+    Annotated[MarkersObjectiveSpec, Tag("<markers>")]
+    | Annotated[PointObjectiveSpec, Tag("<point>")]
+    | Annotated[LineObjectiveSpec, Tag("<line>")]
+    | Annotated[PoseObjectiveSpec, Tag("<pose>")]
+    | Annotated[PriorObjectiveSpec, Tag("<prior>")],
+    by_value("type", "markers", "point", "line", "pose", "prior"),
+]
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+class ParameterSpec(Spec):
+    """A number of the scene, or several that share one value, that the optimizer may change."""
+
+    path: NonEmpty | None = Field(None, description='path into the scene, such as "bodies.ball.material.young"')
+    paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
+        None, description="several paths that share one value"
+    )
+    transform: Literal["linear", "log", "softplus"] = Field(
+        "linear", description="what the optimizer changes: the value, its logarithm, or the inverse softplus of it"
+    )
+    bounds: tuple[Number | None, Number | None] | None = Field(
+        None, description="lowest and highest value, in the parameter's unit; null = unbounded"
+    )
+    start: NumberOrListSpec | None = Field(
+        None, description="starting value, in the parameter's unit; null = the scene's value"
+    )
+    scale: Positive | None = Field(
+        None, description="typical change, in the transformed parameter's unit; null = chosen from the start"
+    )
+    components: Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
+        None, description="which entries of a vector (of the flattened rows of a table) are free, from 0; null = all"
+    )
+    experiment: Name | None = Field(None, description="only in that experiment; null = shared by all")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ParameterSpec":
+        exactly_one(self, "path", "paths")
+        if self.bounds is not None:
+            low, high = self.bounds
+            if low is not None and high is not None and not low < high:
+                found = f"[{low:g}, {high:g}]"
+                raise problem("the lower bound must be below the upper one", key="bounds", found=found)
+            if self.transform == "log" and low is not None and low <= 0.0:
+                found = f"{low:g}"
+                raise problem("a log transform needs positive bounds", key="bounds.0", found=found, expected="above 0")
+            if self.transform != "linear" and high is not None and high <= 0.0:
+                raise problem(
+                    f"a {self.transform} transform needs a positive upper bound",
+                    key="bounds.1",
+                    found=f"{high:g}",
+                    expected="above 0",
+                )
+        return self
+
+    def all_paths(self) -> tuple[str, ...]:
+        """The path, or the paths that share one value."""
+        return self.paths if self.paths is not None else (self.path or "",)
+
+
+class PhaseSpec(Spec):
+    """One stage of a continuation; it starts where the stage before ended."""
+
+    name: Name = Field(description="name of the phase")
+    parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = Field(
+        None, description="paths of the parameters that are free; null = all"
+    )
+    window: Window | None = Field(None, description="simulation times that count [s]; null = all")
+    end_time: Positive | None = Field(None, description="simulate only up to this time [s]; null = the scene's end")
+    max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
+
+    @model_validator(mode="after")
+    def _check(self) -> "PhaseSpec":
+        if self.window is not None and self.end_time is not None:
+            raise problem("give 'window' or 'end_time', not both", key="end_time")
+        return self
+
+
+class OptimizerSpec(Spec):
+    """How the objective is minimised."""
+
+    method: Literal["l-bfgs-b"] = Field("l-bfgs-b", description="algorithm")
+    history: Count = Field(10, description="number of stored corrections")
+    max_evaluations: Count = Field(100, description="largest number of simulations with gradient")
+    gradient_tolerance: NonNegative = Field(
+        1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
+    )
+    objective_tolerance: NonNegative = Field(1e-12, description="stop when the relative decrease falls below this [-]")
+    phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")

@@ -1,0 +1,99 @@
+"""What the forward loop and the sweeps know of a time integrator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from add.kinematics import Kinematics, State, StateTangent
+from add.newton import NewtonReport
+from add.system import Assembler, Decisions
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Record:
+    """A finished step: where it converged and what was decided. The backward pass never decides again.
+
+    Attributes
+    ----------
+    kin : Kinematics
+        Converged coordinates and rates.
+    mu : multipliers
+    decisions : branches of the deciding terms
+    c : float
+        1/(beta dt) [1/s].
+    alpha : tuple of float
+        History coefficients.
+    report : NewtonReport
+    """
+
+    kin: Kinematics
+    mu: FloatArray
+    decisions: Decisions
+    c: float
+    alpha: tuple[float, ...]
+    report: NewtonReport
+
+
+class Stepper(ABC):
+    """One step forward, its pull-back and its push-forward. Nothing is kept on the stepper."""
+
+    @property
+    @abstractmethod
+    def order(self) -> int:
+        """Order of accuracy on smooth problems."""
+
+    @property
+    @abstractmethod
+    def dt(self) -> float:
+        """Step [s]."""
+
+    @property
+    @abstractmethod
+    def n_history(self) -> int:
+        """Number of (q, v) pairs in a State."""
+
+    @abstractmethod
+    def start(self, q: FloatArray, v: FloatArray) -> State:
+        """Return the state at t = 0."""
+
+    @abstractmethod
+    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of the initial q and v."""
+
+    @abstractmethod
+    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
+        """Return the tangent of the state at t = 0."""
+
+    @abstractmethod
+    def step(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
+    ) -> tuple[State, Record]:
+        """Take one step; ``replay`` holds the decisions of an earlier run.
+
+        Raises
+        ------
+        SolverError
+            If Newton and its ladder fail.
+        """
+
+    @abstractmethod
+    def pullback(
+        self, assembler: Assembler, record: Record, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray
+    ) -> StateTangent:
+        """Return the cotangent of the state before the step; add that of theta to ``theta_bar``."""
+
+    @abstractmethod
+    def pushforward(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        state_dots: Sequence[StateTangent],
+        theta_dots: Sequence[FloatArray],
+    ) -> list[StateTangent]:
+        """Return the tangents of the state after the step, one for each given tangent; one factorisation for all."""

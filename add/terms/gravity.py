@@ -1,0 +1,64 @@
+"""Gravity on soft bodies and on masses attached to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from add.kinematics import Kinematics, Weights
+from add.system import Term
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Gravity(Term):
+    """r = -m g at every node, m = theta[density] * mass (row sums of the mass matrix).
+
+    Attributes
+    ----------
+    nodes : (k,)
+    mass : (k,)
+        Mass at unit density [m^3], or weights of a point mass [-].
+    density : (k,)
+        Index in theta of the density [kg/m^3] or mass [kg].
+    gravity : (3,)
+        Indices in theta of g [m/s2].
+    """
+
+    depends: ClassVar[str] = ""
+
+    nodes: IntArray
+    mass: FloatArray
+    density: IntArray
+    gravity: IntArray
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return nothing: the force does not depend on the motion."""
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add -m g."""
+        np.subtract.at(out.reshape(-1, 3), self.nodes, np.outer(theta[self.density] * self.mass, theta[self.gravity]))
+
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add nothing."""
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of densities, masses and g."""
+        at_nodes = lam.reshape(-1, 3)[self.nodes]
+        out[self.gravity] -= (theta[self.density] * self.mass) @ at_nodes
+        np.subtract.at(out, self.density, self.mass * (at_nodes @ theta[self.gravity]))
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        force = np.outer(theta_dot[self.density] * self.mass, theta[self.gravity])
+        force += np.outer(theta[self.density] * self.mass, theta_dot[self.gravity])
+        np.subtract.at(out.reshape(-1, 3), self.nodes, force)
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return -sum m g . x [J]."""
+        height = kin.q.reshape(-1, 3)[self.nodes] @ theta[self.gravity]
+        return -float((theta[self.density] * self.mass) @ height)

@@ -1,0 +1,130 @@
+"""Inertia of soft bodies and of masses attached to them, with mass-proportional damping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, final
+
+import numpy as np
+from numba import njit
+
+from add.kinematics import Kinematics, Weights
+from add.system import Term
+from add.typing import FloatArray, IntArray
+
+
+@njit(cache=True)
+def _residual(theta, rows, cols, mass, density, damping, v, a, out):
+    for k in range(rows.size):
+        m = theta[density[k]] * mass[k]
+        alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
+        i, j = 3 * rows[k], 3 * cols[k]
+        out[i] += m * (a[j] + alpha * v[j])
+        out[i + 1] += m * (a[j + 1] + alpha * v[j + 1])
+        out[i + 2] += m * (a[j + 2] + alpha * v[j + 2])
+
+
+@njit(cache=True)
+def _jacobian(theta, mass, density, damping, weight_v, weight_a, data, slots):
+    for k in range(mass.size):
+        alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
+        value = theta[density[k]] * mass[k] * (weight_a + weight_v * alpha)
+        for d in range(3):
+            data[slots[3 * k + d]] += value
+
+
+@njit(cache=True)
+def _parameter_vjp(theta, rows, cols, mass, density, damping, v, a, lam, out):
+    for k in range(rows.size):
+        alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
+        i, j = 3 * rows[k], 3 * cols[k]
+        lam_a = lam[i] * a[j] + lam[i + 1] * a[j + 1] + lam[i + 2] * a[j + 2]
+        lam_v = lam[i] * v[j] + lam[i + 1] * v[j + 1] + lam[i + 2] * v[j + 2]
+        out[density[k]] += mass[k] * (lam_a + alpha * lam_v)
+        if damping[k] >= 0:
+            out[damping[k]] += theta[density[k]] * mass[k] * lam_v
+
+
+@njit(cache=True)
+def _parameter_jvp(theta, theta_dot, rows, cols, mass, density, damping, v, a, out):
+    for k in range(rows.size):
+        alpha = alpha_dot = 0.0
+        if damping[k] >= 0:
+            alpha = theta[damping[k]]
+            alpha_dot = theta_dot[damping[k]]
+        m = theta[density[k]] * mass[k]
+        m_dot = theta_dot[density[k]] * mass[k]
+        i, j = 3 * rows[k], 3 * cols[k]
+        for d in range(3):
+            out[i + d] += m_dot * (a[j + d] + alpha * v[j + d]) + m * alpha_dot * v[j + d]
+
+
+@final
+@dataclass(frozen=True)
+class Inertia(Term):
+    """r = M (a + alpha v), M = sum over node pairs of theta[density] * mass.
+
+    A soft body contributes its mass matrix at unit density (consistent or lumped); a point mass on a weighted set of nodes
+    contributes w_i w_j at unit mass, its "density" being the mass itself.
+
+    Attributes
+    ----------
+    rows, cols : (k,)
+        Nodes of the system.
+    mass : (k,)
+        Mass at unit density [m^3], or products of weights [-].
+    density : (k,)
+        Index in theta of the density [kg/m^3] or mass [kg].
+    damping : (k,)
+        Index in theta of the mass-proportional damping alpha [1/s]; -1 for none.
+    """
+
+    depends: ClassVar[str] = "va"
+
+    rows: IntArray
+    cols: IntArray
+    mass: FloatArray
+    density: IntArray
+    damping: IntArray
+    _pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        axes = np.arange(3)
+        pattern = ((3 * self.rows[:, None] + axes).ravel(), (3 * self.cols[:, None] + axes).ravel())
+        object.__setattr__(self, "_pattern", pattern)
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return three diagonal entries a node pair."""
+        return self._pattern
+
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add M (a + alpha v)."""
+        _residual(theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out)
+
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add weights.a M + weights.v alpha M."""
+        _jacobian(theta, self.mass, self.density, self.damping, weights.v, weights.a, data, slots)
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of densities, masses and alphas."""
+        _parameter_vjp(theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, lam, out)
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        _parameter_jvp(
+            theta, theta_dot, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out
+        )
+
+    def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return v^T M v / 2 [J]."""
+        r = np.zeros_like(kin.v)
+        none = np.full_like(self.damping, -1)
+        _residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
+        return 0.5 * float(r @ kin.v)
+
+    def momentum(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return the linear momentum (3,) [kg m/s]."""
+        r = np.zeros_like(kin.v)
+        none = np.full_like(self.damping, -1)
+        _residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
+        return r.reshape(-1, 3).sum(axis=0)

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Make the virtual environment $VENV and install this checkout in it, editable. Cheap when nothing changed.
+#
+#   VENV    where (default .venv in the checkout)        PYTHON  interpreter to build it with (default: the first >= 3.11)
+#   EXTRAS  extras of pyproject.toml (default test)
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+venv=${VENV:-.venv}
+extras=${EXTRAS:-test}
+python="$venv/bin/python"
+stamp="$venv/.add-setup"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_INPUT=1
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+
+apt_install() {  # adds what is missing, as root only; never upgrades or removes anything. 0 if something was added
+    local name missing=()
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    for name in "$@"; do
+        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 1
+    say "apt-get install ${missing[*]}"
+    # The list of packages may be old or absent; apt-get's own messages go to stderr, so that stdout stays ours.
+    apt-get update -qq >&2 || true
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        --no-upgrade --no-remove "${missing[@]}" </dev/null >&2
+}
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+make_venv() {
+    local base version
+    if [ -e "$venv" ] && [ ! -e "$venv/pyvenv.cfg" ] && [ -n "$(ls -A "$venv")" ]; then
+        die "$venv exists and is not a virtual environment; choose another place with VENV=..."
+    fi
+    base=$(find_python) || die "needs Python 3.11 or newer${PYTHON:+ (PYTHON=$PYTHON is not)}; on Debian or Ubuntu: apt-get install python3.11 python3.11-venv"
+    version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    say "making $venv with Python $version ($(command -v "$base"))"
+    # Debian and Ubuntu keep ensurepip, without which venv makes no pip, in a package of its own.
+    if ! "$base" -c 'import ensurepip, venv' 2>/dev/null; then
+        apt_install "python$version-venv" || say "no ensurepip, and python$version-venv could not be installed"
+    fi
+    if "$base" -c 'import ensurepip, venv' 2>/dev/null; then
+        "$base" -m venv --clear "$venv"
+    elif "$base" -m virtualenv --version >/dev/null 2>&1; then
+        "$base" -m virtualenv --clear -q "$venv"
+    elif command -v virtualenv >/dev/null; then
+        virtualenv --clear -q -p "$base" "$venv"
+    else
+        die "cannot make a virtual environment: Python $version has no ensurepip and there is no virtualenv." \
+            "On Debian or Ubuntu: apt-get install python$version-venv"
+    fi
+}
+
+can_render() {  # in a process of its own, since a missing driver may end it
+    timeout 120 "$python" - >/dev/null 2>&1 <<'PY'
+import pyvista
+plotter = pyvista.Plotter(off_screen=True, window_size=(64, 64))
+plotter.add_mesh(pyvista.Sphere())
+image = plotter.screenshot(return_img=True)
+raise SystemExit(int(image.std() == 0))  # SystemExit takes numpy's False for a failure
+PY
+}
+
+# One set-up at a time; the lock is on this file, so that none is left behind.
+if command -v flock >/dev/null; then
+    exec 9<"$root/scripts/setup.sh"
+    flock 9
+fi
+
+if ! "$python" -m pip --version >/dev/null 2>&1; then
+    make_venv
+fi
+
+want=$({ echo "$root $extras"; "$python" --version; cat pyproject.toml setup.cfg; } | sha256sum)
+if [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
+    exit 0
+fi
+
+say "installing the package and its dependencies [$extras] in $venv"
+"$python" -m pip install --quiet --editable ".[$extras]"
+
+# VTK's wheel imports without any system library; to draw without a display it loads EGL or OSMesa at run time.
+if ! can_render; then
+    if apt_install libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri libxrender1 && can_render; then
+        say "off-screen rendering works now"
+    else
+        say "off-screen rendering does not work: pictures and films will fail, everything else is fine." \
+            "On Debian or Ubuntu: apt-get install libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri libxrender1"
+    fi
+fi
+
+echo "$want" >"$stamp"
+say "done"

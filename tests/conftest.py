@@ -1,0 +1,26 @@
+"""What all tests share."""
+
+import os
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """Folder of the real recordings, which are not part of the repository: ADD_DATA, or shared/data beside it."""
+    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    root = Path(os.environ.get("ADD_DATA") or beside)
+    if not root.is_dir():
+        pytest.skip(f"no recordings at {root}; set ADD_DATA to the folder that holds them")
+    return root
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers that are the same in every run and do not depend on the order of the tests."""
+    return np.random.default_rng(20200717)

@@ -1,0 +1,231 @@
+"""The rules of docs/architecture.md that can be read off the source text."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "add"
+
+# Lowest first: a layer imports only itself, layers on earlier lines, and `errors`.
+ORDER = (
+    "errors",
+    "typing",
+    "kernels",
+    "fem",
+    "layout",
+    "signals",
+    "initial",
+    "motion",
+    "kinematics",
+    "maps",
+    "assembly",
+    "linalg",
+    "system",
+    "terms",
+    "contact",
+    "newton",
+    "steppers",
+    "simulate",
+    "adjoint",
+    "mocap",
+    "objectives",
+    "design",
+    "io",
+    "scene",
+    "view",
+    "plot",
+    "testing",
+    "cli",
+)
+FACADE = "__init__"  # `import add` itself: re-exports anything
+ANYTHING = {FACADE, "cli", "__main__"}
+
+# Narrower than the order: who alone may import these.
+ONLY_FOR = {
+    "io": {"scene", "view", "plot"},  # no physics reads or writes files
+    "scene": {"view", "plot", "testing"},  # strings become objects once
+    "contact": {"newton", "steppers", "simulate", "adjoint", "objectives", "design", "scene", "testing"},  # not terms
+    "view": set(),
+    "plot": set(),
+    "testing": set(),
+    "cli": {"__main__"},
+}
+# Pairs that the order would allow: siblings stay apart.
+FORBIDDEN = {("contact", "terms")}
+
+
+def layer(module: str) -> str:
+    """'add.terms.elastic' -> 'terms'; 'add' -> '__init__'."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else FACADE
+
+
+def module_name(path: Path) -> str:
+    parts = list(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(source: str, module: str, is_package: bool, layers: set[str]) -> list[tuple[int, str]]:
+    """(line, module of add) of every import, also of those inside functions and under TYPE_CHECKING."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                anchor = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*anchor, base] if base else anchor)
+            if base == "add":  # from add import terms, load_scene
+                for alias in node.names:
+                    if alias.name in layers:
+                        found.append((node.lineno, f"add.{alias.name}"))
+                    elif alias.name != "__version__":  # a constant, safe from anywhere
+                        found.append((node.lineno, "add"))
+            else:
+                found.append((node.lineno, base))
+    return [(line, name) for line, name in found if name.split(".")[0] == "add"]
+
+
+def complaint(importer: str, imported: str) -> str | None:
+    """Why layer `importer` may not import layer `imported`; None if it may."""
+    if importer in ANYTHING or imported in (importer, "errors"):
+        return None
+    if imported == FACADE:
+        return "imports the facade `add`; import the module that defines the name"
+    if imported not in ORDER or importer not in ORDER:
+        return None  # test_every_module_has_a_layer complains
+    if ORDER.index(imported) > ORDER.index(importer):
+        return f"{importer} is below {imported}"
+    if (importer, imported) in FORBIDDEN:
+        return f"{importer} and {imported} are siblings"
+    if importer not in ONLY_FOR.get(imported, {importer}):
+        return f"{imported} is only for {', '.join(sorted(ONLY_FOR[imported] | ANYTHING))}"
+    return None
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+LAYERS = {layer(module_name(path)) for path in SOURCES} | set(ORDER)
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    return {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+
+def test_every_module_has_a_layer():
+    unknown = {name for name in map(layer, map(module_name, SOURCES)) if name not in ORDER and name not in ANYTHING}
+    assert not unknown, f"not in ORDER of this test and the table of docs/architecture.md: {sorted(unknown)}"
+
+
+def test_imports_go_down():
+    wrong = []
+    for path in SOURCES:
+        module = module_name(path)
+        for line, imported in imports(path.read_text(encoding="utf-8"), module, path.stem == "__init__", LAYERS):
+            why = complaint(layer(module), layer(imported))
+            if why:
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {imported}: {why}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "allowed"),
+    [
+        ("add.terms.elastic", "from add.kernels.elastic import stress", True),
+        ("add.terms.elastic", "from ..system import Term", True),
+        ("add.terms.elastic", "from .gravity import Gravity", True),
+        ("add.kernels.elastic", "from add.errors import InputError", True),
+        ("add.io.results", "from add import __version__", True),
+        ("add.cli", "import add.view.window", True),
+        ("add.kernels.elastic", "from add.system import Term", False),
+        ("add.fem.mesh", "def f():\n    from add.terms import elastic", False),
+        ("add.fem.mesh", "from add import terms", False),
+        ("add.fem.mesh", "from .. import terms", False),
+        ("add.terms.elastic", "from add.contact.term import Contact", False),
+        ("add.contact.term", "from ..terms.elastic import Elastic", False),
+        ("add.adjoint.reverse", "import add.io.results", False),
+        ("add.testing", "import add.io.results", False),
+        ("add.scene.builder", "from add import load_scene", False),
+    ],
+)
+def test_the_rule_itself(module, source, allowed):
+    found = imports(source, module, is_package=False, layers=LAYERS)
+    assert found or source.endswith("__version__")
+    whys = [complaint(layer(module), layer(imported)) for _, imported in found]
+    assert all(why is None for why in whys) is allowed, whys
+
+
+def test_setup_cfg_packages_everything():
+    from setuptools import find_packages
+    from setuptools.config.setupcfg import read_configuration
+
+    sections = read_configuration(ROOT / "setup.cfg")["options"]
+    folders = {module_name(path) for path in SOURCES if path.stem == "__init__"}
+    assert set(sections["packages"]) == folders
+    assert set(find_packages(str(ROOT), include=["add", "add.*"])) == folders
+    bare = {str(path.parent.relative_to(ROOT)) for path in SOURCES if not (path.parent / "__init__.py").exists()}
+    assert not bare, f"folders of modules without __init__.py are not packaged: {sorted(bare)}"
+    assert "py.typed" in sections["package_data"]["*"] + sections["package_data"].get("add", [])
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_version_is_said_once(trees):
+    values = [
+        node.value.value
+        for node in trees[Path("add/__init__.py")].body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        if [ast.unparse(target) for target in node.targets] == ["__version__"]
+    ]
+    assert len(values) == 1, "pyproject.toml reads a literal __version__ from add/__init__.py"
+    assert isinstance(values[0], str)
+
+
+def test_no_state_in_modules(trees):
+    """Caches and registries filled at run time make two simulations meet. CAPITALS are tables that nobody changes."""
+    mutable = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+    makers = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter", "WeakKeyDictionary"}
+    wrong = []
+    for path, tree in trees.items():
+        if layer(module_name(ROOT / path)) in ("scene", "cli"):
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.Assign):
+                targets = node.targets
+            elif isinstance(node, ast.AnnAssign):
+                targets = [node.target]
+            else:
+                continue
+            value = node.value
+            called = value.func if isinstance(value, ast.Call) else None
+            maker = ast.unparse(called).rsplit(".", 1)[-1] if called is not None else ""
+            if not isinstance(value, mutable) and maker not in makers:
+                continue
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            wrong += [f"{path}:{node.lineno}: {name}" for name in names if not name.isupper() and name != "__all__"]
+        wrong += [f"{path}:{node.lineno}: global" for node in ast.walk(tree) if isinstance(node, ast.Global)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_print_outside_cli(trees):
+    wrong = [
+        f"{path}:{node.lineno}"
+        for path, tree in trees.items()
+        if layer(module_name(ROOT / path)) != "cli"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert not wrong, "log with `logging`, or let cli.py print:\n" + "\n".join(wrong)
+
+
+def test_import_loads_no_viewer():
+    """`import add` stays quick and works without a display: pyvista and matplotlib come when something is drawn."""
+    code = "import sys, add; print(*({'pyvista', 'vtk', 'vtkmodules', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout.strip(), f"`import add` loads {done.stdout.strip()}"
