@@ -102,7 +102,7 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
                 yield from _inside(f"{place}.time", (item.time,), spec)
 
 
-# --- parameters, phases, priors ----------------------------------------------------------------------------------------
+# --- parameters, phases, priors ----------------------------------------------------------------------------------
 
 
 def check_design(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[Problem]:
@@ -160,7 +160,7 @@ def _number(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], Pro
         return [], Problem(at, "has no value in the scene; give it one there", f"'{path}', null", "a number")
     flat = _flat(value)
     if flat is None:
-        return [], Problem(at, "is not a number", f"'{path}', {shown(value)}", "the path of a number or a list of numbers")
+        return [], Problem(at, "is not a number", f"'{path}', {shown(value)}", "a number or a list of numbers")
     if any(isinstance(x, int) for x in flat):
         return [], Problem(at, "counts in whole numbers and cannot change smoothly", f"'{path}', {shown(value)}")
     return flat, None

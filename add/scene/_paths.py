@@ -34,7 +34,8 @@ def explain_missing(data: Any, path: str) -> tuple[str, str | None]:
             where = f"'{'.'.join(keys[:k])}'" if k else "the scene"
             if isinstance(data, dict):
                 close = nearest(key, data)
-                return f"{where} has no '{key}'", None if close is None else ".".join([*keys[:k], close, *keys[k + 1 :]])
+                mended = None if close is None else ".".join([*keys[:k], close, *keys[k + 1 :]])
+                return f"{where} has no '{key}'", mended
             if isinstance(data, list | tuple):
                 return f"{where} has {len(data)} entries, none is '{key}'", None
             return (f"{where} is not given" if data is None else f"{where} has no parts"), None
@@ -43,7 +44,10 @@ def explain_missing(data: Any, path: str) -> tuple[str, str | None]:
 
 
 def get_value(data: Any, path: str) -> Any:
-    """Value at a dotted path of a scene's dictionary (use `scene.full()` to see defaults); InputError if it is not there."""
+    """Value at a dotted path of a scene's dictionary; InputError if it is not there.
+
+    `scene.full()` has the defaults too, `scene.raw` only what the file says.
+    """
     node = data
     for key in path.split("."):
         node = _entry(node, key)

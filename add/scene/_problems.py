@@ -108,8 +108,7 @@ def _translate(error: Any) -> Problem:
         return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", nearest(keys[-1], known))
     if kind == "missing":
         if isinstance(loc[-1], int):
-            n = len(value) if isinstance(value, list | tuple) else 0
-            return Problem(".".join(keys[:-1]), "too few entries", shown(value), f"more than {n}")
+            return Problem(".".join(keys[:-1]), "too few entries", shown(value), f"{_length(loc[:-1])} entries")
         return Problem(place, _MISSING, None, about)
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
@@ -135,7 +134,8 @@ def _translate(error: Any) -> Problem:
     if kind.startswith("string_"):
         if "xyz" in str(context.get("pattern")):
             return Problem(place, "unknown axes", shown(value), "any of x, y, z, such as 'xz'")
-        return Problem(place, "not a valid name", shown(value), "letters, digits, '_', '-', '+', ':' and spaces; no dots")
+        expected = "a non-empty string" if value == "" else "letters, digits, '_', '-', '+', ':' and spaces; no dots"
+        return Problem(place, "not a valid name", shown(value), expected)
     return Problem(place, error["msg"], shown(value))
 
 
@@ -166,23 +166,24 @@ def _branch(keys: list[str], value: Any, context: dict[str, Any]) -> Problem:
 
 
 def _members(kind: Any) -> list[tuple[Any, str | None]]:
-    """(type, tag) of each branch of a union; of the type alone otherwise. None is left out."""
+    """(type, tag) of each branch of a union; of the type alone otherwise, or if the union has a tag itself."""
     tag = None
     while get_origin(kind) is Annotated:
         tag = next((item.tag for item in kind.__metadata__ if isinstance(item, Tag)), tag)
         kind = kind.__origin__
-    if get_origin(kind) in (Union, types.UnionType):
+    if tag is None and get_origin(kind) in (Union, types.UnionType):
         return [member for branch in get_args(kind) if branch is not type(None) for member in _members(branch)]
     return [(kind, tag)]
 
 
 def _descend(kinds: list[tuple[Any, str | None]], part: Any) -> list[tuple[Any, str | None]]:
     if isinstance(part, str) and re.fullmatch("<.*>", part):
-        return [(kind, tag) for kind, tag in kinds if tag in (part, None)]
-    found = []
+        return [member for kind, tag in kinds if tag in (part, None) for member in _members(kind)]
+    found: list[tuple[Any, str | None]] = []
     for kind, _ in kinds:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found += [m for name, f in kind.model_fields.items() if (f.alias or name) == part for m in _members(f.annotation)]
+            for name, field in kind.model_fields.items():
+                found += _members(field.annotation) if (field.alias or name) == part else []
         elif get_origin(kind) is dict:
             found += _members(get_args(kind)[1])
         elif get_origin(kind) is tuple:
@@ -190,11 +191,20 @@ def _descend(kinds: list[tuple[Any, str | None]], part: Any) -> list[tuple[Any, 
     return found
 
 
-def _keys(loc: Sequence[Any]) -> set[str]:
-    kinds = [(SceneSpec, None)]
+def _kinds(loc: Sequence[Any]) -> list[Any]:
+    kinds: list[tuple[Any, str | None]] = [(SceneSpec, None)]
     for part in loc:
         kinds = _descend(kinds, part)
-    models = [kind for kind, _ in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return [kind for kind, _ in kinds]
+
+
+def _length(loc: Sequence[Any]) -> int:
+    """Number of entries of the fixed-length list at a place."""
+    return max((len(get_args(kind)) for kind in _kinds(loc) if get_origin(kind) is tuple), default=0)
+
+
+def _keys(loc: Sequence[Any]) -> set[str]:
+    models = [kind for kind in _kinds(loc) if isinstance(kind, type) and issubclass(kind, BaseModel)]
     return {field.alias or name for model in models for name, field in model.model_fields.items()}
 
 

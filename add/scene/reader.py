@@ -88,7 +88,7 @@ def _folder(source: Path | None) -> Path:
     return source.absolute().parent if source is not None else Path.cwd()
 
 
-# --- file -> JSON ------------------------------------------------------------------------------------------------------
+# --- file -> JSON ------------------------------------------------------------------------------------------------
 
 
 def _read(source: Path) -> str:
@@ -159,11 +159,16 @@ def _marked(node: Any, place: str) -> Iterator[Problem]:
         for key in node.twice:
             yield Problem(f"{place}.{key}".lstrip("."), "this key appears twice in its object", None, "one of them")
     if isinstance(node, dict | list):
-        for key, item in node.items() if isinstance(node, dict) else enumerate(node):
+        for key, item in _items(node):
             yield from _marked(item, f"{place}.{key}".lstrip("."))
 
 
-# --- JSON -> Scene -----------------------------------------------------------------------------------------------------
+def _items(node: Any) -> list[tuple[Any, Any]]:
+    """(key or position, value) of what an object or a list holds."""
+    return list(node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ())
+
+
+# --- JSON -> Scene -----------------------------------------------------------------------------------------------
 
 
 def _scene(raw: dict[str, Any], source: Path | None, folder: Path) -> Scene:
@@ -200,9 +205,9 @@ def _check_version(raw: dict[str, Any], source: Path | None) -> None:
 
 def _path_slots(node: Any, place: str) -> Iterator[tuple[dict[str, Any], str, str]]:
     """(object, key, place) of each file path of a scene, also inside overrides; tolerates wrong types."""
-    for key, item in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+    for key, item in _items(node):
         at = f"{place}.{key}".lstrip(".")
-        if isinstance(item, str) and str(key).rsplit(".", 1)[-1] in _PATH_KEYS:
+        if isinstance(node, dict) and isinstance(item, str) and key.rsplit(".", 1)[-1] in _PATH_KEYS:
             yield node, key, at
         elif key not in ("markers", "expect", "parameters", "optimizer"):  # `recording.markers` maps free names
             yield from _path_slots(item, at)
@@ -233,7 +238,7 @@ def _missing_files(raw: dict[str, Any], place: str) -> Iterator[Problem]:
             yield Problem(at, kind, shown(path) if len(path) < 50 else f'"{path}"', None, near)
 
 
-# --- experiments -------------------------------------------------------------------------------------------------------
+# --- experiments -------------------------------------------------------------------------------------------------
 
 
 def _override(

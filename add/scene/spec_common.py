@@ -197,8 +197,7 @@ class SphereSelectorSpec(Spec):
 class NodesSelectorSpec(Spec):
     """Nodes given by number."""
 
-    nodes: Yes = Annotated[Flag, AfterValidator(_only_true), Field(json_schema_extra={"const": True})]
-NodeList = Field(description="node numbers, from 0, in the order of the mesh")
+    nodes: NodeList = Field(description="node numbers, from 0, in the order of the mesh")
 
 
 class SurfaceSelectorSpec(Spec):
