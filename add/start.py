@@ -199,7 +199,7 @@ class EquilibriumStart(Start):
             q_dot = np.zeros(system.n)
             q_dot[prescribed] = system.motion.jvp(0.0, theta, theta_dot)[0]
             held = KinematicCotangent(q_dot, zero, zero)
-            r_dot, rows_dot = system.state_jvp(record.kin, record.mu, theta, record.decisions, held)
+            [(r_dot, rows_dot)] = system.state_jvp(record.kin, record.mu, theta, record.decisions, [held])
             r_theta, rows_theta = system.parameter_jvp(record.kin, record.mu, theta, record.decisions, theta_dot)
             q_dot[free] = factorization.solve(-np.concatenate([(r_dot + r_theta)[free], rows_dot + rows_theta]))[
                 : free.size

@@ -83,11 +83,14 @@ class Term(ABC):
             add_product(cols, rows, values, lam, getattr(out, name))
 
     @final
-    def state_jvp(self, kin: Kinematics, theta: FloatArray, dot: KinematicCotangent, out: FloatArray) -> None:
-        """Add dr/dq q_dot + dr/dv v_dot + dr/da a_dot to ``out``."""
+    def state_jvp(
+        self, kin: Kinematics, theta: FloatArray, dots: Sequence[KinematicCotangent], outs: Sequence[FloatArray]
+    ) -> None:
+        """Add dr/dq q_dot + dr/dv v_dot + dr/da a_dot of every tangent to its ``out``."""
         rows, cols = self.pattern()
         for name, values in self._derivatives(kin, theta, "qva"):
-            add_product(rows, cols, values, getattr(dot, name), out)
+            for dot, out in zip(dots, outs, strict=True):
+                add_product(rows, cols, values, getattr(dot, name), out)
 
     def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str):
         size = self.pattern()[0].size
@@ -286,21 +289,22 @@ class System:
         mu: FloatArray,
         theta: FloatArray,
         decisions: Decisions,
-        dot: KinematicCotangent,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents of (r, c) along tangents of (q, v, a)."""
-        out = np.zeros(self.n)
+        dots: Sequence[KinematicCotangent],
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Return the tangents of (r, c) along every tangent of (q, v, a)."""
+        outs = [np.zeros(self.n) for _ in dots]
+        wides = [np.zeros(self.n + self.n_multipliers) for _ in dots]
         for term in self.frozen_terms(decisions):
-            term.state_jvp(kin, theta, dot, out)
-        wide = np.zeros(self.n + self.n_multipliers)
+            term.state_jvp(kin, theta, dots, outs)
         for (constraint, part), first in zip(self._parts(), self._starts, strict=True):
             rows, cols = self._constraint_pattern(constraint, first)
             for name, weights in _UNIT:
                 values = np.zeros(rows.size)
                 constraint.jacobian(kin, mu[part], theta, weights, values, np.arange(rows.size))
-                extended = np.concatenate([getattr(dot, name), np.zeros(self.n_multipliers)])
-                add_product(rows, cols, values, extended, wide)
-        return out + wide[: self.n], wide[self.n :]
+                for dot, wide in zip(dots, wides, strict=True):
+                    extended = np.concatenate([getattr(dot, name), np.zeros(self.n_multipliers)])
+                    add_product(rows, cols, values, extended, wide)
+        return [(out + wide[: self.n], wide[self.n :]) for out, wide in zip(outs, wides, strict=True)]
 
     def parameter_vjp(
         self,

@@ -120,9 +120,7 @@ class Locator:
         element, xi = self._deepest(candidates, closest[ties[0]], accept=np.inf)
         return self._located(element, xi, position, distance)
 
-    def _deepest(
-        self, candidates: IntArray, x: FloatArray, accept: float = INSIDE_TOLERANCE
-    ) -> tuple[int, FloatArray]:
+    def _deepest(self, candidates: IntArray, x: FloatArray, accept: float = INSIDE_TOLERANCE) -> tuple[int, FloatArray]:
         """Return the candidate in which x lies deepest, or -1 where x is more than `accept` outside of all."""
         if len(candidates) == 0:
             return -1, self.mesh.family.centre

@@ -4,6 +4,7 @@ import contextlib
 import io
 import logging
 import warnings
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,7 +99,7 @@ def write_mesh(path: str | PathLike[str], mesh: SoftMesh) -> None:
 
 
 @contextlib.contextmanager
-def _quiet():  # noqa: ANN202
+def _quiet() -> Iterator[io.StringIO]:
     """Keep what meshio prints; it is given back as a StringIO."""
     said = io.StringIO()
     with (
@@ -154,7 +155,9 @@ def _volume_cells(raw: "meshio.Mesh") -> SoftMesh:
         )
     unknown = [name for name in counts if name not in _BY_MESHIO_NAME]
     if unknown:
-        raise InputError(f"elements of a kind that is not supported: {', '.join(unknown)}", found=listed, expected=known)
+        raise InputError(
+            f"elements of a kind that is not supported: {', '.join(unknown)}", found=listed, expected=known
+        )
     if len(counts) > 1:
         raise InputError("elements of several families in one mesh", found=listed, expected="one family")
     cells = np.concatenate([np.asarray(block.data, dtype=np.int64) for block in solid])

@@ -1,16 +1,17 @@
 """Penalty contact of points with moving obstacles: force, exact Jacobian, parameter derivatives, energy.
 
-Geilinger et al. 2020, Eqs. 16-18, 21-22, with an elastic onset, a damping ramp and the curvature of the obstacles. For point i and
-obstacle o, with gap g(x), n = grad g, depth d = max(-g, 0), obstacle twist (V, W) at p:
+Geilinger et al. 2020, Eqs. 16-18, 21-22, with an elastic onset, a damping ramp and the curvature of the obstacles. For
+point i and obstacle o, with gap g(x), n = grad g, depth d = max(-g, 0), obstacle twist (V, W) at p:
 
     v_rel = v - V - W x (x - p),   v_n = n . v_rel,   v_t = v_rel - v_n n
-    f_n   = max(f_e + f_d, 0),     f_e = k_n e(d),    f_d = -k_d s(d) v_n          (e: `elastic_law`, s: `damping_ramp`)
-    f_t   = -m(|v_t|, c_f f_c) v_t / |v_t|                                         (m: `friction_law`)
+    f_n   = max(f_e + f_d, 0),     f_e = k_n e(d),    f_d = -k_d s(d) v_n      e: `elastic_law`, s: `damping_ramp`
+    f_t   = -m(|v_t|, c_f f_c) v_t / |v_t|                                     m: `friction_law`
     F     = scale (f_n n + f_t)
 
-f_c = f_e (the paper) or f_n if `coulomb_total`. `scale` is 1 (k per node) or a rest area (k per area): it multiplies the whole force.
+f_c = f_e (the paper) or f_n if `coulomb_total`. `scale` is 1 (k per node) or a rest area (k per area): it multiplies
+the whole force.
 
-Common arguments, always in this order ("pairs" below)
+Common arguments, always in this order
     x, v           (np, 3) world position [m] and velocity [m/s] of the points
     scale          (np,)   factor of the whole force
     group          (np,)   int64, row of the parameter tables
@@ -26,16 +27,16 @@ Common arguments, always in this order ("pairs" below)
 Decision codes (0: no contact)
     ACTIVE | SLIP (LINEAR only) | QUADRATIC (onset) | RAMPING (damping) | CLIPPED (f_n = 0) | feature << FEATURE_SHIFT
 
-A replayed pair is evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign, f_n = f_e + f_d
-or 0 as the code says. Then the force is differentiable everywhere and the Jacobian is its exact derivative. Kernels overwrite
-their force and Jacobian outputs and *add* to parameter cotangents. Arrays should be C-contiguous, writeable and of one dtype each
-(int64, int32, float64, bool): every other combination compiles the kernels once more.
+A replayed pair is evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign,
+f_n = f_e + f_d or 0 as the code says. Then the force is smooth in everything and the Jacobian is its exact derivative.
+Kernels overwrite their force and Jacobian outputs and *add* to parameter derivatives. Arrays should be C-contiguous,
+writeable and of one dtype each (int64, int32, float64, bool): every other combination compiles the kernels once more.
 """
 
 import math
 
-from numba import njit
 import numpy as np
+from numba import njit
 
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
 from add.kernels.friction import LINEAR, NONE, damping_ramp, elastic_energy, elastic_law, friction_law
@@ -57,7 +58,7 @@ def _to_frame(i, o, x, R, p):
 
 @njit(cache=True, error_model="numpy")
 def _touch(i, o, x, kind, size, R, p):
-    """ACTIVE and the feature if the point is inside the obstacle, else 0. Nearly every pair ends here: keep it cheap."""
+    """ACTIVE and the feature if the point is inside the obstacle, else 0. Most pairs end here: keep it cheap."""
     X0, X1, X2 = _to_frame(i, o, x, R, p)
     if distance_inside(kind[o], size[o, 0], size[o, 1], size[o, 2], X0, X1, X2):
         return ACTIVE | (distance_feature(kind[o], size[o], X0, X1, X2) << FEATURE_SHIFT)
@@ -65,13 +66,15 @@ def _touch(i, o, x, kind, size, R, p):
 
 
 @njit(cache=True, error_model="numpy")
-def _pair(i, o, x, v, kind, size, R, p, V, W, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, code, order, S):
+def _pair(
+    i, o, x, v, kind, size, R, p, V, W, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, code, order, S
+):
     """One pair in contact, per unit scale: its completed code and the scalars every kernel below needs.
 
     Scratch S (9, 3): rows 0 n, 1 v_rel, 2 t = v_t / |v_t|, 3-5 Hessian of g (world axes, if order >= 2), 6-8 free.
     Scalars: k_n .. ramp of this pair.
 
-    Returns code, v_n, (f_n, df_n/dd, df_n/dv_n), (f_c, df_c/dd, df_c/dv_n), (u, m_over_u, w, m_L),
+    Returns code, v_n, (f_n, df_n/dd, df_n/dv_n), (f_c, df_c/dd, df_c/dv_n), (u, m_over_u, w, m_L) and
     (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d).
     """
     X0, X1, X2 = _to_frame(i, o, x, R, p)
@@ -132,9 +135,10 @@ def _pair(i, o, x, v, kind, size, R, p, V, W, k_n, k_d, k_t, c_f, onset, ramp, l
 
 @njit(cache=True, error_model="numpy")
 def contact_force(
-    x, v, scale, group, kind, size, R, p, V, W, enabled, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, codes, F
-):
-    """Force on every point, F (np, 3) [N] (overwritten), summed over obstacles. Returns the number of pairs in contact."""
+    x, v, scale, group, kind, size, R, p, V, W, enabled, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total,
+    replay, codes, F,
+):  # fmt: skip
+    """Force on every point, F (np, 3) [N] (overwritten), summed over obstacles. Returns how many pairs touch."""
     S = np.zeros((9, 3))
     n_active = 0
     for i in range(x.shape[0]):
@@ -148,7 +152,8 @@ def contact_force(
                 continue
             n_active += 1
             code, _, normal, _, friction, _ = _pair(
-                i, o, x, v, kind, size, R, p, V, W, k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
+                i, o, x, v, kind, size, R, p, V, W,
+                k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
                 law, coulomb_total, replay, code, 1, S,
             )  # fmt: skip
             codes[i, o] = code
@@ -160,8 +165,8 @@ def contact_force(
 
 @njit(cache=True, error_model="numpy")
 def contact_jacobian(
-    x, v, scale, group, kind, size, R, p, V, W, enabled, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, codes,
-    Kx, Kv,
+    x, v, scale, group, kind, size, R, p, V, W, enabled, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total,
+    replay, codes, Kx, Kv,
 ):  # fmt: skip
     """Kx = dF/dx [N/m] and Kv = dF/dv [N s/m], (np, 3, 3) each (overwritten). Returns the number of pairs in contact.
 
@@ -188,7 +193,8 @@ def contact_jacobian(
                 continue
             n_active += 1
             code, v_n, normal, coulomb, friction, _ = _pair(
-                i, o, x, v, kind, size, R, p, V, W, k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
+                i, o, x, v, kind, size, R, p, V, W,
+                k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
                 law, coulomb_total, replay, code, 2, S,
             )  # fmt: skip
             codes[i, o] = code
@@ -228,8 +234,8 @@ def contact_jacobian(
 
 @njit(cache=True, error_model="numpy")
 def contact_parameters(
-    x, v, scale, group, kind, size, R, p, V, W, enabled, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, codes,
-    forward, k_n_p, k_d_p, k_t_p, c_f_p, f,
+    x, v, scale, group, kind, size, R, p, V, W, enabled, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total,
+    replay, codes, forward, k_n_p, k_d_p, k_t_p, c_f_p, f,
 ):  # fmt: skip
     """Derivatives of the force with respect to k_n, k_d, k_t, c_f, in either direction.
 
@@ -250,7 +256,8 @@ def contact_parameters(
                 continue
             n_active += 1
             code, _, _, coulomb, friction, by_k = _pair(
-                i, o, x, v, kind, size, R, p, V, W, k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
+                i, o, x, v, kind, size, R, p, V, W,
+                k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
                 law, coulomb_total, replay, code, 1, S,
             )  # fmt: skip
             codes[i, o] = code

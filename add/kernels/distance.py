@@ -1,25 +1,25 @@
 """Signed distances of simple shapes, with gradient and Hessian, branch by branch.
 
-Every smooth branch ("feature") of every shape here is one of three formulas, X being the point in the frame of the shape:
+Every smooth branch ("feature") of every shape here is one of three formulas, X being the point in the shape's frame:
 
-    half space   g = s X_k - h                        normal s e_k              Hessian 0
-    round        g = |m (X - c)| - r                  normal m (X - c) / |.|    Hessian (diag(m) - n n^T) / |m (X - c)|
-    rim          g = sqrt(a^2 + b^2), a = rho - r,    normal (a e_rho + b s e_z) / g
-                 b = s X_2 - l, rho = |(X_0, X_1)|    Hessian t t^T / g + a / (g rho) e_phi e_phi^T, t = (-b e_rho + a s e_z) / g
+    half space   g = s X_k - h,             n = s e_k,                     Hessian 0
+    round        g = |m (X - c)| - r,       n = m (X - c) / |m (X - c)|,   Hessian (diag(m) - n n^T) / |m (X - c)|
+    rim          g = sqrt(a^2 + b^2),       n = (a e_rho + b s e_z) / g,   Hessian t t^T / g + a e_phi e_phi^T / (g rho)
+                 a = rho - r, b = s X_2 - l, t = (-b e_rho + a s e_z) / g,  rho = |(X_0, X_1)|
 
-where `m` is a 0/1 mask of axes (three axes: distance to a point; two: to a line). The gap g is negative inside and is the exact
-Euclidean distance outside; inside it is minus the depth below the nearest part of the surface. Hence a box or a cylinder is only
-ever *penetrated* through a face, a side or a flat cap: edges, corners and rims are outside.
+where `m` is a 0/1 mask of axes (three axes: distance to a point; two: to a line). The gap g is negative inside and the
+exact Euclidean distance outside; inside it is minus the depth below the nearest part of the surface. Hence a box or a
+cylinder is only ever *penetrated* through a face, a side or a flat cap: edges, corners and rims are outside.
 
 Features (small ints, unique within a shape)
     PLANE, SPHERE   0
-    BOX             9 (s_0 + 1) + 3 (s_1 + 1) + (s_2 + 1), s the signs of the axes that are clamped: one for a face (4, 10, 12, 14,
-                    16, 22), two for an edge, three for a corner. 13 does not occur.
+    BOX             9 (s_0 + 1) + 3 (s_1 + 1) + (s_2 + 1), s the signs of the axes that are clamped: one for a face
+                    (4, 10, 12, 14, 16, 22), two for an edge, three for a corner. 13 does not occur.
     CAPSULE         SIDE, TOP, BOTTOM (round caps)
     CYLINDER        SIDE, TOP, BOTTOM (flat caps), RIM_TOP, RIM_BOTTOM
 
-An imposed feature evaluates the same formula wherever the point is: that is the smooth continuation a replayed step needs. The
-normal is undefined on the axis or centre of a round branch; there it is the first axis of the mask and the Hessian is 0.
+An imposed feature evaluates the same formula wherever the point is: the smooth continuation a replayed step needs.
+The normal is undefined on the axis or centre of a round branch; there it is the first axis of the mask, Hessian 0.
 """
 
 import math
@@ -82,11 +82,11 @@ def distance_feature(kind, size, X0, X1, X2):
 
 @njit(cache=True, error_model="numpy")
 def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
-    """Gap of one branch; fills n (3,) = grad g if order >= 1 and H (3, 3) [1/m] if order >= 2. All in the obstacle's frame.
+    """Gap [m] of one branch; fills n (3,) = grad g if order >= 1 and H (3, 3) [1/m] if order >= 2.
 
-    kind    obstacle code; size (3,) [m] as in the module's table of the architecture page
-    X       point in the obstacle's frame [m]
-    feature branch, from `distance_feature` or imposed
+    kind, size (3,) [m]   obstacle code and dimensions (see `docs/architecture.md`)
+    X0, X1, X2            point in the obstacle's frame [m]; n and H are in that frame too
+    feature               branch, from `distance_feature` or imposed
     """
     if order >= 2:
         for r in range(3):

@@ -1,7 +1,7 @@
-"""Scalar laws of penalty contact: elastic onset, damping ramp, friction. Each with its derivative, for one given branch.
+"""Scalar laws of penalty contact: elastic onset, damping ramp, friction. Each with its derivative, for a given branch.
 
-d is the depth -g [m], u = |v_t| the sliding speed [m/s]. Branches are arguments, never decided here, so each function is smooth
-in its real arguments (Geilinger et al. 2020, Eqs. 16-18 and 21; onset and ramp are ours).
+d is the depth -g [m], u = |v_t| the sliding speed [m/s]. Branches are arguments, never decided here, so each function
+is smooth in its real arguments (Geilinger et al. 2020, Eqs. 16-18 and 21; onset and ramp are additions).
 """
 
 import math
@@ -13,7 +13,10 @@ NONE, LINEAR, TANH = 0, 1, 2
 
 @njit(cache=True, error_model="numpy")
 def elastic_law(d, onset, quadratic):
-    """Elastic force at unit stiffness, (e, de/dd): e = d^2 / (2 onset) if quadratic, else d - onset / 2 (Eq. 16 if onset = 0)."""
+    """Elastic force at unit stiffness, (e, de/dd): e = d^2 / (2 onset) if quadratic, else d - onset / 2.
+
+    Eq. 16 is onset = 0.
+    """
     if quadratic:
         return 0.5 * d * d / onset, d / onset
     return d - 0.5 * onset, 1.0
@@ -46,8 +49,9 @@ def friction_law(law, slip, u, f_n, k_t, c_f):
     m_over_u stays finite at u = 0 (tanh: k_t tanhc(s)); w = (dm/du) / k_t = (dm/dk_t) / u; m_L = dm/dL, so that
     dm/df_n = c_f m_L and dm/dc_f = f_n m_L.
 
-    |L| in s continues the tanh law smoothly through L = 0 for u > 0, which a replayed step may cross; L = 0 gives no friction, with
-    the one-sided slope m_L = 1 (the derivative with respect to c_f at c_f = 0). LINEAR slip at u = 0 has no direction: no force.
+    |L| in s continues the tanh law smoothly through L = 0 for u > 0, which a replayed step may cross. L = 0 gives no
+    friction, with the one-sided slope m_L = 1 (the derivative with respect to c_f at c_f = 0). LINEAR slip at u = 0 has
+    no direction: no force.
     """
     L = c_f * f_n
     if law == LINEAR:

@@ -17,7 +17,7 @@ from add.scene.spec_objective import (
 )
 
 # Sections whose numbers are no physics, so that no derivative with respect to them exists.
-_FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output", "expect")
+_FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output", "check", "expect")
 
 
 def check_world(spec: SceneSpec) -> list[Problem]:
@@ -124,9 +124,7 @@ def _references(spec: SceneSpec) -> Iterator[Problem]:
             yield from _named(f"objective.{k}.parameter", "entry of `parameters`", item.parameter, declared)
 
 
-def _parameters(
-    spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]
-) -> Iterator[Problem]:
+def _parameters(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> Iterator[Problem]:
     for k, item in enumerate(spec.parameters):
         place = f"parameters.{k}"
         if item.experiment is not None and item.experiment not in experiments:
@@ -245,9 +243,7 @@ def _overlaps(spec: SceneSpec, full: dict[str, Any]) -> Iterator[Problem]:
             seen.append((target, picked, item.experiment))
 
 
-def _vector_entry(
-    full: dict[str, Any], path: str, chosen: frozenset[int] | None
-) -> tuple[str, frozenset[int] | None]:
+def _vector_entry(full: dict[str, Any], path: str, chosen: frozenset[int] | None) -> tuple[str, frozenset[int] | None]:
     """`gravity.2` is component 2 of `gravity`."""
     parent, _, last = path.rpartition(".")
     if parent and last.isdigit() and chosen is None and explain_missing(full, parent)[0] == "is there":

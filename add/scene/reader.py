@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -19,6 +19,10 @@ from add.scene._checks import check_design, check_world
 from add.scene._paths import explain_missing, get_value, nearest, set_value
 from add.scene._problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.spec import SCHEMA, SceneSpec
+
+if TYPE_CHECKING:
+    from add.design import LBFGSB, InverseProblem
+    from add.scene.builder import BuiltScene
 
 __all__ = [
     "Scene",
@@ -50,6 +54,24 @@ class Scene:
     def full(self) -> dict[str, Any]:
         """The scene as a dictionary with every default written out, under the keys of the file."""
         return self.spec.model_dump(by_alias=True)
+
+    def build(self) -> "BuiltScene":
+        """Build the simulation; see `add.scene.builder.build`."""
+        from add.scene.builder import build
+
+        return build(self)
+
+    def inverse_problem(self) -> "InverseProblem":
+        """Build the inverse problem; see `add.scene.inverse.inverse_problem`."""
+        from add.scene.inverse import inverse_problem
+
+        return inverse_problem(self)
+
+    def optimizer(self) -> "LBFGSB":
+        """Return the scene's optimiser with its phases."""
+        from add.scene.inverse import optimizer
+
+        return optimizer(self)
 
 
 def load_scene(path: str | os.PathLike[str]) -> Scene:
@@ -241,9 +263,7 @@ def _missing_files(raw: dict[str, Any], place: str) -> Iterator[Problem]:
 # --- experiments -------------------------------------------------------------------------------------------------
 
 
-def _override(
-    raw: dict[str, Any], full: dict[str, Any], overrides: Mapping[str, Any], place: str
-) -> list[Problem]:
+def _override(raw: dict[str, Any], full: dict[str, Any], overrides: Mapping[str, Any], place: str) -> list[Problem]:
     """Write the overrides into `raw`; the problems are paths that do not exist."""
     problems = []
     for path, value in overrides.items():

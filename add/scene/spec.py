@@ -94,6 +94,14 @@ class TimeSpec(Spec):
         return self.n_steps * self.dt
 
 
+class CheckSpec(Spec):
+    """What `add check --gradient` looks at."""
+
+    steps: Count = Field(
+        description="length of the window from t = 0, in steps: long enough for contact, short enough for differences"
+    )
+
+
 class OutputSpec(Spec):
     """What a run keeps."""
 
@@ -138,6 +146,7 @@ class SceneSpec(Spec):
     parameters: tuple[ParameterSpec, ...] = Field((), description="numbers the optimizer may change")
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="how the objective is minimised")
     output: OutputSpec = Field(default_factory=OutputSpec, description="what a run keeps")
+    check: CheckSpec | None = Field(None, description="gradient check; null = at most 40 steps")
     expect: dict[NonEmpty, dict[NonEmpty, ExpectationSpec]] = Field(
         default_factory=dict, description="name of a check -> path of a result -> what its regression test asserts"
     )

@@ -69,6 +69,7 @@ def _ordered(window: tuple[float, float]) -> tuple[float, float]:
 
 
 def unique(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Validator of a list whose entries have to differ."""
     seen = set()
     for item in items:
         if item in seen:

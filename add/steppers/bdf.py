@@ -157,19 +157,25 @@ class BDF(Stepper):
         system, c, kin = assembler.system, record.c, record.kin
         free, prescribed = system.partition.free, system.partition.prescribed
         factorization = assembler.factor(kin, record.mu, theta, self._weights(c), record.decisions)
-        out = []
+        # The tangents with the free coordinates held; their own are what the linear solves add.
+        stars, held = [], []
         for state_dot, theta_dot in zip(state_dots, theta_dots, strict=True):
             q_star = sum(a * q for a, q in zip(record.alpha, state_dot.q, strict=False))
             v_star = sum(a * v for a, v in zip(record.alpha, state_dot.v, strict=False))
-            # The tangent with the free coordinates held; their own is what the linear solve adds.
             q_dot = np.zeros(system.n)
             if prescribed.size:
                 q_dot[prescribed] = system.motion.jvp(kin.t, theta, theta_dot)[0]
             v_dot = c * (q_dot - q_star)
-            held = KinematicCotangent(q_dot, v_dot, c * (v_dot - v_star))
-            r_dot, rows_dot = system.state_jvp(kin, record.mu, theta, record.decisions, held)
+            stars.append(q_star)
+            held.append(KinematicCotangent(q_dot, v_dot, c * (v_dot - v_star)))
+        by_state = system.state_jvp(kin, record.mu, theta, record.decisions, held)
+        out = []
+        for state_dot, theta_dot, q_star, dot, (r_dot, rows_dot) in zip(
+            state_dots, theta_dots, stars, held, by_state, strict=True
+        ):
             r_theta, rows_theta = system.parameter_jvp(kin, record.mu, theta, record.decisions, theta_dot)
             rhs = -np.concatenate([(r_dot + r_theta)[free], rows_dot + rows_theta])
+            q_dot = dot.q
             q_dot[free] = factorization.solve(rhs)[: free.size]
             v_dot = c * (q_dot - q_star)
             out.append(StateTangent(np.stack([q_dot, state_dot.q[0]]), np.stack([v_dot, state_dot.v[0]])))

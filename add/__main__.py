@@ -1,0 +1,5 @@
+"""`python -m add`."""
+
+from add.cli import main
+
+main()

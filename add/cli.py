@@ -1,0 +1,356 @@
+"""The command line: arguments, progress, exit codes. No physics."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from add import __version__
+from add.errors import AddError
+
+_INTERRUPTED = 130
+
+
+class _Context:
+    """Options of every command."""
+
+    def __init__(self, as_json: bool, quiet: bool) -> None:
+        self.json, self.quiet = as_json, quiet
+
+    def say(self, text: str) -> None:
+        """Print for people."""
+        if not (self.json or self.quiet):
+            click.echo(text)
+
+    def result(self, value: Any) -> None:
+        """Print for machines."""
+        if self.json:
+            click.echo(json.dumps(value, indent=1))
+
+    @property
+    def bars(self) -> bool:
+        """Whether progress bars are drawn."""
+        return not (self.json or self.quiet) and sys.stderr.isatty()
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add -v, -q and --json to a command."""
+
+    @click.option("-v", "--verbose", count=True, help="Say more; twice for debugging.")
+    @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to standard output.")
+    @click.pass_context
+    def wrapped(ctx: click.Context, verbose: int, quiet: bool, as_json: bool, **arguments: Any) -> Any:
+        level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+        logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+        return ctx.invoke(command, _Context(as_json, quiet), **arguments)
+
+    wrapped.__name__ = command.__name__
+    wrapped.__doc__ = command.__doc__
+    wrapped.__click_params__ = [*getattr(wrapped, "__click_params__", []), *getattr(command, "__click_params__", [])]  # type: ignore[attr-defined]
+    return wrapped
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Differentiable simulation of soft bodies with frictional contact.
+
+    Exit codes: 0 done, 2 bad input, 3 the solver or optimiser failed, 130 interrupted (what was done is kept).
+    """
+
+
+def _folder(scene: str, output: str | None) -> Path:
+    return Path(output) if output else Path("runs") / Path(scene).stem
+
+
+@contextmanager
+def _steps_bar(context: _Context, total: int, label: str):
+    """Yield a step observer that moves a progress bar."""
+    with tqdm(total=total, unit="step", desc=label, disable=not context.bars, file=sys.stderr) as bar:
+        yield lambda state, record: bar.update(1)
+
+
+def _report_checks(context: _Context, result: dict[str, Any]) -> None:
+    for check in result.get("checks", []):
+        mark = "ok  " if check["passed"] else "FAIL"
+        context.say(f"  {mark} {check['path']} = {check['found']} (expected {check['expected']})")
+
+
+@cli.command()
+@click.argument("scene", type=click.Path())
+@click.option("-o", "--output", help="Run folder [default: runs/NAME].")
+@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@_options
+def simulate(context: _Context, scene: str, output: str | None, force: bool) -> None:
+    """Run the forward simulation of SCENE."""
+    from add.io.runfolder import RunFolder
+    from add.jobs import simulate_scene
+    from add.scene.reader import load_scene
+
+    loaded = load_scene(scene)
+    loaded.build()
+    folder = RunFolder(_folder(scene, output), overwrite=force)
+    with _steps_bar(context, loaded.spec.time.n_steps, "simulate") as bar:
+        result = simulate_scene(loaded, folder, progress=bar)
+    per_step = 1e3 * result["seconds"] / max(result["steps"], 1)
+    context.say(
+        f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s ({per_step:.2f} ms a step, "
+        f"{result['newton']['iterations_per_step']:.2f} Newton iterations)"
+    )
+    _report_checks(context, result)
+    context.say(f"run: {folder.path}")
+    context.result(result)
+
+
+@cli.command()
+@click.argument("scene", type=click.Path())
+@click.option("-o", "--output", help="Run folder [default: runs/NAME].")
+@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@click.option("--resume", is_flag=True, help="Go on with an optimisation that was interrupted or killed.")
+@click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
+@_options
+def optimize(
+    context: _Context, scene: str, output: str | None, force: bool, resume: bool, checkpoints: bool
+) -> None:
+    """Fit or optimise what SCENE asks for."""
+    from add.adjoint import Checkpoints
+    from add.io.runfolder import RunFolder
+    from add.jobs import optimize_scene
+    from add.report import write_report
+    from add.scene.reader import load_scene
+
+    loaded = load_scene(scene)
+    loaded.inverse_problem()
+    folder = RunFolder(_folder(scene, output), overwrite=force, resume=resume)
+    spec = loaded.spec.optimizer
+    most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
+    with tqdm(total=most, unit="run", desc="optimize", disable=not context.bars, file=sys.stderr) as bar:
+
+        def progress(evaluation: Any, better: bool) -> None:
+            bar.update(1)
+            if better:
+                bar.set_postfix(phase=evaluation.phase, objective=f"{evaluation.value:.4g}")
+
+        result = optimize_scene(
+            loaded, folder, resume=resume, progress=progress, schedule=Checkpoints() if checkpoints else None
+        )
+    context.say(f"objective {result['objective']['start']:.4g} -> {result['objective']['end']:.4g}")
+    context.say(f"{result['evaluations']} evaluations in {result['seconds']:.1f} s")
+    for phase in result["phases"]:
+        context.say(f"  phase {phase['name']}: {phase['evaluations']} evaluations, {phase['status']}")
+    for name, item in result["parameters"].items():
+        error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
+        context.say(f"  {name} = {item['value']:.6g}{error} {item['unit']} (from {item['start']:.6g})")
+    if "fit" in result:
+        context.say(f"  markers: rms {1e3 * result['fit']['rms']:.3f} mm over {result['fit']['samples']} samples")
+    _report_checks(context, result)
+    report = write_report(folder)
+    context.say(f"report: {report}")
+    context.result(result)
+
+
+@cli.command()
+@click.argument("scene", type=click.Path())
+@click.option("--gradient", is_flag=True, help="Compare the gradient with finite differences.")
+@click.option("--steps", type=click.IntRange(min=1), help="Length of the gradient check's window.")
+@_options
+def check(context: _Context, scene: str, gradient: bool, steps: int | None) -> None:
+    """Validate SCENE; --gradient checks its derivatives."""
+    from add.errors import SolverError
+    from add.jobs import check_gradients
+    from add.scene.reader import load_scene
+
+    loaded = load_scene(scene)
+    built = loaded.build()
+    if loaded.spec.objective and loaded.spec.parameters:
+        loaded.inverse_problem()
+    system = built.model.system
+    context.say(
+        f"{scene}: valid; {len(built.model.bodies)} bodies, {system.n} coordinates, {built.simulation.n_steps} steps, "
+        f"{built.numbers.layout.n} differentiable numbers"
+    )
+    if not gradient:
+        context.result({"valid": True, "coordinates": system.n})
+        return
+    with tqdm(unit="number", desc="gradient", disable=not context.bars, file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(1)
+
+        found = check_gradients(loaded, n_steps=steps, progress=progress)
+    for item in found:
+        context.say(_gradient_text(item))
+    context.result([_gradient_json(item) for item in found])
+    if not all(item.passed for item in found):
+        raise SolverError(f"{scene}: the gradient is not confirmed, see above")
+
+
+def _gradient_text(item: Any) -> str:
+    """Lay out one experiment's check as a table."""
+    contact = ", ".join(f"{count} {key}" for key, count in item.decisions.items()) or "no contact"
+    lines = [
+        f"experiment {item.experiment}: {item.n_steps} steps, objective {item.value:.6g}, contact decisions: {contact}",
+        f"{'number':44} {'adjoint':>12} {'held diff.':>12} {'error/norm':>10} {'free diff.':>12} {'error/norm':>10} "
+        f"{'slope 1 %':>12} changed",
+    ]
+    for p in item.parameters:
+        lines.append(
+            f"{p.name:44} {p.adjoint:12.5e} {p.replayed:12.5e} {p.replayed_error:10.1e} {p.free:12.5e} "
+            f"{p.free_error:10.1e} {p.coarse:12.5e} {p.changed}"
+        )
+    lines.append("(derivatives by relative size: d phi / d ln s, or by a typical size where s = 0)")
+    lines.append(
+        f"worst error {item.worst:.1e} of the norm {item.norm:.4g}; Taylor rates "
+        f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; forward against reverse mode {item.forward_error:.1e}: "
+        f"{'passed' if item.passed else 'FAILED'}"
+    )
+    lines += [f"note: {text}" for text in item.warnings]
+    return "\n".join(lines)
+
+
+def _gradient_json(item: Any) -> dict[str, Any]:
+    return {
+        "experiment": item.experiment,
+        "steps": item.n_steps,
+        "passed": item.passed,
+        "worst": item.worst,
+        "norm": item.norm,
+        "taylor_rates": list(item.taylor_rates),
+        "forward_error": item.forward_error,
+        "decisions": item.decisions,
+        "warnings": item.warnings,
+        "parameters": [vars(p) for p in item.parameters],
+    }
+
+
+@cli.command()
+@click.argument("run", type=click.Path())
+@click.option("--colour", "--color", type=click.Choice(["displacement", "speed", "stress", "contact"]), default="displacement")
+@click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
+@click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
+@click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
+@click.option("--time", "at", type=float, help="Time of the screenshot [s] [default: the end].")
+@click.option("--fps", type=click.IntRange(min=1), default=30, help="Frames a second of the movie.")
+@click.option("--speed", type=float, default=1.0, help="Playing speed of the movie; 0.1 is slow motion.")
+@_options
+def view(
+    context: _Context,
+    run: str,
+    colour: str,
+    screenshot: str | None,
+    movie: str | None,
+    html: str | None,
+    at: float | None,
+    fps: int,
+    speed: float,
+) -> None:
+    """Look at RUN (a run folder), or at a scene file as it starts."""
+    from add.view import export_html, open_window, render_movie, render_screenshot
+
+    data = _run_data(run)
+    if screenshot:
+        context.say(str(render_screenshot(data, screenshot, time=at, colour=colour)))
+    if movie:
+        context.say(str(render_movie(data, movie, fps=fps, speed=speed, colour=colour)))
+    if html:
+        context.say(str(export_html(data, html, colour=colour)))
+    if not (screenshot or movie or html):
+        open_window(data, colour=colour)
+
+
+def _run_data(run: str) -> Any:
+    """Read a run folder, or build a scene's first state."""
+    from add.io.results import read_run
+    from add.jobs.output import run_data
+    from add.scene.reader import load_scene
+
+    path = Path(run)
+    if path.is_file() and path.suffix == ".json":
+        built = load_scene(path).build()
+        return run_data(built, built.run(n_steps=0), built.theta)
+    return read_run(path / "trajectory.h5" if path.is_dir() else path)
+
+
+@cli.command()
+@click.argument("run", type=click.Path())
+@click.option("--format", "suffix", type=click.Choice(["png", "svg"]), default="png")
+@_options
+def plot(context: _Context, run: str, suffix: str) -> None:
+    """Draw convergence, energies and markers of RUN."""
+    from add.io.runfolder import RunFolder
+    from add.plot import plot_run
+
+    paths = plot_run(RunFolder.open(run), suffix=suffix)
+    for path in paths:
+        context.say(str(path))
+    context.result([str(path) for path in paths])
+
+
+@cli.command()
+@click.argument("run", type=click.Path())
+@_options
+def info(context: _Context, run: str) -> None:
+    """Say what RUN holds."""
+    from add.io.runfolder import RunFolder
+
+    folder = RunFolder.open(run)
+    result, versions = folder.read_json("result.json"), folder.read_json("versions.json")
+    context.say(f"{folder.path}: {result['command']}, {result['status']}: {result.get('scene', '')}")
+    for key in ("steps", "end_time", "evaluations", "seconds"):
+        if key in result:
+            context.say(f"  {key}: {result[key]}")
+    for name, item in result.get("parameters", {}).items():
+        context.say(f"  {name} = {item['value']:.6g} {item['unit']}")
+    for name, body in result.get("bodies", {}).items():
+        context.say(f"  body {name}: {body['elements']} elements, mass {body['mass']:.4g} kg, centre {body['centre']}")
+    context.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
+    context.result({"result": result, "versions": versions})
+
+
+@cli.command()
+@_options
+def schema(context: _Context) -> None:
+    """Print the JSON Schema of scene files."""
+    from add.scene.schema import schema_text
+
+    click.echo(schema_text())
+
+
+@cli.command()
+@_options
+def version(context: _Context) -> None:
+    """Print the version."""
+    from add.io.runfolder import versions
+
+    context.say(__version__)
+    context.result(versions())
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    try:
+        cli.main(arguments, prog_name="add", standalone_mode=False)
+        code = 0
+    except click.exceptions.Abort:
+        code = _INTERRUPTED
+    except KeyboardInterrupt:
+        click.echo("interrupted; what was finished is kept", err=True)
+        code = _INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except AddError as error:
+        click.echo(f"error: {error}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        code = 0
+    sys.exit(code)

@@ -1,0 +1,309 @@
+"""The inverse problem: experiments that share parameters, and the value and gradient an optimiser sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.adjoint import Schedule, value_and_gradient
+from add.adjoint.reverse import evaluate
+from add.design.maps import Composed, DesignMap, Placed, Transformed
+from add.design.transforms import Transform
+from add.errors import InputError
+from add.mocap import Recording
+from add.objectives import Objective, Tracking, WeightedSum
+from add.simulate import Observer, Replay, Simulation, Trajectory
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class DesignParameter:
+    """A physical number, or vector, that the optimiser changes.
+
+    Attributes
+    ----------
+    name, unit : str
+    first : int
+        Its first entry in x.
+    start : (n,)
+        Physical values to start from.
+    transform : Transform
+    scale : float
+        Typical change in the transformed unit; x = transform^-1(p) / scale.
+    lower, upper : float
+        Physical bounds.
+    targets : experiment name -> index arrays (n,) into that scene's numbers
+        Several arrays share the value.
+    """
+
+    name: str
+    unit: str
+    first: int
+    start: FloatArray
+    transform: Transform
+    scale: float
+    lower: float
+    upper: float
+    targets: Mapping[str, tuple[IntArray, ...]]
+
+    @property
+    def n(self) -> int:
+        """Number of scalars."""
+        return self.start.size
+
+    @property
+    def slice(self) -> slice:
+        """Its place in x."""
+        return slice(self.first, self.first + self.n)
+
+
+@final
+@dataclass(frozen=True)
+class Experiment:
+    """One run of the inverse problem.
+
+    Attributes
+    ----------
+    name : str
+    simulation : Simulation
+    objective : WeightedSum
+    ties : DesignMap
+        From the scene's numbers to theta.
+    numbers : (n_s,)
+        The scene's numbers where no parameter changes them.
+    recording : Recording, optional
+    """
+
+    name: str
+    simulation: Simulation
+    objective: WeightedSum
+    ties: DesignMap
+    numbers: FloatArray
+    recording: Recording | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Prior:
+    """weight * sum ((p - mean) / sigma)^2 over entries of the physical values [-]."""
+
+    index: IntArray
+    mean: float
+    sigma: float
+    weight: float
+
+    def value(self, p: FloatArray) -> float:
+        """Return the penalty."""
+        return self.weight * float((((p[self.index] - self.mean) / self.sigma) ** 2).sum())
+
+    def gradient(self, p: FloatArray, out: FloatArray) -> None:
+        """Add the gradient by the physical values."""
+        out[self.index] += 2.0 * self.weight * (p[self.index] - self.mean) / self.sigma**2
+
+
+@final
+@dataclass(frozen=True)
+class Valued:
+    """Objective and gradient at x, with its parts by experiment."""
+
+    value: float
+    gradient: FloatArray
+    parts: Mapping[str, float]
+
+
+@final
+@dataclass(frozen=True)
+class InverseProblem:
+    """minimise sum over experiments of phi(run(theta(x))) + priors.
+
+    Attributes
+    ----------
+    experiments, parameters, priors : tuples
+    design : Transformed
+        x -> physical values.
+    """
+
+    experiments: tuple[Experiment, ...]
+    parameters: tuple[DesignParameter, ...]
+    priors: tuple[Prior, ...] = ()
+    design: Transformed = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        transforms = tuple(p.transform for p in self.parameters for _ in range(p.n))
+        scale = np.concatenate([np.full(p.n, p.scale) for p in self.parameters])
+        object.__setattr__(self, "design", Transformed(transforms, scale))
+
+    @property
+    def n(self) -> int:
+        """Number of design variables."""
+        return self.design.scale.size
+
+    @property
+    def x0(self) -> FloatArray:
+        """The start."""
+        return self.design.inverse(np.concatenate([p.start for p in self.parameters]))
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds on x."""
+        lower = np.concatenate([np.full(p.n, p.lower) for p in self.parameters])
+        upper = np.concatenate([np.full(p.n, p.upper) for p in self.parameters])
+        finite_upper = np.where(np.isfinite(upper), upper, 1.0)
+        finite_lower = np.where(np.isfinite(lower), lower, 1.0)
+        x_lower, x_upper = self.design.inverse(finite_lower), self.design.inverse(finite_upper)
+        return np.where(np.isfinite(lower), x_lower, -np.inf), np.where(np.isfinite(upper), x_upper, np.inf)
+
+    def labels(self) -> list[str]:
+        """Return one name a design variable."""
+        return [p.name if p.n == 1 else f"{p.name}[{i}]" for p in self.parameters for i in range(p.n)]
+
+    def units(self) -> list[str]:
+        """Return one unit a design variable."""
+        return [p.unit for p in self.parameters for _ in range(p.n)]
+
+    def index_of(self, names: tuple[str, ...] | None) -> IntArray:
+        """Return the design variables of the named parameters; all for None."""
+        if names is None:
+            return np.arange(self.n)
+        chosen = [p for p in self.parameters if p.name in names or set(p.name.split("+")) & set(names)]
+        missing = [n for n in names if not any(n == p.name or n in p.name.split("+") for p in self.parameters)]
+        # Parameters of one experiment carry its name behind an @.
+        for name in list(missing):
+            own = [p for p in self.parameters if p.name.partition("@")[0] == name]
+            if own:
+                chosen += own
+                missing.remove(name)
+        if missing:
+            raise InputError("there is no such parameter", found=missing[0], expected=", ".join(self.labels()))
+        return np.concatenate([np.arange(p.first, p.first + p.n) for p in chosen])
+
+    def map_of(self, experiment: Experiment) -> Composed:
+        """Return x -> theta of one experiment."""
+        source, target = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for parameter in self.parameters:
+            for index in parameter.targets.get(experiment.name, ()):
+                source.append(np.arange(parameter.first, parameter.first + parameter.n))
+                target.append(index)
+        placed = Placed(experiment.numbers, np.concatenate(source), np.concatenate(target), self.n)
+        return Composed((self.design, placed, experiment.ties))
+
+    def values(self, x: FloatArray) -> FloatArray:
+        """Return the physical values of x."""
+        return self.design.forward(x)
+
+    def theta(self, x: FloatArray, experiment: Experiment) -> FloatArray:
+        """Return theta of one experiment."""
+        return self.map_of(experiment).forward(x)
+
+    @staticmethod
+    def objective_within(experiment: Experiment, window: tuple[float, float] | None) -> tuple[Objective, int]:
+        """Return the experiment's objective of a time window and the steps it needs."""
+        simulation = experiment.simulation
+        if window is None:
+            return experiment.objective, simulation.n_steps
+        n_steps = min(simulation.n_steps, int(np.ceil(window[1] / simulation.stepper.dt - 1e-9)))
+        parts = tuple(
+            part.within(*window) if isinstance(part, Tracking) else part for part in experiment.objective.objectives
+        )
+        if parts and not any(isinstance(part, Tracking) and part.n_samples for part in parts):
+            raise InputError(
+                f"no target or recorded frame of experiment '{experiment.name}' lies in the window",
+                place="optimizer.phases",
+                found=list(window),
+            )
+        return WeightedSum(experiment.objective.weights, parts), n_steps
+
+    def value_and_grad(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        schedule: Schedule | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> tuple[float, FloatArray]:
+        """Return the objective and its gradient at x."""
+        result = self.evaluate(x, window=window, schedule=schedule, replay=replay, observers=observers)
+        return result.value, result.gradient
+
+    def evaluate(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        schedule: Schedule | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> Valued:
+        """Return value, gradient and parts.
+
+        Parameters
+        ----------
+        x : (n,)
+        window : (start, stop), optional
+            Simulation times that count [s]; the runs end with it.
+        schedule : Schedule, optional
+            Of the reverse sweep.
+        replay : experiment name -> Replay, optional
+        observers : called after every forward step
+
+        Raises
+        ------
+        SolverError
+            If a run fails at x.
+        """
+        x = np.asarray(x, dtype=float)
+        p = self.values(x)
+        p_bar = np.zeros(self.n)
+        value = 0.0
+        for prior in self.priors:
+            value += prior.value(p)
+            prior.gradient(p, p_bar)
+        gradient = self.design.pullback(x, p_bar)
+        parts = {}
+        for experiment in self.experiments:
+            mapping = self.map_of(experiment)
+            objective, n_steps = self.objective_within(experiment, window)
+            found = value_and_gradient(
+                experiment.simulation,
+                objective,
+                mapping.forward(x),
+                n_steps=n_steps,
+                schedule=schedule,
+                replay=replay[experiment.name] if replay else None,
+                observers=observers,
+            )
+            parts[experiment.name] = found.value
+            value += found.value
+            gradient += mapping.pullback(x, found.gradient)
+        return Valued(value, gradient, parts)
+
+    def value(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> tuple[float, dict[str, Trajectory]]:
+        """Return the objective and the runs it was found on."""
+        x = np.asarray(x, dtype=float)
+        p = self.values(x)
+        value = sum(prior.value(p) for prior in self.priors)
+        runs = {}
+        for experiment in self.experiments:
+            objective, n_steps = self.objective_within(experiment, window)
+            part, runs[experiment.name] = evaluate(
+                experiment.simulation,
+                objective,
+                self.theta(x, experiment),
+                n_steps=n_steps,
+                replay=replay[experiment.name] if replay else None,
+                observers=observers,
+            )
+            value += part
+        return value, runs

@@ -1,0 +1,211 @@
+"""The folder of a run: what `simulate` and `optimize` leave, and what viewers, plots and reports read."""
+
+import json
+import math
+import os
+import platform
+from importlib import metadata
+from os import PathLike
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from add.errors import InputError
+from add.io._atomic import replacing
+
+SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
+EVALUATIONS, RESULT, REPORT = "evaluations.jsonl", "result.json", "report.md"
+MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT)
+"""A folder with one of these is a run folder."""
+
+
+@final
+class RunFolder:
+    """The folder of a run.
+
+    Parameters
+    ----------
+    path : path
+    create : bool
+        Make the folder, and refuse one that holds something else. False: it must be there already, to be read.
+    overwrite : bool
+        Whether an existing run folder may be used for a new run. Its files stay until they are replaced; `clear` removes
+        them, a resumed run does not call it.
+
+    Raises
+    ------
+    InputError
+        naming the folder, if it cannot be used.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, create: bool = True, overwrite: bool = False) -> None:
+        self.path = Path(path)
+        if not create:
+            if not self.path.is_dir():
+                raise InputError("no such run", file=self.path, expected="a folder written by `add`")
+            if not self.is_run:
+                raise InputError("not the folder of a run", file=self.path, expected=f"one with {' or '.join(MARKS)}")
+            return
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError("a file is in the way of the run folder", file=self.path)
+        if self.path.is_dir() and any(self.path.iterdir()):
+            if not self.is_run:
+                raise InputError("the folder holds other things than a run", file=self.path,
+                                 expected="an empty or new folder")  # fmt: skip
+            if not overwrite:
+                raise InputError(
+                    "there is a run in this folder already; overwrite it or choose another", file=self.path
+                )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot be made: {error.strerror or error}", file=self.path) from error
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a file of a run is in the folder."""
+        return any((self.path / name).is_file() for name in MARKS)
+
+    @property
+    def scene(self) -> Path:
+        """The scene as run."""
+        return self.path / SCENE
+
+    @property
+    def versions(self) -> Path:
+        """What it was run with; see `versions`."""
+        return self.path / VERSIONS
+
+    @property
+    def trajectory(self) -> Path:
+        """See `add.io.results`."""
+        return self.path / TRAJECTORY
+
+    @property
+    def evaluations(self) -> Path:
+        """One JSON object a line for each evaluation of the objective."""
+        return self.path / EVALUATIONS
+
+    @property
+    def result(self) -> Path:
+        """What came out."""
+        return self.path / RESULT
+
+    @property
+    def report(self) -> Path:
+        """The same for people."""
+        return self.path / REPORT
+
+    def clear(self) -> None:
+        """Remove the files of a run (those of `MARKS`, no others)."""
+        for name in MARKS:
+            (self.path / name).unlink(missing_ok=True)
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write a text file; a reader sees the old one or the whole new one."""
+        path = self.path / name
+        try:
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+        return path
+
+    def write_json(self, name: str, obj: Any) -> Path:
+        """Write an object as JSON, as `write_text` does; NumPy numbers and arrays are allowed, NaN becomes null."""
+        return self.write_text(name, json.dumps(_plain(obj), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def read_json(self, name: str) -> Any:
+        """Read what `write_json` wrote."""
+        path = self.path / name
+        text = self._read_text(path)
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise InputError(f"not JSON: {error}", file=path) from error
+
+    def append_line(self, name: str, obj: Any) -> None:
+        """Append an object as one line of JSON and bring it to the disk before returning.
+
+        A piece of a line that a killed run left at the end is cut off first.
+        """
+        path = self.path / name
+        line = json.dumps(_plain(obj), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        try:
+            with path.open("ab+") as file:
+                _cut_broken_line(file)
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+
+    def read_lines(self, name: str) -> list[Any]:
+        """Read what `append_line` wrote; none if there is no file. A last line without its end, left by a kill, is ignored."""
+        path = self.path / name
+        if not path.is_file():
+            return []
+        found = []
+        for number, line in enumerate(self._read_text(path).split("\n")[:-1], 1):
+            try:
+                found.append(json.loads(line))
+            except ValueError as error:
+                raise InputError(f"not JSON: {error}", file=path, place=f"line {number}") from error
+        return found
+
+    @staticmethod
+    def _read_text(path: Path) -> str:
+        if not path.is_file():
+            raise InputError("no such file", file=path)
+        try:
+            return path.read_bytes().decode("utf-8", errors="replace")
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def _cut_broken_line(file: Any) -> None:
+    """Cut a file opened with "ab+" after its last newline; leave it at its end."""
+    end = stop = file.seek(0, os.SEEK_END)
+    while stop:
+        start = max(0, stop - 4096)
+        file.seek(start)
+        last = file.read(stop - start).rfind(b"\n")
+        if last >= 0:
+            stop = start + last + 1
+            break
+        stop = start
+    if stop != end:
+        file.truncate(stop)
+        file.seek(0, os.SEEK_END)
+
+
+def _plain(obj: Any) -> Any:
+    """As JSON knows it."""
+    if isinstance(obj, dict):
+        return {str(key): _plain(value) for key, value in obj.items()}
+    if isinstance(obj, list | tuple):
+        return [_plain(value) for value in obj]
+    if isinstance(obj, np.ndarray | np.generic):
+        return _plain(obj.tolist())
+    if isinstance(obj, PathLike):
+        return os.fspath(obj)
+    if isinstance(obj, float) and not math.isfinite(obj):
+        return None
+    return obj
+
+
+def versions() -> dict[str, str]:
+    """What the numbers of a run depend on: versions of add, Python and the numerical packages, and the platform."""
+    from add import __version__
+
+    found = {"add": __version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "numba"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "missing"
+    return found | {"platform": platform.platform()}

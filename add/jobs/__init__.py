@@ -1,0 +1,15 @@
+"""What the commands do: a scene in, a run folder out."""
+
+from add.jobs.expect import Expectation, check_expectations
+from add.jobs.gradient import GradientCheck, check_gradients
+from add.jobs.optimize import optimize_scene
+from add.jobs.simulate import simulate_scene
+
+__all__ = [
+    "Expectation",
+    "GradientCheck",
+    "check_expectations",
+    "check_gradients",
+    "optimize_scene",
+    "simulate_scene",
+]

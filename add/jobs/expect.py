@@ -1,0 +1,55 @@
+"""The numbers that a scene says its runs should give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from add.errors import InputError
+from add.scene.reader import Scene, get_value
+
+
+@final
+@dataclass(frozen=True)
+class Expectation:
+    """One expected number and what was found."""
+
+    path: str
+    found: Any
+    expected: str
+    passed: bool
+
+
+def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> list[Expectation]:
+    """Compare a result with the scene's ``expect`` entries of this command.
+
+    Raises
+    ------
+    InputError
+        If an entry names something that the result does not have.
+    """
+    out = []
+    for path, item in scene.spec.expect.get(command, {}).items():
+        try:
+            found = get_value(result, path)
+        except InputError as error:
+            raise InputError(
+                "the result has no such number", file=scene.source, place=f"expect.{command}.{path}", found=error.message
+            ) from None
+        number = np.asarray(found, dtype=float)
+        passed, wanted = True, []
+        if item.value is not None:
+            value = np.asarray(item.value, dtype=float)
+            room = (item.abs_tol or 0.0) + (item.rel_tol or 0.0) * np.abs(value)
+            passed &= number.shape == value.shape and bool(np.all(np.abs(number - value) <= room))
+            wanted.append(f"{value.tolist()} +- {np.max(room):.3g}")
+        if item.min is not None:
+            passed &= bool(np.all(number >= item.min))
+            wanted.append(f">= {item.min:g}")
+        if item.max is not None:
+            passed &= bool(np.all(number <= item.max))
+            wanted.append(f"<= {item.max:g}")
+        out.append(Expectation(path, number.tolist(), ", ".join(wanted), passed))
+    return out

@@ -1,0 +1,230 @@
+"""`add optimize`: fit or optimise a scene, with a log that survives a kill."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+from add.adjoint import Schedule
+from add.design import InverseProblem, OptimizationResult
+from add.design.optimize import EvaluationLog, LoggedEvaluation
+from add.design.uncertainty import uncertainty
+from add.errors import InputError
+from add.io.results import write_run
+from add.io.runfolder import RunFolder, versions
+from add.jobs.expect import check_expectations
+from add.jobs.output import run_data, summary
+from add.objectives import Tracking
+from add.scene.reader import Scene, experiment_scenes
+from add.simulate import Observer, Trajectory
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+
+def _hex(values: FloatArray) -> list[str]:
+    return [float(value).hex() for value in values]
+
+
+@final
+class FolderLog(EvaluationLog):
+    """Evaluations in ``evaluations.jsonl``, bit by bit (hexadecimal floats), each on disk before the optimiser goes on.
+
+    SciPy cannot restore the memory of L-BFGS-B. It is deterministic instead: asked again from the start, it asks for the
+    same points, and the log answers until it is used up.
+    """
+
+    def __init__(self, folder: RunFolder, problem: InverseProblem, *, resume: bool) -> None:
+        self._folder = folder
+        self._problem = problem
+        self._known: list[dict[str, Any]] = folder.read_lines("evaluations.jsonl") if resume else []
+        self.replayed = 0
+
+    def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
+        """Return the logged evaluation if it was made at this x."""
+        if index >= len(self._known):
+            return None
+        line = self._known[index]
+        if line["phase"] != phase or line["x"] != _hex(x):
+            raise InputError(
+                "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",
+                file=self._folder.path / "evaluations.jsonl",
+                place=f"line {index + 1}",
+            )
+        self.replayed += 1
+        return LoggedEvaluation(
+            phase,
+            index,
+            x.copy(),
+            float.fromhex(line["value"]),
+            np.array([float.fromhex(g) for g in line["gradient"]]),
+            line["seconds"],
+        )
+
+    def store(self, evaluation: LoggedEvaluation) -> None:
+        """Write the evaluation as one line, flushed to disk."""
+        physical = self._problem.values(evaluation.x)
+        self._folder.append_line(
+            "evaluations.jsonl",
+            {
+                "phase": evaluation.phase,
+                "index": evaluation.index,
+                "x": _hex(evaluation.x),
+                "value": evaluation.value.hex(),
+                "gradient": _hex(evaluation.gradient),
+                "parameters": dict(zip(self._problem.labels(), physical.tolist(), strict=True)),
+                "seconds": evaluation.seconds,
+            },
+        )
+
+
+def optimize_scene(
+    scene: Scene,
+    folder: RunFolder,
+    *,
+    resume: bool = False,
+    progress: Callable[[LoggedEvaluation, bool], None] | None = None,
+    observers: tuple[Observer, ...] = (),
+    schedule: Schedule | None = None,
+) -> dict[str, Any]:
+    """Optimise a scene and fill its run folder.
+
+    Parameters
+    ----------
+    scene : Scene
+    folder : RunFolder
+    resume : bool
+        Go on from the folder's evaluations.
+    progress : called after every evaluation
+    observers : called after every simulation step
+    schedule : Schedule, optional
+
+    Returns
+    -------
+    dict
+        What ``result.json`` holds.
+    """
+    problem = scene.inverse_problem()
+    optimizer = scene.optimizer()
+    for phase in optimizer.phases:
+        problem.index_of(phase.parameters)
+        for experiment in problem.experiments:
+            problem.objective_within(experiment, phase.window)
+    folder.write_json("scene.json", scene.raw)
+    folder.write_json("versions.json", versions())
+    log = FolderLog(folder, problem, resume=resume)
+    begin = time.perf_counter()
+    found = optimizer.run(problem, log=log, progress=progress, observers=observers, schedule=schedule)
+    result, runs = _result(scene, problem, found)
+    result["seconds"] = time.perf_counter() - begin
+    result["replayed_evaluations"] = log.replayed
+    scenes = experiment_scenes(scene)
+    for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
+        name = "trajectory.h5" if k == 0 else f"trajectory_{experiment.name}.h5"
+        theta = problem.theta(found.x, experiment)
+        data = run_data(
+            item.build(),
+            runs[experiment.name],
+            theta,
+            every=item.spec.output.every,
+            recording=experiment.recording,
+        )
+        write_run(folder.path / name, data)
+    result["checks"] = [vars(item) for item in check_expectations(scene, "optimize", result)]
+    folder.write_json("result.json", result)
+    return result
+
+
+def _result(
+    scene: Scene, problem: InverseProblem, found: OptimizationResult
+) -> tuple[dict[str, Any], dict[str, Trajectory]]:
+    """Return the numbers of the optimum and the runs there."""
+    value, runs = problem.value(found.x)
+    begin = problem.value(problem.x0)[0]
+    estimate = uncertainty(problem, found.x)
+    errors = np.full(problem.n, np.nan) if estimate is None else estimate.standard_errors
+    parameters = {}
+    physical, start = problem.values(found.x), problem.values(problem.x0)
+    for k, (label, unit) in enumerate(zip(problem.labels(), problem.units(), strict=True)):
+        parameters[label] = {
+            "value": float(physical[k]),
+            "unit": unit,
+            "start": float(start[k]),
+            "standard_error": None if np.isnan(errors[k]) else float(errors[k]),
+        }
+    for parameter in problem.parameters:
+        for k in range(parameter.first, parameter.first + parameter.n):
+            entry = parameters[problem.labels()[k]]
+            entry["lower"] = None if np.isinf(parameter.lower) else parameter.lower
+            entry["upper"] = None if np.isinf(parameter.upper) else parameter.upper
+            on_bound = [b for b in (parameter.lower, parameter.upper) if np.isclose(entry["value"], b, rtol=1e-9)]
+            if on_bound:
+                _log.warning("%s ended on its bound %g", entry, on_bound[0])
+    result: dict[str, Any] = {
+        "format": "add-result/1",
+        "command": "optimize",
+        "status": "done",
+        "scene": scene.spec.name or "",
+        "parameters": parameters,
+        "objective": {"start": begin, "end": value},
+        "phases": [vars(phase) for phase in found.phases],
+        "evaluations": found.evaluations,
+        "experiments": {},
+    }
+    scenes = experiment_scenes(scene)
+    for experiment, item in zip(problem.experiments, scenes.values(), strict=True):
+        theta = problem.theta(found.x, experiment)
+        trajectory = runs[experiment.name]
+        entry = summary(item.build(), trajectory, theta)
+        fit = _fit(problem, experiment, trajectory, theta)
+        if fit:
+            entry["fit"] = fit
+        result["experiments"][experiment.name] = entry
+    if len(problem.experiments) == 1:
+        only = next(iter(result["experiments"].values()))
+        result |= {key: only[key] for key in ("bodies", "markers", "contact", "newton") if key in only}
+        if "fit" in only:
+            result["fit"] = only["fit"]
+    return result, runs
+
+
+def _fit(problem, experiment, trajectory: Trajectory, theta: FloatArray) -> dict[str, Any] | None:
+    """Return how far the simulated markers are from the recorded ones."""
+    if experiment.recording is None:
+        return None
+    tracking = next(
+        part
+        for part in experiment.objective.objectives
+        if isinstance(part, Tracking) and part.points.n_points == len(experiment.recording.names)
+    )
+    names = experiment.recording.names
+    squares = np.zeros(len(names))
+    seen = np.zeros(len(names))
+    peak = np.zeros(len(names))
+    first: FloatArray | None = None
+    for state in trajectory.states():
+        for frame, residual in tracking.residuals(state, theta):
+            valid = tracking.weights[frame] > 0.0
+            squares[valid] += (residual[valid] ** 2).sum(axis=1) / tracking.weights[frame][valid]
+            seen += valid
+            targets = np.where(valid[:, None], tracking.targets[frame], np.nan)
+            first = targets if first is None else np.where(np.isnan(first), targets, first)
+            moved = np.linalg.norm(targets - first, axis=1)
+            peak = np.fmax(peak, moved)
+    rms = np.sqrt(squares / np.maximum(seen, 1))
+    together = float(np.sqrt(squares.sum() / max(seen.sum(), 1)))
+    return {
+        "rms": together,
+        "unit": "m",
+        "samples": int(seen.sum()),
+        "peak_displacement": float(peak.max(initial=0.0)),
+        "rms_over_peak": together / float(peak.max()) if peak.max(initial=0.0) > 0 else None,
+        "per_marker": {
+            name: {"rms": float(r), "peak_displacement": float(p), "samples": int(n)}
+            for name, r, p, n in zip(names, rms, peak, seen, strict=True)
+        },
+    }

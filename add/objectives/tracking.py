@@ -1,0 +1,155 @@
+"""Points of bodies against targets at given times: markers, points, lines and poses are all of this form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from add.initial import InitialState
+from add.kinematics import Kinematics, State, StateTangent
+from add.maps import PointMap
+from add.objectives.base import Objective
+from add.typing import FloatArray, IntArray
+
+
+def hermite(s: float, dt: float) -> tuple[float, float, float, float]:
+    """Return the cubic Hermite weights of (x_0, v_0, x_1, v_1) at the fraction ``s`` of a step that ends in x_1."""
+    return (
+        (1.0 + 2.0 * s) * (1.0 - s) ** 2,
+        dt * s * (1.0 - s) ** 2,
+        s * s * (3.0 - 2.0 * s),
+        dt * s * s * (s - 1.0),
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Tracking(Objective):
+    """phi = sum_fp w_fp (x_p(t_f) - y_fp)^T P (x_p(t_f) - y_fp) [m^2].
+
+    Between two steps x is interpolated by the cubic through positions and velocities, so that recording and simulation keep
+    their own clocks. Samples of weight zero (missing, masked) do not count and may hold NaN.
+
+    Attributes
+    ----------
+    points : PointMap
+        n_points points, linear in q.
+    dt : float
+        Time step of the simulation [s].
+    times : (n_frames,) increasing [s]
+        Frames after the end of a run do not count.
+    targets : (n_frames, n_points, 3) [m]
+    weights : (n_frames, n_points) [-]
+    projector : (3, 3)
+        P; the identity, chosen axes, or I - d d^T for a line of direction d.
+    reference : InitialState, optional
+        Compare displacements: targets are then displacements from the first state of the run.
+    """
+
+    points: PointMap
+    dt: float
+    times: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+    projector: FloatArray
+    reference: InitialState | None = None
+    _interval: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Frame f lies in the interval that ends with step k: t_(k-1) < t_f <= t_k, with a little room for rounding.
+        interval = np.ceil(self.times / self.dt - 1e-9).astype(np.int64)
+        object.__setattr__(self, "_interval", interval)
+        object.__setattr__(self, "targets", np.where(self.weights[:, :, None] > 0.0, self.targets, 0.0))
+
+    def within(self, start: float, stop: float, *, mean: bool = True) -> Tracking:
+        """Return the objective of the frames in [start, stop]; ``mean`` makes the weights of what is left sum to one."""
+        kept = (self.times >= start - 1e-9) & (self.times <= stop + 1e-9)
+        weights = self.weights[kept]
+        if mean and weights.sum() > 0.0:
+            weights = weights * (self.weights.sum() / weights.sum())
+        return replace(self, times=self.times[kept], targets=self.targets[kept], weights=weights)
+
+    def frames(self, state: State) -> IntArray:
+        """Return the frames of the interval that ends at ``state``."""
+        first, last = np.searchsorted(self._interval, [state.step, state.step + 1])
+        return np.arange(first, last)
+
+    def _coefficients(self, state: State, frame: int) -> tuple[float, float, float, float]:
+        if state.step == 0:
+            return 0.0, 0.0, 1.0, 0.0
+        s = (self.times[frame] - (state.step - 1) * self.dt) / self.dt
+        return hermite(min(max(s, 0.0), 1.0), self.dt)
+
+    def _offset(self, theta: FloatArray) -> FloatArray | float:
+        if self.reference is None:
+            return 0.0
+        q, v = self.reference.evaluate(theta)
+        return self.points.points(Kinematics(q, v, v, 0.0, 0))[0]
+
+    def observed(self, state: State, frame: int) -> FloatArray:
+        """Return the points' positions (n_points, 3) at a frame of this interval."""
+        x0, v0, x1, v1 = self._coefficients(state, frame)
+        now, before = (Kinematics(q, v, v, 0.0, 0) for q, v in zip(state.q, state.v, strict=True))
+        position, velocity = self.points.points(now)
+        old_position, old_velocity = self.points.points(before)
+        return x0 * old_position + v0 * old_velocity + x1 * position + v1 * velocity
+
+    def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
+        """Return (frame, sqrt(w) P (x - y) (n_points, 3)) for the frames of this interval [m]."""
+        frames = self.frames(state)
+        if not frames.size:
+            return []
+        offset = self._offset(theta)
+        out = []
+        for frame in frames:
+            difference = self.observed(state, frame) - offset - self.targets[frame]
+            out.append((int(frame), np.sqrt(self.weights[frame])[:, None] * (difference @ self.projector)))
+        return out
+
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return the part of the frames of this interval."""
+        return sum(float(np.vdot(r, r)) for _, r in self.residuals(state, theta))
+
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add 2 w P (x - y), spread over the two states and the first one."""
+        for frame, residual in self.residuals(state, theta):
+            bar = 2.0 * np.sqrt(self.weights[frame])[:, None] * residual
+            x0, v0, x1, v1 = self._coefficients(state, frame)
+            pulled = np.zeros(state_bar.q.shape[1])
+            self.points.pull(bar, pulled)
+            state_bar.q[1] += x0 * pulled
+            state_bar.v[1] += v0 * pulled
+            state_bar.q[0] += x1 * pulled
+            state_bar.v[0] += v1 * pulled
+            if self.reference is not None:
+                self.reference.vjp(theta, -pulled, np.zeros_like(pulled), theta_bar)
+
+    def residual_tangents(
+        self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
+    ) -> list[FloatArray]:
+        """Return the tangents of `residuals`."""
+        frames = self.frames(state)
+        if not frames.size:
+            return []
+        dot = State(state.t, state.step, tangent.q, tangent.v)
+        offset: FloatArray | float = 0.0
+        if self.reference is not None:
+            q_dot, v_dot = self.reference.jvp(theta, theta_dot)
+            offset = self.points.points(Kinematics(q_dot, v_dot, v_dot, 0.0, 0))[0]
+        return [
+            np.sqrt(self.weights[frame])[:, None] * ((self.observed(dot, frame) - offset) @ self.projector)
+            for frame in frames
+        ]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples (point and frame) that count."""
+        return int((self.weights > 0.0).sum())
+
+
+def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:
+    """Return the multiples of ``dt`` in [start, stop] up to the last of ``times``."""
+    steps = np.arange(int(np.ceil(start / dt - 1e-9)), int(np.floor(stop / dt + 1e-9)) + 1)
+    return steps[steps * dt <= times[-1] + 1e-9] * dt

@@ -1,0 +1,201 @@
+"""From a `Scene` to what runs: the only place where the scene's words become objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.contact import FrictionLaw
+from add.errors import InputError
+from add.maps import WeightedPoints
+from add.model import (
+    ContactModel,
+    Driven,
+    Model,
+    NodalLoad,
+    Pin,
+    PointMass,
+    SoftBody,
+    build_model,
+)
+from add.newton import NewtonOptions
+from add.scene.geometry import body_mesh, locate_point, marker_weights, obstacle, select
+from add.scene.numbers import SceneNumbers
+from add.scene.reader import Scene
+from add.scene.spec import SceneSpec
+from add.scene.spec_bodies import SoftBodySpec
+from add.scene.spec_common import SignalReferenceSpec
+from add.scene.spec_world import ConstantSignalSpec, SignalSpec, SineSignalSpec, TableSignalSpec
+from add.signals import Constant, Signal, Sine, Spline, Table
+from add.simulate import Simulation, Trajectory
+from add.start import EquilibriumStart, GivenStart
+from add.steppers import BDF, StartUp
+from add.typing import FloatArray
+
+_FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
+_LAWS = {"none": FrictionLaw.NONE, "linear": FrictionLaw.LINEAR, "tanh": FrictionLaw.TANH}
+_START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
+_ORDERS = {"bdf1": 1, "bdf2": 2}
+_NORMS = {"l1": 1, "l2": 2}
+
+
+@final
+@dataclass(frozen=True)
+class BuiltScene:
+    """A scene ready to run.
+
+    Attributes
+    ----------
+    scene : Scene
+    model : Model
+    simulation : Simulation
+    numbers : SceneNumbers
+        The scene's differentiable numbers and the map to theta.
+    marker_names : tuple of str
+    markers : WeightedPoints
+        One point a marker.
+    """
+
+    scene: Scene
+    model: Model
+    simulation: Simulation
+    numbers: SceneNumbers
+    marker_names: tuple[str, ...]
+    markers: WeightedPoints
+
+    def run(self, theta: FloatArray | None = None, **options) -> Trajectory:
+        """Run the simulation; see `add.simulate.Simulation.run`."""
+        return self.simulation.run(theta, **options)
+
+    @property
+    def theta(self) -> FloatArray:
+        """The scene's own parameters."""
+        return self.simulation.theta
+
+
+def build(scene: Scene) -> BuiltScene:
+    """Build a scene.
+
+    Raises
+    ------
+    InputError
+        If a mesh, selection or marker does not fit; names the file and the place.
+    """
+    try:
+        return _build(scene)
+    except InputError as error:
+        if error.file is None and scene.source is not None:
+            error.file = str(scene.source)
+        raise
+
+
+def _build(scene: Scene) -> BuiltScene:
+    spec = scene.spec
+    bodies = [_body(name, body, spec) for name, body in spec.bodies.items()]
+    obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
+    model = build_model(bodies, obstacles, _contact_model(spec))
+    numbers = SceneNumbers(spec, model.system.parameters)
+    theta = numbers.ties.forward(numbers.values)
+    time = spec.time
+    newton = NewtonOptions(
+        time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations
+    )
+    stepper = BDF(time.dt, _ORDERS[time.integrator], _START_UPS[time.start], newton)
+    start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
+    simulation = Simulation(model.system, start, stepper, time.n_steps, theta)
+    names = tuple(spec.markers)
+    return BuiltScene(scene, model, simulation, numbers, names, _markers(spec, model))
+
+
+def _body(name: str, body: SoftBodySpec, spec: SceneSpec) -> SoftBody:
+    at = f"bodies.{name}"
+    mesh = body_mesh(body, at)
+    pins = []
+    for k, pin in enumerate(body.pins):
+        nodes = select(mesh, pin.where, f"{at}.pins.{k}.where")
+        motion = None if pin.motion is None else _driven(pin.motion, f"{at}.pins.{k}.motion", "m", spec)
+        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
+    _no_pin_twice(pins, at)
+    loads = []
+    for k, load in enumerate(body.loads):
+        nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
+        force = _driven(load.force, f"{at}.loads.{k}.force", "N", spec)
+        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), force))
+    masses = []
+    for k, mass in enumerate(body.point_masses):
+        place = f"{at}.point_masses.{k}"
+        if mass.at is not None:
+            nodes, weights = locate_point(mesh, mass.at, 0.01, f"{place}.at")
+            masses.append(PointMass(nodes, weights, f"{place}.mass"))
+        else:
+            nodes = select(mesh, mass.where, f"{place}.where")
+            masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass"))
+    return SoftBody(
+        name,
+        mesh,
+        form=_FORMS[body.material.model],
+        mean_dilatation=body.mean_dilatation,
+        lumped=body.mass == "lumped",
+        pins=tuple(pins),
+        loads=tuple(loads),
+        masses=tuple(masses),
+    )
+
+
+def _no_pin_twice(pins: list[Pin], at: str) -> None:
+    seen: set[tuple[int, int]] = set()
+    for k, pin in enumerate(pins):
+        held = {(int(node), axis) for node in pin.nodes for axis in pin.axes}
+        if pin.motion and seen & held:
+            node, axis = min(seen & held)
+            raise InputError(
+                f"node {node} is already held along {'xyz'[axis]} by an earlier pin", place=f"{at}.pins.{k}"
+            )
+        seen |= held
+
+
+def _driven(value: object, path: str, unit: str, spec: SceneSpec) -> Driven:
+    """Return the signal of a value; signals of the scene keep one block of theta for each unit they drive."""
+    if isinstance(value, SignalReferenceSpec):
+        return Driven(_signal(spec.signals[value.signal]), f"signals.{value.signal}.{unit}")
+    return Driven(Constant(), path)
+
+
+def _signal(signal: SignalSpec) -> Signal:
+    if isinstance(signal, ConstantSignalSpec):
+        return Constant()
+    if isinstance(signal, SineSignalSpec):
+        return Sine(signal.frequency, signal.phase)
+    kind = Table if isinstance(signal, TableSignalSpec) else Spline
+    return kind(np.array(signal.times))
+
+
+def _contact_model(spec: SceneSpec) -> ContactModel:
+    contact = spec.contact
+    off = {(pair.body, pair.obstacle) for pair in contact.pairs if not pair.enabled}
+    enabled = np.array([[(b, o) not in off for o in spec.obstacles] for b in spec.bodies], dtype=bool)
+    return ContactModel(
+        law=_LAWS[contact.friction_law],
+        per_area=contact.stiffness_per == "area",
+        onset=contact.onset,
+        ramp=contact.damping_ramp,
+        total_normal=contact.coulomb_normal == "total",
+        enabled=enabled.reshape(len(spec.bodies), len(spec.obstacles)),
+    )
+
+
+def _markers(spec: SceneSpec, model: Model) -> WeightedPoints:
+    """Return all markers as one map, rows padded with weight zero."""
+    rows = []
+    for name, marker in spec.markers.items():
+        k = model.body_index(marker.body)
+        nodes, weights = marker_weights(marker, model.bodies[k].mesh, model.surfaces[k], f"markers.{name}")
+        rows.append((model.first_node[k] + nodes, weights))
+    width = max((nodes.size for nodes, _ in rows), default=0)
+    all_nodes = np.zeros((len(rows), width), dtype=np.int64)
+    all_weights = np.zeros((len(rows), width))
+    for i, (nodes, weights) in enumerate(rows):
+        all_nodes[i, : nodes.size], all_weights[i, : nodes.size] = nodes, weights
+    return WeightedPoints(all_nodes, all_weights)

@@ -1,0 +1,260 @@
+"""From a scene to an `InverseProblem`: experiments, objective, parameters, phases."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.design.optimize import LBFGSB, Phase
+from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
+from add.design.transforms import Linear, Log, Softplus, Transform
+from add.errors import InputError
+from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.maps import NodePoints, PointMap, WeightedPoints
+from add.mocap import Recording
+from add.objectives import Objective, Tracking, WeightedSum
+from add.objectives.tracking import at_steps
+from add.scene.builder import BuiltScene, build
+from add.scene.reader import Scene, experiment_scenes
+from add.scene.recordings import load_recording
+from add.scene.spec import SceneSpec
+from add.scene.spec_objective import (
+    LineObjectiveSpec,
+    MarkersObjectiveSpec,
+    ParameterSpec,
+    PointObjectiveSpec,
+    PoseObjectiveSpec,
+    PriorObjectiveSpec,
+)
+from add.typing import FloatArray
+
+_TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
+
+
+def inverse_problem(scene: Scene) -> InverseProblem:
+    """Build the inverse problem of a scene.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to optimise, or a recording or parameter does not fit; names the file and the place.
+    """
+    try:
+        return _inverse_problem(scene)
+    except InputError as error:
+        if error.file is None and scene.source is not None:
+            error.file = str(scene.source)
+        raise
+
+
+def _inverse_problem(scene: Scene) -> InverseProblem:
+    spec = scene.spec
+    if not spec.objective:
+        raise InputError("there is nothing to minimise", place="objective", expected="at least one entry")
+    if not spec.parameters:
+        raise InputError("there is nothing to change", place="parameters", expected="at least one entry")
+    scenes = experiment_scenes(scene)
+    built = {name: build(item) for name, item in scenes.items()}
+    parameters = _parameters(spec, built)
+    experiments = []
+    for k, (name, item) in enumerate(built.items()):
+        own = bool(spec.experiments) and spec.experiments[k].recording is not None
+        place = f"experiments.{k}.recording" if own else "recording"
+        experiments.append(_experiment(name, item, spec, parameters, place))
+    return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters))
+
+
+def optimizer(scene: Scene) -> LBFGSB:
+    """Return the scene's optimiser with its phases."""
+    spec = scene.spec.optimizer
+    end = scene.spec.time.end
+    phases = []
+    for phase in spec.phases:
+        window = phase.window or (0.0, phase.end_time or end)
+        phases.append(
+            Phase(phase.name, phase.parameters, window, phase.max_evaluations or spec.max_evaluations)
+        )
+    if not phases:
+        phases = [Phase("all", None, (0.0, end), spec.max_evaluations)]
+    return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
+
+
+def scene_objective(scene: Scene, built: BuiltScene, name: str, n_steps: int) -> Objective | None:
+    """Return the scene's objective of one experiment over its first ``n_steps`` steps; None if it sees nothing there."""
+    spec = scene.spec
+    if not any(not isinstance(item, PriorObjectiveSpec) for item in spec.objective):
+        return None
+    names = list(experiment_scenes(scene))
+    own = bool(spec.experiments) and spec.experiments[names.index(name)].recording is not None
+    place = f"experiments.{names.index(name)}.recording" if own else "recording"
+    experiment = _experiment(name, built, spec, [], place)
+    try:
+        objective, _ = InverseProblem.objective_within(experiment, (0.0, n_steps * spec.time.dt))
+    except InputError:
+        return None
+    return objective
+
+
+def _parameters(spec: SceneSpec, built: dict[str, BuiltScene]) -> list[DesignParameter]:
+    out, start = [], 0
+    for k, item in enumerate(spec.parameters):
+        parameter = _parameter(item, built, start, f"parameters.{k}")
+        out.append(parameter)
+        start += parameter.n
+    return out
+
+
+def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, place: str) -> DesignParameter:
+    names = [item.experiment] if item.experiment else list(built)
+    targets: dict[str, tuple[np.ndarray, ...]] = {}
+    unit = ""
+    for name in names:
+        numbers = built[name].numbers
+        rows = []
+        for path in item.all_paths():
+            try:
+                index, unit = numbers.resolve(path)
+            except InputError as error:
+                error.place = f"{place}.path"
+                error.found = path
+                raise
+            if item.components is not None:
+                if max(item.components) >= index.size:
+                    raise InputError(
+                        "there is no such component",
+                        place=f"{place}.components",
+                        found=max(item.components),
+                        expected=f"0..{index.size - 1}",
+                    )
+                index = index[list(item.components)]
+            rows.append(index)
+        if len({row.size for row in rows}) > 1:
+            raise InputError("paths that share a value must have the same size", place=f"{place}.paths")
+        targets[name] = tuple(rows)
+    current = built[names[0]].numbers.values[targets[names[0]][0]]
+    start = current if item.start is None else np.broadcast_to(np.array(item.start, dtype=float), current.shape)
+    low, high = item.bounds or (None, None)
+    transform = _TRANSFORMS[item.transform]
+    y = transform.inverse(start.astype(float))
+    if item.scale is not None:
+        scale = item.scale
+    else:
+        # In the transformed unit: relative steps for log, the size of the start otherwise.
+        scale = 1.0 if isinstance(transform, Log) else (float(np.abs(y).max()) or 1.0)
+    return DesignParameter(
+        name="+".join(item.all_paths()) + (f"@{item.experiment}" if item.experiment else ""),
+        unit=unit,
+        first=first,
+        start=start.astype(float),
+        transform=transform,
+        scale=scale,
+        lower=-np.inf if low is None else low,
+        upper=np.inf if high is None else high,
+        targets=targets,
+    )
+
+
+def _priors(spec: SceneSpec, parameters: list[DesignParameter]) -> tuple[Prior, ...]:
+    out = []
+    for item in spec.objective:
+        if isinstance(item, PriorObjectiveSpec):
+            parameter = next(
+                p for p, s in zip(parameters, spec.parameters, strict=True) if item.parameter in s.all_paths()
+            )
+            index = np.arange(parameter.first, parameter.first + parameter.n)
+            out.append(Prior(index, item.mean, item.sigma, item.weight))
+    return tuple(out)
+
+
+def _experiment(
+    name: str, built: BuiltScene, spec: SceneSpec, parameters: list[DesignParameter], place: str
+) -> Experiment:
+    weights, parts = [], []
+    recording: Recording | None = None
+    for k, item in enumerate(spec.objective):
+        if isinstance(item, PriorObjectiveSpec):
+            continue
+        if isinstance(item, MarkersObjectiveSpec):
+            recording, tracking = _marker_tracking(built, place)
+        else:
+            tracking = _target_tracking(item, built, f"objective.{k}")
+        weights.append(item.weight)
+        parts.append(tracking)
+    objective = WeightedSum(tuple(weights), tuple(parts))
+    return Experiment(name, built.simulation, objective, built.numbers.ties, built.numbers.values, recording)
+
+
+def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking]:
+    spec = built.scene.spec
+    if spec.recording is None:
+        raise InputError("the objective follows markers, but there is no recording", place=place)
+    recording = load_recording(spec.recording, place, spec.time.end)
+    rows = [built.marker_names.index(name) for name in recording.names]
+    points = WeightedPoints(built.markers.nodes[rows], built.markers.weights[rows])
+    targets = recording.positions
+    reference = None
+    if spec.recording.displacement:
+        if spec.time.initial == "equilibrium":
+            raise InputError(
+                "displacements count from the given start, not from an equilibrium", place=f"{place}.displacement"
+            )
+        reference = built.model.initial
+        if not recording.valid[0].all():
+            missing = [n for n, ok in zip(recording.names, recording.valid[0], strict=True) if not ok]
+            raise InputError(
+                "displacements need every marker in the first frame that counts", place=place, found=f"no {missing[0]}"
+            )
+        targets = targets - targets[0]
+    weights = recording.valid / recording.valid.sum()
+    projector = np.eye(3)
+    return recording, Tracking(points, spec.time.dt, recording.times, targets, weights, projector, reference)
+
+
+def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
+    assert isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec)
+    time = built.scene.spec.time
+    if item.window is not None:
+        times = at_steps(np.array([time.end]), time.dt, *item.window)
+        if not times.size:
+            raise InputError("no step ends in the window", place=f"{place}.window", found=list(item.window))
+    else:
+        assert item.time is not None
+        times = np.array([time.end if item.time == "end" else item.time])
+    points: PointMap
+    projector = np.eye(3)
+    if isinstance(item, PoseObjectiveSpec):
+        k = built.model.body_index(item.body)
+        mesh = built.model.bodies[k].mesh
+        points = NodePoints(built.model.first_node[k] + np.arange(mesh.n_nodes))
+        target = _pose(item, mesh.points, place)
+    else:
+        row = built.marker_names.index(item.marker)
+        points = WeightedPoints(built.markers.nodes[[row]], built.markers.weights[[row]])
+        if isinstance(item, PointObjectiveSpec):
+            target = np.array([item.target])
+            projector = np.diag([float(axis in item.axes) for axis in "xyz"])
+        else:
+            direction = np.array(item.direction) / np.linalg.norm(item.direction)
+            target = np.array([item.point])
+            projector = np.eye(3) - np.outer(direction, direction)
+    targets = np.broadcast_to(target, (times.size, *target.shape))
+    weights = np.full(targets.shape[:2], 1.0 / (times.size * target.shape[0]))
+    return Tracking(points, time.dt, times, targets, weights, projector)
+
+
+def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:
+    if item.positions_file is not None:
+        try:
+            target = np.loadtxt(item.positions_file, delimiter="," if item.positions_file.endswith(".csv") else None)
+        except (ValueError, UnicodeDecodeError) as error:
+            raise InputError(f"not a table of numbers: {error}", file=item.positions_file) from None
+        if target.shape != rest.shape:
+            raise InputError(
+                "the file does not fit the body",
+                file=item.positions_file,
+                place=f"{place}.positions_file",
+                found=f"{target.shape} numbers",
+                expected=f"{rest.shape}",
+            )
+        return target
+    rotation = np.eye(3) if item.orientation is None else rotation_matrix(rotation_vector(item.orientation))
+    return rest @ rotation.T + np.array(item.translation)

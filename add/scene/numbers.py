@@ -1,0 +1,174 @@
+"""Every differentiable number of a scene, by its path, and how theta follows from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.design.maps import Ties
+from add.errors import InputError
+from add.kernels.rotation import rotation_vector
+from add.layout import ParameterLayout
+from add.scene.spec import SceneSpec
+from add.scene.spec_bodies import SoftBodySpec
+from add.scene.spec_common import SignalReferenceSpec
+from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
+from add.typing import FloatArray, IntArray
+
+
+class SceneNumbers:
+    """The scene's numbers s under their paths: layout, values, and the tie of every entry of theta to them.
+
+    Attributes
+    ----------
+    layout : ParameterLayout
+        Of s; names are paths into the scene.
+    values : (n_s,)
+    ties : Ties
+        s -> theta.
+    """
+
+    def __init__(self, spec: SceneSpec, theta: ParameterLayout) -> None:
+        self._blocks: list[tuple[str, tuple[int, ...], str]] = []
+        self._values: list[FloatArray] = []
+        self._copies: list[tuple[str, str, float]] = []
+        self._moduli: list[tuple[str, str, str, str]] = []
+        self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
+        for name, body in spec.bodies.items():
+            self._body(name, body)
+        for name, signal in spec.signals.items():
+            self._signal(f"signals.{name}", signal, theta)
+        self._contact(spec)
+        self.layout = ParameterLayout(self._blocks)
+        self.values = np.concatenate(self._values)
+        self.ties = self._tie(theta)
+
+    def _add(self, path: str, value: object, unit: str, *targets: str, factor: float = 1.0) -> None:
+        array = np.asarray(value, dtype=float)
+        self._blocks.append((path, array.shape, unit))
+        self._values.append(array.ravel())
+        self._copies += [(path, target, factor) for target in targets]
+
+    def _body(self, name: str, body: SoftBodySpec) -> None:
+        at, material = f"bodies.{name}", body.material
+        if material.young is not None:
+            self._add(f"{at}.material.young", material.young, "Pa")
+            self._add(f"{at}.material.poisson", material.poisson, "-")
+            self._moduli.append((f"{at}.material.young", f"{at}.material.poisson", f"{at}.mu", f"{at}.lambda"))
+        else:
+            self._add(f"{at}.material.mu", material.mu, "Pa", f"{at}.mu")
+            self._add(f"{at}.material.lambda", material.lambda_, "Pa", f"{at}.lambda")
+        for key, unit in (
+            ("density", "kg/m^3"),
+            ("viscosity", "Pa s"),
+            ("rayleigh_mass", "1/s"),
+            ("rayleigh_stiffness", "s"),
+        ):
+            self._add(f"{at}.material.{key}", getattr(material, key), unit, f"{at}.{key}")
+        self._add(f"{at}.position", body.position, "m", f"{at}.position")
+        # A quaternion has four numbers for three degrees of freedom: the parameter is the rotation vector.
+        self._add(f"{at}.orientation", rotation_vector(body.orientation), "rad", f"{at}.orientation")
+        self._add(f"{at}.velocity", body.velocity, "m/s", f"{at}.velocity")
+        self._add(f"{at}.angular_velocity", body.angular_velocity, "rad/s", f"{at}.angular_velocity")
+        for k, mass in enumerate(body.point_masses):
+            self._add(f"{at}.point_masses.{k}.mass", mass.mass, "kg", f"{at}.point_masses.{k}.mass")
+        values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
+        values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
+        for path, value, unit in values:
+            if not isinstance(value, SignalReferenceSpec):
+                self._add(path, np.array(value), unit, path)
+
+    def _signal(self, path: str, signal: object, theta: ParameterLayout) -> None:
+        """A signal's rows may drive loads (N) and pins (m) at once: theta holds one block for each unit."""
+        targets = [name for name in (f"{path}.N", f"{path}.m") if name in theta]
+        unit = {"N": "N", "m": "m"}[targets[0][-1]] if len(targets) == 1 else ""
+        if isinstance(signal, ConstantSignalSpec):
+            self._add(f"{path}.value", np.array(signal.value), unit, *targets)
+        elif isinstance(signal, SineSignalSpec):
+            self._add(f"{path}.offset", np.array(signal.offset), unit, *(f"{t}#0" for t in targets))
+            self._add(f"{path}.amplitude", np.array(signal.amplitude), unit, *(f"{t}#1" for t in targets))
+        else:
+            self._add(f"{path}.values", np.array(signal.values), unit, *targets)  # type: ignore[attr-defined]
+
+    def _contact(self, spec: SceneSpec) -> None:
+        contact = spec.contact
+        if not spec.obstacles:
+            return
+        per = "/m^2" if contact.stiffness_per == "area" else ""
+        effective = contact.stick_stiffness_rule == "effective-dt" and spec.time.integrator == "bdf2"
+        stick_factor = spec.time.dt * (2.0 / 3.0 if effective else 1.0)
+        units = {
+            "stiffness": f"N/m{per}",
+            "friction": "-",
+            "damping": f"N s/m{per}",
+            "stick_stiffness": f"N s/m{per}",
+        }
+        given = {}
+        for key, unit in units.items():
+            if getattr(contact, key) is not None:
+                given[key] = f"contact.{key}"
+                self._add(given[key], getattr(contact, key), unit)
+        special: dict[tuple[str, str], dict[str, str]] = {}
+        for k, pair in enumerate(contact.pairs):
+            own = special.setdefault((pair.body, pair.obstacle), {})
+            for key, unit in units.items():
+                if getattr(pair, key) is not None:
+                    own[key] = f"contact.pairs.{k}.{key}"
+                    self._add(own[key], getattr(pair, key), unit)
+        for body in spec.bodies:
+            for obstacle in spec.obstacles:
+                source = {**given, **special.get((body, obstacle), {})}
+                pair_name = f"contact.{body}.{obstacle}"
+                self._copies += [
+                    (source["stiffness"], f"{pair_name}.k_n", 1.0),
+                    (source["damping"], f"{pair_name}.k_d", 1.0),
+                    (source["friction"], f"{pair_name}.c_f", 1.0),
+                ]
+                if "stick_stiffness" in source:
+                    self._copies.append((source["stick_stiffness"], f"{pair_name}.k_t", 1.0))
+                else:
+                    self._copies.append((source["stiffness"], f"{pair_name}.k_t", stick_factor))
+
+    def _tie(self, theta: ParameterLayout) -> Ties:
+        sources, targets, factors = [], [], []
+        for path, name, factor in self._copies:
+            name, _, row = name.partition("#")
+            source, target = self.layout[path].indices, theta[name].indices
+            target = target[int(row)] if row else target
+            sources.append(source.ravel())
+            targets.append(target.ravel())
+            factors.append(np.full(source.size, factor))
+        moduli = [
+            (self.layout[e].start, self.layout[nu].start, theta[mu].start, theta[lam].start)
+            for e, nu, mu, lam in self._moduli
+        ]
+        return Ties(
+            self.layout.n,
+            theta.n,
+            np.concatenate(sources),
+            np.concatenate(targets),
+            np.concatenate(factors),
+            np.array(moduli, dtype=np.int64).reshape(-1, 4),
+        )
+
+    def resolve(self, path: str) -> tuple[IntArray, str]:
+        """Return the flat indices in s that a parameter path names, and their unit.
+
+        A path may end in entry numbers of a vector or table: ``gravity.2``, ``signals.push.values.3.0``.
+
+        Raises
+        ------
+        InputError
+            If the path names a number that cannot be differentiated.
+        """
+        keys = path.split(".")
+        for cut in range(len(keys), 0, -1):
+            name = ".".join(keys[:cut])
+            if name in self.layout:
+                entry = self.layout[name]
+                index = entry.indices[tuple(int(k) for k in keys[cut:])] if cut < len(keys) else entry.indices
+                return np.ravel(index), entry.unit
+        raise InputError(
+            "this number cannot be a parameter: the motion is not differentiated with respect to it",
+            place=path,
+            expected=", ".join(entry.name for entry in self.layout.entries[:12]) + " ...",
+        )

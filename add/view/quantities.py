@@ -1,0 +1,129 @@
+"""What the surfaces of bodies can be coloured by: one number a node, with a range over the run and a unit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.errors import InputError
+from add.fem import QuadratureGeometry, quadrature_geometry
+from add.io.results import BodyData, RunData
+from add.kernels.elastic import cauchy_stress
+from add.typing import FloatArray
+
+COLOURS = ("displacement", "speed", "stress", "contact")
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+_SAMPLES = 40
+
+
+@final
+@dataclass(frozen=True)
+class Quantity:
+    """A number on every node of every body in every state.
+
+    Attributes
+    ----------
+    name : str
+    unit : str
+        After `factor`.
+    factor : float
+        From SI to `unit`.
+    range : (low, high)
+        Over the run, in `unit`; for the scalar bar.
+    values : (body index, state) -> (n,) in `unit`
+    """
+
+    name: str
+    unit: str
+    factor: float
+    range: tuple[float, float]
+    values: Callable[[int, int], FloatArray]
+
+    @property
+    def title(self) -> str:
+        """Name and unit."""
+        return f"{self.name} [{self.unit}]"
+
+
+def prefixed(unit: str, magnitude: float) -> tuple[str, float]:
+    """Choose the decimal prefix for a magnitude in SI: (unit with prefix, factor from SI).
+
+    Examples
+    --------
+    >>> prefixed("Pa", 25e3)
+    ('kPa', 0.001)
+    >>> prefixed("m", 0.0)
+    ('m', 1.0)
+    """
+    for scale, prefix in _PREFIXES:
+        if magnitude >= scale:
+            return prefix + unit, 1.0 / scale
+    return (unit, 1.0) if magnitude <= 0.0 else (_PREFIXES[-1][1] + unit, 1.0 / _PREFIXES[-1][0])
+
+
+def quantity(data: RunData, name: str) -> Quantity:
+    """Prepare one of `COLOURS`.
+
+    "displacement": |x - x(0)|, so that a body that was placed and turned starts at zero [m]. "speed" [m/s]. "stress":
+    von Mises stress of the volume-averaged Cauchy stress of elements, averaged to nodes by rest volume [Pa]. "contact":
+    magnitude of the contact force on a node [N].
+    """
+    if name not in COLOURS:
+        raise InputError("unknown colour", found=repr(name), expected=" or ".join(map(repr, COLOURS)))
+    geometries = [quadrature_geometry(body.mesh) for body in data.bodies] if name == "stress" else []
+
+    def raw(b: int, k: int) -> FloatArray:
+        body = data.bodies[b]
+        if name == "displacement":
+            return np.linalg.norm(data.positions(body, k) - data.positions(body, 0), axis=1)
+        if name == "speed":
+            return np.linalg.norm(data.v[k, body.entries].reshape(-1, 3), axis=1)
+        if name == "contact":
+            return np.linalg.norm(data.contact_force[k, body.entries].reshape(-1, 3), axis=1)
+        return von_mises(body, data.q[k, body.entries], geometries[b])
+
+    # The range of the run from some of its states; contacts are short, so those are looked through in whole.
+    n_samples = data.n_states if name == "contact" else min(_SAMPLES, data.n_states)
+    states = np.unique(np.linspace(0, data.n_states - 1, n_samples).round().astype(int)).tolist()
+    top = 0.0
+    for b in range(len(data.bodies)):
+        for k in states:
+            values = raw(b, k)
+            # one node at a notch or an impact must not make the rest of the body one colour
+            top = max(top, float(np.nan_to_num(values).max() if name != "stress" else np.nanquantile(values, 0.995)))
+    si = {"displacement": "m", "speed": "m/s", "stress": "Pa", "contact": "N"}[name]
+    unit, factor = prefixed(si, top)
+    high = top * factor if top > 0.0 else 1.0
+    title = {"stress": "von Mises stress", "contact": "contact force"}.get(name, name)
+    return Quantity(title, unit, factor, (0.0, high), lambda b, k: raw(b, k) * factor)
+
+
+def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> FloatArray:
+    """Von Mises stress at the nodes of a body, sqrt(3/2 s : s) with s = dev sigma, (n,) [Pa].
+
+    Parameters
+    ----------
+    body : BodyData
+    q : (3 n,) its own entries
+    geometry : of its rest mesh
+    """
+    sigma = cauchy_stress(
+        np.ascontiguousarray(q),
+        body.cells,
+        geometry.gradients,
+        geometry.weights,
+        np.zeros(len(body.cells), dtype=np.int64),
+        np.array([body.form], dtype=np.int64),
+        np.array([body.mean_dilatation]),
+        np.array([body.mu]),
+        np.array([body.lam]),
+    )
+    deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
+    elements = np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator))
+    volumes = geometry.weights.sum(axis=1)
+    nodes = body.cells.ravel()
+    width = body.cells.shape[1]
+    total = np.bincount(nodes, np.repeat(elements * volumes, width), minlength=body.n_nodes)
+    weight = np.bincount(nodes, np.repeat(volumes, width), minlength=body.n_nodes)
+    return np.divide(total, weight, out=np.zeros(body.n_nodes), where=weight > 0.0)

@@ -1,0 +1,182 @@
+"""Pictures and films of a run without a window."""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from add.errors import InputError
+from add.io._atomic import replacing
+from add.io.results import RunData
+from add.view.scene3d import Scene3D
+
+if TYPE_CHECKING:
+    import pyvista
+
+logger = logging.getLogger(__name__)
+
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
+FILMS = (".mp4", ".gif")
+
+
+def screenshot(
+    data: RunData,
+    path: str | PathLike[str],
+    time: float | None = None,
+    *,
+    colour: str = "displacement",
+    size: tuple[int, int] = (1280, 800),
+    arrows: bool | None = None,
+    edges: bool = False,
+) -> Path:
+    """Write a picture of one moment.
+
+    Parameters
+    ----------
+    data : RunData
+    path : .png, .jpg or .tif
+    time : moment [s]; None: the end of the run
+    colour : one of `add.view.COLOURS`
+    size : width and height in pixels
+    arrows : contact forces as arrows; None: when coloured by "contact"
+    edges : edges of the surface triangles
+
+    Returns
+    -------
+    Path
+        What was written.
+    """
+    path = _target(path, PICTURES)
+    with _off_screen(size) as plotter:
+        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges)
+        scene.set_time(float(data.t[-1] if time is None else time))
+        _write(path, lambda temporary: plotter.screenshot(str(temporary), return_img=False))
+    return path
+
+
+def movie(
+    data: RunData,
+    path: str | PathLike[str],
+    fps: float = 30.0,
+    speed: float = 1.0,
+    *,
+    colour: str = "displacement",
+    size: tuple[int, int] = (1280, 720),
+    arrows: bool | None = None,
+    edges: bool = False,
+    progress: bool = False,
+) -> Path:
+    """Write a film of the whole run.
+
+    Parameters
+    ----------
+    data : RunData
+    path : .mp4 (H.264) or .gif (which rounds the time between frames to 0.01 s)
+    fps : frames per second of film
+    speed : seconds of the run per second of film; 0.1 is slow motion, ten times slower
+    colour, size, arrows, edges : as for `screenshot`; an .mp4 has even sizes, odd ones are rounded down
+    progress : show a progress bar
+
+    Returns
+    -------
+    Path
+        What was written.
+    """
+    path = _target(path, FILMS)
+    for name, value in (("fps", fps), ("speed", speed)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise InputError(f"impossible {name} of a film", found=value, expected="a number > 0")
+    duration = float(data.t[-1] - data.t[0])
+    n_frames = 1 + round(duration / speed * fps)
+    times = np.linspace(data.t[0], data.t[-1], max(n_frames, 2))
+    if n_frames < 15:
+        logger.warning("%s has only %d frames; a smaller speed than %g gives more", path, len(times), speed)
+    size = (size[0] - size[0] % 2, size[1] - size[1] % 2)
+    with _off_screen(size) as plotter:
+        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges)
+
+        def write(temporary: Path) -> None:
+            from tqdm import tqdm
+
+            with _writer(temporary, fps) as writer:
+                for time in tqdm(times, desc=path.name, unit="frame", disable=not progress):
+                    scene.set_time(float(time))
+                    writer.append_data(np.asarray(plotter.screenshot(None, return_img=True)))
+
+        _write(path, write)
+    return path
+
+
+def export_html(
+    data: RunData, path: str | PathLike[str], time: float | None = None, *, colour: str = "displacement"
+) -> Path:
+    """Write one moment as an interactive page; needs trame, which is not installed with add."""
+    path = _target(path, (".html", ".htm"))
+    with _off_screen((1280, 800)) as plotter:
+        scene = Scene3D(data, plotter, colour=colour)
+        scene.set_time(float(data.t[-1] if time is None else time))
+        try:
+            _write(path, lambda temporary: plotter.export_html(temporary))
+        except ImportError as error:
+            raise InputError(
+                "a page needs the package trame: python -m pip install 'pyvista[jupyter]'; "
+                "pictures and films work without",
+                file=path,
+            ) from error
+    return path
+
+
+def _target(path: str | PathLike[str], suffixes: tuple[str, ...]) -> Path:
+    path = Path(path)
+    if path.suffix.lower() not in suffixes:
+        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(suffixes))
+    if not path.parent.is_dir():
+        raise InputError("no such folder", file=path.parent)
+    return path
+
+
+def _write(path, write) -> None:  # type: ignore[no-untyped-def]
+    """Call ``write`` with a temporary path that becomes ``path``."""
+    try:
+        with replacing(path) as temporary:
+            write(temporary)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+
+
+def _writer(path: Path, fps: float):  # type: ignore[no-untyped-def]
+    import imageio.v2 as imageio
+
+    if path.suffix.lower() == ".gif":
+        return imageio.get_writer(path, duration=1000.0 / fps, loop=0)
+    try:
+        return imageio.get_writer(path, fps=fps, codec="libx264", quality=8, macro_block_size=2)
+    except (ImportError, RuntimeError) as error:
+        raise InputError(
+            f"films in .mp4 need ffmpeg: python -m pip install imageio-ffmpeg, or choose .gif ({error})", file=path
+        ) from error
+
+
+@contextlib.contextmanager
+def _off_screen(size: tuple[int, int]) -> Iterator["pyvista.Plotter"]:
+    """A plotter without a window: X if there is a display, else EGL or OSMesa, which VTK finds by itself."""
+    import pyvista
+    from vtkmodules.vtkCommonCore import vtkLogger
+
+    if min(size) < 16:
+        raise InputError("impossible size of a picture", found=size, expected="at least 16 pixels")
+    before = vtkLogger.GetCurrentVerbosityCutoff()
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # it warns about the display that is not there
+    try:
+        plotter = pyvista.Plotter(off_screen=True, window_size=list(size), lighting="none")
+        plotter.enable_anti_aliasing("ssaa")
+        try:
+            yield plotter
+        finally:
+            plotter.close()
+    finally:
+        vtkLogger.SetStderrVerbosity(before)

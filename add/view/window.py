@@ -1,0 +1,133 @@
+"""An interactive window on a run."""
+
+import os
+import sys
+import time as clock
+from typing import Any, final
+
+from add.errors import InputError
+from add.io.results import RunData
+from add.view.quantities import COLOURS
+from add.view.scene3d import Scene3D
+
+HELP = "space play / pause    ← → step    1 displacement   2 speed   3 stress   4 contact    r reset    q quit"
+_TICK = 33
+"""Time between two pictures while playing [ms]."""
+
+
+def show(data: RunData, *, colour: str = "displacement", speed: float = 1.0, edges: bool = False) -> None:
+    """Open a window and return when it is closed.
+
+    A slider moves the time; the button or the space key plays and pauses, the arrow keys step, 1 to 4 choose the
+    colour, r resets time and camera.
+
+    Parameters
+    ----------
+    data : RunData
+    colour : one of `add.view.COLOURS`
+    speed : seconds of the run per second of playing
+    edges : edges of the surface triangles
+
+    Raises
+    ------
+    InputError
+        Without a display.
+    """
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise InputError("no display to open a window on; write a picture or a film instead (--screenshot, --movie)")
+    import pyvista
+
+    plotter = pyvista.Plotter(title="add", window_size=[1280, 800], lighting="none")
+    plotter.enable_anti_aliasing("msaa")
+    Player(data, plotter, colour=colour, speed=speed, edges=edges)
+    plotter.show(auto_close=True)
+
+
+@final
+class Player:
+    """The widgets and keys of the window, over a `Scene3D`."""
+
+    def __init__(
+        self, data: RunData, plotter: Any, *, colour: str = "displacement", speed: float = 1.0, edges: bool = False
+    ) -> None:
+        self.data = data
+        self.plotter = plotter
+        self.speed = speed
+        self.scene = Scene3D(data, plotter, colour=colour, edges=edges)
+        self.playing = False
+        self._last = clock.monotonic()
+        first, last = float(data.t[0]), float(data.t[-1])
+        self.slider = plotter.add_slider_widget(
+            self.seek, [first, max(last, first + 1e-9)], value=first, title="time [s]", pointa=(0.14, 0.08),
+            pointb=(0.8, 0.08), style="modern", color="#202124", title_height=0.02, fmt="%.3f",
+            interaction_event="always",
+        )  # fmt: skip
+        self.button = plotter.add_checkbox_button_widget(
+            self.play, value=False, position=(20.0, 42.0), size=34, border_size=3, color_on="#0b57d0",
+            color_off="#c9ced6",
+        )  # fmt: skip
+        plotter.add_text(HELP, position="upper_right", font_size=8, color="#5f6368", name="help")
+        plotter.add_axes(line_width=2, color="#202124", viewport=(0.0, 0.1, 0.14, 0.3))
+        for key, action in self.keys().items():
+            plotter.clear_events_for_key(key, raise_on_missing=False)
+            plotter.add_key_event(key, action)
+        plotter.add_timer_event(max_steps=2**31 - 1, duration=_TICK, callback=self.tick)
+
+    def keys(self) -> dict[str, Any]:
+        """Actions by key."""
+        keys: dict[str, Any] = {
+            "space": lambda: self.play(not self.playing),
+            "r": self.reset,
+            "Left": lambda: self.step(-1),
+            "Right": lambda: self.step(1),
+        }
+        for number, colour in enumerate(COLOURS, 1):
+            keys[str(number)] = lambda colour=colour: self.set_colour(colour)
+        return keys
+
+    def seek(self, time: float) -> None:
+        """Go to a time [s]."""
+        self.scene.set_time(float(time))
+
+    def play(self, on: bool) -> None:
+        """Play or pause; at the end playing starts over."""
+        self.playing = bool(on)
+        self._last = clock.monotonic()
+        if self.playing and self.scene.time >= self.data.t[-1]:
+            self._go(float(self.data.t[0]))
+        self.button.GetRepresentation().SetState(int(self.playing))
+
+    def reset(self) -> None:
+        """Go to the start, and look at the whole motion again."""
+        self.play(False)
+        self._go(float(self.data.t[0]))
+        self.scene.reset_camera()
+        self.plotter.render()
+
+    def step(self, n: int) -> None:
+        """Pause, and go some states on."""
+        self.play(False)
+        k = int(abs(self.data.t - self.scene.time).argmin()) + n
+        self._go(float(self.data.t[min(max(k, 0), len(self.data.t) - 1)]))
+        self.plotter.render()
+
+    def set_colour(self, colour: str) -> None:
+        """Colour by one of `add.view.COLOURS`."""
+        self.scene.set_colour(colour)
+        self.plotter.render()
+
+    def tick(self, step: int = 0) -> None:
+        """Move on by the time since the last tick, if playing."""
+        now = clock.monotonic()
+        passed, self._last = now - self._last, now
+        if not self.playing:
+            return
+        time = self.scene.time + self.speed * passed
+        self._go(min(time, float(self.data.t[-1])))
+        if time >= self.data.t[-1]:
+            self.play(False)
+        self.plotter.render()
+
+    def _go(self, time: float) -> None:
+        self.slider.GetRepresentation().SetValue(time)
+        self.scene.set_time(time)
