@@ -1,5 +1,74 @@
 """Differentiable simulation of soft and rigid bodies with frictional contact."""
 
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from add.adjoint import Checkpoints, StoreAll, evaluate, forward_tangents, value_and_gradient
+    from add.design import InverseProblem
+    from add.errors import AddError, InputError, SolverError
+    from add.mocap import Recording, read_csv, register, write_csv
+    from add.model import build_model
+    from add.scene.reader import Scene, apply_overrides, load_scene, scene_from_dict
+    from add.simulate import Simulation, Trajectory
+
+# Imported on first use: `add version` should not wait for the compiled kernels.
+_HOMES = {
+    "AddError": "add.errors",
+    "Checkpoints": "add.adjoint",
+    "InputError": "add.errors",
+    "InverseProblem": "add.design",
+    "Recording": "add.mocap",
+    "Scene": "add.scene.reader",
+    "Simulation": "add.simulate",
+    "SolverError": "add.errors",
+    "StoreAll": "add.adjoint",
+    "Trajectory": "add.simulate",
+    "apply_overrides": "add.scene.reader",
+    "build_model": "add.model",
+    "evaluate": "add.adjoint",
+    "forward_tangents": "add.adjoint",
+    "load_scene": "add.scene.reader",
+    "read_csv": "add.mocap",
+    "register": "add.mocap",
+    "scene_from_dict": "add.scene.reader",
+    "value_and_gradient": "add.adjoint",
+    "write_csv": "add.mocap",
+}
+
+__all__ = [
+    "AddError",
+    "Checkpoints",
+    "InputError",
+    "InverseProblem",
+    "Recording",
+    "Scene",
+    "Simulation",
+    "SolverError",
+    "StoreAll",
+    "Trajectory",
+    "__version__",
+    "apply_overrides",
+    "build_model",
+    "evaluate",
+    "forward_tangents",
+    "load_scene",
+    "read_csv",
+    "register",
+    "scene_from_dict",
+    "value_and_gradient",
+    "write_csv",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'add' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

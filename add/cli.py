@@ -71,6 +71,15 @@ def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
 
 
+def _new_run(scene: str, output: str | None, force: bool) -> Any:
+    """Return an empty run folder."""
+    from add.io.runfolder import RunFolder
+
+    folder = RunFolder(_folder(scene, output), overwrite=force)
+    folder.clear()
+    return folder
+
+
 @contextmanager
 def _steps_bar(context: _Context, total: int, label: str):
     """Yield a step observer that moves a progress bar."""
@@ -79,9 +88,9 @@ def _steps_bar(context: _Context, total: int, label: str):
 
 
 def _report_checks(context: _Context, result: dict[str, Any]) -> None:
-    for check in result.get("checks", []):
+    for name, check in result.get("checks", {}).items():
         mark = "ok  " if check["passed"] else "FAIL"
-        context.say(f"  {mark} {check['path']} = {check['found']} (expected {check['expected']})")
+        context.say(f"  {mark} {name} = {check['value']} (expected {check['expected']})")
 
 
 @cli.command()
@@ -91,13 +100,12 @@ def _report_checks(context: _Context, result: dict[str, Any]) -> None:
 @_options
 def simulate(context: _Context, scene: str, output: str | None, force: bool) -> None:
     """Run the forward simulation of SCENE."""
-    from add.io.runfolder import RunFolder
     from add.jobs import simulate_scene
     from add.scene.reader import load_scene
 
     loaded = load_scene(scene)
     loaded.build()
-    folder = RunFolder(_folder(scene, output), overwrite=force)
+    folder = _new_run(scene, output, force)
     with _steps_bar(context, loaded.spec.time.n_steps, "simulate") as bar:
         result = simulate_scene(loaded, folder, progress=bar)
     per_step = 1e3 * result["seconds"] / max(result["steps"], 1)
@@ -129,7 +137,10 @@ def optimize(
 
     loaded = load_scene(scene)
     loaded.inverse_problem()
-    folder = RunFolder(_folder(scene, output), overwrite=force, resume=resume)
+    if resume:
+        folder = RunFolder(_folder(scene, output), create=False)
+    else:
+        folder = _new_run(scene, output, force)
     spec = loaded.spec.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
     with tqdm(total=most, unit="run", desc="optimize", disable=not context.bars, file=sys.stderr) as bar:
@@ -254,7 +265,7 @@ def view(
     speed: float,
 ) -> None:
     """Look at RUN (a run folder), or at a scene file as it starts."""
-    from add.view import export_html, open_window, render_movie, render_screenshot
+    from add.view import export_html, movie as render_movie, screenshot as render_screenshot, show
 
     data = _run_data(run)
     if screenshot:
@@ -264,7 +275,7 @@ def view(
     if html:
         context.say(str(export_html(data, html, colour=colour)))
     if not (screenshot or movie or html):
-        open_window(data, colour=colour)
+        show(data, colour=colour)
 
 
 def _run_data(run: str) -> Any:
@@ -289,7 +300,7 @@ def plot(context: _Context, run: str, suffix: str) -> None:
     from add.io.runfolder import RunFolder
     from add.plot import plot_run
 
-    paths = plot_run(RunFolder.open(run), suffix=suffix)
+    paths = plot_run(RunFolder(run, create=False), format=suffix)
     for path in paths:
         context.say(str(path))
     context.result([str(path) for path in paths])
@@ -302,7 +313,7 @@ def info(context: _Context, run: str) -> None:
     """Say what RUN holds."""
     from add.io.runfolder import RunFolder
 
-    folder = RunFolder.open(run)
+    folder = RunFolder(run, create=False)
     result, versions = folder.read_json("result.json"), folder.read_json("versions.json")
     context.say(f"{folder.path}: {result['command']}, {result['status']}: {result.get('scene', '')}")
     for key in ("steps", "end_time", "evaluations", "seconds"):

@@ -21,6 +21,9 @@ DENSE_LIMIT = 120
 #: A solve whose relative residual stays above this after refinement is refactored with full pivoting.
 SOLVE_TOLERANCE = 1e-10
 
+#: A solution this many times larger than 1/round-off allows, |A| |x| > |b| / (SINGULAR eps), says that A is singular.
+SINGULAR = 16.0
+
 
 class Factorization(ABC):
     """A matrix ready to be solved with.
@@ -81,6 +84,18 @@ def _groups(pattern: Pattern) -> IntArray:
     return group
 
 
+def _check_solution(matrix_norm: float, x: FloatArray, b: FloatArray, defect: FloatArray) -> None:
+    """Raise if the solution is noise: not finite, inaccurate, or so large that b is lost in the rounding of A x."""
+    sizes = np.abs(b).max(axis=0, initial=0.0)
+    reach = matrix_norm * np.abs(x).max(axis=0, initial=0.0)
+    bad = ~np.isfinite(x).all() or np.any(np.abs(defect).max(axis=0, initial=0.0) > 1e-6 * np.maximum(sizes, 1e-300))
+    if bad or np.any(reach * SINGULAR * np.finfo(float).eps > np.maximum(sizes, 1e-300)):
+        raise SolverError(
+            "the Jacobian is singular to working precision: something can move without any force (a body that is not held "
+            "has no static equilibrium, and two constraints may ask for the same)"
+        )
+
+
 @final
 class SparseLU(Factorization):
     """SuperLU with an ordering found once a pattern, and default partial pivoting as the fallback.
@@ -117,6 +132,7 @@ class SparseLU(Factorization):
         np.take(data, self._gather, out=self._permuted.data)
         if not np.isfinite(self._permuted.data).all():
             raise SolverError("the Jacobian is not finite")
+        self._norm = float(np.abs(self._permuted.data).max(initial=0.0))
         self._robust = False
         try:
             self._lu = splu(
@@ -136,18 +152,17 @@ class SparseLU(Factorization):
     def _solve(self, b: FloatArray, trans: str) -> FloatArray:
         rhs = b[self._order]
         matrix = self._permuted if trans == "N" else self._permuted.T
-        size = np.abs(rhs).max(initial=0.0)
+        size = np.abs(rhs).max(axis=0, initial=0.0)
         for _ in range(2):
             x = self._lu.solve(rhs, trans)
             defect = rhs - matrix @ x
             correction = self._lu.solve(defect, trans)
             x += correction
             defect = rhs - matrix @ x
-            if self._robust or np.abs(defect).max(initial=0.0) <= SOLVE_TOLERANCE * size:
+            if self._robust or np.all(np.abs(defect).max(axis=0, initial=0.0) <= SOLVE_TOLERANCE * size):
                 break
             self._refactor()
-        if not np.isfinite(x).all():
-            raise SolverError("the linear solve gave values that are not finite: the Jacobian is singular")
+        _check_solution(self._norm, x, rhs, defect)
         out = np.empty_like(x)
         out[self._order] = x
         return out
@@ -171,6 +186,7 @@ class DenseLU(Factorization):
         if not np.isfinite(dense).all():
             raise SolverError("the Jacobian is not finite")
         self._dense = dense
+        self._norm = float(np.abs(dense).max(initial=0.0))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
             self._lu = scipy.linalg.lu_factor(dense, check_finite=False)
@@ -181,8 +197,7 @@ class DenseLU(Factorization):
         x = scipy.linalg.lu_solve(self._lu, b, trans=trans, check_finite=False)
         matrix = self._dense.T if trans else self._dense
         x += scipy.linalg.lu_solve(self._lu, b - matrix @ x, trans=trans, check_finite=False)
-        if not np.isfinite(x).all():
-            raise SolverError("the linear solve gave values that are not finite: the Jacobian is singular")
+        _check_solution(self._norm, x, b, b - matrix @ x)
         return x
 
     def solve(self, b: FloatArray) -> FloatArray:

@@ -326,12 +326,12 @@ def _motion(
     prescribed, moves = [np.zeros(0, dtype=np.int64)], []
     for body, first in zip(bodies, first_node, strict=True):
         for pin in body.pins:
-            axes = np.array(pin.axes)
-            dofs = (3 * (first + pin.nodes)[:, None] + axes).ravel()
+            nodes, axes = np.unique(pin.nodes), np.unique(pin.axes)
+            dofs = (3 * (first + nodes)[:, None] + axes).ravel()
             prescribed.append(dofs)
             if pin.motion:
                 rows = parameters[pin.motion.parameter].indices
-                moves.append(PinMotion(dofs, np.tile(axes, pin.nodes.size), pin.motion.signal, rows))
+                moves.append(PinMotion(dofs, np.tile(axes, nodes.size), pin.motion.signal, rows))
     return Motion(initial, np.unique(np.concatenate(prescribed)), tuple(moves))
 
 

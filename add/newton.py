@@ -21,6 +21,9 @@ _log = logging.getLogger(__name__)
 MAX_HALVINGS = 14
 SUFFICIENT_DECREASE = 1e-4
 
+#: After how many halvings without decrease the natural monotonicity test is asked.
+NATURAL_AFTER = 2
+
 #: |r| within this many units of round-off of the largest force family cannot be improved.
 ROUND_OFF = 64.0
 
@@ -153,8 +156,18 @@ class _Solve:
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free
         self.factorizations = 0
-        self.row_scale = 1.0
+        # Constraint rows [m] weigh like the inertia forces [N] that their violation would cost: per metre, m c^2.
+        self.row_scale = self._row_scale() if self.system.n_multipliers else 1.0
         self._scale: float | None = None
+
+    def _row_scale(self) -> float:
+        """Return the mean diagonal entry of J at the start of the step [N/m]."""
+        kin = self.equations.kinematics(np.zeros(self.system.n))
+        mu = np.zeros(self.system.n_multipliers)
+        _, _, decisions = self.system.residual(kin, mu, self.theta, self.replay)
+        pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, decisions)
+        diagonal = np.abs(pattern.matrix(data).diagonal()[: self.free.size])
+        return float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0
 
     def scale(self, point: _Point) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
@@ -191,26 +204,32 @@ class _Solve:
     def iterate(self, point: _Point, damping: float, rung: int) -> NewtonResult:
         """Iterate from ``point``; positive ``damping`` regularises and adapts."""
         history = [point.merit]
-        status = Status.MAX_ITERATIONS
         tolerance = self.options.atol
         if not np.isfinite(point.merit):
             return self._result(point, Status.NOT_FINITE, tolerance, rung, history)
         if self.options.rtol:
             tolerance += self.options.rtol * self.scale(point)
-        for _ in range(self.options.max_iterations * (4 if damping else 1)):
+        limit = self.options.max_iterations * (4 if damping else 1)
+        status = Status.MAX_ITERATIONS
+        for iteration in range(limit + 1):
             if point.merit <= tolerance:
                 status = Status.CONVERGED
                 break
+            if self._stalled(history) and self._at_round_off(point):
+                status = Status.ROUND_OFF
+                break
+            if iteration == limit:
+                break
             move = self.direction(point, damping)
             if move is None:
-                status = Status.SINGULAR
-                if damping:
+                if damping and damping < 1e8:
                     damping *= 10.0
                     continue
+                status = Status.SINGULAR
                 break
             following = self._search(point, *move)
             if following is None:
-                if point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point):
+                if self._at_round_off(point):
                     status = Status.ROUND_OFF
                     break
                 if damping and damping < 1e8:
@@ -218,39 +237,65 @@ class _Solve:
                     continue
                 status = Status.NO_DECREASE
                 break
-            damping *= 0.3
-            if damping and damping < 1e-14:
-                damping = 1e-14
+            damping = max(0.3 * damping, 1e-14) if damping else 0.0
             point = following
             history.append(point.merit)
         return self._result(point, status, tolerance, rung, history)
 
+    @staticmethod
+    def _stalled(history: list[float]) -> bool:
+        """Whether the last three iterations brought next to nothing."""
+        return len(history) > 3 and history[-1] > 0.7 * history[-4]
+
+    def _at_round_off(self, point: _Point) -> bool:
+        return point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point)
+
     def _round_off_scale(self, point: _Point) -> float:
         """Return the size of the numbers whose rounding limits r [N]: forces, and stiffness times coordinates."""
-        pattern, data = self.assembler.assemble(
-            point.kin, point.mu, self.theta, self.equations.weights, point.decisions
-        )
-        q = np.zeros(pattern.n)
-        q[: self.free.size] = np.abs(point.u[self.free])
-        matrix = pattern.matrix(data)
-        stiff = float(np.linalg.norm(abs(matrix) @ q, self.options.norm))
-        elastic, elastic_data = self.assembler.assemble(
-            point.kin, point.mu, self.theta, Weights(1.0, 0.0, 0.0), point.decisions
-        )
-        q[: self.free.size] = np.abs(point.kin.q[self.free])
-        stiff += float(np.linalg.norm(abs(elastic.matrix(elastic_data)) @ q, self.options.norm))
-        return max(self.scale(point), stiff)
+        mu, theta, decisions = point.mu, self.theta, point.decisions
+        scale = self.scale(point)
+        for weights, coordinates in (
+            (self.equations.weights, point.u),
+            (Weights(1.0, 0.0, 0.0), point.kin.q),
+        ):
+            pattern, data = self.assembler.assemble(point.kin, mu, theta, weights, decisions)
+            sizes = np.zeros(pattern.n)
+            sizes[: self.free.size] = np.abs(coordinates[self.free])
+            scale += float(np.linalg.norm(abs(pattern.matrix(data)) @ sizes, self.options.norm))
+        return scale
 
     def _search(self, point: _Point, step: FloatArray, mu_step: FloatArray) -> _Point | None:
-        """Return the first point along the step that decreases the residual."""
+        """Return the next iterate along a step: the first that decreases the residual, or passes the natural test.
+
+        Thin bodies are soft in bending and stiff in stretch: a good Newton step that turns an element raises |r| at first.
+        Deuflhard's natural monotonicity test sees that it is good, |J^-1 r(trial)| < |J^-1 r(point)| with J of the point. It is
+        asked only where no residual decrease was found for steps that are not short.
+        """
         length = 1.0
-        for _ in range(MAX_HALVINGS):
+        trials = []
+        for halving in range(MAX_HALVINGS):
             u = point.u.copy()
             u[self.free] += length * step
             trial = _Point(self, u, point.mu + length * mu_step)
             if trial.merit <= (1.0 - SUFFICIENT_DECREASE * length) * point.merit:
                 return trial
+            trials.append((length, trial))
+            if halving == NATURAL_AFTER:
+                natural = self._natural(trials, np.concatenate([step, mu_step]))
+                if natural is not None:
+                    return natural
             length *= 0.5
+        return None
+
+    def _natural(self, trials: list[tuple[float, _Point]], step: FloatArray) -> _Point | None:
+        """Return the first of the trials that passes the natural monotonicity test."""
+        size = float(np.linalg.norm(step))
+        for length, trial in trials:
+            if not np.isfinite(trial.merit):
+                continue
+            rest = self.assembler.factorization.solve(-np.concatenate([trial.r[self.free], trial.rows]))
+            if float(np.linalg.norm(rest)) <= (1.0 - 0.25 * length) * size:
+                return trial
         return None
 
     def _result(

@@ -149,8 +149,10 @@ class EquilibriumStart(Start):
         zero = np.zeros(system.n)
         held = system.motion.positions(0.0, theta) - q[prescribed]
         equations = StepEquations(q, zero, 0.0, 0.0, 0, held)
+        # A frozen branch may have more than one root: a replay stays at the recorded one.
+        guesses = (replay.kin.q - q, zero) if replay else (zero,)
         result: NewtonResult = solve(
-            assembler, equations, theta, (zero,), self.newton, replay.decisions if replay else None
+            assembler, equations, theta, guesses, self.newton, replay.decisions if replay else None
         )
         if not result.report.status.success:
             raise SolverError(f"static equilibrium: {failure(result, assembler, equations, 0.0)}")

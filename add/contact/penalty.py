@@ -222,5 +222,5 @@ class FrozenContact(Term):
         points.pull(-force, out)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the elastic energy of all contacts [J]."""
+        """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
         return self.contact.energy(kin, theta)

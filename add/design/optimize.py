@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from add.adjoint import Schedule
-from add.design.problem import InverseProblem
+from add.design.problem import InverseProblem, Optimizer
 from add.errors import SolverError
 from add.simulate import Observer
 from add.typing import FloatArray
@@ -136,7 +136,7 @@ Progress = Callable[[LoggedEvaluation, bool], None]
 
 @final
 @dataclass(frozen=True)
-class LBFGSB:
+class LBFGSB(Optimizer):
     """L-BFGS-B (SciPy) over the phases.
 
     The objective is divided by its value at the start of each phase, since the stopping rules of L-BFGS-B are absolute below
@@ -157,7 +157,7 @@ class LBFGSB:
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
 
-    def run(
+    def run(  # type: ignore[override]
         self,
         problem: InverseProblem,
         x0: FloatArray | None = None,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -115,6 +116,14 @@ class Valued:
     parts: Mapping[str, float]
 
 
+class Optimizer(ABC):
+    """Something that minimises an inverse problem."""
+
+    @abstractmethod
+    def run(self, problem: InverseProblem, x0: FloatArray | None = None, **options: Any) -> Any:
+        """Minimise from ``x0`` (default: the problem's start)."""
+
+
 @final
 @dataclass(frozen=True)
 class InverseProblem:
@@ -123,6 +132,7 @@ class InverseProblem:
     Attributes
     ----------
     experiments, parameters, priors : tuples
+    optimizer : Optimizer, optional
     design : Transformed
         x -> physical values.
     """
@@ -130,6 +140,7 @@ class InverseProblem:
     experiments: tuple[Experiment, ...]
     parameters: tuple[DesignParameter, ...]
     priors: tuple[Prior, ...] = ()
+    optimizer: Optimizer | None = None
     design: Transformed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -281,6 +292,12 @@ class InverseProblem:
             value += found.value
             gradient += mapping.pullback(x, found.gradient)
         return Valued(value, gradient, parts)
+
+    def optimize(self, x0: FloatArray | None = None, **options: Any) -> Any:
+        """Minimise with the problem's optimiser; see `add.design.LBFGSB.run` for options and result."""
+        if self.optimizer is None:
+            raise InputError("this problem was made without an optimiser", expected="InverseProblem(..., optimizer=...)")
+        return self.optimizer.run(self, x0, **options)
 
     def value(
         self,

@@ -23,11 +23,8 @@ def box_mesh(size: ArrayLike, divisions: ArrayLike, family: ElementFamily) -> So
     family : HEX8: one element a cell. TET4, TET10: six tetrahedra a cell round the same diagonal (Kuhn), which
         conform for any division.
     """
-    lengths = np.asarray(size, dtype=np.float64)
-    counts = np.asarray(divisions)
-    if lengths.shape != (3,) or not np.isfinite(lengths).all() or not (lengths > 0).all():
-        raise InputError("impossible size of a box", found=size, expected="three positive lengths [m]")
-    if counts.shape != (3,) or not (counts == np.round(counts)).all() or not (counts >= 1).all():
+    lengths, counts = box_lengths(size), _numbers(divisions)
+    if counts is None or not (counts == np.round(counts)).all() or not (counts >= 1).all():
         raise InputError("impossible divisions of a box", found=divisions, expected="three whole numbers >= 1")
     counts = counts.astype(np.int64)
     grids = [length * (np.arange(k + 1) / k - 0.5) for length, k in zip(lengths, counts, strict=True)]
@@ -50,6 +47,23 @@ def box_mesh(size: ArrayLike, divisions: ArrayLike, family: ElementFamily) -> So
         tets.append(np.stack([corner[tuple(p)] for p in path.tolist()], axis=-1))
     mesh = SoftMesh(points, np.stack(tets, axis=1).reshape(-1, 4), TET4)
     return to_tet10(mesh) if family is TET10 else mesh
+
+
+def box_lengths(size: ArrayLike) -> FloatArray:
+    """Three positive edge lengths, (3,) [m], or an InputError."""
+    lengths = _numbers(size)
+    if lengths is None or not (lengths > 0).all():
+        raise InputError("impossible size of a box", found=size, expected="three positive lengths [m]")
+    return lengths
+
+
+def _numbers(values: ArrayLike) -> FloatArray | None:
+    """Three finite numbers, or None."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return array if array.shape == (3,) and np.isfinite(array).all() else None
 
 
 def to_tet10(mesh: SoftMesh, project: Callable[[FloatArray], FloatArray] | None = None) -> SoftMesh:

@@ -49,10 +49,11 @@ def mass_pairs(mesh: SoftMesh, lumped: bool) -> MassPairs:
     if lumped:
         diagonal = np.einsum("eii->ei", masses)
         diagonal = diagonal * (masses.sum(axis=(1, 2)) / diagonal.sum(axis=1))[:, None]
+        values = np.bincount(mesh.cells.ravel(), diagonal.ravel(), minlength=n).astype(np.float64)
         nodes = np.arange(n)
-        return MassPairs(nodes, nodes.copy(), np.bincount(mesh.cells.ravel(), diagonal.ravel(), minlength=n))
+        return MassPairs(nodes, nodes.copy(), values)
     keys = (mesh.cells[:, :, None] * n + mesh.cells[:, None, :]).ravel()
     pairs, slot = np.unique(keys, return_inverse=True)
-    values = np.bincount(slot.ravel(), masses.ravel())
+    values = np.bincount(slot.ravel(), masses.ravel()).astype(np.float64)
     rows, cols = np.divmod(pairs, n)
     return MassPairs(rows, cols, values)

@@ -61,4 +61,4 @@ def surface(mesh: SoftMesh) -> Surface:
     thirds = np.repeat(triangle_areas(mesh.points, cuts) * (family.face_area_factor / 3.0), 3)
     areas = np.bincount(cuts.ravel(), thirds, minlength=mesh.n_nodes)
     nodes = np.unique(faces)
-    return Surface(triangles, nodes, areas[nodes])
+    return Surface(triangles, nodes, areas[nodes].astype(np.float64))

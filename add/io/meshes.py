@@ -109,6 +109,7 @@ def _quiet() -> Iterator[io.StringIO]:
         np.errstate(all="ignore"),
     ):
         warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", message="string or file could not be read")  # NumPy < 2.3 only warns of noise
         yield said
 
 
@@ -149,7 +150,7 @@ def _volume_cells(raw: "meshio.Mesh") -> SoftMesh:
     if not solid:
         others = ", ".join(f"{len(block.data)} {block.type}" for block in raw.cells if len(block.data)) or "no cells"
         raise InputError(
-            "no volume elements: a volume mesh is needed (a surface can be filled with a mesher such as fTetWild)",
+            "no volume elements: a volume mesh is needed (a surface can be filled by a mesher, such as fTetWild)",
             found=others,
             expected=known,
         )

@@ -30,8 +30,8 @@ class RunFolder:
     create : bool
         Make the folder, and refuse one that holds something else. False: it must be there already, to be read.
     overwrite : bool
-        Whether an existing run folder may be used for a new run. Its files stay until they are replaced; `clear` removes
-        them, a resumed run does not call it.
+        Whether an existing run folder may be used again. Its files stay until they are replaced; a new run calls
+        `clear`, a resumed one does not.
 
     Raises
     ------
@@ -145,7 +145,7 @@ class RunFolder:
             raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
 
     def read_lines(self, name: str) -> list[Any]:
-        """Read what `append_line` wrote; none if there is no file. A last line without its end, left by a kill, is ignored."""
+        """Read what `append_line` wrote; none if there is no file. A last line without its end is ignored."""
         path = self.path / name
         if not path.is_file():
             return []

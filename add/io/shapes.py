@@ -1,13 +1,14 @@
 """Meshes of simple shapes: structured boxes, and spheres, cylinders and tori of unstructured tetrahedra."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from add.errors import InputError
-from add.fem import FAMILIES, SoftMesh, box_mesh, to_tet10
+from add.fem import FAMILIES, HEX8, TET10, SoftMesh, box_mesh, to_tet10
+from add.fem.build import box_lengths
 from add.io.tetrahedra import fill, sweep
 from add.typing import BoolArray, FloatArray
 
@@ -61,62 +62,62 @@ def shape_mesh(
     InputError
         for missing, superfluous or impossible numbers, or an edge too long for the shape.
     """
-    given = {
-        "edge": edge,
-        "size": size,
-        "divisions": divisions,
-        "radius": radius,
-        "height": height,
-        "tube_radius": tube_radius,
-    }
-    needs = {
-        "box": ["size"],
-        "sphere": ["radius", "edge"],
-        "cylinder": ["radius", "height", "edge"],
-        "torus": ["radius", "tube_radius", "edge"],
-    }
-    if shape not in needs:
+    if shape not in SHAPES:
         raise InputError("unknown shape", found=repr(shape), expected=" or ".join(map(repr, SHAPES)))
     if element not in FAMILIES:
         raise InputError("unknown element family", found=repr(element), expected=" or ".join(map(repr, FAMILIES)))
-    missing = [name for name in needs[shape] if given[name] is None]
-    if missing:
-        raise InputError(f"a {shape} needs {', '.join(missing)}")
-    allowed = {*needs[shape], *(("edge", "divisions") if shape == "box" else ())}
-    extra = [name for name, value in given.items() if value is not None and name not in allowed]
-    if extra:
-        raise InputError(f"a {shape} takes no {', '.join(extra)}", expected=", ".join(sorted(allowed)))
-    for name in ("edge", "radius", "height", "tube_radius"):
-        value = given[name]
-        if value is not None and not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
-            raise InputError(f"impossible {name} of a {shape}", found=value, expected="a positive length [m]")
+    lengths = {"edge": edge, "radius": radius, "height": height, "tube_radius": tube_radius}
+    _check_names(shape, {**lengths, "size": size, "divisions": divisions})
+    given = {name: _length(shape, name, value) for name, value in lengths.items() if value is not None}
     if shape == "box":
-        return _box(size, divisions, edge, element)
-    if element == "hex8":
+        return _box(size, divisions, given.get("edge"), element)
+    if element == HEX8.name:
         raise InputError(f"a {shape} cannot be made of hex8", expected="'tet4' or 'tet10'")
     if shape == "sphere":
-        return _filled(sphere(radius, edge), edge, element)
-    if shape == "cylinder":
-        return _filled(cylinder(radius, height, edge), edge, element)
-    if tube_radius >= radius:
-        raise InputError(
-            "the tube of a torus must be thinner than its radius", found=tube_radius, expected=f"< {radius}"
-        )
-    mesh, project = torus(radius, tube_radius, edge)
-    return to_tet10(mesh, project) if element == "tet10" else mesh
+        mesh, project = _filled(sphere(**given), given["edge"])
+    elif shape == "cylinder":
+        mesh, project = _filled(cylinder(**given), given["edge"])
+    else:
+        mesh, project = torus(**given)
+    return to_tet10(mesh, project) if element == TET10.name else mesh
 
 
-def _box(size: ArrayLike, divisions: ArrayLike | None, edge: float | None, element: str) -> SoftMesh:
-    if (divisions is None) == (edge is None):
-        raise InputError("a box needs either divisions or edge")
-    if divisions is None:
-        divisions = np.maximum(1, np.round(np.asarray(size, dtype=np.float64) / edge))
-    return box_mesh(size, divisions, FAMILIES[element])
+_NEEDED = {
+    "box": ("size",),
+    "sphere": ("radius", "edge"),
+    "cylinder": ("radius", "height", "edge"),
+    "torus": ("radius", "tube_radius", "edge"),
+}
+_OPTIONAL = {"box": ("edge", "divisions")}
 
 
-def _filled(solid: Solid, edge: float, element: str) -> SoftMesh:
-    mesh = fill(solid.points, solid.depth, edge, solid.project, solid.movable)
-    return to_tet10(mesh, solid.project) if element == "tet10" else mesh
+def _check_names(shape: str, arguments: dict[str, Any]) -> None:
+    needed = _NEEDED[shape]
+    missing = [name for name in needed if arguments[name] is None]
+    if missing:
+        raise InputError(f"a {shape} needs {', '.join(missing)}")
+    allowed = needed + _OPTIONAL.get(shape, ())
+    extra = [name for name, value in arguments.items() if value is not None and name not in allowed]
+    if extra:
+        raise InputError(f"a {shape} takes no {', '.join(extra)}", expected=", ".join(allowed))
+
+
+def _length(shape: str, name: str, value: float) -> float:
+    if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
+        raise InputError(f"impossible {name} of a {shape}", found=value, expected="a positive length [m]")
+    return float(value)
+
+
+def _box(size: Any, divisions: ArrayLike | None, edge: float | None, element: str) -> SoftMesh:
+    if divisions is not None and edge is None:
+        return box_mesh(size, divisions, FAMILIES[element])
+    if divisions is None and edge is not None:
+        return box_mesh(size, np.maximum(1, np.round(box_lengths(size) / edge)), FAMILIES[element])
+    raise InputError("a box needs either divisions or edge")
+
+
+def _filled(solid: Solid, edge: float) -> tuple[SoftMesh, Callable[[FloatArray], FloatArray]]:
+    return fill(solid.points, solid.depth, edge, solid.project, solid.movable), solid.project
 
 
 # --- round solids ---------------------------------------------------------------------------------------------------
@@ -178,6 +179,10 @@ def cylinder(radius: float, height: float, edge: float) -> Solid:
 
 def torus(radius: float, tube_radius: float, edge: float) -> tuple[SoftMesh, Callable[[FloatArray], FloatArray]]:
     """Torus round z: a disc of rings, swept; with the map to the nearest points of the surface."""
+    if tube_radius >= radius:
+        raise InputError(
+            "the tube of a torus must be thinner than its radius", found=tube_radius, expected=f"< {radius}"
+        )
     around, rings = max(6, round(2.0 * np.pi * tube_radius / edge)), max(1, round(tube_radius / edge))
     disc = [
         _ring(tube_radius * k / rings, 0.0, max(1, round(around * k / rings)), ((rings - k) % 2) / 2.0)

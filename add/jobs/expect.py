@@ -53,3 +53,11 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
             wanted.append(f"<= {item.max:g}")
         out.append(Expectation(path, number.tolist(), ", ".join(wanted), passed))
     return out
+
+
+def checks_of(scene: Scene, command: str, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the comparison as it stands in ``result.json``."""
+    return {
+        item.path: {"passed": item.passed, "value": item.found, "expected": item.expected}
+        for item in check_expectations(scene, command, result)
+    }

@@ -16,7 +16,7 @@ from add.design.uncertainty import uncertainty
 from add.errors import InputError
 from add.io.results import write_run
 from add.io.runfolder import RunFolder, versions
-from add.jobs.expect import check_expectations
+from add.jobs.expect import checks_of
 from add.jobs.output import run_data, summary
 from add.objectives import Tracking
 from add.scene.reader import Scene, experiment_scenes
@@ -134,7 +134,7 @@ def optimize_scene(
             recording=experiment.recording,
         )
         write_run(folder.path / name, data)
-    result["checks"] = [vars(item) for item in check_expectations(scene, "optimize", result)]
+    result["checks"] = checks_of(scene, "optimize", result)
     folder.write_json("result.json", result)
     return result
 

@@ -12,7 +12,7 @@ import numpy as np
 from add.errors import SolverError
 from add.io.results import write_run
 from add.io.runfolder import RunFolder, versions
-from add.jobs.expect import check_expectations
+from add.jobs.expect import checks_of
 from add.jobs.output import run_data, summary
 from add.kinematics import State
 from add.scene.reader import Scene
@@ -101,6 +101,6 @@ def simulate_scene(
     result = {"format": "add-result/1", "command": "simulate", "status": "done", "scene": scene.spec.name or ""}
     result |= summary(built, trajectory, built.theta)
     result["seconds"] = seconds
-    result["checks"] = [vars(item) for item in check_expectations(scene, "simulate", result)]
+    result["checks"] = checks_of(scene, "simulate", result)
     folder.write_json("result.json", result)
     return result

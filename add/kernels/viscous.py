@@ -5,8 +5,8 @@ With D = sym(F^T F_dot) = E_dot (rate of Green's strain) the first Piola stress 
     P_v = F (eta D + zeta <tr D> I),
 
 eta D alone being Eq. 19 of Geilinger et al. 2020.  Stiffness-proportional (Rayleigh) damping of factor beta is
-eta = 2 mu beta, zeta = lambda beta: at rest it is beta K v exactly, and unlike beta K v it does no work on a rigid rotation.
-With mean dilatation <tr D> is the element average, so that the volumetric part does not lock; without, the local value.
+eta = 2 mu beta, zeta = lambda beta: at rest it is beta K v (with mean dilatation up to the part of tr D that varies inside an
+element, in 2 mu), and unlike beta K v it does no work on a rigid rotation.  With mean dilatation <tr D> is the element average, so that the volumetric part does not lock; without, the local value.
 """
 
 import numpy as np

@@ -60,7 +60,7 @@ def _inverse_problem(scene: Scene) -> InverseProblem:
         own = bool(spec.experiments) and spec.experiments[k].recording is not None
         place = f"experiments.{k}.recording" if own else "recording"
         experiments.append(_experiment(name, item, spec, parameters, place))
-    return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters))
+    return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters), optimizer(scene))
 
 
 def optimizer(scene: Scene) -> LBFGSB:

@@ -62,6 +62,13 @@ def prefixed(unit: str, magnitude: float) -> tuple[str, float]:
     return (unit, 1.0) if magnitude <= 0.0 else (_PREFIXES[-1][1] + unit, 1.0 / _PREFIXES[-1][0])
 
 
+def _round_up(value: float) -> float:
+    """Return a number that is easy to read in quarters."""
+    power = 10.0 ** np.floor(np.log10(value))
+    steps = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+    return float(next(m for m in steps if m * power >= 0.999 * value) * power)
+
+
 def quantity(data: RunData, name: str) -> Quantity:
     """Prepare one of `COLOURS`.
 
@@ -94,7 +101,7 @@ def quantity(data: RunData, name: str) -> Quantity:
             top = max(top, float(np.nan_to_num(values).max() if name != "stress" else np.nanquantile(values, 0.995)))
     si = {"displacement": "m", "speed": "m/s", "stress": "Pa", "contact": "N"}[name]
     unit, factor = prefixed(si, top)
-    high = top * factor if top > 0.0 else 1.0
+    high = _round_up(top * factor) if top > 0.0 else 1.0
     title = {"stress": "von Mises stress", "contact": "contact force"}.get(name, name)
     return Quantity(title, unit, factor, (0.0, high), lambda b, k: raw(b, k) * factor)
 

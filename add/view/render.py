@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import warnings
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 FILMS = (".mp4", ".gif")
+OVERSAMPLING = 2.0
+"""How many pixels VTK draws for one of the picture, along each side, with \"ssaa\"."""
 
 
 def screenshot(
@@ -52,7 +55,7 @@ def screenshot(
     """
     path = _target(path, PICTURES)
     with _off_screen(size) as plotter:
-        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges)
+        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges, pixel=OVERSAMPLING)
         scene.set_time(float(data.t[-1] if time is None else time))
         _write(path, lambda temporary: plotter.screenshot(str(temporary), return_img=False))
     return path
@@ -97,7 +100,7 @@ def movie(
         logger.warning("%s has only %d frames; a smaller speed than %g gives more", path, len(times), speed)
     size = (size[0] - size[0] % 2, size[1] - size[1] % 2)
     with _off_screen(size) as plotter:
-        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges)
+        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges, pixel=OVERSAMPLING)
 
         def write(temporary: Path) -> None:
             from tqdm import tqdm
@@ -117,13 +120,15 @@ def export_html(
     """Write one moment as an interactive page; needs trame, which is not installed with add."""
     path = _target(path, (".html", ".htm"))
     with _off_screen((1280, 800)) as plotter:
-        scene = Scene3D(data, plotter, colour=colour)
+        scene = Scene3D(data, plotter, colour=colour, pixel=OVERSAMPLING)
         scene.set_time(float(data.t[-1] if time is None else time))
         try:
-            _write(path, lambda temporary: plotter.export_html(temporary))
-        except ImportError as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # pyvista 0.49 moved the method to another package
+                _write(path, lambda temporary: plotter.export_html(temporary))
+        except (ImportError, AttributeError) as error:
             raise InputError(
-                "a page needs the package trame: python -m pip install 'pyvista[jupyter]'; "
+                "a page needs trame: python -m pip install 'pyvista[jupyter]' (pyvista 0.49 and later: trame-pyvista); "
                 "pictures and films work without",
                 file=path,
             ) from error

@@ -13,9 +13,9 @@ from add.view.quantities import Quantity, quantity
 if TYPE_CHECKING:
     import pyvista
 
-COLOUR_MAPS = {"displacement": "viridis", "speed": "viridis", "stress": "inferno", "contact": "YlOrRd"}
+COLOUR_MAPS = {"displacement": "viridis", "speed": "viridis", "stress": "plasma", "contact": "YlOrRd"}
 OBSTACLE_COLOUR = "#c9ced6"
-PLANE_COLOUR, GRID_COLOUR = "#eef0f3", "#d3d8df"
+PLANE_COLOUR, GRID_COLOUR = "#f4f5f7", "#c3c9d2"
 MARKER_COLOUR, TARGET_COLOUR, ARROW_COLOUR = "#0b57d0", "#d93025", "#202124"
 VIEW_DIRECTION = np.array([0.55, -1.0, 0.42])
 """From what is looked at to the camera."""
@@ -34,6 +34,7 @@ class Scene3D:
     colour : one of `add.view.COLOURS`
     arrows : draw contact forces as arrows, in front of everything; None: when coloured by "contact"
     edges : draw the edges of surface triangles
+    pixel : pixels of the plotter per pixel of the picture (2 where it is anti-aliased by oversampling)
     """
 
     def __init__(
@@ -44,22 +45,25 @@ class Scene3D:
         colour: str = "displacement",
         arrows: bool | None = None,
         edges: bool = False,
+        pixel: float = 1.0,
     ) -> None:
         self.data = data
+        self._pixel = pixel
         self.plotter = plotter
         self.time = float(data.t[0])
         self._arrows_wanted = arrows
         self._low, self._high = motion_bounds(data)
-        self.span = float(max(np.linalg.norm(self._high - self._low), 1e-9))
-        self.body_span = max((float(np.linalg.norm(np.ptp(body.rest, axis=0))) for body in data.bodies), default=1.0)
+        self.span = max(float(np.linalg.norm(self._high - self._low)), 1e-9)
+        spans = [float(np.linalg.norm(np.ptp(body.rest, axis=0))) for body in data.bodies]
+        self.body_span = max(spans, default=1.0)
         self._size_bar()
         self._light()
         self._surfaces = [self._surface(body) for body in data.bodies]
         self._actors = [
             plotter.add_mesh(
                 mesh, scalars="value", cmap="viridis", smooth_shading=True, show_scalar_bar=False, show_edges=edges,
-                edge_color="#555555", edge_opacity=0.35, line_width=0.5, specular=0.15, specular_power=12, ambient=0.12,
-                reset_camera=False, name=f"body {b}",
+                edge_color="#555555", edge_opacity=0.35, line_width=0.6 * pixel, specular=0.15,
+                specular_power=12, ambient=0.12, reset_camera=False, name=f"body {b}",
             )
             for b, mesh in enumerate(self._surfaces)
         ]  # fmt: skip
@@ -117,11 +121,12 @@ class Scene3D:
         for title in list(self.plotter.scalar_bars.keys()):
             self.plotter.remove_scalar_bar(title, render=False)
         if self._actors:
-            self.plotter.add_scalar_bar(
+            bar = self.plotter.add_scalar_bar(
                 self.quantity.title, mapper=self._actors[0].mapper, vertical=True, position_x=0.87, position_y=0.2,
                 width=0.055, height=0.6, n_labels=5, fmt="%.3g", title_font_size=self._font + 4,
                 label_font_size=self._font + 2, color="#202124", render=False,
             )  # fmt: skip
+            bar.SetVerticalTitleSeparation(self._font)
         wanted = colour == "contact" if self._arrows_wanted is None else self._arrows_wanted
         self._arrow_actor.visibility = wanted and self._force_top > 0.0
         if draw:
@@ -201,8 +206,8 @@ class Scene3D:
         if obstacle.kind == PLANE:
             mesh = self._plane(obstacle)
             # seen from its free side only, so that no wall stands before the camera
-            style = {"color": PLANE_COLOUR, "show_edges": True, "edge_color": GRID_COLOUR, "line_width": 1.0,
-                     "culling": "back", "ambient": 0.35, "diffuse": 0.65}  # fmt: skip
+            style = {"color": PLANE_COLOUR, "show_edges": True, "edge_color": GRID_COLOUR,
+                     "line_width": 0.8 * self._pixel, "culling": "back", "ambient": 0.6, "diffuse": 0.42}  # fmt: skip
         elif obstacle.kind == SPHERE:
             mesh = pyvista.Sphere(radius=radius, theta_resolution=64, phi_resolution=48)
         elif obstacle.kind == BOX:
@@ -245,13 +250,13 @@ class Scene3D:
         """Markers with their whole paths as lines, targets the same."""
         import pyvista
 
-        size = max(6, self._font)
+        size = max(6, self._font) * self._pixel
 
         def paths(positions: list[FloatArray], colour: str, name: str) -> None:
             lines = [pyvista.lines_from_points(x[seen]) for x in positions if (seen := _seen(x)).sum() > 1]
             if lines:
                 self.plotter.add_mesh(
-                    pyvista.merge(lines), color=colour, line_width=1.5, opacity=0.55, lighting=False,
+                    pyvista.merge(lines), color=colour, line_width=1.2 * self._pixel, opacity=0.55, lighting=False,
                     reset_camera=False, name=name,
                 )  # fmt: skip
 
@@ -273,11 +278,11 @@ class Scene3D:
             markers = cloud(len(data.markers), MARKER_COLOUR, "markers", size)
         if data.markers and data.targets:
             self.plotter.add_text(
-                "simulated", position=(0.025, 0.055), viewport=True, font_size=self._font - 1, color=MARKER_COLOUR,
+                "simulated", position=(0.025, 0.885), viewport=True, font_size=self._font - 1, color=MARKER_COLOUR,
                 name="legend simulated",
             )  # fmt: skip
             self.plotter.add_text(
-                "recorded", position=(0.025, 0.02), viewport=True, font_size=self._font - 1, color=TARGET_COLOUR,
+                "recorded", position=(0.025, 0.85), viewport=True, font_size=self._font - 1, color=TARGET_COLOUR,
                 name="legend recorded",
             )  # fmt: skip
         return markers, targets
@@ -306,7 +311,7 @@ class Scene3D:
         cloud = pyvista.PolyData(x[strong])
         cloud.point_data["force"] = force[strong] / self._force_top
         factor = 0.3 * self.body_span
-        arrow = pyvista.Arrow(tip_length=0.3, tip_radius=0.06, shaft_radius=0.02, tip_resolution=12, shaft_resolution=8)
+        arrow = pyvista.Arrow(tip_length=0.25, tip_radius=0.04, shaft_radius=0.012, tip_resolution=12)
         self._arrow_mesh.copy_from(cloud.glyph(orient="force", scale="force", factor=factor, geom=arrow))
 
     def _between(self, time: float) -> tuple[int, int, float]:
@@ -356,7 +361,7 @@ def _seen(x: FloatArray) -> Any:
 
 
 def _at(times: FloatArray, x: FloatArray, time: float) -> FloatArray:
-    """A recorded point at a time, linear between frames; far below everything drawn where it was not seen."""
+    """A recorded point at a time, linear between frames; NaN, which draws nothing, where it was not seen."""
     if not len(times) or time < times[0] - 1e-9 or time > times[-1] + 1e-9:
         return np.full(3, np.nan)
     return np.array([np.interp(time, times, x[:, i]) for i in range(3)])

@@ -10,7 +10,7 @@ from add.io.results import RunData
 from add.view.quantities import COLOURS
 from add.view.scene3d import Scene3D
 
-HELP = "space play / pause    ← → step    1 displacement   2 speed   3 stress   4 contact    r reset    q quit"
+HELP = "space play / pause    arrows step    1 displacement   2 speed   3 stress   4 contact    r reset    q quit"
 _TICK = 33
 """Time between two pictures while playing [ms]."""
 
@@ -63,7 +63,7 @@ class Player:
             interaction_event="always",
         )  # fmt: skip
         self.button = plotter.add_checkbox_button_widget(
-            self.play, value=False, position=(20.0, 42.0), size=34, border_size=3, color_on="#0b57d0",
+            self.play, value=False, position=(60.0, 44.0), size=34, border_size=3, color_on="#0b57d0",
             color_off="#c9ced6",
         )  # fmt: skip
         plotter.add_text(HELP, position="upper_right", font_size=8, color="#5f6368", name="help")

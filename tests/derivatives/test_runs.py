@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_models import RoughObjective, hanging_block, two_bodies
+from derivatives.small_models import RoughObjective, hanging_block, two_bodies
 
 from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
 from add.contact import FrictionLaw

@@ -265,7 +265,7 @@ def test_degenerate_is_refused_by_number(family):
 def test_folded_hexahedron_is_refused():
     points = HEX8.nodes.copy()
     points[6] = (-2.5, -2.5, -2.5)
-    with pytest.raises(InputError, match="element 0 .*folded"):
+    with pytest.raises(InputError, match=r"element 0 .*folded"):
         validate(SoftMesh(points, [range(8)], HEX8))
 
 
@@ -285,15 +285,15 @@ def test_other_refusals(family):
     with pytest.raises(InputError, match=rf"element 1 .*found {mesh.n_nodes}; expected 0 to {mesh.n_nodes - 1}"):
         validate(SoftMesh(mesh.points, cells, family))
     cells[1, 2] = -1
-    with pytest.raises(InputError, match="element 1 .*found -1"):
+    with pytest.raises(InputError, match=r"element 1 .*found -1"):
         validate(SoftMesh(mesh.points, cells, family))
     cells[1, 2] = cells[1, 1]
-    with pytest.raises(InputError, match="element 1 .*one node twice"):
+    with pytest.raises(InputError, match=r"element 1 .*one node twice"):
         validate(SoftMesh(mesh.points, cells, family))
     for bad in (np.nan, np.inf):
         points = mesh.points.copy()
         points[3, 1] = bad
-        with pytest.raises(InputError, match="node 3 .*not finite"):
+        with pytest.raises(InputError, match=r"node 3 .*not finite"):
             validate(SoftMesh(points, mesh.cells, family))
     with pytest.raises(InputError, match="no elements"):
         validate(SoftMesh(mesh.points, mesh.cells[:0], family))

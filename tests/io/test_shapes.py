@@ -68,11 +68,10 @@ def test_same_arguments_same_mesh():
         f"m = shape_mesh(**{a}); sys.stdout.buffer.write(m.points.tobytes() + m.cells.tobytes())"
         for a in (SPHERE, CYLINDER, TORUS)
     )
-    outputs = [subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True).stdout] * 2
-    here = b"".join(
-        m.points.tobytes() + m.cells.tobytes() for m in (shape_mesh(**a) for a in (SPHERE, CYLINDER, TORUS))
-    )
-    assert outputs[0] == outputs[1] == here
+    elsewhere = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True).stdout
+    for _ in range(2):
+        meshes = [shape_mesh(**arguments) for arguments in (SPHERE, CYLINDER, TORUS)]
+        assert b"".join(mesh.points.tobytes() + mesh.cells.tobytes() for mesh in meshes) == elsewhere
 
 
 def test_shapes_are_centred():

@@ -109,7 +109,6 @@ def test_equilibrium_start_carries_a_small_load(elastica) -> None:
     assert -tip_of(setup, q)[2] == pytest.approx(1e-3 / 3.0, rel=0.01)
 
 
-@pytest.mark.xfail(strict=False, reason="Newton's residual-decreasing line search cannot follow a slender beam")
 def test_equilibrium_start_carries_a_large_load(elastica) -> None:
     setup = beam(TET10, 20)
     setup.put(load=[[0.0, 0.0, -EI / LENGTH**2]])
@@ -171,12 +170,12 @@ def test_period_of_a_small_vibration(first_root: float) -> None:
     period = 2.0 * np.pi / exact_frequency(first_root)
     sag = 1e-4
     setup.put(gravity=(0.0, 0.0, -sag * 8.0 * EI / (DENSITY * HEIGHT**2 * LENGTH**4)), load=0.0)
-    n = 400
-    run = setup.simulation(period / 100, n, newton=NewtonOptions(atol=1e-8, rtol=0.0)).run()
+    n = 240
+    run = setup.simulation(period / 80, n, newton=NewtonOptions(atol=1e-8, rtol=0.0)).run()
     z = np.array([tip_of(setup, q)[2] for q in run.q]) + sag
     crossings = upward_crossings(run.t, z)
     found = float(np.diff(crossings).mean())
     print(f"period {found:.6f} s, beam {period:.6f} s ({found / period - 1:+.3%}), swings {crossings.size}")
-    assert crossings.size == 4
-    # BDF2 lengthens a period by (omega dt)^2 / 3 at most: 0.13 % here.
+    assert crossings.size == 3
+    # BDF2 lengthens a period by (omega dt)^2 / 3 at most: 0.21 % here.
     assert found == pytest.approx(period, rel=0.005)

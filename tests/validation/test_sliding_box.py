@@ -31,9 +31,8 @@ def _check(dt: float, start: str, order: int) -> None:
     )
     # All of the error is the integrator's free-fall error, known in closed form.
     assert row.x == pytest.approx(closed_form(dt, row.rise, order), abs=1e-11)
-    # 1e-6 m: the box sinks by 5 micrometres, elastic and contact, which the limit of the dropped one leaves out.
-    assert abs(row.x - x) < 1.001 * error + (1e-7 if start == "resting" else 3e-6)
-    assert abs(row.by_friction - by_friction) < 1.001 * error / FRICTION + (1e-6 if start == "resting" else 2e-5)
+    assert abs(row.x - x) < 1.001 * error + 2e-8
+    assert abs(row.by_friction - by_friction) < 1.001 * error / FRICTION + 1e-6
     assert row.by_speed == pytest.approx(EXACT[2], abs=1e-6)
 
 

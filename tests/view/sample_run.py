@@ -51,9 +51,11 @@ def sample_run(n_states: int = 31, divisions: tuple[int, int, int] = (4, 3, 3), 
         ObstacleData("floor", KINDS["plane"], np.zeros(3), eye, np.zeros(3)),
         ObstacleData("ball", KINDS["sphere"], np.array([0.06, 0, 0]), eye, np.array([0.0, 0.3, 0.06])),
         ObstacleData("crate", KINDS["box"], np.array([0.08, 0.05, 0.06]), eye, np.array([0.25, 0.32, 0.06])),
-        ObstacleData("bar", KINDS["capsule"], np.array([0.04, 0.1, 0]), tilt, np.array([-0.3, 0.1, 0.04]), np.array([0.2, 0, 0])),
+        ObstacleData(
+            "bar", KINDS["capsule"], np.array([0.04, 0.1, 0]), tilt, np.array([-0.3, 0.1, 0.04]), 0.2 * eye[0]
+        ),
         ObstacleData("drum", KINDS["cylinder"], np.array([0.06, 0.08, 0]), eye, np.array([0.5, 0.3, 0.08])),
-    )  # fmt: skip
+    )
     return RunData(
         t=t,
         q=q.reshape(n_states, -1),

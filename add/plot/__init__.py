@@ -1,0 +1,15 @@
+"""Diagrams of a run, through matplotlib, which is imported when something is drawn."""
+
+from add.plot.convergence import Evaluation, parse_evaluations, plot_convergence
+from add.plot.run import plot_run
+from add.plot.time import plot_energies, plot_markers, plot_newton
+
+__all__ = [
+    "Evaluation",
+    "parse_evaluations",
+    "plot_convergence",
+    "plot_energies",
+    "plot_markers",
+    "plot_newton",
+    "plot_run",
+]

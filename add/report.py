@@ -1,0 +1,204 @@
+"""`report.md`: what a run found, for people."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from add.errors import AddError
+from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
+from add.plot import plot_run
+
+logger = logging.getLogger(__name__)
+
+_CAPTIONS = {
+    "convergence": "Objective (points; line: best so far in the phase) and norm of its gradient over the evaluations.",
+    "markers": "Simulated (lines) over recorded (points) markers.",
+    "energies": "Energies over time.",
+    "newton": "Newton iterations and final residual of every step.",
+}
+
+
+def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) -> Path:
+    """Write `report.md` from `result.json`, with the run's pictures linked.
+
+    Parameters
+    ----------
+    folder : of the run. Of `result.json` these keys are used, all of them optional: command, scene, status,
+        parameters: {path: {value, unit, start, standard_error, lower, upper}}, objective: {start, end},
+        fit: {rms, unit, per_marker: {name: rms}}, evaluations, seconds,
+        checks: {name: {passed, value, expected, unit}}.
+    draw : draw the diagrams first (see `add.plot.plot_run`); every .png in the folder is linked in any case
+
+    Returns
+    -------
+    Path
+        The report.
+    """
+    run = folder if isinstance(folder, RunFolder) else RunFolder(folder, create=False)
+    result = run.read_json(RESULT)
+    if draw:
+        try:
+            plot_run(run)
+        except AddError as error:  # the numbers are worth more than the pictures
+            logger.warning("the report has not all of its pictures: %s", error)
+    parts = [
+        _head(result),
+        _parameters(result.get("parameters") or {}),
+        _fit(result.get("fit") or {}),
+        _checks(result.get("checks") or {}),
+        _pictures(run),
+        _versions(run),
+    ]
+    return run.write_text(REPORT, "\n\n".join(part for part in parts if part) + "\n")
+
+
+def number(value: object, digits: int = 5) -> str:
+    """Write a number for a table; a dash for none.
+
+    Examples
+    --------
+    >>> number(20483.217), number(0.000123456), number(None), number(12), number(3.0)
+    ('20483', '0.00012346', '–', '12', '3')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _cell(value)
+    if isinstance(value, int):
+        return str(value)
+    if 0.0 < abs(value) < 1e-4 or abs(value) >= 1e6:
+        text = f"{value:.{digits}g}"
+        if "e" in text:
+            mantissa, exponent = text.split("e")
+            return f"{mantissa}e{int(exponent)}"
+        return text
+    rounded = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e" in rounded else rounded
+
+
+def with_error(value: object, error: object) -> str:
+    """Write a value to two digits of its standard error.
+
+    Examples
+    --------
+    >>> with_error(20483.217, 131.2), with_error(0.41337, 0.0021), with_error(3.0, None)
+    ('20480 ± 130', '0.4134 ± 0.0021', '3')
+    """
+    from math import floor, isfinite, log10
+
+    if not isinstance(value, int | float) or not isinstance(error, int | float) or not isfinite(error) or error <= 0:
+        return number(value)
+    places = 1 - floor(log10(error))
+    if not -5 <= places <= 8:
+        return f"{value:.6g} ± {error:.2g}"
+    if places <= 0:
+        return f"{round(value, places):.0f} ± {round(error, places):.0f}"
+    return f"{value:.{places}f} ± {error:.{places}f}"
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int = 1) -> str:
+    rule = ["---" if i < numbers_from else "---:" for i in range(len(head))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *rows])
+
+
+def _head(result: Mapping[str, Any]) -> str:
+    scene = result.get("scene")
+    if isinstance(scene, Mapping):
+        scene = scene.get("name")
+    objective = result.get("objective") or {}
+    start, end = objective.get("start"), objective.get("end")
+    rows = []
+    if result.get("command"):
+        rows.append(["command", f"`{_cell(result['command'])}`"])
+    if result.get("status"):
+        rows.append(["status", _cell(result["status"])])
+    if end is not None or start is not None:
+        fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
+        rows.append(["objective", f"{number(start)} → {number(end)}{fall}"])
+    if result.get("evaluations") is not None:
+        rows.append(["evaluations", number(result["evaluations"])])
+    if result.get("seconds") is not None:
+        rows.append(["wall time", duration(float(result["seconds"]))])
+    return f"# {_cell(scene or 'Run')}\n\n" + _table(["", ""], rows, numbers_from=2)
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people.
+
+    Examples
+    --------
+    >>> duration(3.21), duration(754.0), duration(7400.0)
+    ('3.2 s', '12 min 34 s', '2 h 03 min')
+    """
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
+    if not parameters:
+        return ""
+    rows, notes = [], []
+    for path, entry in parameters.items():
+        value, error = entry.get("value"), entry.get("standard_error")
+        low, high = entry.get("lower"), entry.get("upper")
+        bounds = "–" if low is None and high is None else f"{number(low)} … {number(high)}"
+        rows.append([f"`{path}`", with_error(value, error), _cell(entry.get("unit") or "–"), number(entry.get("start")),
+                     bounds])  # fmt: skip
+        for limit, side in ((low, "lower"), (high, "upper")):
+            if isinstance(value, int | float) and limit is not None and abs(value - limit) <= 1e-6 * abs(limit):
+                notes.append(f"`{path}` ended at its {side} bound: the objective wants it beyond.")
+    if any(entry.get("standard_error") is not None for entry in parameters.values()):
+        notes.append("± is one standard error.")
+    table = _table(["parameter", "value", "unit", "start", "bounds"], rows)
+    return "\n\n".join(["## Parameters", table, *notes])
+
+
+def _fit(fit: Mapping[str, Any]) -> str:
+    if not fit:
+        return ""
+    unit = fit.get("unit") or "m"
+    rows = [["all", number(fit.get("rms"), 4)]]
+    rows += [[_cell(name), number(value, 4)] for name, value in (fit.get("per_marker") or {}).items()]
+    return "## Fit\n\n" + _table(["marker", f"rms distance [{unit}]"], rows)
+
+
+def _checks(checks: Mapping[str, Any]) -> str:
+    if not checks:
+        return ""
+    rows = []
+    for name, entry in checks.items():
+        if not isinstance(entry, Mapping):
+            entry = {"passed": entry} if isinstance(entry, bool) else {"value": entry}
+        passed = entry.get("passed")
+        verdict = "–" if passed is None else "passed" if passed else "**failed**"
+        value, expected = number(entry.get("value")), number(entry.get("expected"))
+        rows.append([_cell(name), verdict, value, expected, _cell(entry.get("unit") or "–")])
+    return "## Checks\n\n" + _table(["check", "", "value", "expected", "unit"], rows)
+
+
+def _pictures(run: RunFolder) -> str:
+    order = list(_CAPTIONS)
+    found = sorted(
+        run.path.glob("*.png"), key=lambda p: (order.index(p.stem) if p.stem in order else len(order), p.name)
+    )
+    blocks = []
+    for path in found:
+        caption = _CAPTIONS.get(path.stem, "")
+        link = path.name.replace(" ", "%20")
+        blocks.append(f"![{path.stem}]({link})" + (f"\n\n{caption}" if caption else ""))
+    return "\n\n".join(["## Pictures", *blocks]) if blocks else ""
+
+
+def _versions(run: RunFolder) -> str:
+    if not run.versions.is_file():
+        return ""
+    found = run.read_json(VERSIONS)
+    return "## Versions\n\n" + ", ".join(f"{_cell(name)} {_cell(version)}" for name, version in found.items())

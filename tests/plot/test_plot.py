@@ -1,0 +1,157 @@
+"""Diagrams and the report of a run."""
+
+import dataclasses
+import re
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+from view.sample_run import sample_run
+
+from add.errors import InputError
+from add.io.results import write_run
+from add.io.runfolder import RunFolder, versions
+from add.plot import parse_evaluations, plot_convergence, plot_energies, plot_markers, plot_newton, plot_run
+from add.plot.time import marker_residuals, rms
+from add.report import write_report
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sample_run(31, (2, 2, 1))
+
+
+def lines(n=12, value=lambda i: 0.5**i):
+    return [
+        {
+            "phase": "coarse" if i < 7 else "fine",
+            "index": i,
+            "x": [(0.1 * i).hex(), (-1.0).hex()],
+            "value": float(value(i)).hex(),
+            "gradient": [(0.3**i).hex(), (0.0).hex()],
+            "parameters": {"bodies.block.material.young": 2e4},
+            "seconds": 0.5,
+        }
+        for i in range(n)
+    ]
+
+
+def drawn(path):
+    image = imageio.imread(path)[..., :3].astype(float)
+    assert min(image.shape[:2]) > 200
+    assert image.std() > 8.0, "blank"
+
+
+def test_each_diagram(tmp_path, data):
+    drawn(plot_convergence(lines(), tmp_path / "a.png"))
+    drawn(plot_energies(data, tmp_path / "b.png"))
+    drawn(plot_markers(data, tmp_path / "c.png"))
+    drawn(plot_newton(data, tmp_path / "d.png"))
+
+
+def test_numbers_are_parsed_exactly():
+    first = parse_evaluations(lines())[3]
+    assert first.value == 0.5**3
+    np.testing.assert_array_equal(first.x, [0.1 * 3, -1.0])
+    with pytest.raises(InputError, match="line 2"):
+        parse_evaluations([lines()[0], {"phase": "coarse"}])
+
+
+@pytest.mark.parametrize(
+    "value", [lambda i: -(0.5**i), lambda i: 1.0 - 0.3 * i, lambda i: 0.0, lambda i: np.nan if i == 2 else 0.5**i]
+)
+def test_any_objective(tmp_path, value):
+    drawn(plot_convergence(lines(value=value), tmp_path / "a.png"))
+
+
+def test_one_evaluation(tmp_path):
+    drawn(plot_convergence(lines(1), tmp_path / "a.png"))
+
+
+def test_residuals_of_markers(data):
+    residuals = marker_residuals(data)
+    assert len(residuals["front"]) == len(data.targets["front"][0]) - 1, "a frame without the marker is left out"
+    assert rms(residuals["front"]) == pytest.approx(0.006 * np.sqrt(3), rel=0.3)
+    exact = dataclasses.replace(data, targets={name: (data.t, x) for name, x in data.markers.items()})
+    assert rms(marker_residuals(exact)["back"]) == pytest.approx(0.0, abs=1e-15)
+    late = dataclasses.replace(data, targets={"front": (data.t + 5.0, data.markers["front"])})
+    assert np.isnan(rms(marker_residuals(late)["front"]))
+
+
+def test_markers_without_recording_or_many(tmp_path, data):
+    drawn(plot_markers(dataclasses.replace(data, targets={}), tmp_path / "a.png"))
+    many = {f"m{i}": data.markers["front"] for i in range(20)}
+    path = plot_markers(dataclasses.replace(data, markers=many, targets={}), tmp_path / "b.png")
+    assert imageio.imread(path).shape[0] < 2500
+    with pytest.raises(InputError, match="no markers"):
+        plot_markers(dataclasses.replace(data, markers={}), tmp_path / "c.png")
+
+
+def make_run(path, data):
+    run = RunFolder(path)
+    write_run(run.trajectory, data)
+    for line in lines():
+        run.append_line("evaluations.jsonl", line)
+    return run
+
+
+def test_plot_run(tmp_path, data):
+    run = make_run(tmp_path / "run", data)
+    names = [path.name for path in plot_run(run.path)]
+    assert names == ["convergence.png", "energies.png", "markers.png", "newton.png"]
+    vector = plot_run(run, format="svg")
+    assert [path.suffix for path in vector] == [".svg"] * 4
+    once = vector[1].read_bytes()
+    assert plot_run(run, format="svg")[1].read_bytes() == once, "the same run draws the same file"
+    run.trajectory.unlink()
+    assert [path.name for path in plot_run(run)] == ["convergence.png"]
+    with pytest.raises(InputError, match="'png' or 'svg'"):
+        plot_run(run, format="pdf")
+    with pytest.raises(InputError, match="no such run"):
+        plot_run(tmp_path / "missing")
+
+
+def test_report(tmp_path, data):
+    run = make_run(tmp_path / "run", data)
+    run.write_json("versions.json", versions())
+    run.write_json(
+        "result.json",
+        {
+            "command": "add optimize scenes/block.json",
+            "scene": "block",
+            "status": "converged",
+            "parameters": {
+                "bodies.block.material.young": {
+                    "value": 20483.217, "unit": "Pa", "start": 1e4, "standard_error": 131.2, "lower": 1e3, "upper": 1e6,
+                },
+                "contact.friction": {"value": 0.1, "unit": "", "start": 0.5, "lower": 0.1, "upper": None},
+            },
+            "objective": {"start": 1.0, "end": 0.0125},
+            "fit": {"rms": 9.271, "unit": "mm", "per_marker": {"front": 9.38, "back": 9.16}},
+            "evaluations": 12,
+            "seconds": 754.0,
+            "checks": {"momentum": {"passed": True, "value": 1e-12, "expected": 0.0, "unit": "N s"}, "gradient": False},
+        },
+    )  # fmt: skip
+    text = write_report(run.path).read_text(encoding="utf-8")
+    assert text.startswith("# block\n")
+    for expected in (
+        "| `bodies.block.material.young` | 20480 ± 130 | Pa | 10000 | 1000 … 1e6 |",
+        "| `contact.friction` | 0.1 | – | 0.5 | 0.1 … – |",
+        "`contact.friction` ended at its lower bound",
+        "1 → 0.0125 (80 times less)",
+        "12 min 34 s",
+        "| front | 9.38 |",
+        "| gradient | **failed** |",
+        "numpy " + np.__version__,
+    ):
+        assert expected in text
+    pictures = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert pictures == ["convergence.png", "markers.png", "energies.png", "newton.png"]
+    assert all((run.path / name).is_file() for name in pictures)
+
+
+def test_report_of_little(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    run.write_json("result.json", {})
+    assert write_report(run).read_text().startswith("# Run\n")

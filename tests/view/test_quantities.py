@@ -1,0 +1,57 @@
+"""What bodies are coloured by."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from view.sample_run import sample_run
+
+from add.errors import InputError
+from add.fem import quadrature_geometry
+from add.view.quantities import prefixed, quantity, von_mises
+
+
+def stretched(factors, family="tet10", **changes):
+    """One state of a body with F = diag(factors), and the body."""
+    body = dataclasses.replace(sample_run(2, (2, 1, 1), family).bodies[0], **changes)
+    return body, (body.rest * np.asarray(factors)).ravel()
+
+
+@pytest.mark.parametrize("family", ["tet4", "tet10", "hex8"])
+@pytest.mark.parametrize("mean_dilatation", [False, True])
+def test_von_mises_of_a_uniform_stretch(family, mean_dilatation):
+    body, q = stretched((1.2, 1.0, 1.0), family, mean_dilatation=mean_dilatation)
+    # sigma_xx - sigma_yy = mu / J (1.2^2 - 1), sigma_yy = sigma_zz
+    expected = body.mu / 1.2 * (1.2**2 - 1.0)
+    found = von_mises(body, q, quadrature_geometry(body.mesh))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_pressure_alone_gives_no_von_mises_stress():
+    body, q = stretched((0.9, 0.9, 0.9), model="neo-hookean-ciarlet")
+    assert von_mises(body, q, quadrature_geometry(body.mesh)).max() < 1e-8 * body.mu
+
+
+def test_values_and_ranges():
+    data = sample_run(21)
+    k = 20
+    x = data.positions(data.bodies[0], k) - data.positions(data.bodies[0], 0)
+    displacement = quantity(data, "displacement")
+    assert displacement.title == "displacement [mm]"
+    np.testing.assert_allclose(displacement.values(0, k), 1e3 * np.linalg.norm(x, axis=1))
+    contact = quantity(data, "contact")
+    force = np.linalg.norm(data.contact_force.reshape(-1, 3), axis=1).max()
+    assert contact.range[1] * 1.3 >= force * contact.factor >= 0.7 * contact.range[1]
+    assert quantity(data, "stress").unit == "kPa"
+    still = dataclasses.replace(data, contact_force=0 * data.contact_force)
+    assert quantity(still, "contact").range == (0.0, 1.0)
+    with pytest.raises(InputError, match="'displacement' or 'speed'"):
+        quantity(data, "temperature")
+
+
+def test_prefixes():
+    assert prefixed("m", 0.3) == ("mm", 1e3)
+    assert prefixed("N", 12.0) == ("N", 1.0)
+    unit, factor = prefixed("Pa", 1e-8)
+    assert unit == "µPa"
+    assert factor == pytest.approx(1e6)
