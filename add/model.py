@@ -187,9 +187,15 @@ def _driven(bodies: Sequence[SoftBody]) -> dict[str, tuple[int, str]]:
     return found
 
 
-def parameter_layout(bodies: Sequence[SoftBody], obstacles: Sequence[Obstacle], per_area: bool) -> ParameterLayout:
-    """Return the layout of theta."""
-    blocks: list[tuple[str, tuple[int, ...], str]] = [("gravity", (3,), "m/s^2")]
+#: Name, shape and unit of a block of theta.
+Block = tuple[str, tuple[int, ...], str]
+
+
+def parameter_layout(
+    bodies: Sequence[SoftBody], obstacles: Sequence[Obstacle], per_area: bool, extra: Sequence[Block] = ()
+) -> ParameterLayout:
+    """Return the layout of theta; ``extra`` blocks come last."""
+    blocks: list[Block] = [("gravity", (3,), "m/s^2")]
     for body in bodies:
         blocks += [(f"bodies.{body.name}.{key}", (), unit) for key, unit in BODY_SCALARS]
         blocks += [(f"bodies.{body.name}.{key}", (3,), unit) for key, unit in BODY_VECTORS]
@@ -205,11 +211,15 @@ def parameter_layout(bodies: Sequence[SoftBody], obstacles: Sequence[Obstacle], 
                 (f"{pair}.k_t", (), f"N s/m{per}"),
                 (f"{pair}.c_f", (), "-"),
             ]
-    return ParameterLayout(blocks)
+    return ParameterLayout([*blocks, *extra])
 
 
 def build_model(
-    bodies: Sequence[SoftBody], obstacles: Sequence[Obstacle] = (), contact: ContactModel | None = None
+    bodies: Sequence[SoftBody],
+    obstacles: Sequence[Obstacle] = (),
+    contact: ContactModel | None = None,
+    *,
+    extra: Sequence[Block] = (),
 ) -> Model:
     """Assemble a model.
 
@@ -218,6 +228,7 @@ def build_model(
     bodies : sequence of SoftBody
     obstacles : sequence of Obstacle
     contact : ContactModel, optional
+    extra : blocks (name, shape, unit) of theta that no force reads, for objectives
 
     Returns
     -------
@@ -225,7 +236,7 @@ def build_model(
     """
     contact = contact or ContactModel()
     dofs = DofLayout((body.name, (body.mesh.n_nodes, 3), "m") for body in bodies)
-    parameters = parameter_layout(bodies, obstacles, contact.per_area)
+    parameters = parameter_layout(bodies, obstacles, contact.per_area, extra)
     first_node = np.array([dofs[body.name].start // 3 for body in bodies], dtype=np.int64)
     surfaces = tuple(surface(body.mesh) for body in bodies)
     terms: list[Term] = [*_mass_terms(bodies, first_node, parameters), *_material_terms(bodies, first_node, parameters)]

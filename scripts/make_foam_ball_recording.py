@@ -65,8 +65,8 @@ def main() -> None:
     )
     positions = np.empty((times.size, n, 3))
     for state in trajectory.states():
-        for frame in sampler.frames(state):
-            positions[frame] = sampler.observed(state, frame)
+        for frame in sampler.frames(state, built.theta):
+            positions[frame] = sampler.observed(state, frame, built.theta)
     rng = np.random.default_rng(SEED)
     positions += NOISE * rng.normal(size=positions.shape)
     # Markers are hidden now and then, in stretches, as they are in a laboratory.

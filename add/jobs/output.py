@@ -9,6 +9,7 @@ import numpy as np
 from add.io.results import MODELS, BodyData, ObstacleData, RunData
 from add.mocap import Recording
 from add.scene.builder import BuiltScene
+from add.scene.numbers import CLOCK
 from add.simulate import Trajectory
 from add.terms import Elastic, Gravity, Inertia
 from add.typing import FloatArray
@@ -69,8 +70,10 @@ def run_data(
             first = built.markers.points(trajectory.kinematics(0))[0]
             rows = [built.marker_names.index(name) for name in recording.names]
             offset = first[rows] - recording.positions[0]
+        # A fitted clock shifts the recording.
+        shift = 0.0 if spec is None else spec.time_offset - float(layout.view(theta, CLOCK))
         for j, name in enumerate(recording.names):
-            targets[name] = (recording.times, recording.positions[:, j] + offset[j])
+            targets[name] = (recording.times + shift, recording.positions[:, j] + offset[j])
     return RunData(
         t=trajectory.t[kept],
         q=trajectory.q[kept],

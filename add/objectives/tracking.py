@@ -46,6 +46,11 @@ class Tracking(Objective):
         P; the identity, chosen axes, or I - d d^T for a line of direction d.
     reference : InitialState, optional
         Compare displacements: targets are then displacements from the first state of the run.
+    clock : int, optional
+        Index in theta of the recording's time at which the simulation starts [s]: frame f then lies at
+        times_f + clock_start - theta[clock], and frames before t = 0 see the start.
+    clock_start : float
+        The offset for which ``times`` hold [s].
     """
 
     points: PointMap
@@ -55,12 +60,12 @@ class Tracking(Objective):
     weights: FloatArray
     projector: FloatArray
     reference: InitialState | None = None
+    clock: int | None = None
+    clock_start: float = 0.0
     _interval: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Frame f lies in the interval that ends with step k: t_(k-1) < t_f <= t_k, with a little room for rounding.
-        interval = np.ceil(self.times / self.dt - 1e-9).astype(np.int64)
-        object.__setattr__(self, "_interval", interval)
+        object.__setattr__(self, "_interval", self._intervals(self.times))
         object.__setattr__(self, "targets", np.where(self.weights[:, :, None] > 0.0, self.targets, 0.0))
 
     def within(self, start: float, stop: float, *, mean: bool = True) -> Tracking:
@@ -71,16 +76,47 @@ class Tracking(Objective):
             weights = weights * (self.weights.sum() / weights.sum())
         return replace(self, times=self.times[kept], targets=self.targets[kept], weights=weights)
 
-    def frames(self, state: State) -> IntArray:
+    def _intervals(self, times: FloatArray) -> IntArray:
+        """Number the step that ends each frame's interval, t_(k-1) < t_f <= t_k, with a little room for rounding."""
+        return np.maximum(np.ceil(times / self.dt - 1e-9), 0.0).astype(np.int64)
+
+    def simulation_times(self, theta: FloatArray) -> FloatArray:
+        """Return the frames' times on the simulation's clock [s]."""
+        if self.clock is None:
+            return self.times
+        return self.times + (self.clock_start - theta[self.clock])
+
+    def frames(self, state: State, theta: FloatArray) -> IntArray:
         """Return the frames of the interval that ends at ``state``."""
-        first, last = np.searchsorted(self._interval, [state.step, state.step + 1])
+        interval = self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
+        first, last = np.searchsorted(interval, [state.step, state.step + 1])
         return np.arange(first, last)
 
-    def _coefficients(self, state: State, frame: int) -> tuple[float, float, float, float]:
+    def _fraction(self, state: State, frame: int, theta: FloatArray) -> float:
+        time = self.times[frame]
+        if self.clock is not None:
+            time = time + (self.clock_start - theta[self.clock])
+        return float(min(max((time - (state.step - 1) * self.dt) / self.dt, 0.0), 1.0))
+
+    def _coefficients(self, state: State, frame: int, theta: FloatArray) -> tuple[float, float, float, float]:
         if state.step == 0:
             return 0.0, 0.0, 1.0, 0.0
-        s = (self.times[frame] - (state.step - 1) * self.dt) / self.dt
-        return hermite(min(max(s, 0.0), 1.0), self.dt)
+        return hermite(self._fraction(state, frame, theta), self.dt)
+
+    def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
+        """Return d observed / dt (n_points, 3) of the interpolant [m/s]; zero before the start."""
+        if state.step == 0:
+            return np.zeros((self.points.n_points, 3))
+        s, dt = self._fraction(state, frame, theta), self.dt
+        slopes = (6.0 * s * (s - 1.0) / dt, (1.0 - s) * (1.0 - 3.0 * s), 6.0 * s * (1.0 - s) / dt, s * (3.0 * s - 2.0))
+        return self._combine(state, slopes)
+
+    def _combine(self, state: State, coefficients: tuple[float, float, float, float]) -> FloatArray:
+        x0, v0, x1, v1 = coefficients
+        now, before = (Kinematics(q, v, v, 0.0, 0) for q, v in zip(state.q, state.v, strict=True))
+        position, velocity = self.points.points(now)
+        old_position, old_velocity = self.points.points(before)
+        return x0 * old_position + v0 * old_velocity + x1 * position + v1 * velocity
 
     def _offset(self, theta: FloatArray) -> FloatArray | float:
         if self.reference is None:
@@ -88,23 +124,19 @@ class Tracking(Objective):
         q, v = self.reference.evaluate(theta)
         return self.points.points(Kinematics(q, v, v, 0.0, 0))[0]
 
-    def observed(self, state: State, frame: int) -> FloatArray:
+    def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""
-        x0, v0, x1, v1 = self._coefficients(state, frame)
-        now, before = (Kinematics(q, v, v, 0.0, 0) for q, v in zip(state.q, state.v, strict=True))
-        position, velocity = self.points.points(now)
-        old_position, old_velocity = self.points.points(before)
-        return x0 * old_position + v0 * old_velocity + x1 * position + v1 * velocity
+        return self._combine(state, self._coefficients(state, frame, theta))
 
     def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return (frame, sqrt(w) P (x - y) (n_points, 3)) for the frames of this interval [m]."""
-        frames = self.frames(state)
+        frames = self.frames(state, theta)
         if not frames.size:
             return []
         offset = self._offset(theta)
         out = []
         for frame in frames:
-            difference = self.observed(state, frame) - offset - self.targets[frame]
+            difference = self.observed(state, frame, theta) - offset - self.targets[frame]
             out.append((int(frame), np.sqrt(self.weights[frame])[:, None] * (difference @ self.projector)))
         return out
 
@@ -116,7 +148,7 @@ class Tracking(Objective):
         """Add 2 w P (x - y), spread over the two states and the first one."""
         for frame, residual in self.residuals(state, theta):
             bar = 2.0 * np.sqrt(self.weights[frame])[:, None] * residual
-            x0, v0, x1, v1 = self._coefficients(state, frame)
+            x0, v0, x1, v1 = self._coefficients(state, frame, theta)
             pulled = np.zeros(state_bar.q.shape[1])
             self.points.pull(bar, pulled)
             state_bar.q[1] += x0 * pulled
@@ -125,12 +157,14 @@ class Tracking(Objective):
             state_bar.v[0] += v1 * pulled
             if self.reference is not None:
                 self.reference.vjp(theta, -pulled, np.zeros_like(pulled), theta_bar)
+            if self.clock is not None:
+                theta_bar[self.clock] -= np.vdot(bar, self.observed_velocity(state, frame, theta))
 
     def residual_tangents(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
     ) -> list[FloatArray]:
         """Return the tangents of `residuals`."""
-        frames = self.frames(state)
+        frames = self.frames(state, theta)
         if not frames.size:
             return []
         dot = State(state.t, state.step, tangent.q, tangent.v)
@@ -138,10 +172,13 @@ class Tracking(Objective):
         if self.reference is not None:
             q_dot, v_dot = self.reference.jvp(theta, theta_dot)
             offset = self.points.points(Kinematics(q_dot, v_dot, v_dot, 0.0, 0))[0]
-        return [
-            np.sqrt(self.weights[frame])[:, None] * ((self.observed(dot, frame) - offset) @ self.projector)
-            for frame in frames
-        ]
+        out = []
+        for frame in frames:
+            change = self._combine(dot, self._coefficients(state, frame, theta)) - offset
+            if self.clock is not None:
+                change = change - theta_dot[self.clock] * self.observed_velocity(state, frame, theta)
+            out.append(np.sqrt(self.weights[frame])[:, None] * (change @ self.projector))
+        return out
 
     @property
     def n_samples(self) -> int:

@@ -22,7 +22,7 @@ from add.model import (
 )
 from add.newton import NewtonOptions
 from add.scene.geometry import body_mesh, locate_point, marker_weights, obstacle, select
-from add.scene.numbers import SceneNumbers
+from add.scene.numbers import CLOCK, SceneNumbers
 from add.scene.reader import Scene
 from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
@@ -95,7 +95,8 @@ def _build(scene: Scene) -> BuiltScene:
     spec = scene.spec
     bodies = [_body(name, body, spec) for name, body in spec.bodies.items()]
     obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
-    model = build_model(bodies, obstacles, _contact_model(spec))
+    extra = [(CLOCK, (), "s")] if spec.recording is not None else []
+    model = build_model(bodies, obstacles, _contact_model(spec), extra=extra)
     numbers = SceneNumbers(spec, model.system.parameters)
     theta = numbers.ties.forward(numbers.values)
     time = spec.time

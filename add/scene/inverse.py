@@ -14,6 +14,7 @@ from add.mocap import Recording
 from add.objectives import Objective, Tracking, WeightedSum
 from add.objectives.tracking import at_steps
 from add.scene.builder import BuiltScene, build
+from add.scene.numbers import CLOCK
 from add.scene.reader import Scene, experiment_scenes
 from add.scene.recordings import load_recording
 from add.scene.spec import SceneSpec
@@ -206,7 +207,19 @@ def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking
         targets = targets - targets[0]
     weights = recording.valid / recording.valid.sum()
     projector = np.eye(3)
-    return recording, Tracking(points, spec.time.dt, recording.times, targets, weights, projector, reference)
+    clock = built.model.system.parameters[CLOCK].start
+    tracking = Tracking(
+        points,
+        spec.time.dt,
+        recording.times,
+        targets,
+        weights,
+        projector,
+        reference,
+        clock,
+        spec.recording.time_offset,
+    )
+    return recording, tracking
 
 
 def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:

@@ -15,6 +15,10 @@ from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
 from add.typing import FloatArray, IntArray
 
 
+#: Path, and name in theta, of the recording's time at which the simulation starts.
+CLOCK = "recording.time_offset"
+
+
 class SceneNumbers:
     """The scene's numbers s under their paths: layout, values, and the tie of every entry of theta to them.
 
@@ -38,6 +42,8 @@ class SceneNumbers:
         for name, signal in spec.signals.items():
             self._signal(f"signals.{name}", signal, theta)
         self._contact(spec)
+        if spec.recording is not None:
+            self._add(CLOCK, spec.recording.time_offset, "s", CLOCK)
         self.layout = ParameterLayout(self._blocks)
         self.values = np.concatenate(self._values)
         self.ties = self._tie(theta)
