@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from add.errors import SolverError
 from add.kinematics import Kinematics, State
+from add.linalg import Factorization, factorization_for
 from add.start import Start, StartRecord
 from add.steppers import Record, Stepper
 from add.system import Assembler, System
@@ -92,6 +93,8 @@ class Simulation:
     n_steps : int
     theta : (n_theta,)
         The scene's own parameters, used where `run` is given none.
+    solver : n_unknowns -> Factorization
+        Back end of the linear algebra; each run makes its own.
     """
 
     system: System
@@ -99,6 +102,11 @@ class Simulation:
     stepper: Stepper
     n_steps: int
     theta: FloatArray = field(repr=False)
+    solver: Callable[[int], Factorization] = factorization_for
+
+    def assembler(self) -> Assembler:
+        """Return the matrix workspace of one run."""
+        return Assembler(self.system, self.solver(self.system.n_unknowns))
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None
@@ -136,7 +144,7 @@ class Simulation:
         """
         theta = self.theta if theta is None else np.asarray(theta, dtype=float)
         n_steps = self.n_steps if n_steps is None else n_steps
-        assembler = Assembler(self.system)
+        assembler = self.assembler()
         records: list[Record] = []
         with threadpool_limits(limits=1, user_api="blas"):
             state, start_record = self.begin(assembler, theta, replay)

@@ -1,6 +1,6 @@
 """Make the synthetic recording of the foam ball scene.
 
-A ball is thrown on a floor and against a wall; six markers on its surface are recorded with 1 mm of noise.  Everything that
+A ball is thrown on a floor; six markers on its surface are recorded with 1 mm of noise.  Everything that
 the fit could exploit is different from the scene that is fitted: the mesh is finer, the time step is four times smaller, the
 clock of the recording is its own (120 Hz, not a multiple of either step), and some frames are missing.
 
@@ -23,10 +23,10 @@ OUTPUT = ROOT / "data" / "recordings" / "foam_ball.csv"
 
 #: What was used, and what the fit has to find.
 TRUTH = {
-    "bodies.ball.material.young": 40000.0,
-    "bodies.ball.material.viscosity": 60.0,
-    "contact.friction": 0.45,
-    "bodies.ball.velocity": [1.1, 0.25, -0.9],
+    "bodies.ball.material.young": 12000.0,
+    "bodies.ball.material.viscosity": 6.0,
+    "contact.friction": 0.25,
+    "bodies.ball.velocity": [3.5, 0.5, -0.9],
 }
 #: Flat faces cut off part of a ball: scaled up, the mesh has the volume, and so the mass, of the sphere of radius 0.05.
 SCALE = 1.0123

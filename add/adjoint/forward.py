@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 from add.kinematics import StateTangent
 from add.objectives.base import Objective
 from add.simulate import Simulation, Trajectory
-from add.system import Assembler
 from add.typing import FloatArray
 
 
@@ -59,7 +58,7 @@ def forward_tangents(
     theta : (n_theta,)
     theta_dots : directions (n_theta,)
     """
-    assembler = Assembler(simulation.system)
+    assembler = simulation.assembler()
     stepper = simulation.stepper
     with threadpool_limits(limits=1, user_api="blas"):
         starts = simulation.start.pushforward(assembler, trajectory.start, theta, theta_dots)

@@ -86,7 +86,7 @@ def value_and_gradient(
     theta = simulation.theta if theta is None else np.asarray(theta, dtype=float)
     n_steps = simulation.n_steps if n_steps is None else n_steps
     segments = (schedule or StoreAll()).segments(n_steps)
-    assembler = Assembler(simulation.system)
+    assembler = simulation.assembler()
     with threadpool_limits(limits=1, user_api="blas"):
         state, start = simulation.begin(assembler, theta, replay)
         value = objective.parameter_value(theta) + objective.step_value(state, theta)

@@ -77,6 +77,8 @@ class Experiment:
     numbers : (n_s,)
         The scene's numbers where no parameter changes them.
     recording : Recording, optional
+    tracking : Tracking, optional
+        The part of the objective that follows the recording.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Experiment:
     ties: DesignMap
     numbers: FloatArray
     recording: Recording | None = None
+    tracking: Tracking | None = None
 
 
 @final

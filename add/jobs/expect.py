@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.reader import Scene, get_value
+from add.scene.reader import Scene
 
 
 @final
@@ -22,6 +22,20 @@ class Expectation:
     passed: bool
 
 
+def _lookup(node: Any, keys: list[str]) -> Any:
+    """Return the entry at a path; names of parameters have dots of their own."""
+    if not keys:
+        return node
+    if isinstance(node, dict):
+        for cut in range(len(keys), 0, -1):
+            name = ".".join(keys[:cut])
+            if name in node:
+                return _lookup(node[name], keys[cut:])
+    if isinstance(node, list) and keys[0].isdigit() and int(keys[0]) < len(node):
+        return _lookup(node[int(keys[0])], keys[1:])
+    return None
+
+
 def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> list[Expectation]:
     """Compare a result with the scene's ``expect`` entries of this command.
 
@@ -32,12 +46,14 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
     """
     out = []
     for path, item in scene.spec.expect.get(command, {}).items():
-        try:
-            found = get_value(result, path)
-        except InputError as error:
+        found = _lookup(result, path.split("."))
+        if found is None:
             raise InputError(
-                "the result has no such number", file=scene.source, place=f"expect.{command}.{path}", found=error.message
-            ) from None
+                "the result has no such number",
+                file=scene.source,
+                place=f"expect.{command}.{path}",
+                expected=", ".join(result),
+            )
         number = np.asarray(found, dtype=float)
         passed, wanted = True, []
         if item.value is not None:

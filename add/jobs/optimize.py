@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from add.adjoint import Schedule
-from add.design import InverseProblem, OptimizationResult
+from add.design import Experiment, InverseProblem, OptimizationResult
 from add.design.optimize import EvaluationLog, LoggedEvaluation
 from add.design.uncertainty import uncertainty
 from add.errors import InputError
@@ -18,7 +18,6 @@ from add.io.results import write_run
 from add.io.runfolder import RunFolder, versions
 from add.jobs.expect import checks_of
 from add.jobs.output import run_data, summary
-from add.objectives import Tracking
 from add.scene.reader import Scene, experiment_scenes
 from add.simulate import Observer, Trajectory
 from add.typing import FloatArray
@@ -134,6 +133,7 @@ def optimize_scene(
             recording=experiment.recording,
         )
         write_run(folder.path / name, data)
+    folder.write_json("result.json", result)
     result["checks"] = checks_of(scene, "optimize", result)
     folder.write_json("result.json", result)
     return result
@@ -180,7 +180,7 @@ def _result(
         theta = problem.theta(found.x, experiment)
         trajectory = runs[experiment.name]
         entry = summary(item.build(), trajectory, theta)
-        fit = _fit(problem, experiment, trajectory, theta)
+        fit = _fit(experiment, trajectory, theta)
         if fit:
             entry["fit"] = fit
         result["experiments"][experiment.name] = entry
@@ -192,15 +192,11 @@ def _result(
     return result, runs
 
 
-def _fit(problem, experiment, trajectory: Trajectory, theta: FloatArray) -> dict[str, Any] | None:
+def _fit(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -> dict[str, Any] | None:
     """Return how far the simulated markers are from the recorded ones."""
-    if experiment.recording is None:
+    if experiment.recording is None or experiment.tracking is None:
         return None
-    tracking = next(
-        part
-        for part in experiment.objective.objectives
-        if isinstance(part, Tracking) and part.points.n_points == len(experiment.recording.names)
-    )
+    tracking = experiment.tracking
     names = experiment.recording.names
     squares = np.zeros(len(names))
     seen = np.zeros(len(names))

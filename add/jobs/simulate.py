@@ -101,6 +101,7 @@ def simulate_scene(
     result = {"format": "add-result/1", "command": "simulate", "status": "done", "scene": scene.spec.name or ""}
     result |= summary(built, trajectory, built.theta)
     result["seconds"] = seconds
+    folder.write_json("result.json", result)
     result["checks"] = checks_of(scene, "simulate", result)
     folder.write_json("result.json", result)
     return result

@@ -171,17 +171,20 @@ def _experiment(
 ) -> Experiment:
     weights, parts = [], []
     recording: Recording | None = None
+    followed: Tracking | None = None
     for k, item in enumerate(spec.objective):
         if isinstance(item, PriorObjectiveSpec):
             continue
         if isinstance(item, MarkersObjectiveSpec):
             recording, tracking = _marker_tracking(built, place)
+            followed = tracking
         else:
             tracking = _target_tracking(item, built, f"objective.{k}")
         weights.append(item.weight)
         parts.append(tracking)
     objective = WeightedSum(tuple(weights), tuple(parts))
-    return Experiment(name, built.simulation, objective, built.numbers.ties, built.numbers.values, recording)
+    ties, numbers = built.numbers.ties, built.numbers.values
+    return Experiment(name, built.simulation, objective, ties, numbers, recording, followed)
 
 
 def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking]:

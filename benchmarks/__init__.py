@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks`. Ratios taken in one run; nothing here is a test."""

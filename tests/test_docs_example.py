@@ -1,0 +1,55 @@
+"""The code in the documentation runs: every block of a page, in order, as one module."""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file, since numba caches by it; from the checkout's root, as the pages say."""
+    code = blocks(page, "python")
+    assert code
+    path = tmp_path / f"{Path(page).stem.replace('-', '_')}_example.py"
+    path.write_text("\n".join(code), encoding="utf-8")
+    monkeypatch.chdir(ROOT)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    spec.loader.exec_module(module)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_scenes_are_valid(page: str) -> None:
+    """Every complete scene on a page builds, and what it asks to optimise exists."""
+    from add import scene_from_dict
+
+    scenes = [json.loads(text) for text in blocks(page, "json") if '"schema"' in text]
+    assert scenes
+    for raw in scenes:
+        scene = scene_from_dict(raw, folder=ROOT)
+        scene.build()
+        if scene.spec.objective and scene.spec.parameters:
+            scene.inverse_problem()
+
+
+@pytest.mark.parametrize("path", ["README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")))])
+def test_links_lead_somewhere(path: str) -> None:
+    """Relative links of the pages name files that exist."""
+    text = re.sub(r"^```.*?^```$", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if "://" not in target:
+            assert ((ROOT / path).parent / target).exists(), f"{path}: {target}"
