@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from typing import final
 
 import numpy as np
@@ -52,9 +52,7 @@ class Pattern:
         return sp.csc_array((data[: self.nnz], self.indices, self.indptr), shape=(self.n, self.n))
 
     @classmethod
-    def build(
-        cls, n: int, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None
-    ) -> Pattern:
+    def build(cls, n: int, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> Pattern:
         """Find the pattern of a sum of local contributions.
 
         Parameters
@@ -83,7 +81,7 @@ class Pattern:
             n=n,
             indptr=indptr.astype(np.int32),
             indices=(unique % n).astype(np.int32) if n else unique.astype(np.int32),
-            slots=tuple(slots[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)),
+            slots=tuple(slots[a:b] for a, b in pairwise(bounds)),
         )
 
 

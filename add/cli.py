@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,9 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("-v", "--verbose", count=True, help="Say more; twice for debugging.")
     @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to standard output.")
+    @click.option(
+        "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to standard output."
+    )
     @click.pass_context
     def wrapped(ctx: click.Context, verbose: int, quiet: bool, as_json: bool, **arguments: Any) -> Any:
         level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
@@ -81,7 +83,7 @@ def _new_run(scene: str, output: str | None, force: bool) -> Any:
 
 
 @contextmanager
-def _steps_bar(context: _Context, total: int, label: str):
+def _steps_bar(context: _Context, total: int, label: str) -> Iterator[Callable[[Any, Any], Any]]:
     """Yield a step observer that moves a progress bar."""
     with tqdm(total=total, unit="step", desc=label, disable=not context.bars, file=sys.stderr) as bar:
         yield lambda state, record: bar.update(1)
@@ -110,8 +112,8 @@ def simulate(context: _Context, scene: str, output: str | None, force: bool) -> 
         result = simulate_scene(loaded, folder, progress=bar)
     per_step = 1e3 * result["seconds"] / max(result["steps"], 1)
     context.say(
-        f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s ({per_step:.2f} ms a step, "
-        f"{result['newton']['iterations_per_step']:.2f} Newton iterations)"
+        f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s "
+        f"({per_step:.2f} ms a step, {result['newton']['iterations_per_step']:.2f} Newton iterations)"
     )
     _report_checks(context, result)
     context.say(f"run: {folder.path}")
@@ -125,9 +127,7 @@ def simulate(context: _Context, scene: str, output: str | None, force: bool) -> 
 @click.option("--resume", is_flag=True, help="Go on with an optimisation that was interrupted or killed.")
 @click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
 @_options
-def optimize(
-    context: _Context, scene: str, output: str | None, force: bool, resume: bool, checkpoints: bool
-) -> None:
+def optimize(context: _Context, scene: str, output: str | None, force: bool, resume: bool, checkpoints: bool) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints
     from add.io.runfolder import RunFolder
@@ -221,8 +221,8 @@ def _gradient_text(item: Any) -> str:
     lines.append("(derivatives by relative size: d phi / d ln s, or by a typical size where s = 0)")
     lines.append(
         f"worst error {item.worst:.1e} of the norm {item.norm:.4g}; Taylor rates "
-        f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; forward against reverse mode {item.forward_error:.1e}: "
-        f"{'passed' if item.passed else 'FAILED'}"
+        f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; "
+        f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
     )
     lines += [f"note: {text}" for text in item.warnings]
     return "\n".join(lines)
@@ -245,7 +245,9 @@ def _gradient_json(item: Any) -> dict[str, Any]:
 
 @cli.command()
 @click.argument("run", type=click.Path())
-@click.option("--colour", "--color", type=click.Choice(["displacement", "speed", "stress", "contact"]), default="displacement")
+@click.option(
+    "--colour", "--color", type=click.Choice(["displacement", "speed", "stress", "contact"]), default="displacement"
+)
 @click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
 @click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
 @click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
@@ -265,7 +267,9 @@ def view(
     speed: float,
 ) -> None:
     """Look at RUN (a run folder), or at a scene file as it starts."""
-    from add.view import export_html, movie as render_movie, screenshot as render_screenshot, show
+    from add.view import export_html, show
+    from add.view import movie as render_movie
+    from add.view import screenshot as render_screenshot
 
     data = _run_data(run)
     if screenshot:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 import scipy.linalg
@@ -91,8 +91,8 @@ def _check_solution(matrix_norm: float, x: FloatArray, b: FloatArray, defect: Fl
     bad = ~np.isfinite(x).all() or np.any(np.abs(defect).max(axis=0, initial=0.0) > 1e-6 * np.maximum(sizes, 1e-300))
     if bad or np.any(reach * SINGULAR * np.finfo(float).eps > np.maximum(sizes, 1e-300)):
         raise SolverError(
-            "the Jacobian is singular to working precision: something can move without any force (a body that is not held "
-            "has no static equilibrium, and two constraints may ask for the same)"
+            "the Jacobian is singular to working precision: something can move without any force (a body that is "
+            "not held has no static equilibrium, and two constraints may ask for the same)"
         )
 
 
@@ -149,14 +149,14 @@ class SparseLU(Factorization):
         except RuntimeError as error:
             raise SolverError(f"the Jacobian is singular ({error})") from None
 
-    def _solve(self, b: FloatArray, trans: str) -> FloatArray:
+    def _solve(self, b: FloatArray, trans: Literal["N", "T"]) -> FloatArray:
         rhs = b[self._order]
         matrix = self._permuted if trans == "N" else self._permuted.T
         size = np.abs(rhs).max(axis=0, initial=0.0)
         for _ in range(2):
-            x = self._lu.solve(rhs, trans)
+            x = self._lu.solve(rhs, trans)  # type: ignore[call-overload]
             defect = rhs - matrix @ x
-            correction = self._lu.solve(defect, trans)
+            correction = self._lu.solve(defect, trans)  # type: ignore[call-overload]
             x += correction
             defect = rhs - matrix @ x
             if self._robust or np.all(np.abs(defect).max(axis=0, initial=0.0) <= SOLVE_TOLERANCE * size):
@@ -193,7 +193,7 @@ class DenseLU(Factorization):
         if dense.size and np.abs(np.diag(self._lu[0])).min() == 0.0:
             raise SolverError("the Jacobian is singular")
 
-    def _solve(self, b: FloatArray, trans: int) -> FloatArray:
+    def _solve(self, b: FloatArray, trans: Literal[0, 1]) -> FloatArray:
         x = scipy.linalg.lu_solve(self._lu, b, trans=trans, check_finite=False)
         matrix = self._dense.T if trans else self._dense
         x += scipy.linalg.lu_solve(self._lu, b - matrix @ x, trans=trans, check_finite=False)

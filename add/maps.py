@@ -210,9 +210,7 @@ class WorldFrames(FrameMap):
 
     def frames(self, kin: Kinematics) -> Frames:
         """Return the frames at time ``kin.t``."""
-        return Frames(
-            self.rotation, self.position + kin.t * self.velocity, self.velocity, np.zeros_like(self.velocity)
-        )
+        return Frames(self.rotation, self.position + kin.t * self.velocity, self.velocity, np.zeros_like(self.velocity))
 
     def pull(self, force: FloatArray, place: FloatArray, index: IntArray, out: FloatArray) -> None:
         """Do nothing."""

@@ -260,8 +260,14 @@ def build_model(
 
 
 def _mass_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout) -> list[Term]:
-    rows, cols, values, density, damping = [], [], [], [], []
-    nodes, weights, weight_density = [], [], []
+    rows: list[IntArray] = []
+    cols: list[IntArray] = []
+    values: list[FloatArray] = []
+    density: list[IntArray] = []
+    damping: list[IntArray] = []
+    nodes: list[IntArray] = []
+    weights: list[FloatArray] = []
+    weight_density: list[IntArray] = []
     for body, first in zip(bodies, first_node, strict=True):
         pairs = mass_pairs(body.mesh, lumped=body.lumped)
         rows.append(first + pairs.rows)
@@ -270,7 +276,7 @@ def _mass_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: Pa
         density.append(np.full(pairs.rows.size, parameters[f"bodies.{body.name}.density"].start))
         damping.append(np.full(pairs.rows.size, parameters[f"bodies.{body.name}.rayleigh_mass"].start))
         nodes.append(first + np.arange(body.mesh.n_nodes))
-        weights.append(np.bincount(pairs.rows, pairs.values, minlength=body.mesh.n_nodes))
+        weights.append(np.bincount(pairs.rows, pairs.values, body.mesh.n_nodes).astype(float))
         weight_density.append(np.full(body.mesh.n_nodes, parameters[f"bodies.{body.name}.density"].start))
         for mass in body.masses:
             k = mass.nodes.size
@@ -282,10 +288,17 @@ def _mass_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: Pa
             nodes.append(first + mass.nodes)
             weights.append(mass.weights)
             weight_density.append(np.full(k, parameters[mass.parameter].start))
-    return [
-        Inertia(*(np.concatenate(x) for x in (rows, cols, values, density, damping))),
-        Gravity(*(np.concatenate(x) for x in (nodes, weights, weight_density)), parameters["gravity"].indices),
-    ]
+    inertia = Inertia(
+        np.concatenate(rows),
+        np.concatenate(cols),
+        np.concatenate(values),
+        np.concatenate(density),
+        np.concatenate(damping),
+    )
+    gravity = Gravity(
+        np.concatenate(nodes), np.concatenate(weights), np.concatenate(weight_density), parameters["gravity"].indices
+    )
+    return [inertia, gravity]
 
 
 def _material_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout) -> list[Term]:
@@ -346,9 +359,7 @@ def _motion(
     return Motion(initial, np.unique(np.concatenate(prescribed)), tuple(moves))
 
 
-def _anchors(
-    bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout
-) -> tuple[Constraint, ...]:
+def _anchors(bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout) -> tuple[Constraint, ...]:
     return tuple(
         Anchor(
             WeightedPoints(first + anchor.nodes[None, :], anchor.weights[None, :]),
@@ -376,7 +387,10 @@ def _contact(
 
     enabled = np.ones(shape, dtype=bool) if contact.enabled is None else contact.enabled
     pairs = PairParameters(
-        *(table(key) for key in ("k_n", "k_d", "k_t", "c_f")),
+        k_n=table("k_n"),
+        k_d=table("k_d"),
+        k_t=table("k_t"),
+        c_f=table("c_f"),
         onset=np.full(shape, contact.onset),
         ramp=np.full(shape, contact.ramp),
         enabled=np.ascontiguousarray(enabled),

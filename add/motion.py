@@ -65,9 +65,7 @@ class Motion:
             v[move.dofs] += (move.signal.rates(t) @ theta_dot[move.rows])[move.axes]
         return q[self.prescribed], v[self.prescribed]
 
-    def vjp(
-        self, t: float, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray | None, out: FloatArray
-    ) -> None:
+    def vjp(self, t: float, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray | None, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``; ``q_bar``, ``v_bar`` are (n_p,)."""
         if not self.prescribed.size:
             return

@@ -248,7 +248,7 @@ class _Solve:
         return len(history) > 3 and history[-1] > 0.7 * history[-4]
 
     def _at_round_off(self, point: _Point) -> bool:
-        return point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point)
+        return bool(point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point))
 
     def _round_off_scale(self, point: _Point) -> float:
         """Return the size of the numbers whose rounding limits r [N]: forces, and stiffness times coordinates."""
@@ -267,9 +267,9 @@ class _Solve:
     def _search(self, point: _Point, step: FloatArray, mu_step: FloatArray) -> _Point | None:
         """Return the next iterate along a step: the first that decreases the residual, or passes the natural test.
 
-        Thin bodies are soft in bending and stiff in stretch: a good Newton step that turns an element raises |r| at first.
-        Deuflhard's natural monotonicity test sees that it is good, |J^-1 r(trial)| < |J^-1 r(point)| with J of the point. It is
-        asked only where no residual decrease was found for steps that are not short.
+        Thin bodies are soft in bending and stiff in stretch: a good Newton step that turns an element raises |r| at
+        first. Deuflhard's natural monotonicity test sees that it is good, |J^-1 r(trial)| < |J^-1 r(point)| with J of
+        the point. It is asked only where no residual decrease was found for steps that are not short.
         """
         length = 1.0
         trials = []
@@ -298,9 +298,7 @@ class _Solve:
                 return trial
         return None
 
-    def _result(
-        self, point: _Point, status: Status, tolerance: float, rung: int, history: list[float]
-    ) -> NewtonResult:
+    def _result(self, point: _Point, status: Status, tolerance: float, rung: int, history: list[float]) -> NewtonResult:
         free = np.abs(point.r[self.free])
         worst = int(self.free[np.argmax(np.where(np.isfinite(free), free, np.inf))]) if free.size else 0
         report = NewtonReport(

@@ -155,9 +155,7 @@ class Simulation:
             q[0], v[0], t[0] = state.q[0], state.v[0], state.t
             try:
                 for k in range(n_steps):
-                    state, record = self.stepper.step(
-                        assembler, state, theta, replay.records[k] if replay else None
-                    )
+                    state, record = self.stepper.step(assembler, state, theta, replay.records[k] if replay else None)
                     records.append(record)
                     q[k + 1], v[k + 1], t[k + 1] = state.q[0], state.v[0], state.t
                     for observer in observers:
@@ -165,6 +163,6 @@ class Simulation:
             except (SolverError, KeyboardInterrupt) as error:
                 done = len(records) + 1
                 partial = Trajectory(t[:done], q[:done], v[:done], start_record, records, initial)
-                error.trajectory = partial  # type: ignore[attr-defined]
+                error.trajectory = partial  # type: ignore[union-attr]
                 raise
         return Trajectory(t, q, v, start_record, records, initial)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, final
 
@@ -41,8 +41,8 @@ _UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Wei
 class Term(ABC):
     """One force family over all bodies that have it. All methods add, none overwrites.
 
-    A term holds indices and structure; every differentiable number is read from ``theta``. ``depends`` names the kinematic
-    arguments that the term reads; derivatives by the others are zero and are not computed.
+    A term holds indices and structure; every differentiable number is read from ``theta``. ``depends`` names the
+    kinematic arguments that the term reads; derivatives by the others are zero and are not computed.
     """
 
     depends: ClassVar[str] = "qva"
@@ -56,10 +56,8 @@ class Term(ABC):
         """Add the term's share of r to ``out`` (n,): forces enter with a minus."""
 
     @abstractmethod
-    def jacobian(
-        self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add weights.q dr/dq + weights.v dr/dv + weights.a dr/da to ``data[slots[k]]``, k in the order of `pattern`."""
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add weights.q dr/dq + weights.v dr/dv + weights.a dr/da to ``data[slots[k]]``, k as in `pattern`."""
 
     @abstractmethod
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
@@ -92,7 +90,7 @@ class Term(ABC):
             for dot, out in zip(dots, outs, strict=True):
                 add_product(rows, cols, values, getattr(dot, name), out)
 
-    def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str):
+    def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str) -> Iterator[tuple[str, FloatArray]]:
         size = self.pattern()[0].size
         slots = np.arange(size)
         for name, weights in _UNIT:
@@ -133,12 +131,16 @@ class DecidingTerm(ABC):
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return (n,) generalised contact forces for display [N]."""
 
+    @abstractmethod
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy stored [J]."""
+
 
 class Constraint(ABC):
     """Equations c(q, v; theta, t) = 0 with multipliers mu as unknowns of the step; the force on the bodies is -G^T mu.
 
-    Multipliers have a numbering of their own behind the coordinates: row or column ``n_dofs + first + k`` is multiplier k of
-    this constraint.
+    Multipliers have a numbering of their own behind the coordinates: row or column ``n_dofs + first + k`` is
+    multiplier k of this constraint.
     """
 
     @property
@@ -151,9 +153,7 @@ class Constraint(ABC):
         """Return flat (rows, cols); ``first`` is the number of this constraint's first multiplier."""
 
     @abstractmethod
-    def residual(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray
-    ) -> None:
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
         """Add G^T mu to ``out`` (n,) and c to ``rows`` (n_rows,)."""
 
     @abstractmethod
@@ -348,7 +348,8 @@ class System:
 class Assembler:
     """The matrix of a step: its pattern, its values and its factors. One per run, never shared between runs.
 
-    Nothing here outlives a factorisation except structure, so that a recomputation from a checkpoint meets the same numbers.
+    Nothing here outlives a factorisation except structure, so that a recomputation from a checkpoint meets the same
+    numbers.
     """
 
     def __init__(self, system: System, factorization: Factorization | None = None) -> None:
@@ -369,7 +370,8 @@ class Assembler:
         if key not in self._patterns:
             entries = [term.pattern() for term in system.frozen_terms(decisions)]
             entries += [
-                system._constraint_pattern(c, first) for c, first in zip(system.constraints, system._starts, strict=True)
+                system._constraint_pattern(c, first)
+                for c, first in zip(system.constraints, system._starts, strict=True)
             ]
             self._patterns[key] = Pattern.build(system.n_unknowns, entries, self._compressed)
         return self._patterns[key]

@@ -37,8 +37,8 @@ SCENES = (
 def scenes(quick: bool) -> dict[str, dict[str, float]]:
     """Time the three scenes of the original program."""
     out = {}
-    head = f"{'scene':24}{'ms/step':>9}{'it/step':>9}{'factor':>8}{'solve':>7}{'grad/fwd':>10}{'grad/unit':>11}{'original/ours':>15}"
-    print(head)
+    widths = {"ms/step": 9, "it/step": 9, "factor": 8, "solve": 7, "grad/fwd": 10, "grad/unit": 11, "original/ours": 15}
+    print(f"{'scene':24}" + "".join(f"{name:>{width}}" for name, width in widths.items()))
     for name, steps, seconds, iterations in SCENES:
         built = load_scene(ROOT / "scenes" / f"{name}.json").build()
         n_steps = min(steps, 40) if quick else steps
@@ -107,7 +107,11 @@ def growth(quick: bool) -> dict[str, object]:
     print(f"{'tets':>8}{'coordinates':>13}{'ms/step':>10}{'peak MiB':>10}")
     for size in sizes:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks", "--one", str(size)], capture_output=True, text=True, check=True, cwd=ROOT
+            [sys.executable, "-m", "benchmarks", "--one", str(size)],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
         )
         rows.append(json.loads(done.stdout))
         row = rows[-1]

@@ -50,8 +50,9 @@ ANYTHING = {FACADE, "cli", "__main__"}
 
 # Narrower than the order: who alone may import these.
 ONLY_FOR = {
-    "io": {"scene", "view", "plot", "report"},  # no physics reads or writes files
-    "scene": {"view", "plot", "testing"},  # strings become objects once
+    "io": {"scene", "jobs", "view", "plot", "report"},  # no physics reads or writes files
+    "scene": {"jobs", "view", "plot", "testing"},  # strings become objects once
+    "jobs": set(),
     "view": set(),
     "plot": {"report"},
     "report": set(),

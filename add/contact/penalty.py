@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from add.contact.shapes import Shapes
 from add.kernels import contact as kernel
 from add.kinematics import Kinematics, Weights
 from add.maps import PointMap
-from add.system import Decision, DecidingTerm, Term
+from add.system import DecidingTerm, Decision, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -82,7 +82,7 @@ class PenaltyContact(DecidingTerm):
         if self.shapes.frames.carried:
             raise ValueError("shapes carried by bodies need reactions on their carriers, which this term does not give")
 
-    def arguments(self, kin: Kinematics, theta: FloatArray):
+    def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return positions, velocities, shapes and pair values as the kernels take them."""
         x, v = self.points.points(kin)
         pairs = self.pairs
@@ -195,10 +195,15 @@ class FrozenContact(Term):
             by_x -= weights.v * by_v
             self.contact.points.scatter_blocks(by_x, data, slots)
 
-    def _parameters(self, kin, theta, forward, tangents, force) -> None:
-        kernel.contact_parameters(
-            *self.contact.arguments(kin, theta), True, self.codes, forward, *tangents, force
-        )
+    def _parameters(
+        self,
+        kin: Kinematics,
+        theta: FloatArray,
+        forward: bool,
+        tangents: tuple[FloatArray, ...],
+        force: FloatArray,
+    ) -> None:
+        kernel.contact_parameters(*self.contact.arguments(kin, theta), True, self.codes, forward, *tangents, force)
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters."""

@@ -139,9 +139,9 @@ Progress = Callable[[LoggedEvaluation, bool], None]
 class LBFGSB(Optimizer):
     """L-BFGS-B (SciPy) over the phases.
 
-    The objective is divided by its value at the start of each phase, since the stopping rules of L-BFGS-B are absolute below
-    one. A simulation that fails inside a line search counts as a point above the best one, with a gradient that leads back; a
-    failure at the very first point is an error.
+    The objective is divided by its value at the start of each phase, since the stopping rules of L-BFGS-B are
+    absolute below one. A simulation that fails inside a line search counts as a point above the best one, with a
+    gradient that leads back; a failure at the very first point is an error.
 
     Attributes
     ----------
@@ -196,6 +196,7 @@ class LBFGSB(Optimizer):
             run = _PhaseRun(self, problem, phase, x, log, index, progress, schedule, observers)
             results.append(run.minimise(lower, upper))
             best = run.best
+            assert best is not None
             x, index = best.x, run.index
         assert best is not None
         seconds = time.perf_counter() - begin

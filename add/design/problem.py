@@ -299,7 +299,9 @@ class InverseProblem:
     def optimize(self, x0: FloatArray | None = None, **options: Any) -> Any:
         """Minimise with the problem's optimiser; see `add.design.LBFGSB.run` for options and result."""
         if self.optimizer is None:
-            raise InputError("this problem was made without an optimiser", expected="InverseProblem(..., optimizer=...)")
+            raise InputError(
+                "this problem was made without an optimiser", expected="InverseProblem(..., optimizer=...)"
+            )
         return self.optimizer.run(self, x0, **options)
 
     def value(

@@ -36,8 +36,9 @@ class Uncertainty:
 def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
     """Return the uncertainty of a least-squares fit at its minimum.
 
-    With residuals r(x) and their Jacobian A, cov(x) = s^2 (A^T A)^-1, s^2 = |r|^2 / (samples - parameters); white noise of one
-    size is assumed and priors are left out, so that model errors, which are correlated in time, make the true errors larger.
+    With residuals r(x) and their Jacobian A, cov(x) = s^2 (A^T A)^-1, s^2 = |r|^2 / (samples - parameters); white
+    noise of one size is assumed and priors are left out, so that model errors, which are correlated in time, make the
+    true errors larger.
 
     Returns
     -------
@@ -76,7 +77,7 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
         return None
     variance = float(r @ r) / (r.size - problem.n)
     # Directions that the data do not see have no finite error.
-    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    _, s, vt = np.linalg.svd(a, full_matrices=False)
     seen = s > 1e-12 * s[0]
     inverse = np.where(seen, 1.0 / np.where(seen, s, 1.0), np.inf)
     with np.errstate(invalid="ignore"):

@@ -1,9 +1,10 @@
-"""Is the gradient of a scene right, and is it useful? (`add check --gradient`)"""
+"""Check whether the gradient of a scene is right, and whether it is useful (`add check --gradient`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from add.adjoint import evaluate, forward_tangents, value_and_gradient
 from add.adjoint.reverse import Evaluation
 from add.errors import SolverError
-from add.objectives import Objective, Tracking, WeightedSum
+from add.layout import ParameterLayout
 from add.maps import NodePoints
+from add.objectives import Objective, Tracking, WeightedSum
 from add.scene.builder import BuiltScene
 from add.scene.inverse import scene_objective
 from add.scene.reader import Scene, experiment_scenes
@@ -131,8 +133,8 @@ class GradientCheck:
         for p in self.parameters:
             if abs(p.coarse - p.adjoint) > 0.5 * max(abs(p.adjoint), 0.05 * self.norm):
                 out.append(
-                    f"{p.name}: the slope over {100 * COARSE:g} % is {p.coarse:.3g}, the exact gradient {p.adjoint:.3g} "
-                    f"({p.changed} decisions change)"
+                    f"{p.name}: the slope over {100 * COARSE:g} % is {p.coarse:.3g}, the exact gradient "
+                    f"{p.adjoint:.3g} ({p.changed} decisions change)"
                 )
         return out
 
@@ -153,11 +155,12 @@ def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
     rng = np.random.default_rng(seed)
     n = built.model.system.n // 3
     dt = built.simulation.stepper.dt
-    targets = built.simulation.start
     q, _ = built.model.initial.evaluate(built.theta)
     targets = q.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
     weights = rng.uniform(0.5, 1.5, size=(1, n)) / n
-    return WeightedSum((1.0,), (Tracking(NodePoints(np.arange(n)), dt, np.array([n_steps * dt]), targets, weights, np.eye(3)),))
+    return WeightedSum(
+        (1.0,), (Tracking(NodePoints(np.arange(n)), dt, np.array([n_steps * dt]), targets, weights, np.eye(3)),)
+    )
 
 
 def check_gradients(
@@ -228,7 +231,8 @@ def _check(
 
     rng = np.random.default_rng(seed)
     directions = [rng.normal(size=layout.n) * scale for _ in range(2)]
-    rates = taylor_rates(lambda h: at(s + h * directions[0], replay)[0], value, gradient @ (directions[0] / scale))
+    slope = float(gradient @ (directions[0] / scale))
+    rates = taylor_rates(lambda h: at(s + h * directions[0], replay)[0], value, slope)
     theta_dots = [ties.pushforward(s, d) for d in directions]
     tangents = forward_tangents(simulation, trajectory, theta, theta_dots)
     slopes = tangents.derivative(objective, trajectory, theta, theta_dots)
@@ -244,7 +248,16 @@ def _check(
     return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts)
 
 
-def _parameter(i, layout, s, scale, gradient, norm, at, replay) -> ParameterCheck:
+def _parameter(
+    i: int,
+    layout: ParameterLayout,
+    s: FloatArray,
+    scale: FloatArray,
+    gradient: FloatArray,
+    norm: float,
+    at: Callable[..., tuple[float, Trajectory]],
+    replay: Replay,
+) -> ParameterCheck:
     unit = np.zeros_like(s)
     unit[i] = scale[i]
 
@@ -302,8 +315,8 @@ def _parameter(i, layout, s, scale, gradient, norm, at, replay) -> ParameterChec
 def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tuple[float, ...]:
     """Return the orders of |f(h) - f(0) - h slope| over halvings of h, from a step at which round-off does not show.
 
-    The largest step is lowered until the remainders fall in order, since replayed branches may end (inverted elements) and
-    higher terms may dominate at large steps.
+    The largest step is lowered until the remainders fall in order, since replayed branches may end (inverted
+    elements) and higher terms may dominate at large steps.
     """
     best: tuple[float, ...] = (np.nan, np.nan)
     for start in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5):
@@ -313,7 +326,7 @@ def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tup
             continue
         if min(remainders) <= 0.0:
             continue
-        rates = tuple(float(np.log2(a / b)) for a, b in zip(remainders[:-1], remainders[1:], strict=True))
+        rates = tuple(float(np.log2(a / b)) for a, b in pairwise(remainders))
         if not np.isfinite(best).all() or max(abs(r - 2.0) for r in rates) < max(abs(r - 2.0) for r in best):
             best = rates
         if max(abs(r - 2.0) for r in best) < 0.05:

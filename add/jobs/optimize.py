@@ -33,8 +33,8 @@ def _hex(values: FloatArray) -> list[str]:
 class FolderLog(EvaluationLog):
     """Evaluations in ``evaluations.jsonl``, bit by bit (hexadecimal floats), each on disk before the optimiser goes on.
 
-    SciPy cannot restore the memory of L-BFGS-B. It is deterministic instead: asked again from the start, it asks for the
-    same points, and the log answers until it is used up.
+    SciPy cannot restore the memory of L-BFGS-B. It is deterministic instead: asked again from the start, it asks for
+    the same points, and the log answers until it is used up.
     """
 
     def __init__(self, folder: RunFolder, problem: InverseProblem, *, resume: bool) -> None:
@@ -147,7 +147,7 @@ def _result(
     begin = problem.value(problem.x0)[0]
     estimate = uncertainty(problem, found.x)
     errors = np.full(problem.n, np.nan) if estimate is None else estimate.standard_errors
-    parameters = {}
+    parameters: dict[str, dict[str, Any]] = {}
     physical, start = problem.values(found.x), problem.values(problem.x0)
     for k, (label, unit) in enumerate(zip(problem.labels(), problem.units(), strict=True)):
         parameters[label] = {
@@ -161,9 +161,9 @@ def _result(
             entry = parameters[problem.labels()[k]]
             entry["lower"] = None if np.isinf(parameter.lower) else parameter.lower
             entry["upper"] = None if np.isinf(parameter.upper) else parameter.upper
-            on_bound = [b for b in (parameter.lower, parameter.upper) if np.isclose(entry["value"], b, rtol=1e-9)]
-            if on_bound:
-                _log.warning("%s ended on its bound %g", entry, on_bound[0])
+            for bound in (parameter.lower, parameter.upper):
+                if np.isclose(physical[k], bound, rtol=1e-9):
+                    _log.warning("%s ended on its bound %g", problem.labels()[k], bound)
     result: dict[str, Any] = {
         "format": "add-result/1",
         "command": "optimize",

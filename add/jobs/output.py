@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def run_data(
     kept = np.unique([*range(0, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system = built.model, built.model.system
     inertia: Inertia = model.term(Inertia)[0]
-    kinds = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
+    kinds: dict[str, list[Any]] = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
     energy = {name: np.zeros(kept.size) for name in ("kinetic", "elastic", "gravity", "contact")}
     force = np.zeros((kept.size, system.n))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
@@ -80,9 +81,9 @@ def run_data(
         v=trajectory.v[kept],
         energy=energy,
         newton_iterations=np.array(
-            [iterations[a:b].sum() for a, b in zip(kept[:-1], kept[1:], strict=True)], dtype=np.int64
+            [iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64
         ),
-        newton_residual=np.array([residual[a:b].max() for a, b in zip(kept[:-1], kept[1:], strict=True)]),
+        newton_residual=np.array([residual[a:b].max() for a, b in pairwise(kept)]),
         contact_force=force,
         bodies=bodies,
         obstacles=obstacles,
@@ -111,8 +112,9 @@ def summary(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> dic
         "bodies": {},
         "markers": {},
     }
-    for term in (*model.system.terms, *model.system.deciding):
-        stored = term.energy(last, theta) if hasattr(term, "energy") else 0.0
+    storing: list[Any] = [*model.system.terms, *model.system.deciding]
+    for term in storing:
+        stored = term.energy(last, theta)
         if stored:
             out["energy"][type(term).__name__.lower()] = float(stored)
     weights = np.bincount(inertia.rows, inertia.mass * theta[inertia.density], minlength=model.system.n // 3)

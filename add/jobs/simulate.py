@@ -81,7 +81,7 @@ def simulate_scene(
         write_run(folder.path / "trajectory.h5", run_data(built, trajectory, built.theta, every=every))
 
     begin = time.perf_counter()
-    observers = [_Keeper(keep, built.run(n_steps=0))]
+    observers: list[Callable[[State, Record], None]] = [_Keeper(keep, built.run(n_steps=0))]
     if progress is not None:
         observers.append(progress)
     try:

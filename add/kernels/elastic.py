@@ -9,8 +9,8 @@ with one of two volumetric parts (both include -mu ln J, which makes the rest st
     form 0  U = -mu ln J + lambda/2 (ln J)^2
     form 1  U = -mu ln J + lambda/2 ((J^2 - 1)/2 - ln J)        (Ciarlet 1988; the scenes of Geilinger et al. 2020)
 
-With mean dilatation (Simo, Taylor & Pister 1985; F-bar in its variational form) F is replaced by (Theta/J)^(1/3) F, Theta
-the volume average of J over the element.  Since det F-bar = Theta,
+With mean dilatation (Simo, Taylor & Pister 1985; F-bar in its variational form) F is replaced by (Theta/J)^(1/3) F,
+Theta the volume average of J over the element.  Since det F-bar = Theta,
 
     E_e = sum_q w_q mu/2 (Theta^(2/3) psi_q - 3) + V U(Theta),   psi = J^(-2/3) I1
 

@@ -5,8 +5,9 @@ With D = sym(F^T F_dot) = E_dot (rate of Green's strain) the first Piola stress 
     P_v = F (eta D + zeta <tr D> I),
 
 eta D alone being Eq. 19 of Geilinger et al. 2020.  Stiffness-proportional (Rayleigh) damping of factor beta is
-eta = 2 mu beta, zeta = lambda beta: at rest it is beta K v (with mean dilatation up to the part of tr D that varies inside an
-element, in 2 mu), and unlike beta K v it does no work on a rigid rotation.  With mean dilatation <tr D> is the element average, so that the volumetric part does not lock; without, the local value.
+eta = 2 mu beta, zeta = lambda beta: at rest it is beta K v (with mean dilatation up to the part of tr D that varies
+inside an element, in 2 mu), and unlike beta K v it does no work on a rigid rotation.  With mean dilatation <tr D> is
+the element average, so that the volumetric part does not lock; without, the local value.
 """
 
 import numpy as np
@@ -82,7 +83,8 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
     With b_a = F G_a, d_a = F_dot G_a, per point
 
         dr_a/dv_b = eta/2 ((G_a . G_b) F F^T + b_b b_a^T) + zeta b_a b_b^T
-        dr_a/dq_b = eta ((G_b . D G_a) I + b_b d_a^T / 2 + (G_a . G_b) F F_dot^T / 2) + zeta (b_a d_b^T + tr D (G_a . G_b) I),
+        dr_a/dq_b = eta ((G_b . D G_a) I + b_b d_a^T / 2 + (G_a . G_b) F F_dot^T / 2) + zeta (b_a d_b^T + tr D (G_a .
+        G_b) I),
 
     the zeta products b_a b_b^T, b_a d_b^T being those of element sums over V with mean dilatation.
     """

@@ -16,8 +16,8 @@ from add.typing import FloatArray
 class Objective(ABC):
     """A sum over steps of functions of the state after the step, plus a function of theta.
 
-    A state holds the last two pairs (q, v), so a term may fall between two steps. It never sees the whole trajectory, which
-    is what lets stored and checkpointed runs share one code.
+    A state holds the last two pairs (q, v), so a term may fall between two steps. It never sees the whole trajectory,
+    which is what lets stored and checkpointed runs share one code.
     """
 
     @abstractmethod

@@ -29,8 +29,8 @@ def hermite(s: float, dt: float) -> tuple[float, float, float, float]:
 class Tracking(Objective):
     """phi = sum_fp w_fp (x_p(t_f) - y_fp)^T P (x_p(t_f) - y_fp) [m^2].
 
-    Between two steps x is interpolated by the cubic through positions and velocities, so that recording and simulation keep
-    their own clocks. Samples of weight zero (missing, masked) do not count and may hold NaN.
+    Between two steps x is interpolated by the cubic through positions and velocities, so that recording and
+    simulation keep their own clocks. Samples of weight zero (missing, masked) do not count and may hold NaN.
 
     Attributes
     ----------
@@ -69,7 +69,10 @@ class Tracking(Objective):
         object.__setattr__(self, "targets", np.where(self.weights[:, :, None] > 0.0, self.targets, 0.0))
 
     def within(self, start: float, stop: float, *, mean: bool = True) -> Tracking:
-        """Return the objective of the frames in [start, stop]; ``mean`` makes the weights of what is left sum to one."""
+        """Return the objective of the frames in [start, stop].
+
+        ``mean`` makes the weights of what is left sum to one.
+        """
         kept = (self.times >= start - 1e-9) & (self.times <= stop + 1e-9)
         weights = self.weights[kept]
         if mean and weights.sum() > 0.0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class BuiltScene:
     marker_names: tuple[str, ...]
     markers: WeightedPoints
 
-    def run(self, theta: FloatArray | None = None, **options) -> Trajectory:
+    def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulate.Simulation.run`."""
         return self.simulation.run(theta, **options)
 
@@ -100,9 +100,7 @@ def _build(scene: Scene) -> BuiltScene:
     numbers = SceneNumbers(spec, model.system.parameters)
     theta = numbers.ties.forward(numbers.values)
     time = spec.time
-    newton = NewtonOptions(
-        time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations
-    )
+    newton = NewtonOptions(time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations)
     stepper = BDF(time.dt, _ORDERS[time.integrator], _START_UPS[time.start], newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta)

@@ -97,7 +97,9 @@ def _shown(point: FloatArray) -> str:
     return "(" + ", ".join(f"{x:.4g}" for x in point) + ")"
 
 
-def locate_point(mesh: SoftMesh, point: tuple[float, float, float], limit: float, place: str):
+def locate_point(
+    mesh: SoftMesh, point: tuple[float, float, float], limit: float, place: str
+) -> tuple[IntArray, FloatArray]:
     """Return nodes and weights of a rest position, at most ``limit`` outside the mesh [m]."""
     located = Locator(mesh).locate(np.array(point))
     if located.distance > limit:
@@ -134,9 +136,7 @@ def obstacle(name: str, spec: object) -> Obstacle:
         rotation = _frame_along(normal)
         return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), rotation, np.array(spec.point), velocity)
     if isinstance(spec, SphereSpec):
-        return Obstacle(
-            name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity
-        )
+        return Obstacle(name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity)
     rotation = rotation_matrix(rotation_vector(spec.orientation))  # type: ignore[attr-defined]
     centre = np.array(spec.center)  # type: ignore[attr-defined]
     if isinstance(spec, BoxObstacleSpec):

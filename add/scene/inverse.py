@@ -71,16 +71,17 @@ def optimizer(scene: Scene) -> LBFGSB:
     phases = []
     for phase in spec.phases:
         window = phase.window or (0.0, phase.end_time or end)
-        phases.append(
-            Phase(phase.name, phase.parameters, window, phase.max_evaluations or spec.max_evaluations)
-        )
+        phases.append(Phase(phase.name, phase.parameters, window, phase.max_evaluations or spec.max_evaluations))
     if not phases:
         phases = [Phase("all", None, (0.0, end), spec.max_evaluations)]
     return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
 
 
 def scene_objective(scene: Scene, built: BuiltScene, name: str, n_steps: int) -> Objective | None:
-    """Return the scene's objective of one experiment over its first ``n_steps`` steps; None if it sees nothing there."""
+    """Return the scene's objective of one experiment over its first ``n_steps`` steps.
+
+    None if it sees nothing there.
+    """
     spec = scene.spec
     if not any(not isinstance(item, PriorObjectiveSpec) for item in spec.objective):
         return None

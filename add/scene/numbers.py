@@ -14,7 +14,6 @@ from add.scene.spec_common import SignalReferenceSpec
 from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
 from add.typing import FloatArray, IntArray
 
-
 #: Path, and name in theta, of the recording's time at which the simulation starts.
 CLOCK = "recording.time_offset"
 

@@ -101,10 +101,10 @@ class BDF(Stepper):
         equations = StepEquations(q_star, v_star, c, t, state.step + 1, u_prescribed)
         # Guesses for v = c u: the acceleration of the last step goes on; none; the body stops.
         a_last = (state.v[0] - state.v[1]) / self.dt
-        guesses = (v_star / c + a_last / c**2, state.v[0] / c, state.q[0] - q_star)
+        guesses = [v_star / c + a_last / c**2, state.v[0] / c, state.q[0] - q_star]
         if replay:
             # A frozen branch may have more than one root (slip forward or backward): stay at the recorded one.
-            guesses = (replay.kin.v / c, *guesses)
+            guesses.insert(0, replay.kin.v / c)
         result = solve(assembler, equations, theta, guesses, self.newton, replay.decisions if replay else None)
         if not result.report.status.success:
             raise failure(result, assembler, equations, self.dt)

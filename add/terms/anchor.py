@@ -17,7 +17,7 @@ from add.typing import FloatArray, IntArray
 @final
 @dataclass(frozen=True)
 class Anchor(Constraint):
-    """c = x(q) - p(t) = 0 for every point of a map; the multiplier is the force that the point exerts on its holder [N].
+    """c = x(q) - p(t) = 0 for every point of a map; mu is the force that the point exerts on its holder [N].
 
     Unlike a pin it can hold any point of a body, not only a node. Attributes:
 

@@ -64,8 +64,8 @@ def _parameter_jvp(theta, theta_dot, rows, cols, mass, density, damping, v, a, o
 class Inertia(Term):
     """r = M (a + alpha v), M = sum over node pairs of theta[density] * mass.
 
-    A soft body contributes its mass matrix at unit density (consistent or lumped); a point mass on a weighted set of nodes
-    contributes w_i w_j at unit mass, its "density" being the mass itself.
+    A soft body contributes its mass matrix at unit density (consistent or lumped); a point mass on a weighted set of
+    nodes contributes w_i w_j at unit mass, its "density" being the mass itself.
 
     Attributes
     ----------
@@ -111,9 +111,7 @@ class Inertia(Term):
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
-        _parameter_jvp(
-            theta, theta_dot, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out
-        )
+        _parameter_jvp(theta, theta_dot, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out)
 
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return v^T M v / 2 [J]."""

@@ -17,7 +17,9 @@ from add.typing import FloatArray, IntArray
 @final
 @dataclass(frozen=True)
 class Viscous(Term):
-    """First Piola stress F (eta D + zeta <tr D> I), eta = nu + 2 mu beta, zeta = lambda beta; see `add.kernels.viscous`.
+    """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.viscous`.
+
+    eta = nu + 2 mu beta, zeta = lambda beta.
 
     Attributes
     ----------
