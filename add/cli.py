@@ -131,12 +131,12 @@ def optimize(context: _Context, scene: str, output: str | None, force: bool, res
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints
     from add.io.runfolder import RunFolder
-    from add.jobs import optimize_scene
+    from add.jobs import check_optimization, optimize_scene
     from add.report import write_report
     from add.scene.reader import load_scene
 
     loaded = load_scene(scene)
-    loaded.inverse_problem()
+    check_optimization(loaded)
     if resume:
         folder = RunFolder(_folder(scene, output), create=False)
     else:
@@ -176,13 +176,13 @@ def optimize(context: _Context, scene: str, output: str | None, force: bool, res
 def check(context: _Context, scene: str, gradient: bool, steps: int | None) -> None:
     """Validate SCENE; --gradient checks its derivatives."""
     from add.errors import SolverError
-    from add.jobs import check_gradients
+    from add.jobs import check_gradients, check_optimization
     from add.scene.reader import load_scene
 
     loaded = load_scene(scene)
     built = loaded.build()
     if loaded.spec.objective and loaded.spec.parameters:
-        loaded.inverse_problem()
+        check_optimization(loaded)
     system = built.model.system
     context.say(
         f"{scene}: valid; {len(built.model.bodies)} bodies, {system.n} coordinates, {built.simulation.n_steps} steps, "
@@ -272,12 +272,16 @@ def view(
     from add.view import screenshot as render_screenshot
 
     data = _run_data(run)
+    written = []
     if screenshot:
-        context.say(str(render_screenshot(data, screenshot, time=at, colour=colour)))
+        written.append(render_screenshot(data, screenshot, time=at, colour=colour))
     if movie:
-        context.say(str(render_movie(data, movie, fps=fps, speed=speed, colour=colour)))
+        written.append(render_movie(data, movie, fps=fps, speed=speed, colour=colour))
     if html:
-        context.say(str(export_html(data, html, colour=colour)))
+        written.append(export_html(data, html, colour=colour))
+    for path in written:
+        context.say(str(path))
+    context.result([str(path) for path in written])
     if not (screenshot or movie or html):
         show(data, colour=colour)
 
@@ -355,9 +359,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         cli.main(arguments, prog_name="add", standalone_mode=False)
         code = 0
-    except click.exceptions.Abort:
-        code = _INTERRUPTED
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):  # click turns the second into the first
         click.echo("interrupted; what was finished is kept", err=True)
         code = _INTERRUPTED
     except click.ClickException as error:

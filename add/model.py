@@ -52,11 +52,16 @@ class NodalLoad:
 @final
 @dataclass(frozen=True)
 class PointMass:
-    """A mass [kg] on weighted nodes; ``parameter`` names it in theta."""
+    """A mass [kg] on weighted nodes; ``parameter`` names it in theta.
+
+    ``axes`` are those along which its inertia acts: all for a mass that is glued on, the vertical for one that hangs on a
+    long string. Its weight acts in either case.
+    """
 
     nodes: IntArray
     weights: FloatArray
     parameter: str
+    axes: tuple[int, ...] = (0, 1, 2)
 
 
 @final
@@ -272,7 +277,7 @@ def _mass_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: Pa
         pairs = mass_pairs(body.mesh, lumped=body.lumped)
         rows.append(first + pairs.rows)
         cols.append(first + pairs.cols)
-        values.append(pairs.values)
+        values.append(np.repeat(pairs.values[:, None], 3, axis=1))
         density.append(np.full(pairs.rows.size, parameters[f"bodies.{body.name}.density"].start))
         damping.append(np.full(pairs.rows.size, parameters[f"bodies.{body.name}.rayleigh_mass"].start))
         nodes.append(first + np.arange(body.mesh.n_nodes))
@@ -282,7 +287,8 @@ def _mass_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: Pa
             k = mass.nodes.size
             rows.append(first + np.repeat(mass.nodes, k))
             cols.append(first + np.tile(mass.nodes, k))
-            values.append(np.outer(mass.weights, mass.weights).ravel())
+            acting = np.isin(np.arange(3), mass.axes).astype(float)
+            values.append(np.outer(np.outer(mass.weights, mass.weights), acting).reshape(-1, 3))
             density.append(np.full(k * k, parameters[mass.parameter].start))
             damping.append(np.full(k * k, -1))
             nodes.append(first + mass.nodes)

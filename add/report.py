@@ -166,7 +166,8 @@ def _fit(fit: Mapping[str, Any]) -> str:
         return ""
     unit = fit.get("unit") or "m"
     rows = [["all", number(fit.get("rms"), 4)]]
-    rows += [[_cell(name), number(value, 4)] for name, value in (fit.get("per_marker") or {}).items()]
+    for name, value in (fit.get("per_marker") or {}).items():
+        rows.append([_cell(name), number(value.get("rms") if isinstance(value, Mapping) else value, 4)])
     return "## Fit\n\n" + _table(["marker", f"rms distance [{unit}]"], rows)
 
 

@@ -1,7 +1,7 @@
 """Make the synthetic recording of the foam ball scene.
 
 A ball is thrown on a floor; six markers on its surface are recorded with 1 mm of noise.  Everything that
-the fit could exploit is different from the scene that is fitted: the mesh is finer, the time step is four times
+the fit could exploit is different from the scene that is fitted: the mesh is finer, the time step is two times
 smaller, the clock of the recording is its own (120 Hz, not a multiple of either step), and some frames are missing.
 
     python scripts/make_foam_ball_recording.py
@@ -48,7 +48,7 @@ def main() -> None:
             **TRUTH,
             "bodies.ball.mesh": {"file": str(ROOT / "data" / "meshes" / "ball_fine.msh")},
             "bodies.ball.scale": SCALE,
-            "time.dt": scene.spec.time.dt / 4.0,
+            "time.dt": scene.spec.time.dt / 2.0,
         },
     )
     built = fine.build()

@@ -1,11 +1,16 @@
-"""Make the ready meshes of data/meshes again: python scripts/make_meshes.py [FOLDER]."""
+"""Make meshes like the ready ones of data/meshes: python scripts/make_meshes.py FOLDER.
+
+They come out differently each time, and differently from the committed ones (see data/README.md), on which the numbers
+of the scenes rest. So the folder has to be named.
+"""
 
 import argparse
 import logging
 from pathlib import Path
 
 from add.fem import SoftMesh, volume
-from add.io import shape_mesh, write_mesh
+from add.io.meshes import write_mesh
+from add.io.shapes import shape_mesh
 
 MESHES: dict[str, dict[str, object]] = {
     "ball_coarse": {"shape": "sphere", "radius": 0.05, "edge": 0.0205},
@@ -32,7 +37,7 @@ def make_meshes(folder: Path) -> dict[str, SoftMesh]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parents[1] / "data" / "meshes")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where the .msh files go")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     make_meshes(parser.parse_args().folder)

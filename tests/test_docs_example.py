@@ -14,7 +14,9 @@ PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md")
 
 def blocks(page: str, language: str) -> list[str]:
     """Return the fenced blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -48,8 +50,14 @@ def test_scenes_are_valid(page: str) -> None:
 
 @pytest.mark.parametrize("path", ["README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")))])
 def test_links_lead_somewhere(path: str) -> None:
-    """Relative links of the pages name files that exist."""
+    """Relative links of the pages name files that exist, and headings in them."""
     text = re.sub(r"^```.*?^```$", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
-        if "://" not in target:
-            assert ((ROOT / path).parent / target).exists(), f"{path}: {target}"
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)", text):
+        if "://" in target:
+            continue
+        place = (ROOT / path).parent / target if target else ROOT / path
+        assert place.exists(), f"{path}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in anchors, f"{path}: {target}#{anchor}"

@@ -37,6 +37,8 @@ class DesignParameter:
         Typical change in the transformed unit; x = transform^-1(p) / scale.
     lower, upper : float
         Physical bounds.
+    entries : (n,)
+        Which entries of the scene's vector these are.
     targets : experiment name -> index arrays (n,) into that scene's numbers
         Several arrays share the value.
     """
@@ -49,6 +51,7 @@ class DesignParameter:
     scale: float
     lower: float
     upper: float
+    entries: tuple[int, ...]
     targets: Mapping[str, tuple[IntArray, ...]]
 
     @property
@@ -173,7 +176,7 @@ class InverseProblem:
 
     def labels(self) -> list[str]:
         """Return one name a design variable."""
-        return [p.name if p.n == 1 else f"{p.name}[{i}]" for p in self.parameters for i in range(p.n)]
+        return [p.name if p.entries == (0,) else f"{p.name}[{i}]" for p in self.parameters for i in p.entries]
 
     def units(self) -> list[str]:
         """Return one unit a design variable."""

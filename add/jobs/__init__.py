@@ -2,7 +2,7 @@
 
 from add.jobs.expect import Expectation, check_expectations
 from add.jobs.gradient import GradientCheck, check_gradients
-from add.jobs.optimize import optimize_scene
+from add.jobs.optimize import check_optimization, optimize_scene
 from add.jobs.simulate import simulate_scene
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "GradientCheck",
     "check_expectations",
     "check_gradients",
+    "check_optimization",
     "optimize_scene",
     "simulate_scene",
 ]

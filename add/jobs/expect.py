@@ -54,7 +54,15 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
                 place=f"expect.{command}.{path}",
                 expected=", ".join(result),
             )
-        number = np.asarray(found, dtype=float)
+        try:
+            number = np.asarray(found, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(
+                "this is no number of the result",
+                file=scene.source,
+                place=f"expect.{command}.{path}",
+                found=f"an entry with {', '.join(found)}" if isinstance(found, dict) else repr(found),
+            ) from None
         passed, wanted = True, []
         if item.value is not None:
             value = np.asarray(item.value, dtype=float)

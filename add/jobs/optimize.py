@@ -10,19 +10,24 @@ from typing import Any, final
 import numpy as np
 
 from add.adjoint import Schedule
-from add.design import Experiment, InverseProblem, OptimizationResult
+from add.design import LBFGSB, Experiment, InverseProblem, OptimizationResult
 from add.design.optimize import EvaluationLog, LoggedEvaluation
 from add.design.uncertainty import uncertainty
-from add.errors import InputError
+from add.errors import InputError, SolverError
 from add.io.results import write_run
 from add.io.runfolder import RunFolder, versions
 from add.jobs.expect import checks_of
 from add.jobs.output import run_data, summary
+from add.scene.materialise import materialise
 from add.scene.reader import Scene, experiment_scenes
 from add.simulate import Observer, Trajectory
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
+
+
+#: How well the last logged evaluation has to come out again before a run is resumed; bits may differ between machines.
+SAME = 1e-6
 
 
 def _hex(values: FloatArray) -> list[str]:
@@ -44,7 +49,7 @@ class FolderLog(EvaluationLog):
         self.replayed = 0
 
     def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
-        """Return the logged evaluation if it was made at this x."""
+        """Return the logged evaluation if it was made at this x; the last one is made again and compared in `store`."""
         if index >= len(self._known):
             return None
         line = self._known[index]
@@ -55,6 +60,8 @@ class FolderLog(EvaluationLog):
                 place=f"line {index + 1}",
             )
         self.replayed += 1
+        if index == len(self._known) - 1:
+            return None
         return LoggedEvaluation(
             phase,
             index,
@@ -66,6 +73,9 @@ class FolderLog(EvaluationLog):
 
     def store(self, evaluation: LoggedEvaluation) -> None:
         """Write the evaluation as one line, flushed to disk."""
+        if evaluation.index < len(self._known):
+            self._compare(evaluation)
+            return
         physical = self._problem.values(evaluation.x)
         self._folder.append_line(
             "evaluations.jsonl",
@@ -79,6 +89,70 @@ class FolderLog(EvaluationLog):
                 "seconds": evaluation.seconds,
             },
         )
+
+    def _compare(self, evaluation: LoggedEvaluation) -> None:
+        """Refuse to go on where the last logged evaluation does not come out again: meshes or recordings changed."""
+        logged = float.fromhex(self._known[evaluation.index]["value"])
+        if not np.isclose(evaluation.value, logged, rtol=SAME, atol=0.0):
+            raise InputError(
+                "this run cannot be resumed: the data or the program are not those it was begun with",
+                file=self._folder.path / "evaluations.jsonl",
+                place=f"line {evaluation.index + 1}",
+                found=f"objective {evaluation.value:.10g}",
+                expected=f"{logged:.10g}",
+            )
+
+
+def check_optimization(scene: Scene) -> tuple[InverseProblem, LBFGSB]:
+    """Return the problem and the optimiser of a scene; every phase sees something and frees something.
+
+    Raises
+    ------
+    InputError
+        If not; names the file and the place.
+    """
+    problem, optimizer = scene.inverse_problem(), scene.optimizer()
+    try:
+        for phase in optimizer.phases:
+            problem.index_of(phase.parameters)
+            for experiment in problem.experiments:
+                problem.objective_within(experiment, phase.window)
+    except InputError as error:
+        if error.file is None:
+            error.file = scene.source
+        raise
+    return problem, optimizer
+
+
+def _require_same(scene: Scene, folder: RunFolder) -> None:
+    """Refuse to resume with another scene than the folder's, texts, checks, output and the evaluation limit aside."""
+    here, there = _essence(scene.raw), _essence(folder.read_json("scene.json"))
+    place = _difference(there, here)
+    if place is not None:
+        raise InputError(
+            "this run was begun with another scene: resume with the scene as it was, or begin anew in another folder",
+            file=scene.source,
+            place=place,
+        )
+
+
+def _essence(raw: dict[str, Any]) -> dict[str, Any]:
+    free = ("$schema", "name", "description", "output", "check", "expect")
+    essence = {key: value for key, value in raw.items() if key not in free}
+    limits = essence.get("optimizer", {})
+    return essence | {"optimizer": {key: value for key, value in limits.items() if key != "max_evaluations"}}
+
+
+def _difference(old: Any, new: Any, place: str = "") -> str | None:
+    """Return the path of the first difference."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        pairs = [(key, old.get(key), new.get(key)) for key in {**old, **new}]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = [(str(k), a, b) for k, (a, b) in enumerate(zip(old, new, strict=True))]
+    else:
+        return None if old == new else place
+    found = (_difference(a, b, f"{place}.{key}" if place else key) for key, a, b in pairs)
+    return next((item for item in found if item is not None), None)
 
 
 def optimize_scene(
@@ -107,17 +181,28 @@ def optimize_scene(
     dict
         What ``result.json`` holds.
     """
-    problem = scene.inverse_problem()
-    optimizer = scene.optimizer()
-    for phase in optimizer.phases:
-        problem.index_of(phase.parameters)
-        for experiment in problem.experiments:
-            problem.objective_within(experiment, phase.window)
+    scene = materialise(scene, folder.path)
+    problem, optimizer = check_optimization(scene)
+    if resume:
+        _require_same(scene, folder)
     folder.write_json("scene.json", scene.raw)
     folder.write_json("versions.json", versions())
     log = FolderLog(folder, problem, resume=resume)
     begin = time.perf_counter()
-    found = optimizer.run(problem, log=log, progress=progress, observers=observers, schedule=schedule)
+    try:
+        found = optimizer.run(problem, log=log, progress=progress, observers=observers, schedule=schedule)
+    except (SolverError, KeyboardInterrupt) as error:
+        unfinished = {
+            "format": "add-result/1",
+            "command": "optimize",
+            "status": "interrupted" if isinstance(error, KeyboardInterrupt) else "failed",
+            "message": str(error),
+            "scene": scene.spec.name or "",
+            "evaluations": len(folder.read_lines("evaluations.jsonl")),
+            "seconds": time.perf_counter() - begin,
+        }
+        folder.write_json("result.json", unfinished)
+        raise
     result, runs = _result(scene, problem, found)
     result["seconds"] = time.perf_counter() - begin
     result["replayed_evaluations"] = log.replayed

@@ -9,11 +9,17 @@ import numpy as np
 
 from add.io.results import MODELS, BodyData, ObstacleData, RunData
 from add.mocap import Recording
+from add.model import Model
 from add.scene.builder import BuiltScene
 from add.scene.numbers import CLOCK
 from add.simulate import Trajectory
 from add.terms import Elastic, Gravity, Inertia
 from add.typing import FloatArray
+
+
+def _storing(model: Model) -> dict[str, list[Any]]:
+    """Return the terms that store each kind of energy."""
+    return {"elastic": model.term(Elastic), "gravity": model.term(Gravity), "contact": list(model.system.deciding)}
 
 
 def run_data(
@@ -28,8 +34,8 @@ def run_data(
     kept = np.unique([*range(0, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system = built.model, built.model.system
     inertia: Inertia = model.term(Inertia)[0]
-    kinds: dict[str, list[Any]] = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
-    energy = {name: np.zeros(kept.size) for name in ("kinetic", "elastic", "gravity", "contact")}
+    kinds = _storing(model)
+    energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
     force = np.zeros((kept.size, system.n))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
     for i, k in enumerate(kept):
@@ -38,7 +44,6 @@ def run_data(
         for name, terms in kinds.items():
             energy[name][i] = sum(term.energy(kin, theta) for term in terms)
         for contact in system.deciding:
-            energy["contact"][i] += contact.energy(kin, theta)
             force[i] += contact.forces(kin, theta)
         if built.marker_names:
             markers[i] = built.markers.points(kin)[0]
@@ -112,12 +117,9 @@ def summary(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> dic
         "bodies": {},
         "markers": {},
     }
-    storing: list[Any] = [*model.system.terms, *model.system.deciding]
-    for term in storing:
-        stored = term.energy(last, theta)
-        if stored:
-            out["energy"][type(term).__name__.lower()] = float(stored)
-    weights = np.bincount(inertia.rows, inertia.mass * theta[inertia.density], minlength=model.system.n // 3)
+    for name, terms in _storing(model).items():
+        out["energy"][name] = float(sum(term.energy(last, theta) for term in terms))
+    weights = np.bincount(inertia.rows, inertia.mass[:, 2] * theta[inertia.density], minlength=model.system.n // 3)
     for body, first in zip(model.bodies, model.first_node, strict=True):
         rows = slice(first, first + body.mesh.n_nodes)
         share = weights[rows] / weights[rows].sum()

@@ -15,6 +15,7 @@ from add.io.runfolder import RunFolder, versions
 from add.jobs.expect import checks_of
 from add.jobs.output import run_data, summary
 from add.kinematics import State
+from add.scene.materialise import materialise
 from add.scene.reader import Scene
 from add.simulate import Trajectory
 from add.steppers import Record
@@ -72,6 +73,7 @@ def simulate_scene(
     SolverError
         If a step fails; the folder then holds the steps before it and a result that says so.
     """
+    scene = materialise(scene, folder.path)
     built = scene.build()
     every = scene.spec.output.every
     folder.write_json("scene.json", scene.raw)
@@ -81,10 +83,10 @@ def simulate_scene(
         write_run(folder.path / "trajectory.h5", run_data(built, trajectory, built.theta, every=every))
 
     begin = time.perf_counter()
-    observers: list[Callable[[State, Record], None]] = [_Keeper(keep, built.run(n_steps=0))]
-    if progress is not None:
-        observers.append(progress)
     try:
+        observers: list[Callable[[State, Record], None]] = [_Keeper(keep, built.run(n_steps=0))]
+        if progress is not None:
+            observers.append(progress)
         trajectory = built.run(observers=observers)
     except (SolverError, KeyboardInterrupt) as error:
         partial: Trajectory | None = getattr(error, "trajectory", None)

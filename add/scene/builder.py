@@ -125,12 +125,13 @@ def _body(name: str, body: SoftBodySpec, spec: SceneSpec) -> SoftBody:
     masses = []
     for k, mass in enumerate(body.point_masses):
         place = f"{at}.point_masses.{k}"
+        axes = tuple("xyz".index(axis) for axis in mass.inertia_axes)
         if mass.at is not None:
             nodes, weights = locate_point(mesh, mass.at, 0.01, f"{place}.at")
-            masses.append(PointMass(nodes, weights, f"{place}.mass"))
+            masses.append(PointMass(nodes, weights, f"{place}.mass", axes))
         else:
             nodes = select(mesh, mass.where, f"{place}.where")
-            masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass"))
+            masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass", axes))
     return SoftBody(
         name,
         mesh,

@@ -151,6 +151,7 @@ def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, pl
         scale=scale,
         lower=-np.inf if low is None else low,
         upper=np.inf if high is None else high,
+        entries=item.components or tuple(range(start.size)),
         targets=targets,
     )
 

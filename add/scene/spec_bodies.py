@@ -166,6 +166,11 @@ class PointMassSpec(Spec):
     at: Vector3 | None = Field(None, description="rest position [m]")
     where: SelectorSpec | None = Field(None, description="the nodes that share the mass equally")
     mass: Positive = Field(description="total mass [kg]")
+    inertia_axes: Axes = Field(
+        "xyz",
+        description="world axes along which its inertia acts: all for a mass that is glued on, the vertical for one that "
+        "hangs on a string; its weight acts in any case",
+    )
     name: Name | None = Field(None, description="name of the mass in reports")
 
     @model_validator(mode="after")

@@ -16,21 +16,19 @@ from add.typing import FloatArray, IntArray
 @njit(cache=True)
 def _residual(theta, rows, cols, mass, density, damping, v, a, out):
     for k in range(rows.size):
-        m = theta[density[k]] * mass[k]
         alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
         i, j = 3 * rows[k], 3 * cols[k]
-        out[i] += m * (a[j] + alpha * v[j])
-        out[i + 1] += m * (a[j + 1] + alpha * v[j + 1])
-        out[i + 2] += m * (a[j + 2] + alpha * v[j + 2])
+        for d in range(3):
+            out[i + d] += theta[density[k]] * mass[k, d] * (a[j + d] + alpha * v[j + d])
 
 
 @njit(cache=True)
 def _jacobian(theta, mass, density, damping, weight_v, weight_a, data, slots):
-    for k in range(mass.size):
+    for k in range(density.size):
         alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
-        value = theta[density[k]] * mass[k] * (weight_a + weight_v * alpha)
+        value = theta[density[k]] * (weight_a + weight_v * alpha)
         for d in range(3):
-            data[slots[3 * k + d]] += value
+            data[slots[3 * k + d]] += value * mass[k, d]
 
 
 @njit(cache=True)
@@ -38,11 +36,13 @@ def _parameter_vjp(theta, rows, cols, mass, density, damping, v, a, lam, out):
     for k in range(rows.size):
         alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
         i, j = 3 * rows[k], 3 * cols[k]
-        lam_a = lam[i] * a[j] + lam[i + 1] * a[j + 1] + lam[i + 2] * a[j + 2]
-        lam_v = lam[i] * v[j] + lam[i + 1] * v[j + 1] + lam[i + 2] * v[j + 2]
-        out[density[k]] += mass[k] * (lam_a + alpha * lam_v)
+        lam_a = lam_v = 0.0
+        for d in range(3):
+            lam_a += mass[k, d] * lam[i + d] * a[j + d]
+            lam_v += mass[k, d] * lam[i + d] * v[j + d]
+        out[density[k]] += lam_a + alpha * lam_v
         if damping[k] >= 0:
-            out[damping[k]] += theta[density[k]] * mass[k] * lam_v
+            out[damping[k]] += theta[density[k]] * lam_v
 
 
 @njit(cache=True)
@@ -52,10 +52,10 @@ def _parameter_jvp(theta, theta_dot, rows, cols, mass, density, damping, v, a, o
         if damping[k] >= 0:
             alpha = theta[damping[k]]
             alpha_dot = theta_dot[damping[k]]
-        m = theta[density[k]] * mass[k]
-        m_dot = theta_dot[density[k]] * mass[k]
         i, j = 3 * rows[k], 3 * cols[k]
         for d in range(3):
+            m = theta[density[k]] * mass[k, d]
+            m_dot = theta_dot[density[k]] * mass[k, d]
             out[i + d] += m_dot * (a[j + d] + alpha * v[j + d]) + m * alpha_dot * v[j + d]
 
 
@@ -71,8 +71,9 @@ class Inertia(Term):
     ----------
     rows, cols : (k,)
         Nodes of the system.
-    mass : (k,)
-        Mass at unit density [m^3], or products of weights [-].
+    mass : (k, 3)
+        Mass at unit density [m^3], or products of weights [-], along each axis: the three differ only for a mass that
+        hangs on a string, which does not follow sideways.
     density : (k,)
         Index in theta of the density [kg/m^3] or mass [kg].
     damping : (k,)

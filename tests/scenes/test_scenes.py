@@ -1,0 +1,185 @@
+"""The scenes that come with add: they load, run, keep what they promise, and have the gradients they should have."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from add.errors import InputError
+from add.io.runfolder import RunFolder
+from add.jobs import check_gradients, optimize_scene, simulate_scene
+from add.jobs.optimize import check_optimization
+from add.scene.reader import apply_overrides, load_scene
+
+FOLDER = Path(__file__).resolve().parents[2] / "scenes"
+SCENES = sorted(path.stem for path in FOLDER.glob("*.json"))
+MESHES = FOLDER.parent / "data" / "meshes"
+
+ALL = ("touching", "sticking", "slipping")
+CYLINDER = {
+    "bodies.cylinder.mesh.file": str(MESHES / "cylinder.msh"),
+    "bodies.cylinder.position": [0, 0, -0.0405],
+    "bodies.cylinder.velocity": [0.05, 0.02, -0.3],
+}
+#: Scene -> what is changed so that a check takes seconds (coarser mesh, contact at once), steps, decisions seen.
+#: A scene that is not here is checked as it is over two steps.
+QUICK = {
+    "ball_on_floor": (
+        {
+            "bodies.ball.mesh.file": str(MESHES / "ball_small.msh"),
+            "bodies.ball.position": [0, 0, 0.0255],
+            "bodies.ball.velocity": [1, 0, -0.3],
+        },
+        4,
+        ("touching", "slipping"),
+    ),
+    "fig10a_ball_to_point": (
+        {
+            "bodies.ball.mesh.file": str(MESHES / "ball_small.msh"),
+            "bodies.ball.position": [0, 0, -0.0252],
+            "bodies.ball.velocity": [0.45, 0, -0.3],
+        },
+        5,
+        ALL,
+    ),
+    "fig2_cylinder_linear": (CYLINDER, 3, ALL),
+    "fig2_cylinder_tanh": (CYLINDER, 2, ("touching",)),
+    "fig5_tori": (
+        {
+            "bodies.tori.mesh.file": str(MESHES / "torus.msh"),
+            "bodies.tori.position": [0.0608, 0, -0.0418],
+            "bodies.tori.velocity": [0.2, 0.01, -0.3],
+        },
+        2,
+        ("touching", "slipping"),
+    ),
+    "foam_ball": (
+        {
+            "bodies.ball.mesh.file": str(MESHES / "ball_small.msh"),
+            "bodies.ball.scale": 2.0,
+            "bodies.ball.position": [0, 0, 0.0502],
+            "recording.time_offset": 0.0005,
+        },
+        12,
+        ("touching",),
+    ),
+    "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
+}
+#: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
+FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
+#: Full runs up to this many coordinates times steps are part of the default suite.
+CHEAP = 5e5
+
+
+@pytest.fixture
+def load(request, monkeypatch):
+    """Load a scene by name; skip one that needs recordings which are not there."""
+
+    def load(name):
+        path = FOLDER / f"{name}.json"
+        if "${ADD_DATA}" in path.read_text(encoding="utf-8"):
+            monkeypatch.setenv("ADD_DATA", str(request.getfixturevalue("data_root")))
+        return load_scene(path)
+
+    return load
+
+
+def expecting(command):
+    raws = {name: json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")) for name in SCENES}
+    return [name for name, raw in raws.items() if command in raw.get("expect", {})]
+
+
+def test_there_are_scenes():
+    assert len(SCENES) >= 7
+    assert set(QUICK) <= set(SCENES) and set(FULL) <= set(SCENES)
+    assert expecting("simulate") and expecting("optimize")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_loads_and_builds(load, name):
+    """A scene says what it is, and everything in it fits together."""
+    scene = load(name)
+    spec = scene.spec
+    assert spec.name and spec.description
+    built = scene.build()
+    assert built.simulation.n_steps == spec.time.n_steps
+    assert set(spec.expect) <= {"simulate", "optimize"}
+    if spec.objective:
+        problem, optimizer = check_optimization(scene)
+        lower, upper = problem.bounds
+        assert (lower <= problem.x0).all() and (problem.x0 <= upper).all()
+        assert optimizer.phases
+    if spec.check:
+        assert spec.check.steps <= spec.time.n_steps
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_short_run(load, name):
+    """The first steps need no help from the ladder."""
+    built = load(name).build()
+    trajectory = built.run(n_steps=min(25, built.simulation.n_steps))
+    assert np.isfinite(trajectory.q).all() and np.isfinite(trajectory.v).all()
+    assert [record.report.rung for record in trajectory.records] == [0] * trajectory.n_steps
+
+
+def heavy(name):
+    """Whether the full run is too much for the default suite."""
+    if "${ADD_DATA}" in (FOLDER / f"{name}.json").read_text(encoding="utf-8"):
+        return True
+    try:
+        built = load_scene(FOLDER / f"{name}.json").build()
+    except InputError:  # what is wrong is for a test to say
+        return False
+    return built.model.system.n * built.simulation.n_steps > CHEAP
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if heavy(name) else []) for name in expecting("simulate")]
+)
+def test_full_run_keeps_its_promise(load, tmp_path, name):
+    result = simulate_scene(load(name), RunFolder(tmp_path / "run"))
+    assert result["status"] == "done" and result["checks"]
+    assert [f"{key}: {check}" for key, check in result["checks"].items() if not check["passed"]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", expecting("optimize"))
+def test_optimisation_keeps_its_promise(load, tmp_path, name):
+    result = optimize_scene(load(name), RunFolder(tmp_path / "run"))
+    assert result["status"] == "done" and result["checks"]
+    assert [f"{key}: {check}" for key, check in result["checks"].items() if not check["passed"]] == []
+
+
+def assert_confirmed(found):
+    for item in found:
+        errors = {p.name: p.replayed_error for p in item.parameters if p.replayed_error > 1e-6}
+        assert item.passed, f"{errors}, Taylor rates {item.taylor_rates}, forward mode {item.forward_error:.1e}"
+        assert any(p.adjoint != 0.0 for p in item.parameters)
+
+
+def test_quick_checks_see_every_decision():
+    """Over all scenes together, points that touch, stick and slip are differentiated."""
+    assert {key for _, _, seen in QUICK.values() for key in seen} == set(ALL)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_gradient(load, name):
+    """Adjoint, held differences, Taylor rates and forward mode agree, with the decisions that the table promises."""
+    changes, steps, expected = QUICK.get(name, ({}, 2, ()))
+    found = check_gradients(apply_overrides(load(name), changes), n_steps=steps)
+    assert_confirmed(found)
+    for item in found:
+        for key in expected:
+            assert item.decisions.get(key, 0) > 0, f"nothing is {key}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENES)
+def test_gradient_over_the_scene_s_own_window(load, name):
+    scene = apply_overrides(load(name), FULL.get(name, {}))
+    found = check_gradients(scene)
+    assert_confirmed(found)
+    if scene.spec.obstacles and scene.spec.check:
+        for item in found:
+            assert item.decisions["touching"] > 0
