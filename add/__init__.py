@@ -1,4 +1,4 @@
-"""Differentiable simulation of soft and rigid bodies with frictional contact."""
+"""Differentiable simulation of soft bodies with frictional contact."""
 
 from typing import TYPE_CHECKING, Any
 

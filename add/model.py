@@ -54,8 +54,8 @@ class NodalLoad:
 class PointMass:
     """A mass [kg] on weighted nodes; ``parameter`` names it in theta.
 
-    ``axes`` are those along which its inertia acts: all for a mass that is glued on, the vertical for one that hangs on a
-    long string. Its weight acts in either case.
+    ``axes`` are those along which its inertia acts: all for a mass that is glued on, the vertical for one that hangs
+    on a long string. Its weight acts in either case.
     """
 
     nodes: IntArray

@@ -156,8 +156,8 @@ class Simulation:
             try:
                 for k in range(n_steps):
                     state, record = self.stepper.step(assembler, state, theta, replay.records[k] if replay else None)
-                    records.append(record)
                     q[k + 1], v[k + 1], t[k + 1] = state.q[0], state.v[0], state.t
+                    records.append(record)
                     for observer in observers:
                         observer(state, record)
             except (SolverError, KeyboardInterrupt) as error:

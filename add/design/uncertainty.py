@@ -79,12 +79,12 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
     # Directions that the data do not see have no finite error.
     _, s, vt = np.linalg.svd(a, full_matrices=False)
     seen = s > 1e-12 * s[0]
-    inverse = np.where(seen, 1.0 / np.where(seen, s, 1.0), np.inf)
-    with np.errstate(invalid="ignore"):
-        errors = np.sqrt(variance * np.nansum((vt * inverse[:, None]) ** 2, axis=0))
-    covariance = variance * (vt[seen].T * inverse[seen] ** 2) @ vt[seen]
+    weighted = vt[seen] / s[seen][:, None]
+    errors = np.sqrt(variance * (weighted**2).sum(axis=0))
+    errors[np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6] = np.nan
+    covariance = variance * weighted.T @ weighted
     slope = problem.design.pushforward(x, np.ones(problem.n))
-    standard = np.where(np.isfinite(errors), np.abs(slope) * errors, np.nan)
+    standard = np.abs(slope) * errors
     total_weight = sum(
         part.weights.sum() for e in problem.experiments for part in e.objective.objectives if isinstance(part, Tracking)
     )

@@ -55,7 +55,8 @@ class RunFolder:
                                  expected="an empty or new folder")  # fmt: skip
             if not overwrite:
                 raise InputError(
-                    "there is a run in this folder already: overwrite it (--force) or choose another (-o)", file=self.path
+                    "there is a run in this folder already: overwrite it (--force) or choose another (-o)",
+                    file=self.path,
                 )
         try:
             self.path.mkdir(parents=True, exist_ok=True)

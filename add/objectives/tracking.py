@@ -48,7 +48,7 @@ class Tracking(Objective):
         Compare displacements: targets are then displacements from the first state of the run.
     clock : int, optional
         Index in theta of the recording's time at which the simulation starts [s]: frame f then lies at
-        times_f + clock_start - theta[clock], and frames before t = 0 see the start.
+        times_f + clock_start - theta[clock], and frames before t = 0 see the start and its velocity, straight back.
     clock_start : float
         The offset for which ``times`` hold [s].
     """
@@ -103,13 +103,14 @@ class Tracking(Objective):
 
     def _coefficients(self, state: State, frame: int, theta: FloatArray) -> tuple[float, float, float, float]:
         if state.step == 0:
-            return 0.0, 0.0, 1.0, 0.0
+            # Straight on into the past, so that a frame that the clock moves through t = 0 meets no kink.
+            return 0.0, 0.0, 1.0, float(min(self.simulation_times(theta)[frame], 0.0))
         return hermite(self._fraction(state, frame, theta), self.dt)
 
     def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
-        """Return d observed / dt (n_points, 3) of the interpolant [m/s]; zero before the start."""
+        """Return d observed / dt (n_points, 3) of the interpolant [m/s]."""
         if state.step == 0:
-            return np.zeros((self.points.n_points, 3))
+            return self._combine(state, (0.0, 0.0, 0.0, 1.0))
         s, dt = self._fraction(state, frame, theta), self.dt
         slopes = (6.0 * s * (s - 1.0) / dt, (1.0 - s) * (1.0 - 3.0 * s), 6.0 * s * (1.0 - s) / dt, s * (3.0 * s - 2.0))
         return self._combine(state, slopes)

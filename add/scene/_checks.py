@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from add.kernels.rotation import rotation_vector
 from add.scene._paths import explain_missing, get_value, nearest
 from add.scene._problems import Problem, one_of, shown
 from add.scene.spec import SceneSpec
@@ -154,6 +155,15 @@ def _number(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], Pro
     if message != "is there":
         return [], Problem(at, f"no such path: {message}", f"'{path}'", None, close)
     value = get_value(scene, path)
+    keys = path.split(".")
+    if section == "bodies" and keys[2:3] == ["orientation"]:
+        # Four numbers in the file, three degrees of freedom: the parameter is the rotation vector [rad].
+        vector = rotation_vector(get_value(scene, ".".join(keys[:3]))).tolist()
+        if len(keys) == 3:
+            return vector, None
+        if int(keys[3]) > 2:
+            return [], Problem(at, "an orientation has three parameters, its rotation vector", f"'{path}'", "0, 1 or 2")
+        return [vector[int(keys[3])]], None
     if value is None:
         return [], Problem(at, "has no value in the scene; give it one there", f"'{path}', null", "a number")
     flat = _flat(value)

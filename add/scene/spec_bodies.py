@@ -168,8 +168,8 @@ class PointMassSpec(Spec):
     mass: Positive = Field(description="total mass [kg]")
     inertia_axes: Axes = Field(
         "xyz",
-        description="world axes along which its inertia acts: all for a mass that is glued on, the vertical for one that "
-        "hangs on a string; its weight acts in any case",
+        description="world axes along which its inertia acts: all for a mass that is glued on, the vertical for one "
+        "that hangs on a string; its weight acts in any case",
     )
     name: Name | None = Field(None, description="name of the mass in reports")
 

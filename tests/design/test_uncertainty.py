@@ -127,7 +127,6 @@ def test_what_the_data_do_not_see_has_no_error(tmp_path, rng):
     assert np.isnan(errors[3:]).all()
 
 
-@pytest.mark.xfail(reason="uncertainty(): round-off in the null vectors makes every error infinite", strict=True)
 def test_two_numbers_that_do_the_same(tmp_path, rng):
     """Only a sum of two parameters is seen: neither has an error, the third has."""
     record(tmp_path, rng)

@@ -781,7 +781,6 @@ ORIENTATIONS = {
 }
 
 
-@pytest.mark.xfail(reason="the reader takes an orientation for four numbers, the parameter has three", strict=True)
 @pytest.mark.parametrize("case", ORIENTATIONS)
 def test_orientation_as_a_parameter(case):
     """The parameter is the rotation vector [rad]: what does not fit is an input error, what fits is not."""
