@@ -1,0 +1,82 @@
+"""Predict the silicone beam with a weight from the material found without one, and compare with the recording.
+
+    ADD_DATA=... python scripts/silicone_beam_prediction.py [runs/silicone_beam]
+
+Young's modulus, viscosity and the sideways gravity come from the run of `add optimize scenes/silicone_beam.json`;
+nothing is fitted here.  Both recording and prediction are described by the same damped sinusoid over the same time,
+from 0.15 s to 2 s after the release: its frequency, and its middle, the sag.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import curve_fit
+
+import add
+
+ROOT = Path(__file__).parents[1]
+#: Take, hung mass [kg], window in which the beam is held [s], release [s], frequency to start the fit from [Hz].
+TAKES = (("gravity", 0.0, (0.2, 0.4), 0.7093, 7.7), ("load52", 0.052, (0.1, 0.35), 0.435, 4.3))
+
+
+def swing(t: np.ndarray, z: np.ndarray, frequency: float) -> tuple[float, float, float]:
+    """Return frequency [Hz], decay [1/s] and middle of a damped sinusoid fitted to z(t)."""
+
+    def model(t, a, b, f, decay, middle):
+        phase = 2.0 * np.pi * f * t
+        return (a * np.cos(phase) + b * np.sin(phase)) * np.exp(-decay * t) + middle
+
+    found, _ = curve_fit(model, t, z, [np.ptp(z) / 2.0, 0.0, frequency, 2.0, z.mean()], maxfev=20000)
+    return found[2], found[3], found[4]
+
+
+def predict(scene: add.Scene, values: dict[str, float], mass: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return times [s] and the fall of the three tip markers [mm]."""
+    changes: dict[str, object] = {
+        "bodies.beam.material.young": values["bodies.beam.material.young"],
+        "bodies.beam.material.viscosity": values["bodies.beam.material.viscosity"],
+        "gravity": [0.0, values["gravity"], -9.81],
+    }
+    if mass:
+        # Hung on the top edge of the free end by a string: its inertia acts up and down only.
+        edge = {"box": {"min": [0.05, None, 0.015]}}
+        changes["bodies.beam.point_masses"] = [{"where": edge, "mass": mass, "inertia_axes": "z"}]
+    built = add.apply_overrides(scene, changes).build()
+    run = built.run()
+    z = np.array([built.markers.points(run.kinematics(k))[0][:, 2] for k in range(run.n_steps + 1)])
+    return run.t, 1e3 * (z - z[0])
+
+
+def main() -> None:
+    """Print the table."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "runs" / "silicone_beam"
+    parameters = json.loads((folder / "result.json").read_text(encoding="utf-8"))["parameters"]
+    values = {name.partition("[")[0]: entry["value"] for name, entry in parameters.items()}
+    scene = add.load_scene(ROOT / "scenes" / "silicone_beam.json")
+    places = scene.raw["recording"]["register"]["markers"]
+    data = Path(os.environ["ADD_DATA"]) / "soft" / "csv" / "silicone_beam"
+    print("| take | marker | f measured | f predicted | error | sag measured | sag predicted | error |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, mass, window, release, frequency in TAKES:
+        recording, _ = add.register(add.read_csv(data / f"beam_{name}_V2_a.csv"), places, window=window)
+        held = recording.crop(*window).mean()[:3, 2]
+        seen = (recording.times > release + 0.15) & (recording.times <= release + 2.0)
+        t, z = predict(scene, values, mass)
+        for i in range(3):
+            fall = 1e3 * (recording.positions[seen, i, 2] - held[i])
+            measured = swing(recording.times[seen] - release, fall, frequency)
+            found = swing(t[t > 0.15], z[t > 0.15, i], frequency)
+            print(
+                f"| {name} | {recording.names[i]} | {measured[0]:.3f} | {found[0]:.3f} | "
+                f"{100 * (found[0] / measured[0] - 1):+.1f} % | {measured[2]:.2f} | {found[2]:.2f} | "
+                f"{100 * (found[2] / measured[2] - 1):+.1f} % |"
+            )
+
+
+if __name__ == "__main__":
+    main()
