@@ -224,6 +224,8 @@ def _gradient_text(item: Any) -> str:
         f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; "
         f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
     )
+    if item.decisions and not item.decisions.get("touching"):
+        lines.append("note: nothing touches within the window; a longer one (--steps) would check the contact as well")
     lines += [f"note: {text}" for text in item.warnings]
     return "\n".join(lines)
 

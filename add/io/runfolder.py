@@ -102,9 +102,13 @@ class RunFolder:
         return self.path / REPORT
 
     def clear(self) -> None:
-        """Remove the files of a run (those of `MARKS`, no others)."""
-        for name in MARKS:
+        """Remove the files of a run: those of `MARKS`, trajectories of experiments and diagrams; no others."""
+        made = ("convergence", "energies", "markers", "newton")
+        diagrams = [f"{name}.{suffix}" for name in made for suffix in ("png", "svg")]
+        for name in (*MARKS, *diagrams):
             (self.path / name).unlink(missing_ok=True)
+        for path in self.path.glob("trajectory_*.h5"):
+            path.unlink()
 
     def write_text(self, name: str, text: str) -> Path:
         """Write a text file; a reader sees the old one or the whole new one."""
