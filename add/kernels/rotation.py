@@ -50,3 +50,142 @@ def rotation_vector(quaternion):
     if s < 1e-12:
         return 2.0 * axis
     return 2.0 * np.arctan2(s, w) / s * axis
+
+
+@njit(cache=True)
+def jacobian_coefficients(p, out):
+    """Fill out (6,) with b, b', b'', c, c', c'' at p = |w|^2, primes being d/dp.
+
+    b = (1 - cos t)/t^2,  c = (t - sin t)/t^3,  t = sqrt(p). With s = sin(t)/t:
+    p b' = s/2 - b,  p c' = (b - 3 c)/2,  p s' = (cos t - s)/2,  p b'' = s'/2 - 2 b',  p c'' = (b' - 5 c')/2. Near zero, where these
+    cancel, the power series: b = sum (-p)^k / (2k + 2)!,  c = sum (-p)^k / (2k + 3)!.
+    """
+    if p < 1.0:
+        for k in range(6):
+            out[k] = 0.0
+        fb, fc = 0.5, 1.0 / 6.0  # 1/(2k + 2)!, 1/(2k + 3)! with the sign of (-1)^k
+        power0, power1, power2 = 1.0, 0.0, 0.0  # p^k, d/dp, d2/dp2
+        for k in range(13):
+            out[0] += fb * power0
+            out[1] += fb * power1
+            out[2] += fb * power2
+            out[3] += fc * power0
+            out[4] += fc * power1
+            out[5] += fc * power2
+            power2 = p * power2 + 2.0 * power1
+            power1 = p * power1 + power0
+            power0 = p * power0
+            fb /= -(2.0 * k + 3.0) * (2.0 * k + 4.0)
+            fc /= -(2.0 * k + 4.0) * (2.0 * k + 5.0)
+        return
+    t = np.sqrt(p)
+    s, cos = np.sin(t) / t, np.cos(t)
+    half = np.sin(0.5 * t)
+    b = 2.0 * half * half / p
+    c = (1.0 - s) / p
+    s1 = 0.5 * (cos - s) / p
+    b1 = (0.5 * s - b) / p
+    c1 = 0.5 * (b - 3.0 * c) / p
+    out[0], out[1], out[2] = b, b1, (0.5 * s1 - 2.0 * b1) / p
+    out[3], out[4], out[5] = c, c1, 0.5 * (b1 - 5.0 * c1) / p
+
+
+@njit(cache=True)
+def turn(sign, w, u, k, out):
+    """Fill out (3,) with J u, J = J_l(w) for sign +1 and J_r(w) = J_l(w)^T for sign -1; k from `jacobian_coefficients`.
+
+    J u = u + sign b w x u + c w x (w x u)
+    """
+    x0, x1, x2 = w[1] * u[2] - w[2] * u[1], w[2] * u[0] - w[0] * u[2], w[0] * u[1] - w[1] * u[0]
+    b, c = sign * k[0], k[3]
+    y0, y1, y2 = w[1] * x2 - w[2] * x1, w[2] * x0 - w[0] * x2, w[0] * x1 - w[1] * x0
+    out[0] = u[0] + b * x0 + c * y0
+    out[1] = u[1] + b * x1 + c * y1
+    out[2] = u[2] + b * x2 + c * y2
+
+
+@njit(cache=True)
+def turn_derivative(sign, w, u, k, D):
+    """Fill D (3, 3) with d(J u)/dw, J as in `turn`, u held.
+
+    D = sign (-b [u]x + 2 b' (w x u) w^T) + c ((w.u) I + w u^T - 2 u w^T) + 2 c' (w (w.u) - p u) w^T
+    """
+    b, b1, c, c1 = sign * k[0], sign * k[1], k[3], k[4]
+    dot = w[0] * u[0] + w[1] * u[1] + w[2] * u[2]
+    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    for i in range(3):
+        j, l = (i + 1) % 3, (i + 2) % 3
+        cross = w[j] * u[l] - w[l] * u[j]
+        along = 2.0 * b1 * cross + 2.0 * c1 * (w[i] * dot - p * u[i]) - 2.0 * c * u[i]
+        for a in range(3):
+            D[i, a] = along * w[a] + c * w[i] * u[a]
+        D[i, i] += c * dot
+    D[0, 1] += b * u[2]
+    D[0, 2] -= b * u[1]
+    D[1, 0] -= b * u[2]
+    D[1, 2] += b * u[0]
+    D[2, 0] += b * u[1]
+    D[2, 1] -= b * u[0]
+
+
+@njit(cache=True)
+def turn_second_derivative(sign, w, u, h, k, E):
+    """Fill E (3, 3) with d(D h)/dw, D from `turn_derivative`, u and h held."""
+    b1, b2, c, c1, c2 = sign * k[1], sign * k[2], k[3], k[4], k[5]
+    wu = w[0] * u[0] + w[1] * u[1] + w[2] * u[2]
+    wh = w[0] * h[0] + w[1] * h[1] + w[2] * h[2]
+    uh = u[0] * h[0] + u[1] * h[1] + u[2] * h[2]
+    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    for i in range(3):
+        j, l = (i + 1) % 3, (i + 2) % 3
+        wxu = w[j] * u[l] - w[l] * u[j]
+        hxu = h[j] * u[l] - h[l] * u[j]
+        wwu = w[i] * wu - p * u[i]
+        by_w = 2.0 * b1 * hxu + 4.0 * b2 * wh * wxu + 2.0 * c1 * (wu * h[i] + w[i] * uh - 2.0 * u[i] * wh)
+        by_w += 4.0 * c2 * wh * wwu - 4.0 * c1 * wh * u[i]
+        by_h = 2.0 * b1 * wxu + 2.0 * c1 * wwu - 2.0 * c * u[i]
+        by_u = c * h[i] + 2.0 * c1 * wh * w[i]
+        for a in range(3):
+            E[i, a] = by_w * w[a] + by_h * h[a] + by_u * u[a]
+        E[i, i] += c * uh + 2.0 * c1 * wh * wu
+    f = 2.0 * b1 * wh
+    E[0, 1] += f * u[2]
+    E[0, 2] -= f * u[1]
+    E[1, 0] -= f * u[2]
+    E[1, 2] += f * u[0]
+    E[2, 0] += f * u[1]
+    E[2, 1] -= f * u[0]
+
+
+@njit(cache=True)
+def fill_rotation(w, k, R):
+    """Fill R (3, 3) = exp([w]x) = I + s [w]x + b [w]x^2, s = sin(t)/t = 1 - p c."""
+    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    s, b = 1.0 - p * k[3], k[0]
+    for i in range(3):
+        for j in range(3):
+            R[i, j] = b * w[i] * w[j]
+        R[i, i] += 1.0 - b * p
+    R[0, 1] -= s * w[2]
+    R[0, 2] += s * w[1]
+    R[1, 0] += s * w[2]
+    R[1, 2] -= s * w[0]
+    R[2, 0] -= s * w[1]
+    R[2, 1] += s * w[0]
+
+
+@njit(cache=True)
+def fill_left_jacobian(w, k, J):
+    """Fill J (3, 3) = J_l(w) = I + b [w]x + c [w]x^2; omega = J w_dot in world axes, J^T w_dot in body axes."""
+    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    b, c = k[0], k[3]
+    for i in range(3):
+        for j in range(3):
+            J[i, j] = c * w[i] * w[j]
+        J[i, i] += 1.0 - c * p
+    J[0, 1] -= b * w[2]
+    J[0, 2] += b * w[1]
+    J[1, 0] += b * w[2]
+    J[1, 2] -= b * w[0]
+    J[2, 0] -= b * w[1]
+    J[2, 1] += b * w[0]
