@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, pairwise
 from typing import final
 
@@ -42,6 +43,11 @@ class Pattern:
     def nnz(self) -> int:
         """Number of stored entries."""
         return self.indices.size
+
+    @cached_property
+    def dense_positions(self) -> IntArray:
+        """Place of every value in the full matrix, column by column."""
+        return np.repeat(np.arange(self.n) * self.n, np.diff(self.indptr)) + self.indices
 
     def new_data(self) -> FloatArray:
         """Return zeroed values with the dummy slot at the end."""

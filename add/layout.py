@@ -103,12 +103,21 @@ class ParameterLayout(_Layout):
 
 @final
 class DofLayout(_Layout):
-    """Places of the bodies' coordinates in q; every block has shape (n, 3) [m]."""
+    """Places of the bodies' coordinates in q; every block has shape (n, 3) [m].
+
+    A rigid body has two rows: its centre of mass [m] and its rotation vector [rad].
+    """
+
+    def __init__(self, blocks: Iterable[tuple[str, tuple[int, ...], str]], rigid: frozenset[str] = frozenset()) -> None:
+        super().__init__(blocks)
+        self.rigid = rigid
 
     def describe(self, index: int) -> str:
-        """Return ``body/node i/axis`` of one coordinate."""
+        """Return ``body/node i/axis``, or ``body/position/axis`` or ``body/rotation/axis``, of one coordinate."""
         entry = self.entry_of(index)
         node, axis = divmod(index - entry.start, 3)
+        if entry.name in self.rigid:
+            return f"{entry.name}/{('position', 'rotation')[node]}/{'xyz'[axis]}"
         return f"{entry.name}/node {node}/{'xyz'[axis]}"
 
 

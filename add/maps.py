@@ -13,7 +13,7 @@ from add.typing import FloatArray, IntArray
 
 
 class PointMap(ABC):
-    """World points x(q) carried by bodies, their velocities J v, and the pull-back J^T of forces."""
+    """World points x(q, theta) carried by bodies and their velocities v(q, q_dot, theta), with both derivatives."""
 
     @property
     @abstractmethod
@@ -21,8 +21,39 @@ class PointMap(ABC):
         """Number of points."""
 
     @abstractmethod
-    def points(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+    def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3)."""
+
+    @abstractmethod
+    def jvp(
+        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of positions and velocities along tangents of (q, v, theta)."""
+
+    @abstractmethod
+    def vjp(
+        self,
+        kin: Kinematics,
+        theta: FloatArray,
+        x_bar: FloatArray,
+        xv_bar: FloatArray,
+        q_bar: FloatArray,
+        v_bar: FloatArray,
+        theta_bar: FloatArray,
+    ) -> None:
+        """Add the cotangents of (q, v, theta) for cotangents of positions and velocities (n_points, 3)."""
+
+    @abstractmethod
+    def select(self, rows: IntArray) -> PointMap:
+        """Return the map of some of the points."""
+
+
+class LinearPoints(PointMap):
+    """Points that are fixed combinations of nodes, x = J q with a constant J; velocities are J v."""
+
+    @abstractmethod
+    def gather(self, vector: FloatArray) -> FloatArray:
+        """Return J times a vector (n,), as (n_points, 3)."""
 
     @abstractmethod
     def pull(self, force: FloatArray, out: FloatArray) -> None:
@@ -40,10 +71,37 @@ class PointMap(ABC):
     def scatter_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
         """Add J_p^T K_p J_p of every point, K_p = blocks[p] (3, 3), to ``data[slots]``."""
 
+    @final
+    def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (n_points, 3); theta is not read."""
+        return self.gather(kin.q), self.gather(kin.v)
+
+    @final
+    def jvp(
+        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return J q_dot and J v_dot."""
+        return self.gather(q_dot), self.gather(v_dot)
+
+    @final
+    def vjp(
+        self,
+        kin: Kinematics,
+        theta: FloatArray,
+        x_bar: FloatArray,
+        xv_bar: FloatArray,
+        q_bar: FloatArray,
+        v_bar: FloatArray,
+        theta_bar: FloatArray,
+    ) -> None:
+        """Add J^T x_bar and J^T xv_bar."""
+        self.pull(x_bar, q_bar)
+        self.pull(xv_bar, v_bar)
+
 
 @final
 @dataclass(frozen=True)
-class NodePoints(PointMap):
+class NodePoints(LinearPoints):
     """The points are nodes: J selects.
 
     Attributes
@@ -62,9 +120,13 @@ class NodePoints(PointMap):
         """Number of points."""
         return self.nodes.size
 
-    def points(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
-        """Return the nodes' positions and velocities."""
-        return kin.q.reshape(-1, 3)[self.nodes], kin.v.reshape(-1, 3)[self.nodes]
+    def gather(self, vector: FloatArray) -> FloatArray:
+        """Return the nodes' entries."""
+        return vector.reshape(-1, 3).take(self.nodes, axis=0)
+
+    def select(self, rows: IntArray) -> NodePoints:
+        """Return the map of some of the points."""
+        return NodePoints(self.nodes[rows])
 
     def pull(self, force: FloatArray, out: FloatArray) -> None:
         """Add the forces to their nodes; a node may occur once."""
@@ -88,7 +150,7 @@ class NodePoints(PointMap):
 
 @final
 @dataclass(frozen=True)
-class WeightedPoints(PointMap):
+class WeightedPoints(LinearPoints):
     """Every point is a weighted sum of nodes: x_p = sum_k w_pk x_nodes[p, k].
 
     Barycentric points of elements and means of patches; rows are padded with weight zero.
@@ -107,13 +169,13 @@ class WeightedPoints(PointMap):
         """Number of points."""
         return self.nodes.shape[0]
 
-    def points(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+    def gather(self, vector: FloatArray) -> FloatArray:
         """Return the weighted sums."""
-        q, v = kin.q.reshape(-1, 3), kin.v.reshape(-1, 3)
-        return (
-            np.einsum("pk,pki->pi", self.weights, q[self.nodes]),
-            np.einsum("pk,pki->pi", self.weights, v[self.nodes]),
-        )
+        return np.einsum("pk,pki->pi", self.weights, vector.reshape(-1, 3)[self.nodes])
+
+    def select(self, rows: IntArray) -> WeightedPoints:
+        """Return the map of some of the points."""
+        return WeightedPoints(self.nodes[rows], self.weights[rows])
 
     def pull(self, force: FloatArray, out: FloatArray) -> None:
         """Add the forces' shares to the nodes."""
@@ -197,6 +259,11 @@ class WorldFrames(FrameMap):
     rotation: FloatArray
     position: FloatArray
     velocity: FloatArray
+    _still: Frames | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        still = None if self.velocity.any() else self._at(0.0)
+        object.__setattr__(self, "_still", still)
 
     @property
     def n_frames(self) -> int:
@@ -210,7 +277,10 @@ class WorldFrames(FrameMap):
 
     def frames(self, kin: Kinematics) -> Frames:
         """Return the frames at time ``kin.t``."""
-        return Frames(self.rotation, self.position + kin.t * self.velocity, self.velocity, np.zeros_like(self.velocity))
+        return self._still or self._at(kin.t)
+
+    def _at(self, t: float) -> Frames:
+        return Frames(self.rotation, self.position + t * self.velocity, self.velocity, np.zeros_like(self.velocity))
 
     def pull(self, force: FloatArray, place: FloatArray, index: IntArray, out: FloatArray) -> None:
         """Do nothing."""

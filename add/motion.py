@@ -40,11 +40,14 @@ class Motion:
     prescribed: IntArray
     moves: tuple[PinMotion, ...] = ()
 
-    def positions(self, t: float, theta: FloatArray) -> FloatArray:
-        """Return the prescribed coordinates (n_p,) at time ``t``, in the order of ``prescribed``."""
+    def positions(self, t: float, theta: FloatArray, start: FloatArray | None = None) -> FloatArray:
+        """Return the prescribed coordinates (n_p,) at time ``t``, in the order of ``prescribed``.
+
+        ``start`` are the initial coordinates of all bodies (n,), for callers that know them.
+        """
         if not self.prescribed.size:
             return np.zeros(0)
-        q, _ = self.initial.evaluate(theta)
+        q = self.initial.evaluate(theta)[0] if start is None else start.copy()
         for move in self.moves:
             q[move.dofs] += (move.signal.weights(t) @ theta[move.rows])[move.axes]
         return q[self.prescribed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -125,6 +126,11 @@ class NewtonResult:
     report: NewtonReport
 
 
+def _norm(x: FloatArray, order: int) -> float:
+    """Return the L2 or L1 norm; the general function takes longer than a small system's kernels."""
+    return math.sqrt(x.dot(x)) if order == 2 else float(np.abs(x).sum())
+
+
 class _Point:
     """An iterate: residual, merit, decisions."""
 
@@ -135,10 +141,10 @@ class _Point:
         self.kin = solve.equations.kinematics(u)
         self.r, self.rows, self.decisions = solve.system.residual(self.kin, mu, solve.theta, solve.replay)
         free = self.r[solve.free]
-        merit = float(np.linalg.norm(free, solve.options.norm))
+        merit = _norm(free, solve.options.norm)
         if self.rows.size:
-            merit += solve.row_scale * float(np.linalg.norm(self.rows, solve.options.norm))
-        self.merit = merit if np.isfinite(merit) else np.inf
+            merit += solve.row_scale * _norm(self.rows, solve.options.norm)
+        self.merit = merit if math.isfinite(merit) else math.inf
 
 
 class _Solve:
@@ -172,7 +178,7 @@ class _Solve:
     def scale(self, point: _Point) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._scale is None:
-            self._scale = self.system.force_scale(point.kin, point.mu, self.theta, self.options.norm)
+            self._scale = self.system.force_scale(point.kin, self.theta, point.decisions, self.options.norm)
         return self._scale
 
     def guess(self, u: FloatArray) -> _Point:
@@ -360,7 +366,7 @@ def failure(result: NewtonResult, assembler: Assembler, equations: StepEquations
     place = assembler.system.dofs.describe(report.worst)
     remedy = f"try dt < {dt:g}" if dt else "the bodies may not be held: pin them or start from a given state"
     if report.status is Status.NO_DECREASE or report.status is Status.MAX_ITERATIONS:
-        remedy += ", a smooth contact onset, or a softer contact stiffness"
+        remedy += ", a damping ramp, a smooth contact onset, or a softer contact stiffness"
     return SolverError(
         f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
         f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"

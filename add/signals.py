@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 class Signal(ABC):
@@ -31,6 +31,10 @@ class Signal(ABC):
     @abstractmethod
     def rates(self, t: float) -> FloatArray:
         """Return (n_rows,) time derivatives of the weights [1/s]; from the right at a kink."""
+
+    def support(self, t: float) -> IntArray:
+        """Return the rows whose weights are not zero at time ``t`` [s]."""
+        return np.flatnonzero(self.weights(t))
 
 
 @final
@@ -135,3 +139,91 @@ class Sine(Signal):
         """Return (0, 2 pi f cos(2 pi f t + phase))."""
         omega = 2.0 * np.pi * self.frequency
         return np.array([0.0, omega * np.cos(omega * t + self.phase)])
+
+
+@final
+@dataclass(frozen=True)
+class BSplineSignal(Signal):
+    """A control: n rows, each of which acts for a while only, so that thousands cost no more than a few.
+
+    The time from ``start`` to ``end`` is cut into equal intervals; outside, the values at the ends are held.
+
+    - degree 0: one row an interval, n intervals, constant in each. An interval holds its end and not its beginning: a
+      step that ends with it is driven by its row, as implicit steps want it.
+    - degree 1: one row a knot, n - 1 intervals, linear in each.
+    - degree 3: n - 3 intervals, the B-spline with clamped ends: twice differentiable, within the rows' range, and at
+      the ends equal to the first and the last row.
+
+    Attributes
+    ----------
+    degree : int
+        0, 1 or 3.
+    n_rows : int
+        Above the degree.
+    start, end : float
+        [s]
+    """
+
+    degree: int
+    n: int
+    start: float
+    end: float
+    _knots: FloatArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.degree not in (0, 1, 3) or self.n <= self.degree or not self.start < self.end:
+            raise ValueError("a control needs degree 0, 1 or 3, more rows than its degree, and start < end")
+        inner = np.linspace(self.start, self.end, self.n_intervals + 1)
+        ends = np.full(self.degree, self.start), np.full(self.degree, self.end)
+        object.__setattr__(self, "_knots", np.concatenate([ends[0], inner, ends[1]]))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.n
+
+    @property
+    def n_intervals(self) -> int:
+        """Number of equal intervals from start to end."""
+        return self.n - self.degree
+
+    def interval(self, t: float) -> int:
+        """Return the interval of time ``t``; outside, the nearest one."""
+        s = (t - self.start) / (self.end - self.start) * self.n_intervals
+        # The ends of steps are multiples of dt up to round-off.
+        k = int(np.ceil(s - 1e-9)) - 1 if self.degree == 0 else int(np.floor(s))
+        return min(max(k, 0), self.n_intervals - 1)
+
+    def support(self, t: float) -> IntArray:
+        """Return the degree + 1 rows that act at time ``t``."""
+        return self.interval(t) + np.arange(self.degree + 1)
+
+    def _basis(self, t: float, degree: int) -> FloatArray:
+        """Return the degree + 1 B-splines (Cox and de Boor) of one degree that are not zero in the interval of t."""
+        t = min(max(t, self.start), self.end)
+        i = self.interval(t) + self.degree
+        values = np.ones(1)
+        for p in range(1, degree + 1):
+            left, right = self._knots[i + 1 - p : i + 1], self._knots[i + 1 : i + 1 + p]
+            share = values / (right - left)
+            values = np.zeros(p + 1)
+            values[:-1] = (right - t) * share
+            values[1:] += (t - left) * share
+        return values
+
+    def weights(self, t: float) -> FloatArray:
+        """Return the B-splines at ``t``."""
+        out = np.zeros(self.n)
+        out[self.support(t)] = self._basis(t, self.degree)
+        return out
+
+    def rates(self, t: float) -> FloatArray:
+        """Return the slopes of the B-splines at ``t``, from those of one degree less; zero outside."""
+        out = np.zeros(self.n)
+        if self.degree == 0 or not self.start <= t < self.end:
+            return out
+        i, p = self.interval(t) + self.degree, self.degree
+        share = p * self._basis(t, p - 1) / (self._knots[i + 1 : i + 1 + p] - self._knots[i + 1 - p : i + 1])
+        out[self.support(t)[:-1]] -= share
+        out[self.support(t)[1:]] += share
+        return out

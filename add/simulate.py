@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from add import charts
 from add.errors import SolverError
 from add.kinematics import Kinematics, State
 from add.linalg import Factorization, factorization_for
@@ -66,6 +67,9 @@ class Trajectory:
         """Return the state after step ``k``."""
         if k == 0:
             return self.initial
+        unchanged = self.records[k - 1].unchanged
+        if unchanged is not None:
+            return charts.change(unchanged, self.records[k - 1].charts)
         q0, v0 = self.q[k], self.v[k]
         return State(float(self.t[k]), k, np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]]))
 

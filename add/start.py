@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -13,7 +12,8 @@ from add.errors import SolverError
 from add.initial import InitialState
 from add.kinematics import Kinematics, Weights
 from add.newton import NewtonOptions, NewtonResult, StepEquations, failure, solve
-from add.system import Assembler, Decisions, KinematicCotangent
+from add.system import Assembler, Decisions
+from add.tangents import Columns, Directions, ThetaMap, push
 from add.typing import FloatArray
 
 _STATIC = Weights(1.0, 0.0, 0.0, 1.0)
@@ -56,9 +56,9 @@ class Start(ABC):
         assembler: Assembler,
         record: StartRecord | None,
         theta: FloatArray,
-        theta_dots: Sequence[FloatArray],
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the tangents of q0 and v0."""
+        directions: Directions,
+    ) -> Columns:
+        """Return the tangents of (q0, v0), (2 n, k)."""
 
 
 @final
@@ -102,17 +102,21 @@ class GivenStart(Start):
         assembler: Assembler,
         record: StartRecord | None,
         theta: FloatArray,
-        theta_dots: Sequence[FloatArray],
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the tangents of q0 and v0."""
+        directions: Directions,
+    ) -> Columns:
+        """Return the tangents of (q0, v0)."""
         system = assembler.system
-        prescribed = system.partition.prescribed
-        out = []
-        for theta_dot in theta_dots:
+        n, prescribed = system.n, system.partition.prescribed
+
+        def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
             q_dot, v_dot = self.initial.jvp(theta, theta_dot)
             q_dot[prescribed], v_dot[prescribed] = system.motion.jvp(0.0, theta, theta_dot)
-            out.append((q_dot, v_dot))
-        return out
+            out += np.concatenate([q_dot, v_dot])
+
+        def vjp(bar: FloatArray, out: FloatArray) -> None:
+            self.pullback(assembler, record, theta, bar[:n], bar[n:], out)
+
+        return push([ThetaMap(jvp, vjp)], 2 * n, directions)
 
 
 @final
@@ -188,23 +192,22 @@ class EquilibriumStart(Start):
         assembler: Assembler,
         record: StartRecord | None,
         theta: FloatArray,
-        theta_dots: Sequence[FloatArray],
-    ) -> list[tuple[FloatArray, FloatArray]]:
+        directions: Directions,
+    ) -> Columns:
         """Push forward through the static solve."""
         assert record is not None
         system = assembler.system
         free, prescribed = system.partition.free, system.partition.prescribed
+        by_theta = system.parameter_tangents(record.kin, record.mu, theta, record.decisions, directions)
+        moved = system.motion_tangents(0.0, theta, directions)
+        index = np.union1d(by_theta.index, moved.index)
+        dots = np.zeros((2 * system.n, index.size))
+        if not index.size:
+            return Columns(index, dots)
+        q_dot = dots[: system.n]
+        q_dot[np.ix_(prescribed, np.searchsorted(index, moved.index))] = moved.values
+        rhs = -assembler.product(record.kin, record.mu, theta, record.decisions, q_dot)
+        rhs[:, np.searchsorted(index, by_theta.index)] -= by_theta.values
         factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, record.decisions)
-        zero = np.zeros(system.n)
-        out = []
-        for theta_dot in theta_dots:
-            q_dot = np.zeros(system.n)
-            q_dot[prescribed] = system.motion.jvp(0.0, theta, theta_dot)[0]
-            held = KinematicCotangent(q_dot, zero, zero)
-            [(r_dot, rows_dot)] = system.state_jvp(record.kin, record.mu, theta, record.decisions, [held])
-            r_theta, rows_theta = system.parameter_jvp(record.kin, record.mu, theta, record.decisions, theta_dot)
-            q_dot[free] = factorization.solve(-np.concatenate([(r_dot + r_theta)[free], rows_dot + rows_theta]))[
-                : free.size
-            ]
-            out.append((q_dot, np.zeros(system.n)))
-        return out
+        q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
+        return Columns(index, dots)

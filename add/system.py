@@ -12,8 +12,9 @@ import numpy as np
 from add.assembly import Pattern, add_product
 from add.kinematics import Kinematics, Weights
 from add.layout import DofLayout, DofPartition, ParameterLayout
-from add.linalg import Factorization, factorization_for
+from add.linalg import DENSE_LIMIT, Factorization, factorization_for
 from add.motion import Motion
+from add.tangents import Columns, Directions, ThetaMap, push
 from add.typing import AnyArray, FloatArray, IntArray
 
 #: What a deciding term decided: an integer array.
@@ -200,6 +201,7 @@ class System:
     terms : smooth force families
     deciding : force families with branches
     constraints : equations with multipliers
+    rotations : first coordinates of the rotation vectors that change chart beyond pi (see `add.charts`)
     """
 
     dofs: DofLayout
@@ -209,6 +211,7 @@ class System:
     terms: tuple[Term, ...]
     deciding: tuple[DecidingTerm, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    rotations: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_multipliers: int = field(init=False)
     _starts: tuple[int, ...] = field(init=False, repr=False)
 
@@ -244,10 +247,10 @@ class System:
             constraint.residual(kin, mu[part], theta, r, rows[part])
         return r, rows, decisions
 
-    def force_scale(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, order: int) -> float:
+    def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:
         """Return the norm of the largest force family at ``kin`` [N]: what |r| has to be small against."""
         largest = 0.0
-        for term in self.frozen_terms(tuple(d.decide(kin, theta) for d in self.deciding)):
+        for term in self.frozen_terms(decisions):
             r = np.zeros(self.n)
             term.residual(kin, theta, r)
             largest = max(largest, float(np.linalg.norm(r, order)))
@@ -283,29 +286,6 @@ class System:
                     getattr(out, name)[:] += wide[: self.n]
         return out
 
-    def state_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        decisions: Decisions,
-        dots: Sequence[KinematicCotangent],
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the tangents of (r, c) along every tangent of (q, v, a)."""
-        outs = [np.zeros(self.n) for _ in dots]
-        wides = [np.zeros(self.n + self.n_multipliers) for _ in dots]
-        for term in self.frozen_terms(decisions):
-            term.state_jvp(kin, theta, dots, outs)
-        for (constraint, part), first in zip(self._parts(), self._starts, strict=True):
-            rows, cols = self._constraint_pattern(constraint, first)
-            for name, weights in _UNIT:
-                values = np.zeros(rows.size)
-                constraint.jacobian(kin, mu[part], theta, weights, values, np.arange(rows.size))
-                for dot, wide in zip(dots, wides, strict=True):
-                    extended = np.concatenate([getattr(dot, name), np.zeros(self.n_multipliers)])
-                    add_product(rows, cols, values, extended, wide)
-        return [(out + wide[: self.n], wide[self.n :]) for out, wide in zip(outs, wides, strict=True)]
-
     def parameter_vjp(
         self,
         kin: Kinematics,
@@ -322,17 +302,37 @@ class System:
         for constraint, part in self._parts():
             constraint.parameter_vjp(kin, mu[part], theta, lam, lam_rows[part], out)
 
-    def parameter_jvp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, decisions: Decisions, theta_dot: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents of (r, c) along theta_dot."""
-        out = np.zeros(self.n)
-        rows = np.zeros(self.n_multipliers)
-        for term in self.frozen_terms(decisions):
-            term.parameter_jvp(kin, theta, theta_dot, out)
-        for constraint, part in self._parts():
-            constraint.parameter_jvp(kin, mu[part], theta, theta_dot, out, rows[part])
-        return out, rows
+    def parameter_tangents(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, decisions: Decisions, directions: Directions
+    ) -> Columns:
+        """Return the tangents of (r, c), (n + n_multipliers, k), along directions of theta."""
+        n = self.n
+
+        def of_term(term: Term) -> ThetaMap:
+            return ThetaMap(
+                lambda dot, out: term.parameter_jvp(kin, theta, dot, out[:n]),
+                lambda bar, out: term.parameter_vjp(kin, theta, bar[:n], out),
+            )
+
+        def of_constraint(constraint: Constraint, part: slice) -> ThetaMap:
+            return ThetaMap(
+                lambda dot, out: constraint.parameter_jvp(kin, mu[part], theta, dot, out[:n], out[n:][part]),
+                lambda bar, out: constraint.parameter_vjp(kin, mu[part], theta, bar[:n], bar[n:][part], out),
+            )
+
+        maps = [of_term(term) for term in self.frozen_terms(decisions)]
+        maps += [of_constraint(constraint, part) for constraint, part in self._parts()]
+        return push(maps, n + self.n_multipliers, directions)
+
+    def motion_tangents(self, t: float, theta: FloatArray, directions: Directions) -> Columns:
+        """Return the tangents of the prescribed coordinates, (n_p, k), along directions of theta."""
+        motion, n = self.motion, self.partition.prescribed.size
+
+        def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
+            out += motion.jvp(t, theta, theta_dot)[0]
+
+        parts = [ThetaMap(jvp, lambda bar, out: motion.vjp(t, theta, bar, None, out))] if n else []
+        return push(parts, n, directions)
 
     def _parts(self) -> Sequence[tuple[Constraint, slice]]:
         return [
@@ -361,37 +361,96 @@ class Assembler:
         compressed[system.n :] = free.size + np.arange(system.n_multipliers)
         self._compressed = compressed
         self._patterns: dict[tuple[Hashable, ...], Pattern] = {}
+        self._start: tuple[FloatArray, FloatArray] | None = None
         self._data = np.zeros(0)
+        # Derivatives by the state want the prescribed coordinates too.
+        self._whole: dict[tuple[Hashable, ...], Pattern] = {}
+
+    def prescribed(self, t: float, theta: FloatArray) -> FloatArray:
+        """Return the prescribed coordinates (n_p,) at time ``t``; the initial pose is evaluated once a theta."""
+        motion = self.system.motion
+        if not motion.prescribed.size:
+            return motion.positions(t, theta)
+        if self._start is None or self._start[0] is not theta:
+            self._start = theta, motion.initial.evaluate(theta)[0]
+        return motion.positions(t, theta, self._start[1])
 
     def pattern(self, decisions: Decisions) -> Pattern:
         """Return the pattern of these decisions; a new one only when their structure is new."""
-        system = self.system
-        key = tuple(d.structure(x) for d, x in zip(system.deciding, decisions, strict=True))
+        key = self._structure(decisions)
         if key not in self._patterns:
-            entries = [term.pattern() for term in system.frozen_terms(decisions)]
-            entries += [
-                system._constraint_pattern(c, first)
-                for c, first in zip(system.constraints, system._starts, strict=True)
-            ]
-            self._patterns[key] = Pattern.build(system.n_unknowns, entries, self._compressed)
+            self._patterns[key] = Pattern.build(self.system.n_unknowns, self._entries(decisions), self._compressed)
         return self._patterns[key]
+
+    def _structure(self, decisions: Decisions) -> tuple[Hashable, ...]:
+        return tuple(d.structure(x) for d, x in zip(self.system.deciding, decisions, strict=True))
+
+    def _entries(self, decisions: Decisions) -> list[tuple[IntArray, IntArray]]:
+        system = self.system
+        entries = [term.pattern() for term in system.frozen_terms(decisions)]
+        entries += [
+            system._constraint_pattern(c, first) for c, first in zip(system.constraints, system._starts, strict=True)
+        ]
+        return entries
 
     def assemble(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, decisions: Decisions
     ) -> tuple[Pattern, FloatArray]:
         """Return the pattern and the values of the weighted Jacobian; the values are reused by the next call."""
-        system = self.system
         pattern = self.pattern(decisions)
         if self._data.size == pattern.nnz + 1:
             self._data[:] = 0.0
         else:
             self._data = pattern.new_data()
-        slots = iter(pattern.slots)
-        for term in system.frozen_terms(decisions):
-            term.jacobian(kin, theta, weights, self._data, next(slots))
-        for constraint, part in system._parts():
-            constraint.jacobian(kin, mu[part], theta, weights, self._data, next(slots))
+        self._fill(pattern, self._data, kin, mu, theta, weights, decisions)
         return pattern, self._data
+
+    def _fill(
+        self,
+        pattern: Pattern,
+        data: FloatArray,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        decisions: Decisions,
+    ) -> None:
+        system, slots = self.system, iter(pattern.slots)
+        for term in system.frozen_terms(decisions):
+            term.jacobian(kin, theta, weights, data, next(slots))
+        for constraint, part in system._parts():
+            constraint.jacobian(kin, mu[part], theta, weights, data, next(slots))
+
+    def product(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        decisions: Decisions,
+        q_dot: FloatArray,
+        v_dot: FloatArray | None = None,
+        a_dot: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the tangents (n + n_multipliers, k) of (r, c) along tangents (n, k) of q, v and a.
+
+        dr/dq is left out where q_dot is zero: it is not, in a step, only where coordinates are prescribed.
+        """
+        system = self.system
+        size = system.n + system.n_multipliers
+        key = self._structure(decisions)
+        if key not in self._whole:
+            self._whole[key] = Pattern.build(size, self._entries(decisions))
+        pattern = self._whole[key]
+        out = np.zeros((size, q_dot.shape[1]))
+        dots = (q_dot if q_dot.any() else None, v_dot, a_dot)
+        for (_, weights), dot in zip(_UNIT, dots, strict=True):
+            if dot is not None:
+                data = pattern.new_data()
+                self._fill(pattern, data, kin, mu, theta, weights, decisions)
+                matrix = pattern.matrix(data)
+                by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
+                out += by_state[:, : system.n] @ dot
+        return out
 
     def factor(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, decisions: Decisions

@@ -48,7 +48,7 @@ def predict(scene: add.Scene, values: dict[str, float], mass: float) -> tuple[np
         changes["bodies.beam.point_masses"] = [{"where": edge, "mass": mass, "inertia_axes": "z"}]
     built = add.apply_overrides(scene, changes).build()
     run = built.run()
-    z = np.array([built.markers.points(run.kinematics(k))[0][:, 2] for k in range(run.n_steps + 1)])
+    z = np.array([built.markers.points(run.kinematics(k), built.theta)[0][:, 2] for k in range(run.n_steps + 1)])
     return run.t, 1e3 * (z - z[0])
 
 

@@ -1,8 +1,8 @@
-"""Direct sensitivities: tangents of the trajectory along a few directions of theta."""
+"""Direct sensitivities: tangents of the trajectory along directions of theta, few or thousands."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -12,41 +12,59 @@ from threadpoolctl import threadpool_limits
 from add.kinematics import StateTangent
 from add.objectives.base import Objective
 from add.simulate import Simulation, Trajectory
+from add.tangents import Directions, SparseMatrix, StateTangents
 from add.typing import FloatArray
 
 
 @final
 @dataclass
 class Tangents:
-    """Tangents of all states along every direction.
+    """Tangents of all states of a run.
 
     Attributes
     ----------
-    q, v : (n_directions, k + 1, n)
-    states : per step, per direction
+    directions : Directions
+    states : k + 1 tangents, each along the directions that have moved the state by then
     """
 
-    q: FloatArray
-    v: FloatArray
-    states: list[list[StateTangent]]
+    directions: Directions
+    states: list[StateTangents]
 
-    def derivative(
-        self, objective: Objective, trajectory: Trajectory, theta: FloatArray, theta_dots: Sequence[FloatArray]
-    ) -> FloatArray:
+    @property
+    def q(self) -> FloatArray:
+        """Tangents of the coordinates (n_directions, k + 1, n), zeros filled in."""
+        return self._whole([s.dot.q[0] for s in self.states])
+
+    @property
+    def v(self) -> FloatArray:
+        """Tangents of the velocities (n_directions, k + 1, n), zeros filled in."""
+        return self._whole([s.dot.v[0] for s in self.states])
+
+    def _whole(self, parts: list[FloatArray]) -> FloatArray:
+        out = np.zeros((self.directions.n, len(parts), parts[0].shape[0]))
+        for k, (state, part) in enumerate(zip(self.states, parts, strict=True)):
+            out[state.index, k] = part.T
+        return out
+
+    def derivative(self, objective: Objective, trajectory: Trajectory, theta: FloatArray) -> FloatArray:
         """Return the objective's derivative along every direction (n_directions,)."""
         theta_bar = np.zeros_like(theta)
         objective.parameter_gradient(theta, theta_bar)
-        out = np.zeros(len(theta_dots))
+        out = np.zeros(self.directions.n)
         for k, tangents in enumerate(self.states):
-            bar = StateTangent(np.zeros_like(tangents[0].q), np.zeros_like(tangents[0].v))
+            m, n, _ = tangents.dot.q.shape
+            bar = StateTangent.zeros(m, n)
             objective.step_pullback(trajectory.state(k), theta, bar, theta_bar)
-            for i, dot in enumerate(tangents):
-                out[i] += np.vdot(bar.q, dot.q) + np.vdot(bar.v, dot.v)
-        return out + np.array([theta_bar @ theta_dot for theta_dot in theta_dots])
+            for a, dot in ((bar.q, tangents.dot.q), (bar.v, tangents.dot.v)):
+                out[tangents.index] += np.einsum("mn,mnk->k", a, dot)
+        return out + self.directions.matrix.T @ theta_bar
 
 
 def forward_tangents(
-    simulation: Simulation, trajectory: Trajectory, theta: FloatArray, theta_dots: Sequence[FloatArray]
+    simulation: Simulation,
+    trajectory: Trajectory,
+    theta: FloatArray,
+    directions: Directions | Sequence[FloatArray] | FloatArray | SparseMatrix,
 ) -> Tangents:
     """Push directions of theta through a finished run; one factorisation a step serves all of them.
 
@@ -56,17 +74,30 @@ def forward_tangents(
     trajectory : Trajectory
         The run, whose decisions are held.
     theta : (n_theta,)
-    theta_dots : directions (n_theta,)
+    directions : vectors (n_theta,), or a matrix (n_theta, k), dense or sparse
+
+    Notes
+    -----
+    Everything is kept, (steps, k, 4 n) numbers; `sweep` keeps one state's.
+    """
+    directions = Directions.of(directions)
+    with threadpool_limits(limits=1, user_api="blas"):
+        return Tangents(directions, list(sweep(simulation, trajectory, theta, directions)))
+
+
+def sweep(
+    simulation: Simulation, trajectory: Trajectory, theta: FloatArray, directions: Directions
+) -> Iterator[StateTangents]:
+    """Yield the tangents of every state of a finished run, the initial one first.
+
+    Whoever walks through them should hold BLAS to one thread, as runs do: the products are small.
     """
     assembler = simulation.assembler()
     stepper = simulation.stepper
-    with threadpool_limits(limits=1, user_api="blas"):
-        starts = simulation.start.pushforward(assembler, trajectory.start, theta, theta_dots)
-        tangents = [stepper.start_pushforward(q_dot, v_dot) for q_dot, v_dot in starts]
-        history = [tangents]
-        for record in trajectory.records:
-            tangents = stepper.pushforward(assembler, record, theta, tangents, theta_dots)
-            history.append(tangents)
-    q = np.array([[dot.q[0] for dot in step] for step in history]).swapaxes(0, 1)
-    v = np.array([[dot.v[0] for dot in step] for step in history]).swapaxes(0, 1)
-    return Tangents(q, v, history)
+    start = simulation.start.pushforward(assembler, trajectory.start, theta, directions)
+    q_dot, v_dot = np.split(start.values, 2)
+    tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
+    yield tangents
+    for record in trajectory.records:
+        tangents = stepper.pushforward(assembler, record, theta, tangents, directions)
+        yield tangents

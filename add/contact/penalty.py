@@ -12,7 +12,7 @@ import numpy as np
 from add.contact.shapes import Shapes
 from add.kernels import contact as kernel
 from add.kinematics import Kinematics, Weights
-from add.maps import PointMap
+from add.maps import LinearPoints
 from add.system import DecidingTerm, Decision, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -57,7 +57,7 @@ class PenaltyContact(DecidingTerm):
 
     Attributes
     ----------
-    points : PointMap
+    points : LinearPoints
         Contact points of all bodies.
     scale : (n_points,)
         One, or the rest area of the point [m^2] where stiffness is per area.
@@ -70,7 +70,7 @@ class PenaltyContact(DecidingTerm):
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
     """
 
-    points: PointMap
+    points: LinearPoints
     scale: FloatArray
     body: IntArray
     shapes: Shapes
@@ -84,7 +84,7 @@ class PenaltyContact(DecidingTerm):
 
     def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return positions, velocities, shapes and pair values as the kernels take them."""
-        x, v = self.points.points(kin)
+        x, v = self.points.points(kin, theta)
         pairs = self.pairs
         return (
             x,
@@ -147,7 +147,7 @@ class PenaltyContact(DecidingTerm):
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
         kind, size, rotation, position, _, _ = self.shapes.arguments(kin)
-        x, _ = self.points.points(kin)
+        x = self.points.gather(kin.q)
         pairs = self.pairs
         k_n = theta[pairs.k_n]
         return float(
@@ -210,7 +210,7 @@ class FrozenContact(Term):
         if not self.codes.any():
             return
         pairs, points = self.contact.pairs, self.contact.points
-        at_points, _ = points.points(Kinematics(lam, lam, lam, kin.t, kin.step))
+        at_points = points.gather(lam)
         bars = tuple(np.zeros(pairs.k_n.shape) for _ in range(4))
         self._parameters(kin, theta, False, bars, at_points)
         for index, bar in zip((pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f), bars, strict=True):

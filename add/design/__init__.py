@@ -1,5 +1,6 @@
 """From an optimiser's x to theta, and the optimisers."""
 
+from add.design.levenberg import LevenbergMarquardt
 from add.design.optimize import (
     LBFGSB,
     EvaluationLog,
@@ -7,9 +8,11 @@ from add.design.optimize import (
     MemoryLog,
     OptimizationResult,
     Phase,
+    PhasedOptimizer,
     PhaseResult,
 )
 from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
+from add.design.residuals import Jacobian, Residuals
 
 __all__ = [
     "LBFGSB",
@@ -17,10 +20,14 @@ __all__ = [
     "EvaluationLog",
     "Experiment",
     "InverseProblem",
+    "Jacobian",
+    "LevenbergMarquardt",
     "LoggedEvaluation",
     "MemoryLog",
     "OptimizationResult",
     "Phase",
     "PhaseResult",
+    "PhasedOptimizer",
     "Prior",
+    "Residuals",
 ]

@@ -1,4 +1,4 @@
-"""L-BFGS-B in phases, with a log from which an interrupted run goes on bit-equal."""
+"""Optimisation in phases, with a log from which an interrupted run goes on bit-equal; L-BFGS-B."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ class LoggedEvaluation:
     index : int
         Counted over all phases.
     x, gradient : (n,)
-        The whole design vector; the gradient of variables that the phase holds is zero.
+        The whole design vector; the gradient of variables that the phase holds is zero. Empty where the optimiser
+        asked for the value alone.
     value : float
         Infinite where the simulation failed.
     seconds : float
+    memory : tuple of float
+        What the optimiser knew after it, besides; a resumed run starts from there.
     """
 
     phase: str
@@ -44,6 +47,7 @@ class LoggedEvaluation:
     value: float
     gradient: FloatArray
     seconds: float
+    memory: tuple[float, ...] = ()
 
 
 class EvaluationLog(ABC):
@@ -54,8 +58,12 @@ class EvaluationLog(ABC):
         """Return evaluation number ``index`` if it was made before at the same x, bit by bit."""
 
     @abstractmethod
+    def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
+        """Return all evaluations of a phase that were made before, which began with number ``index`` at ``x``."""
+
+    @abstractmethod
     def store(self, evaluation: LoggedEvaluation) -> None:
-        """Keep an evaluation; it must survive a kill when this returns."""
+        """Keep an evaluation; it must survive a kill when this returns. One kept before is compared with it."""
 
 
 @final
@@ -68,6 +76,10 @@ class MemoryLog(EvaluationLog):
     def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
         """Return nothing: there is no earlier run."""
         return None
+
+    def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
+        """Return nothing: there is no earlier run."""
+        return []
 
     def store(self, evaluation: LoggedEvaluation) -> None:
         """Append."""
@@ -134,29 +146,82 @@ class OptimizationResult:
 Progress = Callable[[LoggedEvaluation, bool], None]
 
 
-@final
-@dataclass(frozen=True)
-class LBFGSB(Optimizer):
-    """L-BFGS-B (SciPy) over the phases.
-
-    The objective is divided by its value at the start of each phase, since the stopping rules of L-BFGS-B are
-    absolute below one. A simulation that fails inside a line search counts as a point above the best one, with a
-    gradient that leads back; a failure at the very first point is an error.
+class PhaseRun:
+    """One phase in progress: what its optimiser asks and what is noted.
 
     Attributes
     ----------
-    phases : tuple of Phase
-    history : int
-        Stored corrections.
-    gradient_tolerance, objective_tolerance : float
-        On the scaled objective; zero switches a rule off.
+    problem : InverseProblem
+    phase : Phase
+    start : (n,)
+    free : indices of the variables that the phase changes
+    lower, upper : (n_free,) bounds of those
+    best : LoggedEvaluation or None
+    index : int
+        Number of the next evaluation, over all phases.
     """
 
-    phases: tuple[Phase, ...]
-    history: int = 10
-    gradient_tolerance: float = 1e-8
-    objective_tolerance: float = 1e-12
+    def __init__(
+        self,
+        problem: InverseProblem,
+        phase: Phase,
+        x: FloatArray,
+        log: EvaluationLog,
+        index: int,
+        progress: Progress | None,
+        schedule: Schedule | None,
+        observers: tuple[Observer, ...],
+    ) -> None:
+        self.problem, self.phase, self.log = problem, phase, log
+        self.start, self.index, self.first_index = x, index, index
+        self.progress, self.schedule, self.observers = progress, schedule, observers
+        self.free = problem.index_of(phase.parameters)
+        lower, upper = problem.bounds
+        self.lower, self.upper = lower[self.free], upper[self.free]
+        self.best: LoggedEvaluation | None = None
 
+    @property
+    def evaluations(self) -> int:
+        """Number of evaluations so far."""
+        return self.index - self.first_index
+
+    def whole(self, x_free: FloatArray) -> FloatArray:
+        """Return the whole vector."""
+        x = self.start.copy()
+        x[self.free] = x_free
+        return x
+
+    def failed(self, error: SolverError) -> None:
+        """Note that a simulation failed; at the very first point of a phase there is nowhere to go back to."""
+        if self.best is None:
+            raise error
+        _log.warning("evaluation %d: %s", self.index, error)
+
+    def note(self, evaluation: LoggedEvaluation) -> None:
+        """Count an evaluation, and keep it if it is the best."""
+        self.index += 1
+        better = self.best is None or evaluation.value < self.best.value
+        if better:
+            self.best = evaluation
+        if self.progress:
+            self.progress(evaluation, better)
+
+    def result(self, status: str, success: bool, start: float) -> PhaseResult:
+        """Return how the phase ended."""
+        assert self.best is not None
+        return PhaseResult(self.phase.name, status, success, start, self.best.value, self.evaluations)
+
+
+class PhasedOptimizer(Optimizer):
+    """An optimiser that goes through phases, each from the best point of the one before."""
+
+    phases: tuple[Phase, ...]
+
+    @abstractmethod
+    def minimise(self, run: PhaseRun) -> PhaseResult:
+        """Minimise one phase; the best evaluation stays in ``run`` whatever ends it."""
+
+    @final
     def run(  # type: ignore[override]
         self,
         problem: InverseProblem,
@@ -177,6 +242,7 @@ class LBFGSB(Optimizer):
         log : EvaluationLog, optional
         progress : called after every evaluation
         schedule : Schedule, optional
+            Of the reverse sweep.
         observers : called after every simulation step
 
         Raises
@@ -186,15 +252,14 @@ class LBFGSB(Optimizer):
         """
         begin = time.perf_counter()
         x = problem.x0 if x0 is None else np.asarray(x0, dtype=float)
-        lower, upper = problem.bounds
-        x = np.clip(x, lower, upper)
+        x = np.clip(x, *problem.bounds)
         log = log or MemoryLog()
         index = 0
         results = []
         best = None
         for phase in self.phases:
-            run = _PhaseRun(self, problem, phase, x, log, index, progress, schedule, observers)
-            results.append(run.minimise(lower, upper))
+            run = PhaseRun(problem, phase, x, log, index, progress, schedule, observers)
+            results.append(self.minimise(run))
             best = run.best
             assert best is not None
             x, index = best.x, run.index
@@ -203,104 +268,89 @@ class LBFGSB(Optimizer):
         return OptimizationResult(best.x, best.value, best.gradient, tuple(results), index, seconds)
 
 
-class _PhaseRun:
-    """One phase in progress."""
+@final
+@dataclass(frozen=True)
+class LBFGSB(PhasedOptimizer):
+    """L-BFGS-B (SciPy) over the phases.
 
-    def __init__(
-        self,
-        settings: LBFGSB,
-        problem: InverseProblem,
-        phase: Phase,
-        x: FloatArray,
-        log: EvaluationLog,
-        index: int,
-        progress: Progress | None,
-        schedule: Schedule | None,
-        observers: tuple[Observer, ...],
-    ) -> None:
-        self.settings, self.problem, self.phase, self.log = settings, problem, phase, log
-        self.start, self.index, self.first_index = x, index, index
-        self.progress, self.schedule, self.observers = progress, schedule, observers
-        self.free = problem.index_of(phase.parameters)
-        self.best: LoggedEvaluation | None = None
-        self.scale = 1.0
+    The objective is divided by its value at the start of each phase, since the stopping rules of L-BFGS-B are
+    absolute below one. A simulation that fails inside a line search counts as a point above the best one, with a
+    gradient that leads back; a failure at the very first point is an error.
 
-    def evaluate(self, x: FloatArray) -> LoggedEvaluation:
-        """Return the evaluation at the whole vector x, from the log if it is there."""
-        found = self.log.lookup(self.phase.name, self.index, x)
-        if found is None:
-            begin = time.perf_counter()
-            try:
-                value, full = self.problem.value_and_grad(
-                    x, window=self.phase.window, schedule=self.schedule, observers=self.observers
-                )
-                gradient = np.zeros_like(full)
-                gradient[self.free] = full[self.free]
-            except SolverError as error:
-                if self.best is None:
-                    raise
-                _log.warning("evaluation %d: %s", self.index, error)
-                value, gradient = np.inf, np.zeros_like(x)
-            seconds = time.perf_counter() - begin
-            found = LoggedEvaluation(self.phase.name, self.index, x.copy(), float(value), gradient, seconds)
-            self.log.store(found)
-        self.index += 1
-        better = self.best is None or found.value < self.best.value
-        if better:
-            self.best = found
-        if self.progress:
-            self.progress(found, better)
-        return found
+    Attributes
+    ----------
+    phases : tuple of Phase
+    history : int
+        Stored corrections.
+    gradient_tolerance, objective_tolerance : float
+        On the scaled objective; zero switches a rule off.
+    """
 
-    def function(self, x_free: FloatArray) -> tuple[float, FloatArray]:
-        """Return the scaled objective and gradient of the free variables."""
-        x = self.start.copy()
-        x[self.free] = x_free
-        found = self.evaluate(x)
-        assert self.best is not None
-        if np.isfinite(found.value):
-            return found.value / self.scale, found.gradient[self.free] / self.scale
-        away = x_free - self.best.x[self.free]
-        distance = float(np.linalg.norm(away)) or 1.0
-        height = 10.0 * abs(self.best.value) / self.scale + 1.0
-        return height, height * away / distance**2
+    phases: tuple[Phase, ...]
+    history: int = 10
+    gradient_tolerance: float = 1e-8
+    objective_tolerance: float = 1e-12
 
-    def minimise(self, lower: FloatArray, upper: FloatArray) -> PhaseResult:
+    def minimise(self, run: PhaseRun) -> PhaseResult:
         """Run L-BFGS-B; the best evaluation is kept whatever ends it."""
-        first = self.evaluate(self.start)
-        self.scale = abs(first.value) or 1.0
+        first = _with_gradient(run, run.start)
+        scale = abs(first.value) or 1.0
         # SciPy asks for the start again: the answer is known.
         pending = [first]
 
         def function(x_free: FloatArray) -> tuple[float, FloatArray]:
             if pending:
                 known = pending.pop()
-                if np.array_equal(known.x[self.free], x_free):
-                    return known.value / self.scale, known.gradient[self.free] / self.scale
-            return self.function(x_free)
+                if np.array_equal(known.x[run.free], x_free):
+                    return known.value / scale, known.gradient[run.free] / scale
+            return _scaled(run, x_free, scale)
 
-        settings = self.settings
         found = minimize(
             function,
-            self.start[self.free],
+            run.start[run.free],
             jac=True,
             method="L-BFGS-B",
-            bounds=list(zip(lower[self.free], upper[self.free], strict=True)),
+            bounds=list(zip(run.lower, run.upper, strict=True)),
             options={
-                "maxcor": settings.history,
-                "ftol": settings.objective_tolerance,
-                "gtol": settings.gradient_tolerance,
-                "maxfun": self.phase.max_evaluations,
-                "maxiter": 10 * self.phase.max_evaluations,
+                "maxcor": self.history,
+                "ftol": self.objective_tolerance,
+                "gtol": self.gradient_tolerance,
+                "maxfun": run.phase.max_evaluations,
+                "maxiter": 10 * run.phase.max_evaluations,
                 "maxls": 30,
             },
         )
-        assert self.best is not None
-        return PhaseResult(
-            self.phase.name,
-            str(found.message),
-            bool(found.success),
-            first.value,
-            self.best.value,
-            self.index - self.first_index,
-        )
+        return run.result(str(found.message), bool(found.success), first.value)
+
+
+def _with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
+    """Return value and gradient at the whole vector x, from the log if they are there."""
+    found = run.log.lookup(run.phase.name, run.index, x)
+    if found is None:
+        begin = time.perf_counter()
+        gradient = np.zeros_like(x)
+        try:
+            value, full = run.problem.value_and_grad(
+                x, window=run.phase.window, schedule=run.schedule, observers=run.observers
+            )
+            gradient[run.free] = full[run.free]
+        except SolverError as error:
+            run.failed(error)
+            value = np.inf
+        seconds = time.perf_counter() - begin
+        found = LoggedEvaluation(run.phase.name, run.index, x.copy(), float(value), gradient, seconds)
+        run.log.store(found)
+    run.note(found)
+    return found
+
+
+def _scaled(run: PhaseRun, x_free: FloatArray, scale: float) -> tuple[float, FloatArray]:
+    """Return the scaled objective and gradient of the free variables."""
+    found = _with_gradient(run, run.whole(x_free))
+    assert run.best is not None
+    if np.isfinite(found.value):
+        return found.value / scale, found.gradient[run.free] / scale
+    away = x_free - run.best.x[run.free]
+    distance = float(np.linalg.norm(away)) or 1.0
+    height = 10.0 * abs(run.best.value) / scale + 1.0
+    return height, height * away / distance**2

@@ -8,15 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
-from add.adjoint import Schedule, value_and_gradient
+from add.adjoint import Schedule, sweep, value_and_gradient
 from add.adjoint.reverse import evaluate
 from add.design.maps import Composed, DesignMap, Placed, Transformed
+from add.design.residuals import Jacobian, Residuals
 from add.design.transforms import Transform
 from add.errors import InputError
 from add.mocap import Recording
-from add.objectives import Objective, Tracking, WeightedSum
+from add.objectives import LeastSquares, Objective, Tracking, WeightedSum
+from add.objectives.least_squares import squares
 from add.simulate import Observer, Replay, Simulation, Trajectory
+from add.tangents import Directions
 from add.typing import FloatArray, IntArray
 
 
@@ -110,6 +115,15 @@ class Prior:
     def gradient(self, p: FloatArray, out: FloatArray) -> None:
         """Add the gradient by the physical values."""
         out[self.index] += 2.0 * self.weight * (p[self.index] - self.mean) / self.sigma**2
+
+    def residuals(self, p: FloatArray) -> FloatArray:
+        """Return rho with value = rho . rho."""
+        return np.sqrt(self.weight) * (p[self.index] - self.mean) / self.sigma
+
+    def residual_jacobian(self, n: int) -> sp.csr_array:
+        """Return its derivative by the physical values (r, n)."""
+        values = np.full(self.index.size, np.sqrt(self.weight) / self.sigma)
+        return sp.csr_array((values, (np.arange(self.index.size), self.index)), shape=(self.index.size, n))
 
 
 @final
@@ -298,6 +312,89 @@ class InverseProblem:
             value += found.value
             gradient += mapping.pullback(x, found.gradient)
         return Valued(value, gradient, parts)
+
+    def residuals(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> Residuals:
+        """Return the residuals at x, rho . rho = `value`, with the runs that they were found on.
+
+        Raises
+        ------
+        SolverError
+            If a run fails at x.
+        InputError
+            If the objective is no sum of squares.
+        """
+        x = np.asarray(x, dtype=float)
+        p = self.values(x)
+        of_runs, of_parameters = [np.zeros(0)], [prior.residuals(p) for prior in self.priors]
+        runs = {}
+        for experiment in self.experiments:
+            theta = self.theta(x, experiment)
+            parts, n_steps = self._squares(experiment, window)
+            run = experiment.simulation.run(
+                theta,
+                n_steps=n_steps,
+                replay=replay[experiment.name] if replay else None,
+                observers=observers,
+            )
+            runs[experiment.name] = run
+            for state in run.states():
+                of_runs += [root * part.step_residuals(state, theta) for root, part in parts]
+            of_parameters += [root * part.parameter_residuals(theta) for root, part in parts]
+        return Residuals(x.copy(), np.concatenate(of_runs + of_parameters), runs, window)
+
+    def jacobian(self, point: Residuals, free: IntArray | None = None) -> Jacobian:
+        """Return the derivative of the residuals, by the ``free`` entries of x (default: all), from forward tangents.
+
+        The decisions of the point's runs are held, as in the reverse sweep: 2 J^T rho is `value_and_grad`'s gradient.
+        """
+        x = point.x
+        free = np.arange(self.n) if free is None else free
+        of_p = self.design.jacobian(x)
+        sparse = [sp.csr_array((0, free.size))]
+        sparse += [(prior.residual_jacobian(self.n) @ of_p)[:, free] for prior in self.priors]
+        dense = [np.zeros((0, free.size))]
+        for experiment in self.experiments:
+            mapping = self.map_of(experiment)
+            theta, run = mapping.forward(x), point.runs[experiment.name]
+            directions = Directions(mapping.jacobian(x)[:, free])
+            parts, _ = self._squares(experiment, point.window)
+            with threadpool_limits(limits=1, user_api="blas"):
+                for k, tangents in enumerate(sweep(experiment.simulation, run, theta, directions)):
+                    state = run.state(k)
+                    for root, part in parts:
+                        found = part.step_residual_tangents(state, theta, tangents, directions)
+                        rows = np.zeros((found.values.shape[0], free.size))
+                        rows[:, found.index] = root * found.values
+                        dense.append(rows)
+            sparse += [root * (part.parameter_residual_jacobian(theta) @ directions.matrix) for root, part in parts]
+        return Jacobian(np.concatenate(dense), sp.csr_array(sp.vstack(sparse)))
+
+    def residuals_and_jacobian(
+        self, x: FloatArray, *, window: tuple[float, float] | None = None
+    ) -> tuple[FloatArray, Jacobian]:
+        """Return rho (m,) and J = d rho / dx: rho . rho is the objective and 2 J^T rho its gradient."""
+        point = self.residuals(x, window=window)
+        return point.rho, self.jacobian(point)
+
+    def _squares(
+        self, experiment: Experiment, window: tuple[float, float] | None
+    ) -> tuple[list[tuple[float, LeastSquares]], int]:
+        """Return the parts of an experiment's objective with the roots of their weights, and the steps they need."""
+        objective, n_steps = self.objective_within(experiment, window)
+        try:
+            parts = squares(objective)
+        except TypeError as error:
+            raise InputError(f"Gauss-Newton needs sums of squares: {error}", place="objective") from None
+        if any(weight < 0.0 for weight, _ in parts):
+            raise InputError("Gauss-Newton needs weights of at least 0", place="objective")
+        return [(float(np.sqrt(weight)), part) for weight, part in parts], n_steps
 
     def optimize(self, x0: FloatArray | None = None, **options: Any) -> Any:
         """Minimise with the problem's optimiser; see `add.design.LBFGSB.run` for options and result."""

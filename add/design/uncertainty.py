@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from add.adjoint import forward_tangents
+from add.adjoint import sweep
 from add.design.problem import InverseProblem
 from add.objectives import Tracking
+from add.objectives.least_squares import TrackingResiduals
+from add.tangents import Directions
 from add.typing import FloatArray
 
 
@@ -51,25 +54,17 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
             continue
         mapping = problem.map_of(experiment)
         theta = mapping.forward(x)
-        directions = [mapping.pushforward(x, column) for column in np.eye(problem.n)]
+        directions = Directions(mapping.jacobian(x))
         trajectory = experiment.simulation.run(theta)
-        tangents = forward_tangents(experiment.simulation, trajectory, theta, directions)
-        for part in experiment.objective.objectives:
-            if not isinstance(part, Tracking):
-                continue
-            for k, dots in enumerate(tangents.states):
+        parts = [TrackingResiduals(p) for p in experiment.objective.objectives if isinstance(p, Tracking)]
+        with threadpool_limits(limits=1, user_api="blas"):
+            for k, tangents in enumerate(sweep(experiment.simulation, trajectory, theta, directions)):
                 state = trajectory.state(k)
-                found = part.residuals(state, theta)
-                if not found:
-                    continue
-                slopes = [
-                    part.residual_tangents(state, theta, dot, direction)
-                    for dot, direction in zip(dots, directions, strict=True)
-                ]
-                for i, (frame, residual) in enumerate(found):
-                    seen = part.weights[frame] > 0.0
-                    residuals.append(residual[seen].ravel())
-                    rows.append(np.stack([slope[i][seen].ravel() for slope in slopes], axis=1))
+                for part in parts:
+                    residuals.append(part.step_residuals(state, theta))
+                    slopes = part.step_residual_tangents(state, theta, tangents, directions)
+                    rows.append(np.zeros((slopes.values.shape[0], problem.n)))
+                    rows[-1][:, slopes.index] = slopes.values
     if not rows:
         return None
     a, r = np.concatenate(rows), np.concatenate(residuals)

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from add.adjoint import Schedule
-from add.design import LBFGSB, Experiment, InverseProblem, OptimizationResult
+from add.design import Experiment, InverseProblem, OptimizationResult, PhasedOptimizer
 from add.design.optimize import EvaluationLog, LoggedEvaluation
 from add.design.uncertainty import uncertainty
 from add.errors import InputError, SolverError
@@ -39,7 +39,8 @@ class FolderLog(EvaluationLog):
     """Evaluations in ``evaluations.jsonl``, bit by bit (hexadecimal floats), each on disk before the optimiser goes on.
 
     SciPy cannot restore the memory of L-BFGS-B. It is deterministic instead: asked again from the start, it asks for
-    the same points, and the log answers until it is used up.
+    the same points, and the log answers until it is used up. Levenberg-Marquardt remembers two numbers, which are
+    logged: it goes on from the last point that it accepted.
     """
 
     def __init__(self, folder: RunFolder, problem: InverseProblem, *, resume: bool) -> None:
@@ -53,22 +54,39 @@ class FolderLog(EvaluationLog):
         if index >= len(self._known):
             return None
         line = self._known[index]
+        self._require(line, phase, index, x)
+        self.replayed += 1
+        if index == len(self._known) - 1:
+            return None
+        return self._evaluation(line)
+
+    def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
+        """Return the logged evaluations of a phase; see `EvaluationLog.earlier`."""
+        if index >= len(self._known):
+            return []
+        self._require(self._known[index], phase, index, x)
+        found = [self._evaluation(line) for line in self._known[index:] if line["phase"] == phase]
+        self.replayed += len(found)
+        return found
+
+    def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray) -> None:
         if line["phase"] != phase or line["x"] != _hex(x):
             raise InputError(
                 "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",
                 file=self._folder.path / "evaluations.jsonl",
                 place=f"line {index + 1}",
             )
-        self.replayed += 1
-        if index == len(self._known) - 1:
-            return None
+
+    @staticmethod
+    def _evaluation(line: dict[str, Any]) -> LoggedEvaluation:
         return LoggedEvaluation(
-            phase,
-            index,
-            x.copy(),
+            line["phase"],
+            line["index"],
+            np.array([float.fromhex(number) for number in line["x"]]),
             float.fromhex(line["value"]),
-            np.array([float.fromhex(g) for g in line["gradient"]]),
+            np.array([float.fromhex(number) for number in line["gradient"]]),
             line["seconds"],
+            tuple(float.fromhex(number) for number in line.get("memory", ())),
         )
 
     def store(self, evaluation: LoggedEvaluation) -> None:
@@ -77,18 +95,18 @@ class FolderLog(EvaluationLog):
             self._compare(evaluation)
             return
         physical = self._problem.values(evaluation.x)
-        self._folder.append_line(
-            "evaluations.jsonl",
-            {
-                "phase": evaluation.phase,
-                "index": evaluation.index,
-                "x": _hex(evaluation.x),
-                "value": evaluation.value.hex(),
-                "gradient": _hex(evaluation.gradient),
-                "parameters": dict(zip(self._problem.labels(), physical.tolist(), strict=True)),
-                "seconds": evaluation.seconds,
-            },
-        )
+        line = {
+            "phase": evaluation.phase,
+            "index": evaluation.index,
+            "x": _hex(evaluation.x),
+            "value": evaluation.value.hex(),
+            "gradient": _hex(evaluation.gradient),
+            "parameters": dict(zip(self._problem.labels(), physical.tolist(), strict=True)),
+            "seconds": evaluation.seconds,
+        }
+        if evaluation.memory:
+            line["memory"] = [number.hex() for number in evaluation.memory]
+        self._folder.append_line("evaluations.jsonl", line)
 
     def _compare(self, evaluation: LoggedEvaluation) -> None:
         """Refuse to go on where the last logged evaluation does not come out again: meshes or recordings changed."""
@@ -103,7 +121,7 @@ class FolderLog(EvaluationLog):
             )
 
 
-def check_optimization(scene: Scene) -> tuple[InverseProblem, LBFGSB]:
+def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
     """Return the problem and the optimiser of a scene; every phase sees something and frees something.
 
     Raises
@@ -234,7 +252,8 @@ def _result(
     errors = np.full(problem.n, np.nan) if estimate is None else estimate.standard_errors
     parameters: dict[str, dict[str, Any]] = {}
     physical, start = problem.values(found.x), problem.values(problem.x0)
-    for k, (label, unit) in enumerate(zip(problem.labels(), problem.units(), strict=True)):
+    labels = problem.labels()
+    for k, (label, unit) in enumerate(zip(labels, problem.units(), strict=True)):
         parameters[label] = {
             "value": float(physical[k]),
             "unit": unit,
@@ -243,12 +262,12 @@ def _result(
         }
     for parameter in problem.parameters:
         for k in range(parameter.first, parameter.first + parameter.n):
-            entry = parameters[problem.labels()[k]]
+            entry = parameters[labels[k]]
             entry["lower"] = None if np.isinf(parameter.lower) else parameter.lower
             entry["upper"] = None if np.isinf(parameter.upper) else parameter.upper
             for bound in (parameter.lower, parameter.upper):
                 if np.isclose(physical[k], bound, rtol=1e-9):
-                    _log.warning("%s ended on its bound %g", problem.labels()[k], bound)
+                    _log.warning("%s ended on its bound %g", labels[k], bound)
     result: dict[str, Any] = {
         "format": "add-result/1",
         "command": "optimize",

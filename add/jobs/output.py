@@ -6,20 +6,37 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from add.contact import BodyContact, PenaltyContact
 from add.io.results import MODELS, BodyData, ObstacleData, RunData
+from add.jobs.drawn import ContactTracks, LinkTracks, goals, sheets, solids
+from add.kernels.rotation import left_jacobian
+from add.kinematics import Kinematics
 from add.mocap import Recording
 from add.model import Model
 from add.scene.builder import BuiltScene
 from add.scene.numbers import CLOCK
+from add.scene.spec_objective import DirectionMarkerSpec
 from add.simulate import Trajectory
-from add.terms import Elastic, Gravity, Inertia
+from add.terms import Coupling, DecidingCoupling, Elastic, Gravity, Inertia, RigidInertia
 from add.typing import FloatArray
 
 
+def _contacts(model: Model) -> list[Any]:
+    return [*model.term(PenaltyContact), *model.term(BodyContact)]
+
+
 def _storing(model: Model) -> dict[str, list[Any]]:
-    """Return the terms that store each kind of energy."""
-    return {"elastic": model.term(Elastic), "gravity": model.term(Gravity), "contact": list(model.system.deciding)}
+    """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
+    kinds = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
+    couplings = [*model.term(Coupling), *model.term(DecidingCoupling)]
+    return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": _contacts(model)}
+
+
+def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
+    terms = [*model.term(Inertia), *model.term(RigidInertia)]
+    return float(sum(term.kinetic_energy(kin, theta) for term in terms))
 
 
 def run_data(
@@ -33,20 +50,22 @@ def run_data(
     """Return what is kept of a run: every ``every``-th state and the last."""
     kept = np.unique([*range(0, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system = built.model, built.model.system
-    inertia: Inertia = model.term(Inertia)[0]
-    kinds = _storing(model)
+    kinds, contacts = _storing(model), _contacts(model)
     energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
     force = np.zeros((kept.size, system.n))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
+    links, touching = LinkTracks(built, theta, kept.size), ContactTracks(model)
     for i, k in enumerate(kept):
         kin = trajectory.kinematics(int(k))
-        energy["kinetic"][i] = inertia.kinetic_energy(kin, theta)
+        energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
         for name, terms in kinds.items():
             energy[name][i] = sum(term.energy(kin, theta) for term in terms)
-        for contact in system.deciding:
+        for contact in contacts:
             force[i] += contact.forces(kin, theta)
+        links.record(i, kin)
+        touching.record(kin, theta, trajectory.records[k - 1].decisions if k else None)
         if built.marker_names:
-            markers[i] = built.markers.points(kin)[0]
+            markers[i] = built.markers.points(kin, theta)[0]
     iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
     residual = np.array([record.report.residual for record in trajectory.records])
     layout = system.parameters
@@ -68,39 +87,47 @@ def run_data(
     obstacles = tuple(
         ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity) for o in model.obstacles
     )
+    # Directions are no places.
+    given = built.scene.spec.markers
+    directions = {name for name in built.marker_names if isinstance(given[name], DirectionMarkerSpec)}
     targets = {}
     if recording is not None:
         spec = built.scene.spec.recording
         offset = np.zeros((recording.positions.shape[1], 3))
         if spec is not None and spec.displacement:
-            first = built.markers.points(trajectory.kinematics(0))[0]
+            first = built.markers.points(trajectory.kinematics(0), theta)[0]
             rows = [built.marker_names.index(name) for name in recording.names]
             offset = first[rows] - recording.positions[0]
         # A fitted clock shifts the recording.
         shift = 0.0 if spec is None else spec.time_offset - float(layout.view(theta, CLOCK))
         for j, name in enumerate(recording.names):
+            if name in directions:
+                continue
             targets[name] = (recording.times + shift, recording.positions[:, j] + offset[j])
     return RunData(
         t=trajectory.t[kept],
         q=trajectory.q[kept],
         v=trajectory.v[kept],
         energy=energy,
-        newton_iterations=np.array(
-            [iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64
-        ),
+        newton_iterations=np.array([iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64),
         newton_residual=np.array([residual[a:b].max() for a, b in pairwise(kept)]),
         contact_force=force,
         bodies=bodies,
         obstacles=obstacles,
-        markers={name: markers[:, j] for j, name in enumerate(built.marker_names)},
+        markers={name: markers[:, j] for j, name in enumerate(built.marker_names) if name not in directions},
         targets=targets,
+        sheets=sheets(model),
+        solids=solids(built, theta),
+        lines=links.lines(),
+        joints=links.joints(),
+        contacts=touching.data(),
+        goals=goals(built),
     )
 
 
 def summary(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> dict[str, Any]:
     """Return the numbers of a run that reports and ``expect`` blocks name."""
     model = built.model
-    inertia: Inertia = model.term(Inertia)[0]
     last = trajectory.kinematics(trajectory.n_steps)
     iterations = [record.report.iterations for record in trajectory.records]
     factorizations = [record.report.factorizations for record in trajectory.records]
@@ -113,37 +140,80 @@ def summary(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> dic
             "factorizations": int(sum(factorizations)),
             "fallbacks": sum(record.report.rung > 0 for record in trajectory.records),
         },
-        "energy": {"kinetic": inertia.kinetic_energy(last, theta)},
+        "energy": {"kinetic": _kinetic_energy(model, last, theta)},
         "bodies": {},
         "markers": {},
     }
     for name, terms in _storing(model).items():
         out["energy"][name] = float(sum(term.energy(last, theta) for term in terms))
-    weights = np.bincount(inertia.rows, inertia.mass[:, 2] * theta[inertia.density], minlength=model.system.n // 3)
-    for body, first in zip(model.bodies, model.first_node, strict=True):
-        rows = slice(first, first + body.mesh.n_nodes)
-        share = weights[rows] / weights[rows].sum()
-        centre, velocity = (share @ x.reshape(-1, 3)[rows] for x in (last.q, last.v))
-        out["bodies"][body.name] = {
-            "mass": float(weights[rows].sum()),
-            "centre": centre.tolist(),
-            "velocity": velocity.tolist(),
-            "speed": float(np.linalg.norm(velocity)),
-            "nodes": body.mesh.n_nodes,
-            "elements": body.mesh.n_elements,
-        }
+    out["bodies"] = _nodal_bodies(model, last, theta) | _rigid_bodies(model, last, theta)
     if built.marker_names:
-        places = built.markers.points(last)[0]
-        start = built.markers.points(trajectory.kinematics(0))[0]
+        places = built.markers.points(last, theta)[0]
+        start = built.markers.points(trajectory.kinematics(0), theta)[0]
         for j, name in enumerate(built.marker_names):
             out["markers"][name] = {
                 "final": places[j].tolist(),
                 "displacement": (places[j] - start[j]).tolist(),
             }
+    for key, kind in (("contact", (PenaltyContact, BodyContact)), ("couplings", (DecidingCoupling,))):
+        counts = _counts(model, trajectory, kind)
+        if counts or key == "contact":
+            out[key] = counts
+    return out
+
+
+def _counts(model: Model, trajectory: Trajectory, kinds: tuple[type, ...]) -> dict[str, int]:
+    """Return how often, over all steps, things touched, stuck, hung slack ..."""
     counts: dict[str, int] = {}
     for record in trajectory.records:
         for term, decision in zip(model.system.deciding, record.decisions, strict=True):
-            for key, number in term.describe(decision).items():
-                counts[key] = counts.get(key, 0) + number
-    out["contact"] = counts
+            if isinstance(term, kinds):
+                for key, number in term.describe(decision).items():
+                    counts[key] = counts.get(key, 0) + number
+    return counts
+
+
+def _nodal_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
+    """Return mass, centre of mass and velocity of soft bodies and sheets."""
+    out: dict[str, Any] = {}
+    weights = np.zeros(model.system.n // 3)
+    for term in model.term(Inertia):
+        weights += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=weights.size)
+    x, v = kin.q.reshape(-1, 3), kin.v.reshape(-1, 3)
+    sizes = [(b.name, {"nodes": b.mesh.n_nodes, "elements": b.mesh.n_elements}) for b in model.bodies]
+    sizes += [(b.name, {"nodes": b.n_nodes}) for b in model.particles]
+    for name, size in sizes:
+        first = model.system.dofs[name].start // 3
+        rows = slice(first, first + size["nodes"])
+        mass = float(weights[rows].sum())
+        share = weights[rows] / mass if mass > 0.0 else np.full(size["nodes"], 1.0 / size["nodes"])
+        velocity = share @ v[rows]
+        out[name] = {
+            "mass": mass,
+            "centre": (share @ x[rows]).tolist(),
+            "velocity": velocity.tolist(),
+            "speed": float(np.linalg.norm(velocity)),
+            **size,
+        }
+    return out
+
+
+def _rigid_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
+    """Return mass, pose and motion of rigid bodies; those whose motion is given have no mass."""
+    out: dict[str, Any] = {}
+    for body in model.rigid:
+        start = model.system.dofs[body.name].start
+        x, w = kin.q[start : start + 6].reshape(2, 3)
+        velocity, rate = kin.v[start : start + 6].reshape(2, 3)
+        mass = (
+            {} if body.kinematic else {"mass": float(model.system.parameters.view(theta, f"bodies.{body.name}.mass"))}
+        )
+        out[body.name] = {
+            **mass,
+            "centre": x.tolist(),
+            "orientation": Rotation.from_rotvec(w).as_quat(canonical=True)[[3, 0, 1, 2]].tolist(),
+            "velocity": velocity.tolist(),
+            "angular_velocity": (left_jacobian(w) @ rate).tolist(),
+            "speed": float(np.linalg.norm(velocity)),
+        }
     return out

@@ -43,6 +43,7 @@ from add.kernels.friction import LINEAR, NONE, damping_ramp, elastic_energy, ela
 
 ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED = 1, 2, 4, 8, 16
 FEATURE_SHIFT = 5
+NO_SPIN = (0.0, 0.0, 0.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -66,10 +67,24 @@ def _touch(i, o, x, kind, size, R, p):
 
 
 @njit(cache=True, error_model="numpy")
+def _touch_sphere(i, o, x, kind, size, R, p, radius, S):
+    """As `_touch`, for a sphere of this radius about the point: it also meets edges, corners and rims from outside."""
+    X0, X1, X2 = _to_frame(i, o, x, R, p)
+    feature = distance_feature(kind[o], size[o], X0, X1, X2)
+    if distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S) < radius:
+        return ACTIVE | (feature << FEATURE_SHIFT)
+    return 0
+
+
+@njit(cache=True, error_model="numpy")
 def _pair(
-    i, o, x, v, kind, size, R, p, V, W, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, code, order, S
-):
+    i, o, x, v, kind, size, R, p, V, W, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, code, order, S,
+    radius, spin,
+):  # fmt: skip
     """One pair in contact, per unit scale: its completed code and the scalars every kernel below needs.
+
+    The point may be the centre of a sphere of `radius` that turns with `spin` (three numbers, world axes) relative to
+    the obstacle: then d = radius - g and v_rel is that of the two surfaces, v_rel - radius spin x n.
 
     Scratch S (9, 3): rows 0 n, 1 v_rel, 2 t = v_t / |v_t|, 3-5 Hessian of g (world axes, if order >= 2), 6-8 free.
     Scalars: k_n .. ramp of this pair.
@@ -80,6 +95,8 @@ def _pair(
     X0, X1, X2 = _to_frame(i, o, x, R, p)
     n, H, r = S[0], S[3:6], R[o]
     d = -distance_branch(kind[o], size[o], X0, X1, X2, code >> FEATURE_SHIFT, order, n, H)
+    if radius > 0.0:
+        d += radius
     n0, n1, n2 = n[0], n[1], n[2]
     for a in range(3):
         n[a] = r[a, 0] * n0 + r[a, 1] * n1 + r[a, 2] * n2
@@ -95,6 +112,10 @@ def _pair(
     S[1, 0] = v[i, 0] - V[o, 0] - (W[o, 1] * y2 - W[o, 2] * y1)
     S[1, 1] = v[i, 1] - V[o, 1] - (W[o, 2] * y0 - W[o, 0] * y2)
     S[1, 2] = v[i, 2] - V[o, 2] - (W[o, 0] * y1 - W[o, 1] * y0)
+    if radius > 0.0:
+        S[1, 0] -= radius * (spin[1] * n[2] - spin[2] * n[1])
+        S[1, 1] -= radius * (spin[2] * n[0] - spin[0] * n[2])
+        S[1, 2] -= radius * (spin[0] * n[1] - spin[1] * n[0])
     v_n = n[0] * S[1, 0] + n[1] * S[1, 1] + n[2] * S[1, 2]
 
     if not replay:
@@ -154,13 +175,51 @@ def contact_force(
             code, _, normal, _, friction, _ = _pair(
                 i, o, x, v, kind, size, R, p, V, W,
                 k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
-                law, coulomb_total, replay, code, 1, S,
+                law, coulomb_total, replay, code, 1, S, 0.0, NO_SPIN,
             )  # fmt: skip
             codes[i, o] = code
             m = friction[0] * friction[1]
             for a in range(3):
                 F[i, a] += scale[i] * (normal[0] * S[0, a] - m * S[2, a])
     return n_active
+
+
+@njit(cache=True, error_model="numpy")
+def _add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, k_t, c_f, scale, S, Kx, Kv):
+    """Add dF/dx and dF/dv of one pair (see `contact_jacobian`) to Kx and Kv (3, 3).
+
+    `w0, w1, w2` is W; the rest comes from `_pair` with order 2, whose scratch S is used up in rows 6 and 7.
+    """
+    f_n, f_n_d, f_n_v = normal
+    _, f_c_d, f_c_v = coulomb
+    _, m_over_u, w, m_L = friction
+    n, v_rel, t, H = S[0], S[1], S[2], S[3:6]
+    m_f = c_f * m_L
+    m_t = k_t * w - m_over_u
+    S[6, 0] = w1 * n[2] - w2 * n[1]
+    S[6, 1] = w2 * n[0] - w0 * n[2]
+    S[6, 2] = w0 * n[1] - w1 * n[0]
+    S[7, 0] = w1 * t[2] - w2 * t[1]  # -t^T [W] = (W x t)^T
+    S[7, 1] = w2 * t[0] - w0 * t[2]
+    S[7, 2] = w0 * t[1] - w1 * t[0]
+    for c in range(3):
+        v_n_x = S[6, c] + H[c, 0] * v_rel[0] + H[c, 1] * v_rel[1] + H[c, 2] * v_rel[2]
+        t_v_t_x = S[7, c] - v_n * (H[c, 0] * t[0] + H[c, 1] * t[1] + H[c, 2] * t[2])
+        along_n_x = -f_n_d * n[c] + f_n_v * v_n_x + m_over_u * v_n_x
+        along_t_x = -m_t * t_v_t_x - m_f * (-f_c_d * n[c] + f_c_v * v_n_x)
+        along_n_v = (f_n_v + m_over_u) * n[c]
+        along_t_v = -m_t * t[c] - m_f * f_c_v * n[c]
+        for r in range(3):
+            Kx[r, c] += scale * (n[r] * along_n_x + t[r] * along_t_x + (f_n + m_over_u * v_n) * H[r, c])
+            Kv[r, c] += scale * (n[r] * along_n_v + t[r] * along_t_v)
+        Kv[c, c] -= scale * m_over_u
+    spin = scale * m_over_u  # -m/u (-[W])
+    Kx[0, 1] -= spin * w2
+    Kx[0, 2] += spin * w1
+    Kx[1, 0] += spin * w2
+    Kx[1, 2] -= spin * w0
+    Kx[2, 0] -= spin * w1
+    Kx[2, 1] += spin * w0
 
 
 @njit(cache=True, error_model="numpy")
@@ -195,40 +254,13 @@ def contact_jacobian(
             code, v_n, normal, coulomb, friction, _ = _pair(
                 i, o, x, v, kind, size, R, p, V, W,
                 k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
-                law, coulomb_total, replay, code, 2, S,
+                law, coulomb_total, replay, code, 2, S, 0.0, NO_SPIN,
             )  # fmt: skip
             codes[i, o] = code
-            f_n, f_n_d, f_n_v = normal
-            _, f_c_d, f_c_v = coulomb
-            _, m_over_u, w, m_L = friction
-            n, v_rel, t, H = S[0], S[1], S[2], S[3:6]
-            m_f = c_f[b, o] * m_L
-            m_t = k_t[b, o] * w - m_over_u
-            w0, w1, w2 = W[o, 0], W[o, 1], W[o, 2]
-            S[6, 0] = w1 * n[2] - w2 * n[1]
-            S[6, 1] = w2 * n[0] - w0 * n[2]
-            S[6, 2] = w0 * n[1] - w1 * n[0]
-            S[7, 0] = w1 * t[2] - w2 * t[1]  # -t^T [W] = (W x t)^T
-            S[7, 1] = w2 * t[0] - w0 * t[2]
-            S[7, 2] = w0 * t[1] - w1 * t[0]
-            for c in range(3):
-                v_n_x = S[6, c] + H[c, 0] * v_rel[0] + H[c, 1] * v_rel[1] + H[c, 2] * v_rel[2]
-                t_v_t_x = S[7, c] - v_n * (H[c, 0] * t[0] + H[c, 1] * t[1] + H[c, 2] * t[2])
-                along_n_x = -f_n_d * n[c] + f_n_v * v_n_x + m_over_u * v_n_x
-                along_t_x = -m_t * t_v_t_x - m_f * (-f_c_d * n[c] + f_c_v * v_n_x)
-                along_n_v = (f_n_v + m_over_u) * n[c]
-                along_t_v = -m_t * t[c] - m_f * f_c_v * n[c]
-                for r in range(3):
-                    Kx[i, r, c] += scale[i] * (n[r] * along_n_x + t[r] * along_t_x + (f_n + m_over_u * v_n) * H[r, c])
-                    Kv[i, r, c] += scale[i] * (n[r] * along_n_v + t[r] * along_t_v)
-                Kv[i, c, c] -= scale[i] * m_over_u
-            spin = scale[i] * m_over_u  # -m/u (-[W])
-            Kx[i, 0, 1] -= spin * w2
-            Kx[i, 0, 2] += spin * w1
-            Kx[i, 1, 0] += spin * w2
-            Kx[i, 1, 2] -= spin * w0
-            Kx[i, 2, 0] -= spin * w1
-            Kx[i, 2, 1] += spin * w0
+            _add_matrices(
+                W[o, 0], W[o, 1], W[o, 2], v_n, normal, coulomb, friction, k_t[b, o], c_f[b, o], scale[i], S,
+                Kx[i], Kv[i],
+            )  # fmt: skip
     return n_active
 
 
@@ -258,7 +290,7 @@ def contact_parameters(
             code, _, _, coulomb, friction, by_k = _pair(
                 i, o, x, v, kind, size, R, p, V, W,
                 k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
-                law, coulomb_total, replay, code, 1, S,
+                law, coulomb_total, replay, code, 1, S, 0.0, NO_SPIN,
             )  # fmt: skip
             codes[i, o] = code
             u, _, w, m_L = friction

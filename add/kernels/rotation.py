@@ -57,8 +57,8 @@ def jacobian_coefficients(p, out):
     """Fill out (6,) with b, b', b'', c, c', c'' at p = |w|^2, primes being d/dp.
 
     b = (1 - cos t)/t^2,  c = (t - sin t)/t^3,  t = sqrt(p). With s = sin(t)/t:
-    p b' = s/2 - b,  p c' = (b - 3 c)/2,  p s' = (cos t - s)/2,  p b'' = s'/2 - 2 b',  p c'' = (b' - 5 c')/2. Near zero, where these
-    cancel, the power series: b = sum (-p)^k / (2k + 2)!,  c = sum (-p)^k / (2k + 3)!.
+    p b' = s/2 - b,  p c' = (b - 3 c)/2,  p s' = (cos t - s)/2,  p b'' = s'/2 - 2 b',  p c'' = (b' - 5 c')/2. Near zero,
+    where these cancel, the power series: b = sum (-p)^k / (2k + 2)!,  c = sum (-p)^k / (2k + 3)!.
     """
     if p < 1.0:
         for k in range(6):

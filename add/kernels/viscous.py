@@ -139,9 +139,7 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
                 for bb in range(nn):
                     gb = grads[e, p, bb]
                     dot = ga[0] * gb[0] + ga[1] * gb[1] + ga[2] * gb[2]
-                    diag = weight_q * (
-                        eta[g] * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + zeta[g] * trace * dot
-                    )
+                    diag = weight_q * (eta[g] * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + zeta[g] * trace * dot)
                     for i in range(3):
                         for j in range(3):
                             value = (

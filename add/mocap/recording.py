@@ -13,7 +13,7 @@ from scipy.interpolate import CubicSpline
 
 from add.errors import InputError
 
-__all__ = ["Recording", "require_names"]
+__all__ = ["Recording", "check_times", "require_names"]
 
 # Default of `resample`: one missing frame (two periods) is already a gap, jitter of the clock is not.
 _GAP_IN_PERIODS = 1.5
@@ -59,7 +59,7 @@ class Recording:
         positions = np.array(self.positions, dtype=np.float64)
         valid = np.array(self.valid, dtype=bool)
         _check_names(names, self.source)
-        _check_times(times, self.source)
+        check_times(times, self.source)
         shape = (len(times), len(names), 3)
         if positions.shape != shape:
             raise InputError(
@@ -185,7 +185,7 @@ class Recording:
         jump of the velocity (an impact, a release) by a few percent of what happens within a frame there.
         """
         times = np.array(times, dtype=np.float64)
-        _check_times(times, self.source)
+        check_times(times, self.source)
         if max_gap is None:
             max_gap = _GAP_IN_PERIODS * float(np.median(np.diff(self.times))) if self.n_frames > 1 else 0.0
         elif not max_gap >= 0.0:
@@ -224,7 +224,8 @@ def _check_names(names: tuple[str, ...], source: str) -> None:
         seen.add(name)
 
 
-def _check_times(times: NDArray[np.float64], source: str) -> None:
+def check_times(times: NDArray[np.float64], source: str) -> None:
+    """Raise an `InputError` unless times (nf,), at least one, are finite and strictly increasing [s]."""
     if times.ndim != 1 or len(times) == 0:
         raise InputError("no frames", file=source, found=f"times of shape {times.shape}", expected="at least 1 frame")
     if not np.isfinite(times).all():

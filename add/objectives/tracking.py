@@ -24,6 +24,17 @@ def hermite(s: float, dt: float) -> tuple[float, float, float, float]:
     )
 
 
+def _pair(state: State, k: int) -> Kinematics:
+    """Return pair k of a state as the maps take it."""
+    return Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
+
+
+def _start(reference: InitialState, theta: FloatArray) -> Kinematics:
+    """Return the first state as the maps take it."""
+    q, v = reference.evaluate(theta)
+    return Kinematics(q, v, v, 0.0, 0)
+
+
 @final
 @dataclass(frozen=True)
 class Tracking(Objective):
@@ -35,7 +46,7 @@ class Tracking(Objective):
     Attributes
     ----------
     points : PointMap
-        n_points points, linear in q.
+        n_points points or directions.
     dt : float
         Time step of the simulation [s].
     times : (n_frames,) increasing [s]
@@ -110,27 +121,27 @@ class Tracking(Objective):
     def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return d observed / dt (n_points, 3) of the interpolant [m/s]."""
         if state.step == 0:
-            return self._combine(state, (0.0, 0.0, 0.0, 1.0))
+            return self._combine(state, (0.0, 0.0, 0.0, 1.0), theta)
         s, dt = self._fraction(state, frame, theta), self.dt
         slopes = (6.0 * s * (s - 1.0) / dt, (1.0 - s) * (1.0 - 3.0 * s), 6.0 * s * (1.0 - s) / dt, s * (3.0 * s - 2.0))
-        return self._combine(state, slopes)
+        return self._combine(state, slopes, theta)
 
-    def _combine(self, state: State, coefficients: tuple[float, float, float, float]) -> FloatArray:
+    def _combine(self, state: State, coefficients: tuple[float, float, float, float], theta: FloatArray) -> FloatArray:
         x0, v0, x1, v1 = coefficients
-        now, before = (Kinematics(q, v, v, 0.0, 0) for q, v in zip(state.q, state.v, strict=True))
-        position, velocity = self.points.points(now)
-        old_position, old_velocity = self.points.points(before)
+        position, velocity = self.points.points(_pair(state, 0), theta)
+        if x0 == 0.0 and v0 == 0.0:
+            return x1 * position + v1 * velocity
+        old_position, old_velocity = self.points.points(_pair(state, 1), theta)
         return x0 * old_position + v0 * old_velocity + x1 * position + v1 * velocity
 
     def _offset(self, theta: FloatArray) -> FloatArray | float:
         if self.reference is None:
             return 0.0
-        q, v = self.reference.evaluate(theta)
-        return self.points.points(Kinematics(q, v, v, 0.0, 0))[0]
+        return self.points.points(_start(self.reference, theta), theta)[0]
 
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""
-        return self._combine(state, self._coefficients(state, frame, theta))
+        return self._combine(state, self._coefficients(state, frame, theta), theta)
 
     def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return (frame, sqrt(w) P (x - y) (n_points, 3)) for the frames of this interval [m]."""
@@ -153,14 +164,15 @@ class Tracking(Objective):
         for frame, residual in self.residuals(state, theta):
             bar = 2.0 * np.sqrt(self.weights[frame])[:, None] * residual
             x0, v0, x1, v1 = self._coefficients(state, frame, theta)
-            pulled = np.zeros(state_bar.q.shape[1])
-            self.points.pull(bar, pulled)
-            state_bar.q[1] += x0 * pulled
-            state_bar.v[1] += v0 * pulled
-            state_bar.q[0] += x1 * pulled
-            state_bar.v[0] += v1 * pulled
+            for k, x, v in ((0, x1, v1), (1, x0, v0)):
+                if x != 0.0 or v != 0.0:
+                    kin = _pair(state, k)
+                    self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
             if self.reference is not None:
-                self.reference.vjp(theta, -pulled, np.zeros_like(pulled), theta_bar)
+                q_bar, v_bar = np.zeros_like(state_bar.q[0]), np.zeros_like(state_bar.v[0])
+                kin = _start(self.reference, theta)
+                self.points.vjp(kin, theta, -bar, np.zeros_like(bar), q_bar, v_bar, theta_bar)
+                self.reference.vjp(theta, q_bar, v_bar, theta_bar)
             if self.clock is not None:
                 theta_bar[self.clock] -= np.vdot(bar, self.observed_velocity(state, frame, theta))
 
@@ -171,14 +183,17 @@ class Tracking(Objective):
         frames = self.frames(state, theta)
         if not frames.size:
             return []
-        dot = State(state.t, state.step, tangent.q, tangent.v)
         offset: FloatArray | float = 0.0
         if self.reference is not None:
             q_dot, v_dot = self.reference.jvp(theta, theta_dot)
-            offset = self.points.points(Kinematics(q_dot, v_dot, v_dot, 0.0, 0))[0]
+            offset = self.points.jvp(_start(self.reference, theta), theta, q_dot, v_dot, theta_dot)[0]
+        (x_now, v_now), (x_old, v_old) = (
+            self.points.jvp(_pair(state, k), theta, tangent.q[k], tangent.v[k], theta_dot) for k in range(2)
+        )
         out = []
         for frame in frames:
-            change = self._combine(dot, self._coefficients(state, frame, theta)) - offset
+            x0, v0, x1, v1 = self._coefficients(state, frame, theta)
+            change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now - offset
             if self.clock is not None:
                 change = change - theta_dot[self.clock] * self.observed_velocity(state, frame, theta)
             out.append(np.sqrt(self.weights[frame])[:, None] * (change @ self.projector))

@@ -10,7 +10,7 @@ from add.io.results import RunData
 from add.plot._figure import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, figure
 from add.typing import FloatArray
 
-_ENERGY_COLOURS = {"kinetic": BLUE, "elastic": RED, "gravity": GREEN, "contact": ORANGE}
+_ENERGY_COLOURS = {"kinetic": BLUE, "elastic": RED, "gravity": GREEN, "coupling": PURPLE, "contact": ORANGE}
 _PREFIXES = (("", 1.0), ("m", 1e3), ("µ", 1e6))
 
 
@@ -26,7 +26,7 @@ def plot_energies(data: RunData, path: str | PathLike[str]) -> Path:
     total = np.sum(list(data.energy.values()), axis=0)
     largest = max(float(np.nanmax(np.abs(e), initial=0.0)) for e in [*data.energy.values(), total])
     prefix, factor = _scale(largest)
-    spare = iter([PURPLE, GREY, "#b06000", "#00838f"])
+    spare = iter([GREY, "#b06000", "#00838f"])
     with figure(path, 7.0, 3.6) as (drawn, path):
         axis = drawn.subplots()
         for name, energy in data.energy.items():

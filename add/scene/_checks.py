@@ -6,16 +6,26 @@ from typing import Any
 from add.kernels.rotation import rotation_vector
 from add.scene._paths import explain_missing, get_value, nearest
 from add.scene._problems import Problem, one_of, shown
+from add.scene.numbers import met_shapes
 from add.scene.spec import SceneSpec
+from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_common import SignalReferenceSpec
+from add.scene.spec_couplings import FixedSpec
 from add.scene.spec_objective import (
+    DirectionMarkerSpec,
     LineObjectiveSpec,
     MarkersObjectiveSpec,
     ParameterSpec,
+    PointMarkerSpec,
     PointObjectiveSpec,
     PoseObjectiveSpec,
     PriorObjectiveSpec,
+    ProximityObjectiveSpec,
+    RecordingSpec,
+    SmoothnessObjectiveSpec,
 )
+from add.scene.spec_rigid import KinematicBodySpec, ParticleBodySpec
+from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
 
 # Sections whose numbers are no physics, so that no derivative with respect to them exists.
 _FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output", "check", "expect")
@@ -23,7 +33,8 @@ _FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output
 
 def check_world(spec: SceneSpec) -> list[Problem]:
     """Names and times of everything but the parameters."""
-    return [*_bodies(spec), *_contact(spec), *_markers(spec), *_recordings(spec), *_objective(spec)]
+    parts = (_bodies, _couplings, _fixed_loops, _contact, _markers, _recordings, _objective)
+    return [problem for part in parts for problem in part(spec)]
 
 
 def _named(place: str, what: str, name: str, known: Iterable[str]) -> Iterator[Problem]:
@@ -41,23 +52,69 @@ def _twice(place: str, what: str, names: list[Any]) -> Iterator[Problem]:
 
 def _bodies(spec: SceneSpec) -> Iterator[Problem]:
     for name, body in spec.bodies.items():
-        driven = [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
-        driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]
+        driven: list[tuple[str, object]] = []
+        if isinstance(body, SoftBodySpec | ParticleBodySpec):
+            driven += [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
+            driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]
+        elif isinstance(body, KinematicBodySpec):
+            driven += [("translation", body.translation), ("rotation", body.rotation)]
+        if name in spec.obstacles:
+            yield Problem(f"bodies.{name}", "an obstacle has the same name", f"'{name}'", "different names")
         for place, value in driven:
             if isinstance(value, SignalReferenceSpec):
                 yield from _named(f"bodies.{name}.{place}.signal", "signal", value.signal, spec.signals)
         for key in ("loads", "point_masses"):
-            names = [item.name for item in getattr(body, key)]
+            names = [item.name for item in getattr(body, key, ())]
             for k, item in enumerate(names):
                 if item is not None and item in names[:k]:
                     yield Problem(f"bodies.{name}.{key}.{k}.name", f"the name '{item}' appears twice", None, "another")
+
+
+def _couplings(spec: SceneSpec) -> Iterator[Problem]:
+    for name, item in spec.couplings.items():
+        at = f"couplings.{name}"
+        ends = {"a": "a.body", "b": "b.body", "on": "on.body"}
+        named = [(path, getattr(item, key).body) for key, path in ends.items() if hasattr(item, key)]
+        named += [(key, getattr(item, key)) for key in ("body", "nodes") if hasattr(item, key)]
+        for path, body in named:
+            if body is not None:
+                yield from _named(f"{at}.{path}", "body", body, spec.bodies)
+        values = {"force": getattr(item, "force", None), "torque": getattr(item, "torque", None)}
+        motor = getattr(item, "motor", None)
+        if motor is not None:
+            values["motor.angle"] = motor.angle
+        for path, value in values.items():
+            if isinstance(value, SignalReferenceSpec):
+                yield from _named(f"{at}.{path}.signal", "signal", value.signal, spec.signals)
+
+
+def _fixed_loops(spec: SceneSpec) -> Iterator[Problem]:
+    """Fixed joints must not close a loop: one of them only fights the others, and their reactions have no answer."""
+    group: dict[str | None, str | None] = {}
+
+    def root(body: str | None) -> str | None:
+        while group.get(body, body) != body:
+            body = group[body]
+        return body
+
+    for name, item in spec.couplings.items():
+        if isinstance(item, FixedSpec):
+            a, b = root(item.a.body), root(item.b.body)
+            if a == b:
+                what = f"'{item.a.body}' and '{item.b.body}'".replace("'None'", "the world")
+                yield Problem(
+                    f"couplings.{name}", "fixed joints close a loop", f"{what} are fixed to each other already",
+                    "no loop of fixed joints",
+                )  # fmt: skip
+            group[a] = b
 
 
 def _contact(spec: SceneSpec) -> Iterator[Problem]:
     pairs = spec.contact.pairs
     for k, pair in enumerate(pairs):
         yield from _named(f"contact.pairs.{k}.body", "body", pair.body, spec.bodies)
-        yield from _named(f"contact.pairs.{k}.obstacle", "obstacle", pair.obstacle, spec.obstacles)
+        met = [name for name in met_shapes(spec) if name != pair.body]
+        yield from _named(f"contact.pairs.{k}.obstacle", "obstacle or body with a shape", pair.obstacle, met)
     yield from _twice("contact.pairs.{k}", "the pair", [[pair.body, pair.obstacle] for pair in pairs])
 
 
@@ -72,12 +129,35 @@ def _recordings(spec: SceneSpec) -> Iterator[Problem]:
     for place, recording in recordings:
         if recording is None:
             continue
-        for key, marker in recording.markers.items():
-            yield from _named(f"{place}.markers.{key}", "scene marker", marker, spec.markers)
+        yield from _followed(place, recording, spec)
+        maskable = spec.markers if recording.markers is None else recording.markers
         for k, mask in enumerate(recording.mask):
-            yield from _named(f"{place}.mask.{k}.marker", "recording marker", mask.marker, recording.markers)
+            yield from _named(f"{place}.mask.{k}.marker", "recording marker", mask.marker, maskable)
         if not place.startswith("experiments"):  # those are checked with the experiment's own duration
             yield from _inside(f"{place}.crop", recording.crop, spec)
+
+
+def _followed(place: str, recording: RecordingSpec, spec: SceneSpec) -> Iterator[Problem]:
+    """The markers that a recording names, and those of the bodies whose poses it holds."""
+    for key, marker in (recording.markers or {}).items():
+        yield from _named(f"{place}.markers.{key}", "scene marker", marker, spec.markers)
+    for key, angle in (recording.angles or {}).items():
+        yield from _named(f"{place}.angles.{key}.marker", "scene marker", angle.marker, spec.markers)
+        turned = spec.markers.get(angle.marker)
+        if turned is not None and not isinstance(turned, DirectionMarkerSpec):
+            yield Problem(f"{place}.angles.{key}.marker", "an angle turns a direction", f"'{angle.marker}'",
+                          "a marker with a 'direction'")  # fmt: skip
+    if recording.pose is None:
+        return
+    bodies = {"body": recording.pose.body}
+    if recording.pose.joint is not None:
+        bodies["joint.body"] = recording.pose.joint.body
+    for key, body in bodies.items():
+        yield from _named(f"{place}.pose.{key}", "body", body, spec.bodies)
+        own = [item for item in spec.markers.values() if item.body == body]
+        if not any(isinstance(item, PointMarkerSpec | DirectionMarkerSpec) for item in own):
+            yield Problem(f"{place}.pose.{key}", "no marker to follow on this body", f"'{body}'",
+                          "scene markers with a 'point' or a 'direction' on it")  # fmt: skip
 
 
 def _inside(place: str, times: tuple[float, ...] | None, spec: SceneSpec) -> Iterator[Problem]:
@@ -97,6 +177,12 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
             yield from _named(f"{place}.marker", "marker", item.marker, spec.markers)
         if isinstance(item, PoseObjectiveSpec):
             yield from _named(f"{place}.body", "body", item.body, spec.bodies)
+        if isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
+            yield from _named(f"{place}.signal", "signal", item.signal, spec.signals)
+            signal = spec.signals.get(item.signal)
+            if isinstance(signal, ConstantSignalSpec | SineSignalSpec):
+                kinds = "type control, table or spline"
+                yield Problem(f"{place}.signal", "the signal has no rows over time", f"type {signal.type}", kinds)
         if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec):
             yield from _inside(f"{place}.window", item.window, spec)
             if item.time is not None and item.time != "end":

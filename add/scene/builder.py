@@ -9,7 +9,7 @@ import numpy as np
 
 from add.contact import FrictionLaw
 from add.errors import InputError
-from add.maps import WeightedPoints
+from add.maps import PointMap
 from add.model import (
     ContactModel,
     Driven,
@@ -21,14 +21,18 @@ from add.model import (
     build_model,
 )
 from add.newton import NewtonOptions
-from add.scene.geometry import body_mesh, locate_point, marker_weights, obstacle, select
-from add.scene.numbers import CLOCK, SceneNumbers
+from add.scene.couplings import MakeDriven, couplings
+from add.scene.geometry import body_mesh, locate_point, obstacle, select
+from add.scene.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
+from add.scene.numbers import CLOCK, SceneNumber, SceneNumbers
 from add.scene.reader import Scene
+from add.scene.signals import require_width, signal_of
+from add.scene.solids import particle_body, rigid_body
 from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_common import SignalReferenceSpec
-from add.scene.spec_world import ConstantSignalSpec, SignalSpec, SineSignalSpec, TableSignalSpec
-from add.signals import Constant, Signal, Sine, Spline, Table
+from add.scene.spec_rigid import ParticleBodySpec
+from add.signals import Constant
 from add.simulate import Simulation, Trajectory
 from add.start import EquilibriumStart, GivenStart
 from add.steppers import BDF, StartUp
@@ -54,8 +58,8 @@ class BuiltScene:
     numbers : SceneNumbers
         The scene's differentiable numbers and the map to theta.
     marker_names : tuple of str
-    markers : WeightedPoints
-        One point a marker.
+    markers : PointMap
+        One point (or direction) a marker.
     """
 
     scene: Scene
@@ -63,7 +67,7 @@ class BuiltScene:
     simulation: Simulation
     numbers: SceneNumbers
     marker_names: tuple[str, ...]
-    markers: WeightedPoints
+    markers: PointMap
 
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulate.Simulation.run`."""
@@ -93,11 +97,42 @@ def build(scene: Scene) -> BuiltScene:
 
 def _build(scene: Scene) -> BuiltScene:
     spec = scene.spec
-    bodies = [_body(name, body, spec) for name, body in spec.bodies.items()]
+
+    def driven(value: object, path: str, unit: str, width: int) -> Driven:
+        return _driven(value, path, unit, width, spec)
+
+    soft, particles, rigid = [], [], []
+    extra: list[SceneNumber] = []
+    for name, body in spec.bodies.items():
+        if isinstance(body, SoftBodySpec):
+            soft.append(_body(name, body, driven))
+        elif isinstance(body, ParticleBodySpec):
+            sheet, more = particle_body(name, body, driven)
+            particles.append(sheet)
+            extra += more
+        else:
+            solid, more = rigid_body(name, body, driven)
+            rigid.append(solid)
+            extra += more
     obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
-    extra = [(CLOCK, (), "s")] if spec.recording is not None else []
-    model = build_model(bodies, obstacles, _contact_model(spec), extra=extra)
-    numbers = SceneNumbers(spec, model.system.parameters)
+    parts = couplings(spec, soft, particles, rigid, driven)
+    marks = MarkerParts()
+    extra += parts.numbers
+    blocks = [*parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, rigid, marks)]
+    extra += marks.numbers
+    if spec.recording is not None:
+        blocks.append((CLOCK, (), "s"))
+    model = build_model(
+        soft,
+        obstacles,
+        _contact_model(spec, parts.connected),
+        particles=particles,
+        rigid=rigid,
+        links=parts.links,
+        starts=parts.starts,
+        extra=blocks,
+    )
+    numbers = SceneNumbers(spec, model.system.parameters, extra)
     theta = numbers.ties.forward(numbers.values)
     time = spec.time
     newton = NewtonOptions(time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations)
@@ -105,22 +140,22 @@ def _build(scene: Scene) -> BuiltScene:
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta)
     names = tuple(spec.markers)
-    return BuiltScene(scene, model, simulation, numbers, names, _markers(spec, model))
+    return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model))
 
 
-def _body(name: str, body: SoftBodySpec, spec: SceneSpec) -> SoftBody:
+def _body(name: str, body: SoftBodySpec, driven: MakeDriven) -> SoftBody:
     at = f"bodies.{name}"
     mesh = body_mesh(body, at)
     pins = []
     for k, pin in enumerate(body.pins):
         nodes = select(mesh, pin.where, f"{at}.pins.{k}.where")
-        motion = None if pin.motion is None else _driven(pin.motion, f"{at}.pins.{k}.motion", "m", spec)
+        motion = None if pin.motion is None else driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
         pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
     _no_pin_twice(pins, at)
     loads = []
     for k, load in enumerate(body.loads):
         nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
-        force = _driven(load.force, f"{at}.loads.{k}.force", "N", spec)
+        force = driven(load.force, f"{at}.loads.{k}.force", "N", 3)
         loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), force))
     masses = []
     for k, mass in enumerate(body.point_masses):
@@ -156,46 +191,27 @@ def _no_pin_twice(pins: list[Pin], at: str) -> None:
         seen |= held
 
 
-def _driven(value: object, path: str, unit: str, spec: SceneSpec) -> Driven:
+def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) -> Driven:
     """Return the signal of a value; signals of the scene keep one block of theta for each unit they drive."""
     if isinstance(value, SignalReferenceSpec):
-        return Driven(_signal(spec.signals[value.signal]), f"signals.{value.signal}.{unit}")
+        signal = spec.signals[value.signal]
+        require_width(signal, width, path, value.signal)
+        made = signal_of(signal, spec.time.end, f"signals.{value.signal}")
+        return Driven(made, f"signals.{value.signal}.{unit}")
     return Driven(Constant(), path)
 
 
-def _signal(signal: SignalSpec) -> Signal:
-    if isinstance(signal, ConstantSignalSpec):
-        return Constant()
-    if isinstance(signal, SineSignalSpec):
-        return Sine(signal.frequency, signal.phase)
-    kind = Table if isinstance(signal, TableSignalSpec) else Spline
-    return kind(np.array(signal.times))
-
-
-def _contact_model(spec: SceneSpec) -> ContactModel:
+def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactModel:
     contact = spec.contact
     off = {(pair.body, pair.obstacle) for pair in contact.pairs if not pair.enabled}
-    enabled = np.array([[(b, o) not in off for o in spec.obstacles] for b in spec.bodies], dtype=bool)
+    on = {(pair.body, pair.obstacle) for pair in contact.pairs if pair.enabled}
+    if not contact.between_bodies:
+        off |= {(a, b) for a in spec.bodies for b in spec.bodies} - on
     return ContactModel(
         law=_LAWS[contact.friction_law],
         per_area=contact.stiffness_per == "area",
         onset=contact.onset,
         ramp=contact.damping_ramp,
         total_normal=contact.coulomb_normal == "total",
-        enabled=enabled.reshape(len(spec.bodies), len(spec.obstacles)),
+        disabled=frozenset(off | (connected - on)),
     )
-
-
-def _markers(spec: SceneSpec, model: Model) -> WeightedPoints:
-    """Return all markers as one map, rows padded with weight zero."""
-    rows = []
-    for name, marker in spec.markers.items():
-        k = model.body_index(marker.body)
-        nodes, weights = marker_weights(marker, model.bodies[k].mesh, model.surfaces[k], f"markers.{name}")
-        rows.append((model.first_node[k] + nodes, weights))
-    width = max((nodes.size for nodes, _ in rows), default=0)
-    all_nodes = np.zeros((len(rows), width), dtype=np.int64)
-    all_weights = np.zeros((len(rows), width))
-    for i, (nodes, weights) in enumerate(rows):
-        all_nodes[i, : nodes.size], all_weights[i, : nodes.size] = nodes, weights
-    return WeightedPoints(all_nodes, all_weights)

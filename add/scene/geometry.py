@@ -62,7 +62,12 @@ def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
 
 def select(mesh: SoftMesh, selector: object, place: str) -> IntArray:
     """Return the nodes of a selection in the rest frame."""
-    points = mesh.points
+    return select_points(mesh.points, selector, place, mesh)
+
+
+def select_points(points: FloatArray, selector: object, place: str, mesh: SoftMesh | None = None) -> IntArray:
+    """Return the selected rows of ``points``; without a mesh every node is on the surface."""
+    n_nodes = points.shape[0]
     if isinstance(selector, BoxSelectorSpec):
         low = np.array([-np.inf if x is None else x for x in selector.box.min])
         high = np.array([np.inf if x is None else x for x in selector.box.max])
@@ -74,15 +79,15 @@ def select(mesh: SoftMesh, selector: object, place: str) -> IntArray:
         nodes = np.flatnonzero(away <= selector.sphere.radius * (1.0 + 1e-9))
     elif isinstance(selector, NodesSelectorSpec):
         nodes = np.array(selector.nodes, dtype=np.int64)
-        if nodes.max() >= mesh.n_nodes:
+        if nodes.max() >= n_nodes:
             raise InputError(
-                "there is no such node", place=f"{place}.nodes", found=nodes.max(), expected=f"0..{mesh.n_nodes - 1}"
+                "there is no such node", place=f"{place}.nodes", found=nodes.max(), expected=f"0..{n_nodes - 1}"
             )
-    elif isinstance(selector, SurfaceSelectorSpec):
+    elif isinstance(selector, SurfaceSelectorSpec) and mesh is not None:
         nodes = surface(mesh).nodes
     else:
-        assert isinstance(selector, AllSelectorSpec)
-        nodes = np.arange(mesh.n_nodes)
+        assert isinstance(selector, AllSelectorSpec | SurfaceSelectorSpec)
+        nodes = np.arange(n_nodes)
     if not nodes.size:
         low, high = points.min(axis=0), points.max(axis=0)
         raise InputError(
@@ -133,7 +138,7 @@ def obstacle(name: str, spec: object) -> Obstacle:
     velocity = np.array(spec.velocity)  # type: ignore[attr-defined]
     if isinstance(spec, PlaneSpec):
         normal = np.array(spec.normal) / np.linalg.norm(spec.normal)
-        rotation = _frame_along(normal)
+        rotation = frame_along(normal)
         return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), rotation, np.array(spec.point), velocity)
     if isinstance(spec, SphereSpec):
         return Obstacle(name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity)
@@ -146,7 +151,7 @@ def obstacle(name: str, spec: object) -> Obstacle:
     return Obstacle(name, kind, size, rotation, centre, velocity)
 
 
-def _frame_along(normal: FloatArray) -> FloatArray:
+def frame_along(normal: FloatArray) -> FloatArray:
     """Return a rotation whose third column is ``normal``; the identity for +z."""
     helper = np.eye(3)[0] if abs(normal[0]) < 0.9 else np.eye(3)[1]
     x = helper - (helper @ normal) * normal

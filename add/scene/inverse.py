@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.design.optimize import LBFGSB, Phase
+from add.design.levenberg import LevenbergMarquardt
+from add.design.optimize import LBFGSB, Phase, PhasedOptimizer
 from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
 from add.design.transforms import Linear, Log, Softplus, Transform
 from add.errors import InputError
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.maps import NodePoints, PointMap, WeightedPoints
+from add.maps import NodePoints, PointMap
 from add.mocap import Recording
-from add.objectives import Objective, Tracking, WeightedSum
+from add.model.features import gather, place_feature
+from add.model.links import BodyFeature
+from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
 from add.objectives.tracking import at_steps
 from add.scene.builder import BuiltScene, build
 from add.scene.numbers import CLOCK
@@ -25,7 +28,10 @@ from add.scene.spec_objective import (
     PointObjectiveSpec,
     PoseObjectiveSpec,
     PriorObjectiveSpec,
+    ProximityObjectiveSpec,
+    SmoothnessObjectiveSpec,
 )
+from add.terms import FeatureKind, FeaturePoints
 from add.typing import FloatArray
 
 _TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
@@ -64,7 +70,7 @@ def _inverse_problem(scene: Scene) -> InverseProblem:
     return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters), optimizer(scene))
 
 
-def optimizer(scene: Scene) -> LBFGSB:
+def optimizer(scene: Scene) -> PhasedOptimizer:
     """Return the scene's optimiser with its phases."""
     spec = scene.spec.optimizer
     end = scene.spec.time.end
@@ -74,6 +80,8 @@ def optimizer(scene: Scene) -> LBFGSB:
         phases.append(Phase(phase.name, phase.parameters, window, phase.max_evaluations or spec.max_evaluations))
     if not phases:
         phases = [Phase("all", None, (0.0, end), spec.max_evaluations)]
+    if spec.method == "gauss-newton":
+        return LevenbergMarquardt(tuple(phases), spec.damping, spec.gradient_tolerance, spec.objective_tolerance)
     return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
 
 
@@ -171,7 +179,8 @@ def _priors(spec: SceneSpec, parameters: list[DesignParameter]) -> tuple[Prior, 
 def _experiment(
     name: str, built: BuiltScene, spec: SceneSpec, parameters: list[DesignParameter], place: str
 ) -> Experiment:
-    weights, parts = [], []
+    weights: list[float] = []
+    parts: list[Objective] = []
     recording: Recording | None = None
     followed: Tracking | None = None
     for k, item in enumerate(spec.objective):
@@ -180,22 +189,45 @@ def _experiment(
         if isinstance(item, MarkersObjectiveSpec):
             recording, tracking = _marker_tracking(built, place)
             followed = tracking
+            parts.append(tracking)
+        elif isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
+            parts.append(_regulariser(item, built, f"objective.{k}"))
         else:
-            tracking = _target_tracking(item, built, f"objective.{k}")
+            parts.append(_target_tracking(item, built, f"objective.{k}"))
         weights.append(item.weight)
-        parts.append(tracking)
     objective = WeightedSum(tuple(weights), tuple(parts))
     ties, numbers = built.numbers.ties, built.numbers.values
     return Experiment(name, built.simulation, objective, ties, numbers, recording, followed)
+
+
+def _regulariser(
+    item: SmoothnessObjectiveSpec | ProximityObjectiveSpec, built: BuiltScene, place: str
+) -> Smoothness | Proximity:
+    layout = built.model.system.parameters
+    blocks = [entry for entry in layout.entries if entry.name.startswith(f"signals.{item.signal}.")]
+    if not blocks:
+        raise InputError("this signal drives nothing", place=f"{place}.signal", found=f"'{item.signal}'")
+    # A signal that drives several things has the same numbers in every block: one speaks for all.
+    table = blocks[0].indices
+    if isinstance(item, SmoothnessObjectiveSpec):
+        return Smoothness(table)
+    if item.value is None:
+        return Proximity(table, built.theta[table])
+    centre = np.atleast_1d(np.array(item.value, dtype=float))
+    if centre.size != table.shape[1]:
+        raise InputError(
+            f"the signal has {table.shape[1]} numbers a row", place=f"{place}.value", found=f"{centre.size}"
+        )
+    return Proximity(table, centre)
 
 
 def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking]:
     spec = built.scene.spec
     if spec.recording is None:
         raise InputError("the objective follows markers, but there is no recording", place=place)
-    recording = load_recording(spec.recording, place, spec.time.end)
+    recording = load_recording(spec, place)
     rows = [built.marker_names.index(name) for name in recording.names]
-    points = WeightedPoints(built.markers.nodes[rows], built.markers.weights[rows])
+    points = built.markers.select(np.asarray(rows))
     targets = recording.positions
     reference = None
     if spec.recording.displacement:
@@ -240,13 +272,11 @@ def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
     points: PointMap
     projector = np.eye(3)
     if isinstance(item, PoseObjectiveSpec):
-        k = built.model.body_index(item.body)
-        mesh = built.model.bodies[k].mesh
-        points = NodePoints(built.model.first_node[k] + np.arange(mesh.n_nodes))
-        target = _pose(item, mesh.points, place)
+        points, rest = _pose_points(item, built, place)
+        target = _pose(item, rest, place)
     else:
         row = built.marker_names.index(item.marker)
-        points = WeightedPoints(built.markers.nodes[[row]], built.markers.weights[[row]])
+        points = built.markers.select(np.array([row]))
         if isinstance(item, PointObjectiveSpec):
             target = np.array([item.target])
             projector = np.diag([float(axis in item.axes) for axis in "xyz"])
@@ -257,6 +287,20 @@ def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
     targets = np.broadcast_to(target, (times.size, *target.shape))
     weights = np.full(targets.shape[:2], 1.0 / (times.size * target.shape[0]))
     return Tracking(points, time.dt, times, targets, weights, projector)
+
+
+def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tuple[PointMap, FloatArray]:
+    """Return the points by which a pose is compared, and their places in the rest frame."""
+    model = built.model
+    layout, dofs = model.system.parameters, model.system.dofs
+    if model.rigid_body(item.body) is not None:
+        block = layout[f"{place}.points"]
+        point = BodyFeature(FeatureKind.POINT, item.body)
+        features = [place_feature(point, arm, model.rigid, dofs, layout) for arm in block.indices]
+        return FeaturePoints(gather(features)), built.theta[block.indices]
+    sheet = next((body for body in model.particles if body.name == item.body), None)
+    rest = sheet.points if sheet is not None else model.bodies[model.body_index(item.body)].mesh.points
+    return NodePoints(dofs[item.body].start // 3 + np.arange(rest.shape[0])), rest
 
 
 def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:

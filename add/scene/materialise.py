@@ -34,7 +34,7 @@ def materialise(scene: Scene, folder: Path) -> Scene:
     changes = {path for item in scene.spec.experiments for path in item.overrides}
     overrides = {}
     for name, body in scene.spec.bodies.items():
-        if isinstance(body.mesh, FileMeshSpec | BoxMeshSpec):
+        if not isinstance(body, SoftBodySpec) or isinstance(body.mesh, FileMeshSpec | BoxMeshSpec):
             continue
         if any(path.startswith(f"bodies.{name}.mesh.") for path in changes):
             continue

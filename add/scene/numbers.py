@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
 import numpy as np
 
 from add.design.maps import Ties
@@ -11,11 +15,49 @@ from add.layout import ParameterLayout
 from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_common import SignalReferenceSpec
+from add.scene.spec_rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
 from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
 from add.typing import FloatArray, IntArray
 
 #: Path, and name in theta, of the recording's time at which the simulation starts.
 CLOCK = "recording.time_offset"
+
+
+def met_shapes(spec: SceneSpec) -> list[str]:
+    """Return the names of everything that points can meet: obstacles, and bodies that carry a shape."""
+    carriers = [
+        name
+        for name, body in spec.bodies.items()
+        if isinstance(body, RigidBodySpec | KinematicBodySpec)
+        and body.collision.shape
+        and body.geometry is not None
+        and not isinstance(body.geometry, FileGeometrySpec)
+    ]
+    return [*spec.obstacles, *carriers]
+
+
+@final
+@dataclass(frozen=True)
+class SceneNumber:
+    """One number or array of a scene and what of theta it sets.
+
+    Attributes
+    ----------
+    path : str
+        Path into the scene.
+    value : array
+    unit : str
+    targets : (block of theta, factor)
+        The block becomes factor * value; a scalar value serves every entry of a block, with a factor each.
+    fixed : bool
+        Whether it is part of what is asked and not of the physics: then it is no number that a parameter may name.
+    """
+
+    path: str
+    value: FloatArray
+    unit: str
+    targets: tuple[tuple[str, float | FloatArray], ...]
+    fixed: bool = False
 
 
 class SceneNumbers:
@@ -30,14 +72,24 @@ class SceneNumbers:
         s -> theta.
     """
 
-    def __init__(self, spec: SceneSpec, theta: ParameterLayout) -> None:
+    def __init__(self, spec: SceneSpec, theta: ParameterLayout, extra: Sequence[SceneNumber] = ()) -> None:
         self._blocks: list[tuple[str, tuple[int, ...], str]] = []
         self._values: list[FloatArray] = []
-        self._copies: list[tuple[str, str, float]] = []
+        self._copies: list[tuple[str, str, float | FloatArray]] = []
         self._moduli: list[tuple[str, str, str, str]] = []
+        self._rebounds: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
         for name, body in spec.bodies.items():
-            self._body(name, body)
+            if isinstance(body, SoftBodySpec):
+                self._body(name, body)
+        base = np.zeros(theta.n)
+        for number in extra:
+            if number.fixed:
+                for target, factor in number.targets:
+                    theta.view(base, target)[...] = factor * number.value
+                continue
+            self._add(number.path, number.value, number.unit)
+            self._copies += [(number.path, target, factor) for target, factor in number.targets]
         for name, signal in spec.signals.items():
             self._signal(f"signals.{name}", signal, theta)
         self._contact(spec)
@@ -45,7 +97,7 @@ class SceneNumbers:
             self._add(CLOCK, spec.recording.time_offset, "s", CLOCK)
         self.layout = ParameterLayout(self._blocks)
         self.values = np.concatenate(self._values)
-        self.ties = self._tie(theta)
+        self.ties = self._tie(theta, base)
 
     def _add(self, path: str, value: object, unit: str, *targets: str, factor: float = 1.0) -> None:
         array = np.asarray(value, dtype=float)
@@ -84,19 +136,21 @@ class SceneNumbers:
 
     def _signal(self, path: str, signal: object, theta: ParameterLayout) -> None:
         """A signal's rows may drive loads (N) and pins (m) at once: theta holds one block for each unit."""
-        targets = [name for name in (f"{path}.N", f"{path}.m") if name in theta]
-        unit = {"N": "N", "m": "m"}[targets[0][-1]] if len(targets) == 1 else ""
+        targets = [entry.name for entry in theta.entries if entry.name.startswith(f"{path}.")]
+        unit = theta[targets[0]].unit if len(targets) == 1 else ""
         if isinstance(signal, ConstantSignalSpec):
             self._add(f"{path}.value", np.array(signal.value), unit, *targets)
         elif isinstance(signal, SineSignalSpec):
             self._add(f"{path}.offset", np.array(signal.offset), unit, *(f"{t}#0" for t in targets))
             self._add(f"{path}.amplitude", np.array(signal.amplitude), unit, *(f"{t}#1" for t in targets))
         else:
-            self._add(f"{path}.values", np.array(signal.values), unit, *targets)  # type: ignore[attr-defined]
+            rows = np.array(signal.values)  # type: ignore[attr-defined]
+            self._add(f"{path}.values", rows.reshape(rows.shape[0], -1), unit, *targets)
 
     def _contact(self, spec: SceneSpec) -> None:
         contact = spec.contact
-        if not spec.obstacles:
+        shapes = met_shapes(spec)
+        if not shapes:
             return
         per = "/m^2" if contact.stiffness_per == "area" else ""
         effective = contact.stick_stiffness_rule == "effective-dt" and spec.time.integrator == "bdf2"
@@ -119,29 +173,36 @@ class SceneNumbers:
                 if getattr(pair, key) is not None:
                     own[key] = f"contact.pairs.{k}.{key}"
                     self._add(own[key], getattr(pair, key), unit)
+            if pair.restitution is not None:
+                own["damping"] = f"contact.pairs.{k}.restitution"
+                self._add(own["damping"], pair.restitution, "-")
+                self._rebounds[(pair.body, pair.obstacle)] = (own["damping"], pair.touching or 1)
         for body in spec.bodies:
-            for obstacle in spec.obstacles:
+            for obstacle in shapes:
+                if obstacle == body:
+                    continue
                 source = {**given, **special.get((body, obstacle), {})}
                 pair_name = f"contact.{body}.{obstacle}"
                 self._copies += [
                     (source["stiffness"], f"{pair_name}.k_n", 1.0),
-                    (source["damping"], f"{pair_name}.k_d", 1.0),
                     (source["friction"], f"{pair_name}.c_f", 1.0),
                 ]
+                if (body, obstacle) not in self._rebounds:
+                    self._copies.append((source["damping"], f"{pair_name}.k_d", 1.0))
                 if "stick_stiffness" in source:
                     self._copies.append((source["stick_stiffness"], f"{pair_name}.k_t", 1.0))
                 else:
                     self._copies.append((source["stiffness"], f"{pair_name}.k_t", stick_factor))
 
-    def _tie(self, theta: ParameterLayout) -> Ties:
+    def _tie(self, theta: ParameterLayout, base: FloatArray) -> Ties:
         sources, targets, factors = [], [], []
         for path, name, factor in self._copies:
             name, _, row = name.partition("#")
             source, target = self.layout[path].indices, theta[name].indices
             target = target[int(row)] if row else target
-            sources.append(source.ravel())
+            sources.append(np.broadcast_to(source, target.shape).ravel())
             targets.append(target.ravel())
-            factors.append(np.full(source.size, factor))
+            factors.append(np.broadcast_to(factor, target.shape).astype(float).ravel())
         moduli = [
             (self.layout[e].start, self.layout[nu].start, theta[mu].start, theta[lam].start)
             for e, nu, mu, lam in self._moduli
@@ -153,7 +214,22 @@ class SceneNumbers:
             np.concatenate(targets),
             np.concatenate(factors),
             np.array(moduli, dtype=np.int64).reshape(-1, 4),
+            np.array([self._rebound(pair, theta) for pair in self._rebounds], dtype=np.int64).reshape(-1, 6),
+            base,
         )
+
+    def _rebound(self, pair: tuple[str, str], theta: ParameterLayout) -> tuple[int, ...]:
+        """Return the row of `Ties.rebounds` for a body and what it meets."""
+        path, touching = self._rebounds[pair]
+        masses = [theta[f"bodies.{name}.mass"].start if f"bodies.{name}.mass" in theta else -1 for name in pair]
+        if masses[0] < 0:
+            raise InputError(
+                "restitution is given for bodies with one mass, rigid ones and particles; give 'damping' here",
+                place=path,
+                found=f"body '{pair[0]}'",
+            )
+        name = f"contact.{pair[0]}.{pair[1]}"
+        return self.layout[path].start, theta[f"{name}.k_n"].start, *masses, theta[f"{name}.k_d"].start, touching
 
     def resolve(self, path: str) -> tuple[IntArray, str]:
         """Return the flat indices in s that a parameter path names, and their unit.

@@ -21,7 +21,7 @@ from add.scene._problems import Problem, from_pydantic, one_of, raise_problems, 
 from add.scene.spec import SCHEMA, SceneSpec
 
 if TYPE_CHECKING:
-    from add.design import LBFGSB, InverseProblem
+    from add.design import InverseProblem, PhasedOptimizer
     from add.scene.builder import BuiltScene
 
 __all__ = [
@@ -67,7 +67,7 @@ class Scene:
 
         return inverse_problem(self)
 
-    def optimizer(self) -> "LBFGSB":
+    def optimizer(self) -> "PhasedOptimizer":
         """Return the scene's optimiser with its phases."""
         from add.scene.inverse import optimizer
 

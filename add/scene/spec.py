@@ -5,11 +5,11 @@ The objects here are plain frozen data; `reader` makes them from files and `buil
 """
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, Tag, model_validator
 
-from add.scene.spec_bodies import BodySpec
+from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_common import (
     Count,
     Name,
@@ -21,9 +21,11 @@ from add.scene.spec_common import (
     Spec,
     Text,
     Vector3,
+    by_value,
     exactly_one,
     problem,
 )
+from add.scene.spec_couplings import CouplingSpec
 from add.scene.spec_objective import (
     ExperimentSpec,
     MarkerSpec,
@@ -32,9 +34,18 @@ from add.scene.spec_objective import (
     ParameterSpec,
     RecordingSpec,
 )
+from add.scene.spec_rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
 from add.scene.spec_world import ContactSpec, ObstacleSpec, SignalSpec
 
 SCHEMA = "add-scene/1"
+
+BodySpec = Annotated[
+    Annotated[SoftBodySpec, Tag("<soft>")]
+    | Annotated[RigidBodySpec, Tag("<rigid>")]
+    | Annotated[ParticleBodySpec, Tag("<particles>")]
+    | Annotated[KinematicBodySpec, Tag("<kinematic>")],
+    by_value("type", "soft", "rigid", "particles", "kinematic"),
+]
 
 
 class NewtonSpec(Spec):
@@ -136,7 +147,12 @@ class SceneSpec(Spec):
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="name -> body")
     signals: dict[Name, SignalSpec] = Field(default_factory=dict, description="name -> value over time")
     obstacles: dict[Name, ObstacleSpec] = Field(default_factory=dict, description="name -> obstacle")
-    contact: ContactSpec = Field(default_factory=ContactSpec, description="contact of the bodies with the obstacles")
+    couplings: dict[Name, CouplingSpec] = Field(
+        default_factory=dict, description="name -> spring, joint, motor, attachment or force"
+    )
+    contact: ContactSpec = Field(
+        default_factory=ContactSpec, description="contact of the bodies with the obstacles and with each other"
+    )
     markers: dict[Name, MarkerSpec] = Field(default_factory=dict, description="name -> observed point")
     recording: RecordingSpec | None = Field(None, description="measured motion of the markers")
     experiments: tuple[ExperimentSpec, ...] = Field(

@@ -203,6 +203,3 @@ class SoftBodySpec(Spec):
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
     point_masses: tuple[PointMassSpec, ...] = Field((), description="added masses")
-
-
-BodySpec = SoftBodySpec

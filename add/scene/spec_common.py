@@ -236,6 +236,11 @@ ValueSpec = Annotated[
     by_type('[x, y, z] or {"signal": name}', vector=(list, tuple), signal=(dict, SignalReferenceSpec)),
 ]
 
+NumberOrVectorSpec = Annotated[
+    Annotated[Number, Tag("<number>")] | Annotated[Vector3, Tag("<vector>")],
+    by_type("a number or [x, y, z]", number=(int, float), vector=(list, tuple)),
+]
+
 NumberOrListSpec = Annotated[
     Annotated[Number, Tag("<number>")] | Annotated[tuple[Number, ...], Field(min_length=1), Tag("<list>")],
     by_type("a number or a list of numbers", number=(int, float), list=(list, tuple)),

@@ -17,6 +17,7 @@ from add.scene.spec_common import (
     NonNegative,
     Number,
     NumberOrListSpec,
+    NumberOrVectorSpec,
     Positive,
     Quaternion,
     SelectorSpec,
@@ -24,6 +25,7 @@ from add.scene.spec_common import (
     TimeOrEndSpec,
     Vector3,
     Window,
+    Yes,
     by_key,
     by_value,
     exactly_one,
@@ -74,11 +76,27 @@ class SurfaceMarkerSpec(Spec):
     surface: SelectorSpec = Field(description="selection, in the rest frame of the mesh")
 
 
+class DirectionMarkerSpec(Spec):
+    """A direction that turns with a rigid body, for objectives on orientation; it moves as a unit vector does [-]."""
+
+    body: Name = Field(description="name of a rigid or kinematic body")
+    direction: Direction = Field(description="direction in the body's frame; any length above 0 [-]")
+
+
+class CenterMarkerSpec(Spec):
+    """The centre of mass of a body."""
+
+    body: Name = Field(description="name of a body")
+    center_of_mass: Yes = Field(description="true: the centre of mass")
+
+
 MarkerSpec = Annotated[
     Annotated[PointMarkerSpec, Tag("<point>")]
     | Annotated[NodesMarkerSpec, Tag("<nodes>")]
-    | Annotated[SurfaceMarkerSpec, Tag("<surface>")],
-    by_key("point", "nodes", "surface"),
+    | Annotated[SurfaceMarkerSpec, Tag("<surface>")]
+    | Annotated[DirectionMarkerSpec, Tag("<direction>")]
+    | Annotated[CenterMarkerSpec, Tag("<center_of_mass>")],
+    by_key("point", "nodes", "surface", "direction", "center_of_mass"),
 ]
 
 # --- recordings ------------------------------------------------------------------------------------------------------
@@ -109,21 +127,66 @@ class MaskSpec(Spec):
         return self
 
 
+class JointAngleSpec(Spec):
+    """A second body of a pose recording, joined to the first by a hinge whose angle was recorded.
+
+    x_b = x_a + R_a (at_a - turn at_b),   R_b = R_a turn,   turn = exp(angle [axis]x)
+    """
+
+    body: Name = Field(description="name of the second body")
+    angle: NonEmpty = Field(description="column of the file with the angle [rad]")
+    at_a: Vector3 = Field(description="a point of the axis in the frame of the first body [m]")
+    at_b: Vector3 = Field((0.0, 0.0, 0.0), description="the same point in the frame of the second body [m]")
+    axis: Direction = Field(description="axis in the frames of both; any length above 0 [-]")
+
+
+class PoseSourceSpec(Spec):
+    """The file holds the pose of a body: every scene marker on it counts as seen."""
+
+    body: Name = Field(description="name of the body")
+    joint: JointAngleSpec | None = Field(None, description="a second body, by the angle of its hinge")
+
+
+class AngleSourceSpec(Spec):
+    """The file holds the angle of a direction: direction(angle) = exp(angle [axis]x) zero."""
+
+    marker: Name = Field(description="scene marker of that direction")
+    axis: Direction = Field(description="axis of the rotation, world axes; any length above 0 [-]")
+    zero: Direction = Field(description="the direction at angle 0, world axes; any length above 0 [-]")
+
+
 class RecordingSpec(Spec):
-    """A motion capture recording and how it belongs to the scene."""
+    """A motion capture recording and how it belongs to the scene; give one of `markers`, `pose` and `angles`."""
 
     file: FilePath = Field(description="recording, relative to the scene file; `${NAME}` is an environment variable")
-    unit: Literal["m", "cm", "mm"] = Field("m", description="unit of the positions in the file")
+    unit: Literal["m", "cm", "mm"] = Field("m", description="unit of the positions in a file of markers")
+    scale: Positive = Field(1.0, description="true over recorded length, for cameras that were not well calibrated [-]")
     register_: RegisterSpec | None = Field(
         None, alias="register", description="rigid registration; null = the recording is in the scene's frame"
     )
-    markers: dict[NonEmpty, Name] = Field(min_length=1, description="recording marker name -> scene marker name")
+    markers: Annotated[dict[NonEmpty, Name], Field(min_length=1)] | None = Field(
+        None, description="the file holds markers: recording marker name -> scene marker name"
+    )
+    pose: PoseSourceSpec | None = Field(None, description="the file holds the pose of a rigid body")
+    angles: Annotated[dict[NonEmpty, AngleSourceSpec], Field(min_length=1)] | None = Field(
+        None, description="the file holds angles: name of the angle -> the direction that it turns"
+    )
     time_offset: Number = Field(0.0, description="recording time at which the simulation time is 0 [s]")
     crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
-    mask: tuple[MaskSpec, ...] = Field((), description="stretches left out")
+    mask: tuple[MaskSpec, ...] = Field((), description="stretches left out; of `pose` and `angles` by scene marker")
     displacement: Flag = Field(
         False, description="compare displacements from the first frame that counts instead of positions"
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> "RecordingSpec":
+        exactly_one(self, "markers", "pose", "angles")
+        if self.markers is None:
+            if self.register_ is not None:
+                raise problem("only markers can be registered", key="register")
+            if self.unit != "m":
+                raise problem("poses are read in metres", key="unit", found=f"'{self.unit}'", expected="'m'")
+        return self
 
 
 class ExperimentSpec(Spec):
@@ -213,13 +276,34 @@ class PriorObjectiveSpec(Spec):
     weight: Weight = 1.0
 
 
+class SmoothnessObjectiveSpec(Spec):
+    """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment."""
+
+    type: Literal["smoothness"] = Field(description="kind of objective")
+    signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
+    weight: Weight = 1.0
+
+
+class ProximityObjectiveSpec(Spec):
+    """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment."""
+
+    type: Literal["proximity"] = Field(description="kind of objective")
+    signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
+    value: NumberOrVectorSpec | None = Field(
+        None, description="row that all are compared with, in the unit of the signal; null = the scene's rows"
+    )
+    weight: Weight = 1.0
+
+
 ObjectiveSpec = Annotated[
     Annotated[MarkersObjectiveSpec, Tag("<markers>")]
     | Annotated[PointObjectiveSpec, Tag("<point>")]
     | Annotated[LineObjectiveSpec, Tag("<line>")]
     | Annotated[PoseObjectiveSpec, Tag("<pose>")]
-    | Annotated[PriorObjectiveSpec, Tag("<prior>")],
-    by_value("type", "markers", "point", "line", "pose", "prior"),
+    | Annotated[PriorObjectiveSpec, Tag("<prior>")]
+    | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
+    | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
+    by_value("type", "markers", "point", "line", "pose", "prior", "smoothness", "proximity"),
 ]
 
 # --- parameters ------------------------------------------------------------------------------------------------------
@@ -295,9 +379,16 @@ class PhaseSpec(Spec):
 class OptimizerSpec(Spec):
     """How the objective is minimised."""
 
-    method: Literal["l-bfgs-b"] = Field("l-bfgs-b", description="algorithm")
-    history: Count = Field(10, description="number of stored corrections")
-    max_evaluations: Count = Field(100, description="largest number of simulations with gradient")
+    method: Literal["l-bfgs-b", "gauss-newton"] = Field(
+        "l-bfgs-b",
+        description="algorithm: `l-bfgs-b` (adjoint gradients), or `gauss-newton` (forward tangents, "
+        "Levenberg-Marquardt damping), which needs fewer simulations and more work in each",
+    )
+    history: Count = Field(10, description="`l-bfgs-b`: number of stored corrections")
+    damping: Positive = Field(
+        1e-3, description="`gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]"
+    )
+    max_evaluations: Count = Field(100, description="largest number of simulations")
     gradient_tolerance: NonNegative = Field(
         1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
     )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
+
+import numpy as np
 
 from add.kinematics import Kinematics, State, StateTangent
 from add.newton import NewtonReport
 from add.system import Assembler, Decisions
-from add.typing import FloatArray
+from add.tangents import Directions, StateTangents
+from add.typing import FloatArray, IntArray
+
+#: No chart changed.
+NO_CHARTS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 @final
@@ -29,6 +34,9 @@ class Record:
     alpha : tuple of float
         History coefficients.
     report : NewtonReport
+    charts : (k,) first coordinates of the rotation vectors that changed chart after the step
+    unchanged : State or None
+        The state after the step and before that change; None where nothing changed.
     """
 
     kin: Kinematics
@@ -37,6 +45,8 @@ class Record:
     c: float
     alpha: tuple[float, ...]
     report: NewtonReport
+    charts: IntArray = field(default_factory=lambda: NO_CHARTS)
+    unchanged: State | None = None
 
 
 class Stepper(ABC):
@@ -67,7 +77,7 @@ class Stepper(ABC):
 
     @abstractmethod
     def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
-        """Return the tangent of the state at t = 0."""
+        """Return the tangent of the state at t = 0; arrays (n,), or (n, k) for k directions."""
 
     @abstractmethod
     def step(
@@ -93,7 +103,7 @@ class Stepper(ABC):
         assembler: Assembler,
         record: Record,
         theta: FloatArray,
-        state_dots: Sequence[StateTangent],
-        theta_dots: Sequence[FloatArray],
-    ) -> list[StateTangent]:
-        """Return the tangents of the state after the step, one for each given tangent; one factorisation for all."""
+        tangents: StateTangents,
+        directions: Directions,
+    ) -> StateTangents:
+        """Return the tangents of the state after the step; one factorisation for all."""

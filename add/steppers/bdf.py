@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import final
 
 import numpy as np
 
+from add import charts
 from add.kinematics import State, StateTangent, Weights
 from add.newton import NewtonOptions, StepEquations, failure, solve
 from add.steppers.base import Record, Stepper
-from add.system import Assembler, KinematicCotangent
+from add.system import Assembler
+from add.tangents import Directions, StateTangents
 from add.typing import FloatArray
 
 _COEFFICIENTS = {1: (1.0, (1.0,)), 2: (2.0 / 3.0, (4.0 / 3.0, -1.0 / 3.0))}
@@ -97,7 +98,7 @@ class BDF(Stepper):
         t = (state.step + 1) * self.dt
         system = assembler.system
         prescribed = system.partition.prescribed
-        u_prescribed = system.motion.positions(t, theta) - q_star[prescribed]
+        u_prescribed = assembler.prescribed(t, theta) - q_star[prescribed]
         equations = StepEquations(q_star, v_star, c, t, state.step + 1, u_prescribed)
         # Guesses for v = c u: the acceleration of the last step goes on; none; the body stops.
         a_last = (state.v[0] - state.v[1]) / self.dt
@@ -110,7 +111,11 @@ class BDF(Stepper):
             raise failure(result, assembler, equations, self.dt)
         kin = result.kin
         following = State(t, state.step + 1, np.stack([kin.q, state.q[0]]), np.stack([kin.v, state.v[0]]))
-        return following, Record(kin, result.mu, result.decisions, c, alpha, result.report)
+        changed = replay.charts if replay else charts.beyond(kin.q, system.rotations)
+        if not changed.size:
+            return following, Record(kin, result.mu, result.decisions, c, alpha, result.report)
+        record = Record(kin, result.mu, result.decisions, c, alpha, result.report, changed, following)
+        return charts.change(following, changed), record
 
     @staticmethod
     def _weights(c: float) -> Weights:
@@ -122,6 +127,8 @@ class BDF(Stepper):
         """Pull a cotangent back through one step; see `Stepper.pullback`."""
         system, c, kin = assembler.system, record.c, record.kin
         free, prescribed = system.partition.free, system.partition.prescribed
+        if record.unchanged is not None:
+            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
         q_bar = state_bar.q[0] + c * state_bar.v[0]
         factorization = assembler.factor(kin, record.mu, theta, self._weights(c), record.decisions)
         rhs = np.concatenate([q_bar[free], np.zeros(system.n_multipliers)])
@@ -150,33 +157,32 @@ class BDF(Stepper):
         assembler: Assembler,
         record: Record,
         theta: FloatArray,
-        state_dots: Sequence[StateTangent],
-        theta_dots: Sequence[FloatArray],
-    ) -> list[StateTangent]:
+        tangents: StateTangents,
+        directions: Directions,
+    ) -> StateTangents:
         """Push tangents forward through one step; see `Stepper.pushforward`."""
         system, c, kin = assembler.system, record.c, record.kin
         free, prescribed = system.partition.free, system.partition.prescribed
-        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), record.decisions)
+        by_theta = system.parameter_tangents(kin, record.mu, theta, record.decisions, directions)
+        moved = system.motion_tangents(kin.t, theta, directions)
+        tangents = tangents.including(by_theta.index, moved.index)
+        if not tangents.index.size:
+            return tangents
+        before = tangents.dot
+        q_star = sum(a * q for a, q in zip(record.alpha, before.q, strict=False))
+        v_star = sum(a * v for a, v in zip(record.alpha, before.v, strict=False))
+
         # The tangents with the free coordinates held; their own are what the linear solves add.
-        stars, held = [], []
-        for state_dot, theta_dot in zip(state_dots, theta_dots, strict=True):
-            q_star = sum(a * q for a, q in zip(record.alpha, state_dot.q, strict=False))
-            v_star = sum(a * v for a, v in zip(record.alpha, state_dot.v, strict=False))
-            q_dot = np.zeros(system.n)
-            if prescribed.size:
-                q_dot[prescribed] = system.motion.jvp(kin.t, theta, theta_dot)[0]
-            v_dot = c * (q_dot - q_star)
-            stars.append(q_star)
-            held.append(KinematicCotangent(q_dot, v_dot, c * (v_dot - v_star)))
-        by_state = system.state_jvp(kin, record.mu, theta, record.decisions, held)
-        out = []
-        for state_dot, theta_dot, q_star, dot, (r_dot, rows_dot) in zip(
-            state_dots, theta_dots, stars, held, by_state, strict=True
-        ):
-            r_theta, rows_theta = system.parameter_jvp(kin, record.mu, theta, record.decisions, theta_dot)
-            rhs = -np.concatenate([(r_dot + r_theta)[free], rows_dot + rows_theta])
-            q_dot = dot.q
-            q_dot[free] = factorization.solve(rhs)[: free.size]
-            v_dot = c * (q_dot - q_star)
-            out.append(StateTangent(np.stack([q_dot, state_dot.q[0]]), np.stack([v_dot, state_dot.v[0]])))
-        return out
+        q_dot = np.zeros_like(before.q[0])
+        q_dot[np.ix_(prescribed, tangents.places(moved.index))] = moved.values
+        v_dot = c * (q_dot - q_star)
+        a_dot = c * (v_dot - v_star)
+        rhs = -assembler.product(kin, record.mu, theta, record.decisions, q_dot, v_dot, a_dot)
+        rhs[:, tangents.places(by_theta.index)] -= by_theta.values
+        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), record.decisions)
+        q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
+        v_dot = c * (q_dot - q_star)
+        after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([v_dot, before.v[0]]))
+        if record.unchanged is not None:
+            after = charts.pushforward(record.unchanged, record.charts, after)
+        return StateTangents(tangents.index, after)

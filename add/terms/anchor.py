@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from add.kinematics import Kinematics, Weights
-from add.maps import PointMap
+from add.maps import LinearPoints
 from add.signals import Signal
 from add.system import Constraint
 from add.typing import FloatArray, IntArray
@@ -21,14 +21,14 @@ class Anchor(Constraint):
 
     Unlike a pin it can hold any point of a body, not only a node. Attributes:
 
-    points : PointMap
-        The points that are held; their map must be linear in q.
+    points : LinearPoints
+        The points that are held.
     signal : Signal
     rows : (n_points, n_rows, 3)
         Indices in theta of the places' coefficients [m].
     """
 
-    points: PointMap
+    points: LinearPoints
     signal: Signal
     rows: IntArray
 
@@ -47,7 +47,7 @@ class Anchor(Constraint):
 
     def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
         """Add G^T mu and x - p."""
-        x, _ = self.points.points(kin)
+        x = self.points.gather(kin.q)
         rows += (x - self._places(kin.t, theta)).ravel()
         self.points.pull(mu.reshape(-1, 3), out)
 

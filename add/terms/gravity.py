@@ -6,10 +6,19 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
+from numba import njit
 
 from add.kinematics import Kinematics, Weights
 from add.system import Term
 from add.typing import FloatArray, IntArray
+
+
+@njit(cache=True)
+def _residual(theta, nodes, mass, density, gravity, out):
+    for k in range(nodes.size):
+        m = theta[density[k]] * mass[k]
+        for i in range(3):
+            out[3 * nodes[k] + i] -= m * theta[gravity[i]]
 
 
 @final
@@ -41,7 +50,7 @@ class Gravity(Term):
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add -m g."""
-        np.subtract.at(out.reshape(-1, 3), self.nodes, np.outer(theta[self.density] * self.mass, theta[self.gravity]))
+        _residual(theta, self.nodes, self.mass, self.density, self.gravity, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add nothing."""

@@ -1,6 +1,6 @@
-"""What the surfaces of bodies can be coloured by: one number a node, with a range over the run and a unit."""
+"""What bodies can be coloured by: one number a node or place, with a range over the run and a unit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -11,6 +11,7 @@ from add.fem import QuadratureGeometry, quadrature_geometry
 from add.io.results import BodyData, RunData
 from add.kernels.elastic import cauchy_stress
 from add.typing import FloatArray
+from add.view.hulls import solid_hull
 
 COLOURS = ("displacement", "speed", "stress", "contact")
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
@@ -20,7 +21,7 @@ _SAMPLES = 40
 @final
 @dataclass(frozen=True)
 class Quantity:
-    """A number on every node of every body in every state.
+    """A number on every node of every body, and every place of every rigid body, in every state.
 
     Attributes
     ----------
@@ -31,14 +32,21 @@ class Quantity:
         From SI to `unit`.
     range : (low, high)
         Over the run, in `unit`; for the scalar bar.
-    values : (body index, state) -> (n,) in `unit`
+    shown : bool
+        Whether anything has this quantity.
+    values : (index, state) -> (n,) in `unit`
+        The index counts soft bodies, then sheets. NaN where there is no such number (stress of a sheet).
+    at : (index, state, places (m, 3) in the frame of the rigid body [m]) -> (m,) in `unit`
+        NaN where there is no such number (stress, contact force).
     """
 
     name: str
     unit: str
     factor: float
     range: tuple[float, float]
+    shown: bool
     values: Callable[[int, int], FloatArray]
+    at: Callable[[int, int, FloatArray], FloatArray]
 
     @property
     def title(self) -> str:
@@ -62,7 +70,7 @@ def prefixed(unit: str, magnitude: float) -> tuple[str, float]:
     return (unit, 1.0) if magnitude <= 0.0 else (_PREFIXES[-1][1] + unit, 1.0 / _PREFIXES[-1][0])
 
 
-def _round_up(value: float) -> float:
+def round_up(value: float) -> float:
     """Return a number that is easy to read in quarters."""
     power = 10.0 ** np.floor(np.log10(value))
     steps = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -73,37 +81,72 @@ def quantity(data: RunData, name: str) -> Quantity:
     """Prepare one of `COLOURS`.
 
     "displacement": |x - x(0)|, so that a body that was placed and turned starts at zero [m]. "speed" [m/s]. "stress":
-    von Mises stress of the volume-averaged Cauchy stress of elements, averaged to nodes by rest volume [Pa]. "contact":
-    magnitude of the contact force on a node [N].
+    von Mises stress of the volume-averaged Cauchy stress of elements, averaged to nodes by rest volume [Pa]; of soft
+    bodies alone. "contact": magnitude of the contact force on a node [N]. Bodies whose motion is given do not count for
+    the range.
     """
     if name not in COLOURS:
         raise InputError("unknown colour", found=repr(name), expected=" or ".join(map(repr, COLOURS)))
     geometries = [quadrature_geometry(body.mesh) for body in data.bodies] if name == "stress" else []
+    nodal = data.nodal
 
     def raw(b: int, k: int) -> FloatArray:
-        body = data.bodies[b]
+        body = nodal[b]
         if name == "displacement":
             return np.linalg.norm(data.positions(body, k) - data.positions(body, 0), axis=1)
         if name == "speed":
             return np.linalg.norm(data.v[k, body.entries].reshape(-1, 3), axis=1)
         if name == "contact":
             return np.linalg.norm(data.contact_force[k, body.entries].reshape(-1, 3), axis=1)
+        if not isinstance(body, BodyData):
+            return np.full(body.n_nodes, np.nan)
         return von_mises(body, data.q[k, body.entries], geometries[b])
 
-    # The range of the run from some of its states; contacts are short, so those are looked through in whole.
-    n_samples = data.n_states if name == "contact" else min(_SAMPLES, data.n_states)
-    states = np.unique(np.linspace(0, data.n_states - 1, n_samples).round().astype(int)).tolist()
-    top = 0.0
-    for b in range(len(data.bodies)):
-        for k in states:
-            values = raw(b, k)
-            # one node at a notch or an impact must not make the rest of the body one colour
-            top = max(top, float(np.nan_to_num(values).max() if name != "stress" else np.nanquantile(values, 0.995)))
+    def raw_at(b: int, k: int, places: FloatArray) -> FloatArray:
+        solid = data.solids[b]
+        rotation, position = data.pose(solid, k)
+        if name == "displacement":
+            first, origin = data.pose(solid, 0)
+            return np.linalg.norm(places @ (rotation - first).T + (position - origin), axis=1)
+        if name == "speed":
+            velocity, spin = data.twist(solid, k)
+            return np.linalg.norm(velocity + np.cross(spin, (places - solid.centre) @ rotation.T), axis=1)
+        return np.full(len(places), np.nan)
+
+    def samples() -> Iterator[FloatArray]:
+        # Some states give the range of the run; contacts are short, so those are looked through in whole.
+        n_samples = data.n_states if name == "contact" else min(_SAMPLES, data.n_states)
+        states = np.unique(np.linspace(0, data.n_states - 1, n_samples).round().astype(int)).tolist()
+        for b in range(len(nodal)):
+            yield from (raw(b, k) for k in states)
+        for b, solid in enumerate(data.solids):
+            if not solid.kinematic:
+                hull = solid_hull(solid)
+                yield from (raw_at(b, k, hull) for k in states)
+
+    top, shown = 0.0, False
+    for values in samples():
+        values = values[np.isfinite(values)]
+        if values.size:
+            # One node at a notch or an impact must not make the rest of the body one colour.
+            top = max(top, float(values.max() if name != "stress" else np.quantile(values, 0.995)))
+            shown = True
     si = {"displacement": "m", "speed": "m/s", "stress": "Pa", "contact": "N"}[name]
-    unit, factor = prefixed(si, top)
-    high = _round_up(top * factor) if top > 0.0 else 1.0
+    high = round_up(top) if top > 0.0 else 0.0
+    unit, factor = prefixed(si, high)
+    high = round_up(high * factor) if high > 0.0 else 1.0
+    # Forces on rigid bodies alone are arrows, not colours.
+    shown = shown and (top > 0.0 or bool(data.bodies) or name != "contact")
     title = {"stress": "von Mises stress", "contact": "contact force"}.get(name, name)
-    return Quantity(title, unit, factor, (0.0, high), lambda b, k: raw(b, k) * factor)
+    return Quantity(
+        title,
+        unit,
+        factor,
+        (0.0, high),
+        shown,
+        lambda b, k: raw(b, k) * factor,
+        lambda b, k, places: raw_at(b, k, places) * factor,
+    )
 
 
 def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> FloatArray:

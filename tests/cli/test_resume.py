@@ -57,7 +57,7 @@ def synthetic(folder: Path, name: str = "recording.csv", shift: float = 0.0) -> 
     """Record a run of other parameters on a clock of its own."""
     built = apply_overrides(scene_from_dict(SCENE), TRUTH).build()
     trajectory = built.run()
-    places = np.stack([built.markers.points(trajectory.kinematics(k))[0] for k in range(31)])
+    places = np.stack([built.markers.points(trajectory.kinematics(k), built.theta)[0] for k in range(31)])
     times = np.arange(0.0, 0.15, 1 / 120)
     frames = np.array([[np.interp(times, trajectory.t, places[:, j, i]) for i in range(3)] for j in range(2)])
     frames = np.moveaxis(frames, -1, 0) + shift + 1e-4 * np.random.default_rng(3).normal(size=(times.size, 2, 3))

@@ -36,9 +36,7 @@ class RoughObjective(Objective):
     w: np.ndarray
 
     def step_value(self, state: State, theta: np.ndarray) -> float:
-        return float(
-            self.w @ state.q[0] + 0.1 * (state.v[0] @ state.v[0]) + (self.w * state.q[1]) @ state.q[1]
-        )
+        return float(self.w @ state.q[0] + 0.1 * (state.v[0] @ state.v[0]) + (self.w * state.q[1]) @ state.q[1])
 
     def step_pullback(self, state, theta, state_bar: StateTangent, theta_bar) -> None:
         state_bar.q[0] += self.w

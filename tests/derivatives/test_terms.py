@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from derivatives.test_couplings import COUPLINGS, DECIDING_COUPLINGS
 
 import add
-from add.contact import FrictionLaw, PenaltyContact, Shapes
+from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
+from add.contact.bodies import FrozenBodyContact
 from add.contact.penalty import FrozenContact
 from add.fem import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, locate, mass_pairs
 from add.initial import BodyPose, InitialState
@@ -19,7 +21,7 @@ from add.kernels.contact import ACTIVE, CLIPPED, FEATURE_SHIFT, QUADRATIC, RAMPI
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector, skew
 from add.kinematics import Kinematics
-from add.maps import FrameMap, Frames, NodePoints, PointMap, WeightedPoints, WorldFrames
+from add.maps import FrameMap, Frames, LinearPoints, NodePoints, PointMap, WeightedPoints, WorldFrames
 from add.model import (
     ContactModel,
     Driven,
@@ -35,7 +37,7 @@ from add.model import (
 from add.motion import Motion, PinMotion
 from add.signals import Constant, Signal, Sine, Spline, Table
 from add.system import Constraint, DecidingTerm, Term
-from add.terms import Anchor, Elastic, Gravity, Inertia, Load, Viscous
+from add.terms import Anchor, Elastic, FeaturePoints, Gravity, Inertia, Load, RigidInertia, Viscous
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term, taylor_rates
 
 # Layers above the physics: they drive or draw, and define no term.
@@ -348,9 +350,8 @@ def many_contacts(law: FrictionLaw, per_area: bool) -> Callable[[np.random.Gener
             replace(touch(place, kin.q, ranges[k % 2], kin.t, rng)[0], name=f"obstacle {k}")
             for k, place in enumerate(PLACES)
         ]
-        enabled = np.ones((2, len(obstacles)), dtype=bool)
-        enabled[0, 2] = False
-        settings = ContactModel(law, per_area, onset=0.003, ramp=0.003, total_normal=True, enabled=enabled)
+        off = frozenset({("one", "obstacle 2")})
+        settings = ContactModel(law, per_area, onset=0.003, ramp=0.003, total_normal=True, disabled=off)
         model = build_model(bodies, obstacles, settings)
         (term,) = model.term(PenaltyContact)
         theta = random_theta(model, rng)
@@ -432,6 +433,8 @@ def _term_cases() -> dict[str, Case]:
 
 
 TERM_CASES = _term_cases()
+#: Classes whose derivatives have a file of their own: test_rigid, test_couplings, test_body_contact.
+ELSEWHERE = {RigidInertia, *COUPLINGS, *DECIDING_COUPLINGS, BodyContact, FrozenBodyContact}
 
 
 @pytest.mark.parametrize("case", TERM_CASES)
@@ -442,7 +445,7 @@ def test_derivatives(case: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("base", [Term, DecidingTerm, Constraint])
 def test_every_class_has_a_case(base: type) -> None:
     """A class without a case above has unchecked derivatives: add one to TERM_CASES."""
-    checked = {kind for case in TERM_CASES.values() for kind in case.kinds}
+    checked = {kind for case in TERM_CASES.values() for kind in case.kinds} | ELSEWHERE
     missing = {f"{kind.__module__}.{kind.__qualname__}" for kind in concrete(base) - checked}
     assert not missing
 
@@ -692,7 +695,7 @@ def test_spline_keeps_cubics_smooth() -> None:
     assert np.abs(curvature(TIMES[0] + 1.1 * h)).max() < 1.0 < np.abs(curvature(0.2)).max()
 
 
-POINT_MAPS: dict[str, PointMap] = {
+POINT_MAPS: dict[str, LinearPoints] = {
     "nodes": NodePoints(np.array([1, 4, 2])),
     "weighted": WeightedPoints(
         np.array([[0, 1, 2], [3, 4, 3], [1, 2, 5]]), np.array([[0.2, 0.5, 0.3], [0.7, 0.3, -0.4], [1.2, 0.0, -0.2]])
@@ -701,7 +704,8 @@ POINT_MAPS: dict[str, PointMap] = {
 
 
 def test_every_map_has_a_case() -> None:
-    assert concrete(PointMap) == {type(points) for points in POINT_MAPS.values()}
+    linear = {type(points) for points in POINT_MAPS.values()}
+    assert concrete(PointMap) == linear | {FeaturePoints}  # the latter in test_rigid
     assert concrete(FrameMap) == {WorldFrames}
 
 
@@ -713,11 +717,11 @@ def test_point_map(name: str, rng: np.random.Generator) -> None:
     rows, cols, values = points.entries()
     jacobian = np.zeros((m, n))
     np.add.at(jacobian, (rows, cols), values)
-    _, v = points.points(kin)
+    _, v = points.points(kin, kin.q)
     np.testing.assert_allclose(v.ravel(), jacobian @ kin.v, atol=1e-14)
 
     def place(q: np.ndarray) -> np.ndarray:
-        return points.points(replace(kin, q=q))[0].ravel()
+        return points.points(replace(kin, q=q), q)[0].ravel()
 
     def pull(q: np.ndarray, bar: np.ndarray) -> np.ndarray:
         out = np.full(n, 2.0)

@@ -9,6 +9,7 @@ import pytest
 
 import add.design
 import add.scene
+from add.contact.restitution import clipped_restitution_from_damping
 from add.design.maps import Composed, DesignMap, Placed, Ties, Transformed
 from add.design.transforms import Linear, Log, Softplus, Transform
 from add.testing import check_pullback
@@ -40,13 +41,24 @@ TIES = Ties(
     np.array([1.0, 0.01, -3.0]),
     np.array([[0, 1, 2, 3], [3, 4, 4, 5]]),
 )
+# s = (e, k_n, m_1, m_2, e'); two balls, and the first of them on the ground with three points
+REBOUNDS = Ties(
+    5,
+    7,
+    np.array([1, 1, 2, 3]),
+    np.array([0, 4, 1, 2]),
+    np.array([1.0, 2.0, 1.0, 0.5]),
+    np.zeros((0, 4), dtype=int),
+    np.array([[0, 0, 1, 2, 3, 1], [4, 4, 1, -1, 5, 3]]),
+    np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0]),
+)
 X = np.array([0.4, -0.7, 1.3, 2.0])
 S = np.array([2e4, 0.3, 1e3, 5e3, -0.2, 0.7])
 
 MAP_CASES = {
     Transformed: [(TRANSFORMED, X)],
     Placed: [(PLACED, X), (Placed(np.arange(3.0), np.zeros(0, int), np.zeros(0, int), 4), X)],
-    Ties: [(TIES, S)],
+    Ties: [(TIES, S), (REBOUNDS, np.array([0.6, 1e3, 0.3, 0.8, 0.2]))],
     Composed: [
         (Composed((TRANSFORMED, PLACED)), X),
         (Composed((TRANSFORMED, Placed(S, np.array([1, 2, 3]), np.array([0, 2, 5]), 4), TIES)), X),
@@ -70,6 +82,10 @@ def test_derivatives(name, k, mapping, x, rng):
         (mapping.pushforward(x, np.ones(x.size)), y.size),
     ):
         assert result.shape == (size,) and result.dtype == float
+    jacobian = mapping.jacobian(x)
+    assert jacobian.shape == (y.size, x.size)
+    columns = np.stack([mapping.pushforward(x, unit) for unit in np.eye(x.size)], axis=1)
+    assert jacobian.toarray() == pytest.approx(columns, rel=1e-14, abs=1e-300)
 
 
 @pytest.mark.parametrize(("name", "k", "mapping", "x"), CASES, ids=[f"{case[0]}-{case[1]}" for case in CASES])
@@ -148,3 +164,13 @@ def test_softplus_far_out():
     assert t.forward(far) == pytest.approx([np.exp(-700), np.exp(-40), 800.0], rel=1e-12)
     assert t.slope(far) == pytest.approx([np.exp(-700), np.exp(-40), 1.0], rel=1e-12)
     assert t.inverse(np.array([1e-300, 1e-12, 1e6])) == pytest.approx([np.log(1e-300), np.log(1e-12), 1e6], rel=1e-10)
+
+
+def test_damping_from_restitution():
+    """The tie is the formula, with the effective mass of two bodies or of one, and the points that share the impact."""
+    e, k, m_1, m_2, e_2 = 0.6, 1e3, 0.3, 0.8, 0.2
+    theta = REBOUNDS.forward(np.array([e, k, m_1, m_2, e_2]))
+    mass = m_1 * 0.5 * m_2 / (m_1 + 0.5 * m_2)
+    assert clipped_restitution_from_damping(theta[3], k, mass) == pytest.approx(e, rel=1e-12)
+    assert clipped_restitution_from_damping(theta[5], 2.0 * k, m_1, 3) == pytest.approx(e_2, rel=1e-12)
+    assert theta[6] == 4.0

@@ -7,9 +7,10 @@ import h5py
 import numpy as np
 import pytest
 from view.sample_run import sample_run
+from view.sample_solids import solids_run
 
 from add.errors import InputError
-from add.io.results import read_run, write_run
+from add.io.results import ContactData, JointData, LineData, SheetData, SolidData, read_run, write_run
 from add.io.runfolder import RunFolder, versions
 
 
@@ -36,6 +37,93 @@ def test_round_trip_is_exact(tmp_path, family):
     write_run(tmp_path / "a.h5", data)
     assert equal(read_run(tmp_path / "a.h5"), data)
     assert [p.name for p in tmp_path.iterdir()] == ["a.h5"], "temporary files stay behind"
+
+
+def test_solids_sheets_and_links(tmp_path):
+    data = solids_run(7)
+    write_run(tmp_path / "a.h5", data)
+    found = read_run(tmp_path / "a.h5")
+    assert equal(found, data)
+    assert len(found.solids) == 8 and len(found.sheets) == 3 and found.contacts.offsets[-1] > 0
+
+
+def test_files_without_solids_have_no_new_groups(tmp_path, data):
+    """Files of runs of soft bodies are what they were; files from before solids are read."""
+    write_run(tmp_path / "a.h5", data)
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert set(file) == {
+            "t", "q", "v", "contact_force", "energy", "newton", "bodies", "obstacles", "markers", "targets",
+            "targets_time",
+        }  # fmt: skip
+    found = read_run(tmp_path / "a.h5")
+    assert found.solids == found.sheets == () and found.lines == found.joints == found.goals == {}
+    assert [len(part) for part in found.contacts.at(3)] == [0, 0]
+
+
+def test_poses_and_twists():
+    """Finite differences of a place on a turning body whose centre of mass is off its origin."""
+    h = 1e-6
+    t = np.array([0.0, h, 2 * h])
+    q = np.array([0.3, -0.2, 0.5, 0.4, 0.7, -1.1]) + t[:, None] * np.array([1.0, 2.0, 3.0, -2.0, 1.5, 0.5])
+    v = np.tile([1.0, 2.0, 3.0, -2.0, 1.5, 0.5], (3, 1))
+    solid = SolidData("a", 0, centre=[0.1, 0.2, -0.3])
+    data = dataclasses.replace(
+        solids_run(3), t=t, q=q, v=v, contact_force=0 * q, sheets=(), solids=(solid,), lines={}, joints={},
+        contacts=ContactData(), goals={},
+    )  # fmt: skip
+    place = np.array([0.5, -0.1, 0.2])
+    x = [data.pose(solid, k)[0] @ place + data.pose(solid, k)[1] for k in range(3)]
+    velocity, spin = data.twist(solid, 1)
+    rate = velocity + np.cross(spin, x[1] - q[1, :3])
+    np.testing.assert_allclose((x[2] - x[0]) / (2 * h), rate, atol=1e-8)
+    rotation, position = data.pose(solid, 0)
+    np.testing.assert_allclose(rotation @ solid.centre + position, q[0, :3], atol=1e-15)
+
+
+def test_parts_that_do_not_fit():
+    data = solids_run(3)
+    with pytest.raises(InputError, match=r"solids\.crate\.start: body outside of q"):
+        dataclasses.replace(data, solids=(dataclasses.replace(data.solids[0], start=10**6),))
+    with pytest.raises(InputError, match="unknown kind of shape"):
+        SolidData("a", 0, kind=7)
+    with pytest.raises(InputError, match="do not exist"):
+        SheetData("a", 0, np.zeros((2, 3)), [[0, 2]])
+    with pytest.raises(InputError, match=r"lines\.rope: wrong number of states"):
+        dataclasses.replace(data, lines={"rope": LineData("cable", np.zeros((2, 2, 3)), np.zeros(2))})
+    with pytest.raises(InputError, match=r"joints\.pin: wrong number of states"):
+        dataclasses.replace(data, joints={"pin": JointData(np.zeros((1, 3)), np.zeros((1, 3)))})
+    with pytest.raises(InputError, match="'spring' or 'cable' or 'load'"):
+        LineData("rod", np.zeros((2, 2, 3)), np.zeros(2))
+    with pytest.raises(InputError, match="offsets and places"):
+        ContactData([0, 1, 3], np.zeros((2, 3)), np.zeros((2, 3)))
+    with pytest.raises(InputError, match="rise from zero"):
+        ContactData([0, 2, 1], np.zeros((1, 3)), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize(
+    "part", ["solids/crate/vertices", "sheets/cloth/edges", "lines/cable/tension", "joints/hinge/axis",
+             "contacts/offsets", "goals/spot/points"],
+)  # fmt: skip
+def test_missing_part_of_solids(tmp_path, part):
+    path = tmp_path / "a.h5"
+    write_run(path, solids_run(3))
+    with h5py.File(path, "a") as file:
+        del file[part]
+    with pytest.raises(InputError, match=f"/{part}: missing"):
+        read_run(path)
+    with h5py.File(path, "a") as file:
+        file[part] = np.zeros((1, 1, 1, 1))
+    with pytest.raises(InputError, match="wrong shape"):
+        read_run(path)
+
+
+def test_missing_attribute_of_a_solid(tmp_path):
+    path = tmp_path / "a.h5"
+    write_run(path, solids_run(3))
+    with h5py.File(path, "a") as file:
+        del file["solids/crate"].attrs["centre"]
+    with pytest.raises(InputError, match=r"/solids/crate\.centre: attribute missing"):
+        read_run(path)
 
 
 def test_odd_names_and_order(tmp_path, data):
@@ -71,7 +159,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, data, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("add.io.results._write", fail)
+    monkeypatch.setattr("add.io._results_file._write", fail)
     with pytest.raises(InputError, match="No space left"):
         write_run(path, data)
     assert path.read_bytes() == before

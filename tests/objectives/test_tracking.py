@@ -320,11 +320,11 @@ def by_hand(kind, built, trajectory):
     """The objective as the format describes it."""
     item = OBJECTIVES[kind]
     q = trajectory.q.reshape(9, -1, 3)
-    places = np.stack([built.markers.points(trajectory.kinematics(k))[0] for k in range(9)])
+    places = np.stack([built.markers.points(trajectory.kinematics(k), built.theta)[0] for k in range(9)])
     if kind == "point":
         return ((places[8, 0] - item["target"]) ** 2).sum()
     if kind == "point with axes":
-        velocities = np.stack([built.markers.points(trajectory.kinematics(k))[1] for k in range(9)])
+        velocities = np.stack([built.markers.points(trajectory.kinematics(k), built.theta)[1] for k in range(9)])
         x0, v0, x1, v1 = hermite(0.5, 0.01)
         middle = x0 * places[2, 1] + v0 * velocities[2, 1] + x1 * places[3, 1] + v1 * velocities[3, 1]
         return ((middle - item["target"])[[0, 2]] ** 2).sum()
@@ -425,7 +425,8 @@ def test_recordings(tmp_path, clock, displacement):
     value, runs = problem.value(problem.x0)
     squares, trajectory = [], runs["scene"]
     places, velocities = (
-        np.stack([built.markers.points(trajectory.kinematics(k))[i][::-1] for k in range(9)]) for i in (0, 1)
+        np.stack([built.markers.points(trajectory.kinematics(k), built.theta)[i][::-1] for k in range(9)])
+        for i in (0, 1)
     )
     marks = positions[: own.size, ::-1]
     for f, t in enumerate(own):

@@ -7,6 +7,7 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 from view.sample_run import sample_run
+from view.sample_solids import solids_run
 
 from add.errors import InputError
 from add.io.results import write_run
@@ -47,6 +48,13 @@ def test_each_diagram(tmp_path, data):
     drawn(plot_energies(data, tmp_path / "b.png"))
     drawn(plot_markers(data, tmp_path / "c.png"))
     drawn(plot_newton(data, tmp_path / "d.png"))
+
+
+def test_a_run_without_soft_bodies(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    write_run(run.trajectory, solids_run(9))
+    assert [path.name for path in plot_run(run)] == ["energies.png", "markers.png", "newton.png"]
+    drawn(run.path / "energies.png")
 
 
 def test_numbers_are_parsed_exactly():

@@ -269,7 +269,7 @@ def test_markers():
         )
     )
     assert scene.marker_names == ("face", "mean", "inner", "outer", "equal")
-    places = scene.markers.points(scene.run(n_steps=0).kinematics(0))[0]
+    places = scene.markers.points(scene.run(n_steps=0).kinematics(0), scene.theta)[0]
     cube, block = scene.model.bodies[1].mesh.points, scene.model.bodies[0].mesh.points
 
     def world(x):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from view.sample_run import sample_run
+from view.sample_solids import solids_run
 
 from add.errors import InputError
 from add.fem import quadrature_geometry
@@ -47,6 +48,32 @@ def test_values_and_ranges():
     assert quantity(still, "contact").range == (0.0, 1.0)
     with pytest.raises(InputError, match="'displacement' or 'speed'"):
         quantity(data, "temperature")
+
+
+def test_solids():
+    data = solids_run(41)
+    places = np.array([[0.1, 0.06, -0.04], [-0.1, 0.0, 0.04]])
+    speed, displacement = quantity(data, "speed"), quantity(data, "displacement")
+    k = 17
+    x = []
+    for state in (0, k - 1, k, k + 1):
+        rotation, position = data.pose(data.solids[0], state)
+        x.append(places @ rotation.T + position)
+    expected = np.linalg.norm(x[3] - x[1], axis=1) / (data.t[k + 1] - data.t[k - 1])
+    np.testing.assert_allclose(speed.at(0, k, places) / speed.factor, expected, rtol=5e-3, atol=2e-3)
+    moved = np.linalg.norm(x[2] - x[0], axis=1)
+    np.testing.assert_allclose(displacement.at(0, k, places) / displacement.factor, moved, atol=1e-12)
+    assert speed.shown
+    assert speed.values(0, k).shape == (80,), "sheets follow the soft bodies"
+    stress = quantity(data, "stress")
+    assert not stress.shown
+    assert np.isnan(stress.at(0, k, places)).all() and np.isnan(stress.values(0, k)).all()
+
+
+def test_given_motions_do_not_stretch_the_range():
+    data = solids_run(11)
+    pusher = next(solid for solid in data.solids if solid.kinematic)
+    assert quantity(dataclasses.replace(data, solids=(pusher,), sheets=()), "speed").shown is False
 
 
 def test_prefixes():

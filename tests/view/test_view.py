@@ -1,15 +1,23 @@
 """Pictures and films without a display."""
 
 import dataclasses
+import itertools
 
 import imageio.v3 as imageio
 import numpy as np
 import pytest
 from view.sample_run import sample_run
+from view.sample_solids import solids_run
 
 from add.errors import InputError
+from add.io.results import ContactData, SolidData
 from add.view import COLOURS, export_html, movie, screenshot, show
-from add.view.scene3d import framing_points
+from add.view.framing import framing_points
+from add.view.hulls import solid_hull
+from add.view.links import coil
+from add.view.parts import Moment
+from add.view.shapes import solid_meshes
+from add.view.solids import pose_between
 
 SMALL = (240, 160)
 
@@ -36,6 +44,58 @@ def test_every_colour(tmp_path, data):
             assert np.abs(one - other).mean() > 0.3, "two colours look the same"
 
 
+@pytest.mark.parametrize("colour", COLOURS)
+def test_solids_links_and_goals(tmp_path, colour):
+    data = solids_run(9)
+    start, end = (picture(screenshot(data, tmp_path / "a.png", t, colour=colour, size=SMALL)) for t in (0.0, 0.55))
+    assert np.abs(start - end).mean() > 0.5
+
+
+def test_one_thing_at_a_time(tmp_path):
+    """Scenes of a single rigid body, sheet, rope, link or joint have a picture."""
+    data = solids_run(3)
+    bare = dataclasses.replace(
+        data, solids=(), sheets=(), lines={}, joints={}, goals={}, obstacles=(), markers={}, contacts=ContactData()
+    )
+    cases = [{"solids": (solid,)} for solid in data.solids] + [{"sheets": (sheet,)} for sheet in data.sheets]
+    cases += [{"lines": {name: line}} for name, line in data.lines.items()]
+    cases += [{"joints": {name: joint}} for name, joint in data.joints.items()]
+    cases += [{"goals": {"spot": data.goals["spot"]}}, {"contacts": data.contacts, "solids": data.solids[:1]}]
+    for case in cases:
+        path = screenshot(dataclasses.replace(bare, **case), tmp_path / "a.png", 0.4, size=(160, 120), arrows=True)
+        image = imageio.imread(path)[30:, :130, :3]  # without time and scalar bar
+        assert image.min() < 220, case
+
+
+def test_solids_turn_between_states():
+    """Half way between two states a body has turned half way, also across a jump of its rotation vector."""
+    full = 2.0 * np.pi
+    q = np.zeros((2, 6))
+    q[:, 5] = 3.0, 3.4 - full
+    data = dataclasses.replace(
+        solids_run(2), q=q, v=0 * q, contact_force=0 * q, sheets=(), solids=(SolidData("a", 0, centre=[0.1, 0, 0]),),
+        lines={}, joints={}, contacts=ContactData(), markers={}, goals={},
+    )  # fmt: skip
+    matrix = pose_between(data, data.solids[0], Moment(0.5, 0, 1, 0.5))
+    np.testing.assert_allclose(matrix[:2, 0], [np.cos(3.2), np.sin(3.2)], atol=1e-12)
+    np.testing.assert_allclose(matrix @ [0.1, 0, 0, 1], [0, 0, 0, 1], atol=1e-12)
+
+
+def test_coils_reach_both_ends():
+    ends = np.array([[0.0, 0.1, 0.2], [0.3, -0.4, 0.2]])
+    points = coil(ends, 0.02)
+    np.testing.assert_array_equal(points[[0, -1]], ends)
+    assert len(coil(ends[[0, 0]], 0.02)) == 2
+
+
+def test_hulls_hold_the_bodies():
+    data = solids_run(3)
+    for solid in data.solids[:6]:
+        surface, _ = solid_meshes(solid, 0.1)
+        found, wanted = solid_hull(solid), np.asarray(surface.points)
+        np.testing.assert_allclose(np.abs(found).max(axis=0), np.abs(wanted).max(axis=0), rtol=0.02)
+
+
 def test_time_moves_the_picture(tmp_path, data):
     start, end = (picture(screenshot(data, tmp_path / "a.png", time=t, size=SMALL)) for t in (0.0, None))
     assert np.abs(start - end).mean() > 2.0
@@ -49,11 +109,14 @@ def test_the_whole_motion_is_in_view(tmp_path, data):
     from add.view.scene3d import Scene3D
 
     bare = dataclasses.replace(data, obstacles=(), markers={}, targets={})
-    for size in ((320, 160), (160, 320)):
+    solid = solids_run(9)
+    rotation, position = solid.pose(solid.solids[0], 4)
+    seen = [(bare, bare.positions(bare.bodies[0], 7)), (solid, solid_hull(solid.solids[0]) @ rotation.T + position)]
+    for size, (run, places) in itertools.product(((320, 160), (160, 320)), seen):
         with _off_screen(size) as plotter:
-            scene = Scene3D(bare, plotter)
+            scene = Scene3D(run, plotter)
             assert isinstance(plotter, pyvista.Plotter)
-            for points in (framing_points(bare), bare.positions(bare.bodies[0], 7)):
+            for points in (framing_points(run), places):
                 for point in points:
                     plotter.renderer.SetWorldPoint(*point, 1.0)
                     plotter.renderer.WorldToView()

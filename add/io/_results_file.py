@@ -1,0 +1,265 @@
+"""Reading and writing of trajectories, an HDF5 file each."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from add.errors import InputError
+from add.io._atomic import replacing
+from add.io._results_data import RunData
+from add.io._results_parts import (
+    BodyData,
+    ContactData,
+    GoalData,
+    JointData,
+    LineData,
+    ObstacleData,
+    SheetData,
+    SolidData,
+)
+
+FORMAT = "add-trajectory/1"
+# Groups that files of runs without such things do not have, old ones among them.
+_OPTIONAL = ("sheets", "solids", "lines", "joints", "goals")
+
+
+def write_run(path: str | PathLike[str], data: RunData) -> None:
+    """Write a run to an HDF5 file; a reader sees the old file or the whole new one, never a part.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it cannot be written.
+    """
+    path = Path(path)
+    try:
+        with replacing(path) as temporary, h5py.File(temporary, "w", track_order=True) as file:
+            _write(file, data)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+
+
+def read_run(path: str | PathLike[str]) -> RunData:
+    """Read what `write_run` wrote.
+
+    Raises
+    ------
+    InputError
+        naming the file: missing, not HDF5, truncated or damaged, of another format, or without a part of it.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("no such file", file=path, expected="the trajectory.h5 of a finished `add simulate`")
+    try:
+        with path.open("rb") as raw:
+            if raw.read(8) != b"\x89HDF\r\n\x1a\n":
+                raise InputError("not an HDF5 file", file=path, expected="a trajectory.h5 written by add")
+        with h5py.File(path, "r") as file:
+            found = file.attrs.get("format")
+            if found != FORMAT:
+                raise InputError("another format of trajectory", file=path, found=repr(found), expected=repr(FORMAT))
+            return _read(file)
+    except InputError as error:
+        raise InputError(
+            error.message, file=path, place=error.place, found=error.found, expected=error.expected
+        ) from error
+    except (OSError, RuntimeError, ValueError, TypeError) as error:  # what h5py raises on damaged content
+        text = " ".join(str(error).split())
+        raise InputError(f"truncated or damaged: {text}", file=path, expected="a whole trajectory.h5") from error
+
+
+def _key(name: str) -> str:
+    """Name of a group: HDF5 gives "/" and "." a meaning."""
+    quoted = name.replace("%", "%25").replace("/", "%2F")
+    return quoted.replace(".", "%2E") if quoted.strip(".") == "" else quoted
+
+
+def _name(key: str) -> str:
+    return key.replace("%2E", ".").replace("%2F", "/").replace("%25", "%")
+
+
+def _put(group: Any, key: str, values: Any, unit: str | None = None) -> None:
+    """Write a dataset; large ones compressed, in chunks of whole rows so that one state is read quickly."""
+    options: dict[str, Any] = {}
+    if values.size > 1024:
+        row = values.itemsize * max(1, values.size // len(values))
+        rows = int(np.clip(2**18 // row, 1, len(values)))
+        options = {"chunks": (rows, *values.shape[1:]), "compression": "gzip", "compression_opts": 1, "shuffle": True}
+    dataset = group.create_dataset(key, data=values, **options)
+    if unit is not None:
+        dataset.attrs["unit"] = unit
+
+
+def _write(file: Any, data: RunData) -> None:
+    from add import __version__
+
+    file.attrs["format"] = FORMAT
+    file.attrs["add_version"] = __version__
+    _put(file, "t", data.t, "s")
+    _put(file, "q", data.q, "m")
+    _put(file, "v", data.v, "m/s")
+    _put(file, "contact_force", data.contact_force, "N")
+    groups = {
+        name: file.create_group(name, track_order=True)
+        for name in ("energy", "newton", "bodies", "obstacles", "markers", "targets", "targets_time")
+    }
+    for name, values in data.energy.items():
+        _put(groups["energy"], _key(name), values, "J")
+    _put(groups["newton"], "iterations", data.newton_iterations)
+    _put(groups["newton"], "residual", data.newton_residual, "N")
+    for body in data.bodies:
+        group = groups["bodies"].create_group(_key(body.name))
+        group.attrs.update(
+            {"kind": "soft", "start": body.start, "family": body.family, "mu": body.mu, "lambda": body.lam,
+             "model": body.model, "mean_dilatation": body.mean_dilatation}
+        )  # fmt: skip
+        _put(group, "rest", body.rest, "m")
+        _put(group, "cells", body.cells)
+        _put(group, "surface", body.surface)
+    for obstacle in data.obstacles:
+        group = groups["obstacles"].create_group(_key(obstacle.name))
+        group.attrs["kind"] = obstacle.kind
+        for name in ("size", "rotation", "position", "velocity"):
+            group.attrs[name] = getattr(obstacle, name)
+    for name, values in data.markers.items():
+        _put(groups["markers"], _key(name), values, "m")
+    for name, (times, positions) in data.targets.items():
+        _put(groups["targets_time"], _key(name), times, "s")
+        _put(groups["targets"], _key(name), positions, "m")
+    _write_optional(file, data)
+
+
+def _write_optional(file: Any, data: RunData) -> None:
+    """Write rigid bodies, sheets, links, contacts and goals, as far as there are any."""
+    groups = {name: file.create_group(name, track_order=True) for name in _OPTIONAL if getattr(data, name)}
+    for sheet in data.sheets:
+        group = groups["sheets"].create_group(_key(sheet.name))
+        group.attrs["start"] = sheet.start
+        _put(group, "rest", sheet.rest, "m")
+        _put(group, "edges", sheet.edges)
+        _put(group, "triangles", sheet.triangles)
+    for solid in data.solids:
+        group = groups["solids"].create_group(_key(solid.name))
+        for name in ("start", "kinematic", "centre", "kind", "size"):
+            group.attrs[name] = getattr(solid, name)
+        _put(group, "vertices", solid.vertices, "m")
+        _put(group, "triangles", solid.triangles)
+    for name, line in data.lines.items():
+        group = groups["lines"].create_group(_key(name))
+        group.attrs["kind"] = line.kind
+        _put(group, "ends", line.ends, "m")
+        _put(group, "tension", line.tension, "N")
+    for name, joint in data.joints.items():
+        group = groups["joints"].create_group(_key(name))
+        _put(group, "place", joint.place, "m")
+        _put(group, "axis", joint.axis)
+    for name, goal in data.goals.items():
+        group = groups["goals"].create_group(_key(name))
+        for key in ("body", "rotation", "position"):
+            group.attrs[key] = getattr(goal, key)
+        _put(group, "points", goal.points, "m")
+    if len(data.contacts.offsets):
+        group = file.create_group("contacts")
+        _put(group, "offsets", data.contacts.offsets)
+        _put(group, "places", data.contacts.places, "m")
+        _put(group, "forces", data.contacts.forces, "N")
+
+
+def _part(group: Any, key: str) -> Any:
+    if key not in group:
+        raise InputError("missing from the file", place=f"{group.name}/{key}".replace("//", "/"))
+    return group[key]
+
+
+def _array(group: Any, key: str) -> Any:
+    part = _part(group, key)
+    if not isinstance(part, h5py.Dataset):
+        raise InputError("not a dataset", place=part.name)
+    return part[()]
+
+
+def _arrays(group: Any) -> dict[str, Any]:
+    return {_name(key): _array(group, key) for key in group}
+
+
+def _attribute(group: Any, key: str) -> Any:
+    if key not in group.attrs:
+        raise InputError("attribute missing from the file", place=f"{group.name}.{key}")
+    return group.attrs[key]
+
+
+def _read(file: Any) -> RunData:
+    bodies = []
+    for key, group in _part(file, "bodies").items():
+        if _attribute(group, "kind") != "soft":
+            raise InputError("unknown kind of body", place=group.name, found=repr(group.attrs["kind"]), expected="soft")
+        attributes = {name: _attribute(group, name) for name in ("start", "family", "mu", "model", "mean_dilatation")}
+        arrays = {name: _array(group, name) for name in ("rest", "cells", "surface")}
+        bodies.append(BodyData(_name(key), lam=_attribute(group, "lambda"), **attributes, **arrays))
+    obstacles = [
+        ObstacleData(
+            _name(key),
+            *(_attribute(group, name) for name in ("kind", "size", "rotation", "position", "velocity")),
+        )
+        for key, group in _part(file, "obstacles").items()
+    ]
+    times, newton = _part(file, "targets_time"), _part(file, "newton")
+    targets = {name: (_array(times, _key(name)), x) for name, x in _arrays(_part(file, "targets")).items()}
+    return RunData(
+        t=_array(file, "t"),
+        q=_array(file, "q"),
+        v=_array(file, "v"),
+        energy=_arrays(_part(file, "energy")),
+        newton_iterations=_array(newton, "iterations"),
+        newton_residual=_array(newton, "residual"),
+        contact_force=_array(file, "contact_force"),
+        bodies=tuple(bodies),
+        obstacles=tuple(obstacles),
+        markers=_arrays(_part(file, "markers")),
+        targets=targets,
+        **_read_optional(file),
+    )
+
+
+def _read_optional(file: Any) -> dict[str, Any]:
+    """Read what only some files have."""
+
+    def groups(name: str) -> list[tuple[str, Any]]:
+        return [(_name(key), group) for key, group in file[name].items()] if name in file else []
+
+    def arrays(group: Any, *names: str) -> dict[str, Any]:
+        return {name: _array(group, name) for name in names}
+
+    def attributes(group: Any, *names: str) -> dict[str, Any]:
+        return {name: _attribute(group, name) for name in names}
+
+    contacts = ContactData()
+    if "contacts" in file:
+        contacts = ContactData(**arrays(file["contacts"], "offsets", "places", "forces"))
+    return {
+        "sheets": tuple(
+            SheetData(name, **attributes(group, "start"), **arrays(group, "rest", "edges", "triangles"))
+            for name, group in groups("sheets")
+        ),
+        "solids": tuple(
+            SolidData(
+                name,
+                **attributes(group, "start", "kinematic", "centre", "kind", "size"),
+                **arrays(group, "vertices", "triangles"),
+            )
+            for name, group in groups("solids")
+        ),
+        "lines": {
+            name: LineData(**attributes(group, "kind"), **arrays(group, "ends", "tension"))
+            for name, group in groups("lines")
+        },
+        "joints": {name: JointData(**arrays(group, "place", "axis")) for name, group in groups("joints")},
+        "contacts": contacts,
+        "goals": {
+            name: GoalData(**attributes(group, "body", "rotation", "position"), **arrays(group, "points"))
+            for name, group in groups("goals")
+        },
+    }

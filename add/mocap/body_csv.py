@@ -1,0 +1,167 @@
+"""CSV files of what bodies do: the pose of a rigid body, the angles of joints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from add.errors import InputError
+from add.mocap._table import Header, Table, read_header, read_rows
+from add.mocap.angles import AngleRecording
+from add.mocap.poses import UNIT, PoseRecording, off_unit
+
+__all__ = ["read_angle_csv", "read_pose_csv"]
+
+_POSITION = ("x_m", "y_m", "z_m")
+_QUATERNION = ("qw", "qx", "qy", "qz")
+_VELOCITY = ("vx_m_s", "vy_m_s", "vz_m_s")
+_SPIN_WORLD = ("wx_rad_s", "wy_rad_s", "wz_rad_s")
+_SPIN_BODY = ("wx_body_rad_s", "wy_body_rad_s", "wz_body_rad_s")
+_ANGLE, _RATE = "_rad", "_rad_s"
+
+
+def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> PoseRecording:
+    """Read the pose of a rigid body from a CSV file, every cell of it filled.
+
+    Columns: `time_s` first, then in any order `x_m, y_m, z_m`, `qw, qx, qy, qz`, and, where recorded, the velocity
+    `vx_m_s, vy_m_s, vz_m_s` in world axes and the angular velocity, as `wx_rad_s, wy_rad_s, wz_rad_s` in world axes
+    or as `wx_body_rad_s, wy_body_rad_s, wz_body_rad_s` in the body's, which is turned into world axes here:
+    omega = R omega_body. All other columns are kept in `extra` under their names. Comments, blank lines and line ends
+    as in `read_csv`.
+
+    Parameters
+    ----------
+    path : the file
+    columns : heading in the file -> heading as above, for files that name them otherwise; units are not converted
+
+    Raises
+    ------
+    InputError : one line with file, line and column, what was found and what was expected
+    """
+    header = read_header(os.fspath(path), columns)
+    known = (_POSITION, _QUATERNION, _VELOCITY, _SPIN_WORLD, _SPIN_BODY)
+    given = {group: _complete(header, group) for group in known}
+    for group in (_POSITION, _QUATERNION):
+        if not given[group]:
+            raise InputError(
+                f"the {'position' if group is _POSITION else 'orientation'} is missing",
+                file=header.file,
+                place=f"line {header.line}",
+                expected=", ".join(map(repr, group)),
+            )
+    if given[_SPIN_WORLD] and given[_SPIN_BODY]:
+        raise InputError(
+            "angular velocity in world axes and in those of the body",
+            file=header.file,
+            place=f"line {header.line}",
+            expected=f"either {', '.join(_SPIN_WORLD)} or {', '.join(_SPIN_BODY)}",
+        )
+    table = _filled(header)
+    named = {heading for group in known for heading in group}
+    others = [(k, heading) for k, heading in enumerate(header.columns) if k and heading not in named]
+    quaternion = _values(table, _QUATERNION)
+    frame = off_unit(quaternion)
+    if frame is not None:
+        raise InputError(
+            "not a unit quaternion",
+            file=header.file,
+            place=f"line {table.lines[frame]}, columns {', '.join(_QUATERNION)}",
+            found=f"norm {np.linalg.norm(quaternion[frame]):.6g}",
+            expected=f"1 within {UNIT:g}",
+        )
+    recording = PoseRecording(
+        table.values[:, 0],
+        _values(table, _POSITION),
+        quaternion,
+        _values(table, _VELOCITY) if given[_VELOCITY] else None,
+        _values(table, _SPIN_WORLD) if given[_SPIN_WORLD] else None,
+        {heading: table.values[:, k] for k, heading in others},
+        header.file,
+    )
+    if not given[_SPIN_BODY]:
+        return recording
+    spin = np.einsum("fij,fj->fi", recording.rotations, _values(table, _SPIN_BODY))
+    return replace(recording, angular_velocity=spin)
+
+
+def read_angle_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> AngleRecording:
+    """Read angles of joints from a CSV file, every cell of it filled.
+
+    Columns: `time_s` first, then `<name>_rad` for every angle and, for all of them or none, its rate `<name>_rad_s` or
+    `d<name>_rad_s`. Comments, blank lines and line ends as in `read_csv`.
+
+    Parameters
+    ----------
+    path : the file
+    columns : heading in the file -> heading as above, for files that name them otherwise; units are not converted
+
+    Raises
+    ------
+    InputError : one line with file, line and column, what was found and what was expected
+    """
+    header = read_header(os.fspath(path), columns)
+    names = tuple(heading.removesuffix(_ANGLE) for heading in header.columns if heading.endswith(_ANGLE))
+    if not names:
+        raise InputError(
+            "no angles in the header", file=header.file, place=f"line {header.line}", expected=f"'<name>{_ANGLE}'"
+        )
+    choices = [[rate for rate in (name + _RATE, "d" + name + _RATE) if rate in header.columns] for name in names]
+    rates = [rate for choice in choices for rate in choice]
+    known = {"time_s", *(name + _ANGLE for name in names), *rates}
+    for column, heading in enumerate(header.columns):
+        if heading not in known:
+            raise InputError(
+                "not an angle or its rate",
+                file=header.file,
+                place=f"line {header.line}, column {column + 1}",
+                found=repr(heading),
+                expected=f"'<name>{_ANGLE}', '<name>{_RATE}' or 'd<name>{_RATE}'",
+            )
+    if rates and any(len(choice) != 1 for choice in choices):
+        raise InputError(
+            "not one rate for every angle",
+            file=header.file,
+            place=f"line {header.line}",
+            found=", ".join(map(repr, rates)),
+            expected=f"one for each of {', '.join(map(repr, names))}, or none",
+        )
+    table = _filled(header)
+    angles = _values(table, [name + _ANGLE for name in names])
+    return AngleRecording(names, table.values[:, 0], angles, _values(table, rates) if rates else None, header.file)
+
+
+def _complete(header: Header, group: Sequence[str]) -> bool:
+    """Whether the columns of a vector are there; some of them alone are an error."""
+    present = [heading for heading in group if heading in header.columns]
+    if present and len(present) < len(group):
+        raise InputError(
+            "a vector lacks components",
+            file=header.file,
+            place=f"line {header.line}",
+            found=f"only {', '.join(map(repr, present))}",
+            expected=" and ".join(repr(heading) for heading in group if heading not in present),
+        )
+    return bool(present)
+
+
+def _filled(header: Header) -> Table:
+    """Read the rows, none of whose cells may be blank or NaN."""
+    table = read_rows(header)
+    missing = np.argwhere(np.isnan(table.values))
+    if len(missing):
+        row, column = missing[0]
+        raise InputError(
+            "a value is missing",
+            file=header.file,
+            place=table.place(int(row), int(column)),
+            expected="a finite number (leave out the lines of frames in which nothing was seen)",
+        )
+    return table
+
+
+def _values(table: Table, group: Sequence[str]) -> NDArray[np.float64]:
+    return table.values[:, [table.header.columns.index(heading) for heading in group]]

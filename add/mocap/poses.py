@@ -1,0 +1,170 @@
+"""Pose of one rigid body over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from add.errors import InputError
+from add.mocap.recording import Recording, check_times
+
+__all__ = ["UNIT", "PoseRecording", "off_unit"]
+
+#: A quaternion whose norm is further than this from 1 is no rounded rotation but a mistake, such as another order.
+UNIT = 1e-3
+
+
+def off_unit(quaternion: NDArray[np.float64]) -> int | None:
+    """First frame of quaternions (nf, 4) whose norm is not 1 within UNIT; None if there is none."""
+    bad = np.flatnonzero(~(np.abs(np.linalg.norm(quaternion, axis=1) - 1.0) <= UNIT))
+    return int(bad[0]) if len(bad) else None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PoseRecording:
+    """Position and orientation of a body's frame, every frame of them; a point X of the body is at x + R(q) X.
+
+    Every method returns a new recording; the arrays are private read-only copies.
+
+    Parameters
+    ----------
+    times : (nf,) strictly increasing; need not be evenly spaced [s]
+    position : (nf, 3) x, origin of the body's frame in the world [m]
+    quaternion : (nf, 4) w, x, y, z of the rotation R from the body's axes to the world's; unit within 1e-3. Kept
+        normalised, with the sign that continues the frame before (the first one as given): q and -q turn alike.
+    velocity : (nf, 3) of the origin of the body's frame, world axes, or None [m/s]
+    angular_velocity : (nf, 3) in WORLD axes, or None [rad/s]
+    extra : other columns, name -> (nf,), such as the angle of a joint
+    source : where it came from, for messages (a path, usually)
+    """
+
+    times: NDArray[np.float64]
+    position: NDArray[np.float64]
+    quaternion: NDArray[np.float64]
+    velocity: NDArray[np.float64] | None = None
+    angular_velocity: NDArray[np.float64] | None = None
+    extra: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    source: str = "recording"
+
+    def __post_init__(self) -> None:
+        times = np.array(self.times, dtype=np.float64)
+        check_times(times, self.source)
+        quaternion = self._column("quaternion", self.quaternion, times, (4,))
+        frame = off_unit(quaternion)
+        if frame is not None:
+            raise InputError(
+                "not a unit quaternion",
+                file=self.source,
+                place=f"frame {frame}",
+                found=f"norm {np.linalg.norm(quaternion[frame]):.6g}",
+                expected=f"1 within {UNIT:g}",
+            )
+        quaternion /= np.linalg.norm(quaternion, axis=1)[:, None]
+        turned = np.einsum("fi,fi->f", quaternion[1:], quaternion[:-1]) < 0.0
+        quaternion[1:] *= np.where(np.cumsum(turned) % 2 == 1, -1.0, 1.0)[:, None]
+        arrays = {"times": times, "quaternion": quaternion}
+        arrays["position"] = self._column("position", self.position, times, (3,))
+        for name, value in (("velocity", self.velocity), ("angular_velocity", self.angular_velocity)):
+            if value is not None:
+                arrays[name] = self._column(name, value, times, (3,))
+        extra = {name: self._column(name, values, times, ()) for name, values in self.extra.items()}
+        for array in (*arrays.values(), *extra.values()):
+            array.setflags(write=False)
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "extra", MappingProxyType(extra))
+
+    def _column(
+        self, name: str, values: ArrayLike, times: NDArray[np.float64], width: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Copy one quantity, of the right shape and finite."""
+        array = np.array(values, dtype=np.float64)
+        shape = (len(times), *width)
+        if array.shape != shape:
+            raise InputError(f"{name} has the wrong shape", file=self.source, found=array.shape, expected=shape)
+        bad = np.flatnonzero(~np.isfinite(array).reshape(len(times), -1).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"{name} is not finite",
+                file=self.source,
+                place=f"frame {bad[0]} (t = {times[bad[0]]:g} s)",
+                found=array[bad[0]].tolist(),
+                expected="finite numbers (leave out frames in which the body was not seen)",
+            )
+        return array
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames."""
+        return len(self.times)
+
+    @property
+    def rotations(self) -> NDArray[np.float64]:
+        """R, (nf, 3, 3), from the body's axes to the world's."""
+        return self._rotation().as_matrix()
+
+    @property
+    def rotation_vectors(self) -> NDArray[np.float64]:
+        """w, (nf, 3) with R = exp([w]x) and |w| <= pi, which jumps where a body turns on beyond pi [rad]."""
+        return self._rotation().as_rotvec()
+
+    def _rotation(self) -> Rotation:
+        return Rotation.from_quat(self.quaternion[:, [1, 2, 3, 0]])
+
+    def crop(self, start: float = -np.inf, stop: float = np.inf) -> PoseRecording:
+        """Keep the frames with start <= t <= stop [s]."""
+        keep = (self.times >= start) & (self.times <= stop)
+        if not keep.any():
+            raise InputError(
+                "no frame in the window",
+                file=self.source,
+                found=f"[{start:g}, {stop:g}] s",
+                expected=f"a part of [{self.times[0]:g}, {self.times[-1]:g}] s that holds a frame",
+            )
+        return replace(
+            self,
+            times=self.times[keep],
+            position=self.position[keep],
+            quaternion=self.quaternion[keep],
+            velocity=None if self.velocity is None else self.velocity[keep],
+            angular_velocity=None if self.angular_velocity is None else self.angular_velocity[keep],
+            extra={name: values[keep] for name, values in self.extra.items()},
+        )
+
+    def with_origin(self, t0: float) -> PoseRecording:
+        """Count time from t0 [s]: the new times are t - t0."""
+        return replace(self, times=self.times - t0)
+
+    def transformed(self, R: ArrayLike, t: ArrayLike) -> PoseRecording:
+        """Move the world: every position x becomes R x + t, and all axes turn with it; R (3, 3), t (3,) [m]."""
+        turn = np.asarray(R, dtype=np.float64)
+        quaternion = (Rotation.from_matrix(turn) * self._rotation()).as_quat()[:, [3, 0, 1, 2]]
+        return replace(
+            self,
+            position=self.position @ turn.T + np.asarray(t, dtype=np.float64),
+            quaternion=quaternion,
+            velocity=None if self.velocity is None else self.velocity @ turn.T,
+            angular_velocity=None if self.angular_velocity is None else self.angular_velocity @ turn.T,
+        )
+
+    def markers(self, points: ArrayLike, names: Sequence[str] | None = None) -> Recording:
+        """Trajectories of points fixed to the body, x + R X, as if they had been markers.
+
+        Parameters
+        ----------
+        points : (m, 3) X in the body's frame [m]
+        names : of the points; "point_0" and so on by default
+        """
+        fixed = np.asarray(points, dtype=np.float64)
+        if fixed.ndim != 2 or fixed.shape[1] != 3 or not np.isfinite(fixed).all():
+            raise InputError("bad points of a body", found=fixed.tolist(), expected="(m, 3) finite coordinates [m]")
+        labels = tuple(f"point_{k}" for k in range(len(fixed))) if names is None else tuple(names)
+        positions = self.position[:, None] + np.einsum("fij,mj->fmi", self.rotations, fixed)
+        return Recording(labels, self.times, positions, np.ones(positions.shape[:2], dtype=bool), self.source)

@@ -1,0 +1,171 @@
+"""Springs, joints, motors and forces as values; gathered into one term a kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.model.bodies import Driven
+from add.terms import FeatureKind
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class BodyFeature:
+    """A vector that a body carries, or that stands in the world.
+
+    Attributes
+    ----------
+    kind : FeatureKind
+    body : str
+        Empty for the world.
+    arm : str
+        Block of theta with the place or direction in the body's frame (or the world); empty for nodes and spins.
+    nodes, weights : of the body, for NODES
+    """
+
+    kind: FeatureKind
+    body: str = ""
+    arm: str = ""
+    nodes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    weights: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+
+class Link:
+    """One spring, joint part or force. Names are blocks of theta."""
+
+
+@final
+@dataclass(frozen=True)
+class SpringLink(Link):
+    """Along the line between two points; ``unilateral`` for a cable."""
+
+    a: BodyFeature
+    b: BodyFeature
+    stiffness: str
+    damping: str
+    length: str
+    unilateral: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class BondLink(Link):
+    """Two points, or two directions, stay together."""
+
+    a: BodyFeature
+    b: BodyFeature
+    stiffness: str
+    damping: str
+
+
+@final
+@dataclass(frozen=True)
+class SliderLink(Link):
+    """Two points stay together across an axis that the body of ``a`` carries."""
+
+    a: BodyFeature
+    b: BodyFeature
+    axis: BodyFeature
+    stiffness: str
+    damping: str
+
+
+@final
+@dataclass(frozen=True)
+class MotorLink(Link):
+    """A direction of one body follows one of the other that is turned by a target angle in the plane (e1, e2)."""
+
+    e1: BodyFeature
+    e2: BodyFeature
+    b: BodyFeature
+    angle: Driven
+    stiffness: str
+
+
+@final
+@dataclass(frozen=True)
+class DampingLink(Link):
+    """A torque against the relative angular velocity of two spins."""
+
+    a: BodyFeature
+    b: BodyFeature
+    damping: str
+
+
+@final
+@dataclass(frozen=True)
+class FrictionLink(Link):
+    """Viscous and dry friction about an axis."""
+
+    a: BodyFeature
+    b: BodyFeature
+    axis: BodyFeature
+    viscous: str
+    coulomb: str
+    rate: str
+
+
+@final
+@dataclass(frozen=True)
+class TorqueLink(Link):
+    """A given torque about an axis on ``b``, the opposite on ``a``."""
+
+    a: BodyFeature
+    b: BodyFeature
+    axis: BodyFeature
+    torque: Driven
+
+
+@final
+@dataclass(frozen=True)
+class LimitLink(Link):
+    """Stops of the angle of direction ``b`` in the plane (e1, e2) of the other body."""
+
+    e1: BodyFeature
+    e2: BodyFeature
+    b: BodyFeature
+    stiffness: str
+    damping: str
+    lower: str
+    upper: str
+
+
+@final
+@dataclass(frozen=True)
+class ForceLink(Link):
+    """A given force on a point, or a torque on a spin, in world axes."""
+
+    on: BodyFeature
+    force: Driven
+
+
+@final
+@dataclass(frozen=True)
+class HingeStart:
+    """Where a body on a hinge starts: at an angle and a rate against the other. Names are blocks of theta.
+
+    Attributes
+    ----------
+    a, b : str
+        Names of rigid bodies; ``a`` is empty for the world.
+    relative : (3, 3)
+        Rotation from b's frame to a's at angle zero.
+    place_a, place_b : str
+        The hinge in both frames.
+    axis : str
+        A unit vector in a's frame.
+    angle, rate : str
+    """
+
+    a: str
+    b: str
+    relative: FloatArray
+    place_a: str
+    place_b: str
+    axis: str
+    angle: str
+    rate: str

@@ -1,0 +1,144 @@
+"""Objectives that are sums of squares, with their residuals: what Gauss-Newton asks for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+
+from add.kinematics import Kinematics, State, StateTangent
+from add.objectives.base import Objective, WeightedSum
+from add.objectives.tracking import Tracking
+from add.tangents import Columns, Directions, StateTangents, generic
+from add.typing import FloatArray, IntArray
+
+
+class LeastSquares(Objective):
+    """phi = sum over steps |rho_k|^2 + |rho(theta)|^2.
+
+    A step's residuals see what `Objective.step_value` sees, the state after the step and theta.
+    """
+
+    @abstractmethod
+    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
+        """Return rho_k (r,) of the interval that ends at ``state``."""
+
+    @abstractmethod
+    def step_residual_tangents(
+        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents (r, k) of `step_residuals`, by the state and by theta itself."""
+
+    def parameter_residuals(self, theta: FloatArray) -> FloatArray:
+        """Return rho(theta) (r,)."""
+        return np.zeros(0)
+
+    def parameter_residual_jacobian(self, theta: FloatArray) -> sp.csr_array:
+        """Return its derivative (r, n_theta)."""
+        return sp.csr_array((0, theta.size))
+
+
+@final
+@dataclass(frozen=True)
+class TrackingResiduals(LeastSquares):
+    """A `Tracking` by its residuals.
+
+    The residuals of a step read few coordinates: their derivative by each of those, times the tangents, is cheaper
+    than one pass a direction.
+    """
+
+    tracking: Tracking
+
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return that of the tracking."""
+        return self.tracking.step_value(state, theta)
+
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Pull back through the tracking."""
+        self.tracking.step_pullback(state, theta, state_bar, theta_bar)
+
+    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
+        """Return sqrt(w) P (x - y) of all samples of the interval that count [m]."""
+        found = self.tracking.residuals(state, theta)
+        return np.concatenate([r[self.tracking.weights[f] > 0.0].ravel() for f, r in found] or [np.zeros(0)])
+
+    def _along(self, state: State, theta: FloatArray, dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
+        found = self.tracking.residual_tangents(state, theta, dot, theta_dot)
+        frames = self.tracking.frames(state, theta)
+        return np.concatenate(
+            [r[self.tracking.weights[f] > 0.0].ravel() for f, r in zip(frames, found, strict=True)] or [np.zeros(0)]
+        )
+
+    def _reads(self, state: State, theta: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return the coordinates and the entries of theta that the residuals may depend on."""
+        tracking, n = self.tracking, state.q.shape[1]
+        bar = generic(3 * tracking.points.n_points).reshape(-1, 3)
+        read, theta_bar = np.zeros(n), np.zeros_like(theta)
+        for k in range(2):
+            kin = Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
+            q_bar, v_bar = np.zeros(n), np.zeros(n)
+            tracking.points.vjp(kin, theta, bar, bar, q_bar, v_bar, theta_bar)
+            read += np.abs(q_bar) + np.abs(v_bar)
+        entries = theta_bar != 0.0
+        if tracking.reference is not None:
+            first, rate = tracking.reference.evaluate(theta)
+            q_bar, v_bar, theta_bar = np.zeros(n), np.zeros(n), np.zeros_like(theta)
+            kin = Kinematics(first, rate, rate, 0.0, 0)
+            tracking.points.vjp(kin, theta, bar, bar, q_bar, v_bar, theta_bar)
+            tracking.reference.vjp(theta, q_bar, v_bar, theta_bar)
+            entries |= theta_bar != 0.0
+        if tracking.clock is not None:
+            entries[tracking.clock] = True
+        return np.flatnonzero(read), np.flatnonzero(entries)
+
+    def step_residual_tangents(
+        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents of `step_residuals`."""
+        size = self.step_residuals(state, theta).size
+        if not size:
+            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+        coordinates, entries = self._reads(state, theta)
+        own = directions.touching(directions.among(entries))
+        index = np.union1d(tangents.index, own)
+        values = np.zeros((size, index.size))
+        nothing = StateTangent(np.zeros_like(state.q), np.zeros_like(state.v))
+        for column, place in zip(own, np.searchsorted(index, own), strict=True):
+            values[:, place] = self._along(state, theta, nothing, directions.column(int(column)))
+        places, still = np.searchsorted(index, tangents.index), np.zeros_like(theta)
+        m = state.q.shape[0]
+        if tangents.index.size <= 2 * m * coordinates.size:
+            for c, place in enumerate(places):
+                dot = StateTangent(tangents.dot.q[:, :, c], tangents.dot.v[:, :, c])
+                values[:, place] += self._along(state, theta, dot, still)
+            return Columns(index, values)
+        for unit, known in ((nothing.q, tangents.dot.q), (nothing.v, tangents.dot.v)):
+            for k in range(m):
+                derivative = np.empty((size, coordinates.size))
+                for c, coordinate in enumerate(coordinates):
+                    unit[k, coordinate] = 1.0
+                    derivative[:, c] = self._along(state, theta, nothing, still)
+                    unit[k, coordinate] = 0.0
+                values[:, places] += derivative @ known[k, coordinates]
+        return Columns(index, values)
+
+
+def squares(objective: Objective) -> list[tuple[float, LeastSquares]]:
+    """Return an objective as weighted sums of squares.
+
+    Raises
+    ------
+    TypeError
+        If a part of it is none.
+    """
+    if isinstance(objective, WeightedSum):
+        pairs = zip(objective.weights, objective.objectives, strict=True)
+        return [(w * inner, part) for w, o in pairs for inner, part in squares(o)]
+    if isinstance(objective, Tracking):
+        return [(1.0, TrackingResiduals(objective))]
+    if isinstance(objective, LeastSquares):
+        return [(1.0, objective)]
+    raise TypeError(f"{type(objective).__name__} is not a sum of squares")

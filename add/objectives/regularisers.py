@@ -1,0 +1,110 @@
+"""Penalties on parameters, as least squares: what picks one control out of the many that do the same."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+
+from add.kinematics import State, StateTangent
+from add.objectives.least_squares import LeastSquares
+from add.tangents import Columns, Directions, StateTangents
+from add.typing import FloatArray, IntArray
+
+
+class Regulariser(LeastSquares):
+    """phi = |rho(theta)|^2, whatever the motion."""
+
+    @abstractmethod
+    def parameter_residuals(self, theta: FloatArray) -> FloatArray:
+        """Return rho (r,)."""
+
+    @abstractmethod
+    def parameter_residual_jacobian(self, theta: FloatArray) -> sp.csr_array:
+        """Return d rho / d theta (r, n_theta)."""
+
+    @final
+    def parameter_value(self, theta: FloatArray) -> float:
+        """Return |rho|^2."""
+        rho = self.parameter_residuals(theta)
+        return float(rho @ rho)
+
+    @final
+    def parameter_gradient(self, theta: FloatArray, theta_bar: FloatArray) -> None:
+        """Add 2 (d rho / d theta)^T rho."""
+        theta_bar += 2.0 * (self.parameter_residual_jacobian(theta).T @ self.parameter_residuals(theta))
+
+    @final
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return zero."""
+        return 0.0
+
+    @final
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add nothing."""
+
+    @final
+    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
+        """Return nothing."""
+        return np.zeros(0)
+
+    @final
+    def step_residual_tangents(
+        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> Columns:
+        """Return nothing."""
+        return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+
+
+@final
+@dataclass(frozen=True)
+class Smoothness(Regulariser):
+    """phi = sum_i |p_{i+1} - p_i|^2 over the rows of a table.
+
+    Attributes
+    ----------
+    table : (n_rows, ...)
+        Indices in theta.
+    """
+
+    table: IntArray
+
+    def parameter_residuals(self, theta: FloatArray) -> FloatArray:
+        """Return the differences of neighbouring rows."""
+        return np.diff(theta[self.table], axis=0).ravel()
+
+    def parameter_residual_jacobian(self, theta: FloatArray) -> sp.csr_array:
+        """Return -1 and 1 in each row."""
+        before, after = self.table[:-1].ravel(), self.table[1:].ravel()
+        rows, ones = np.arange(before.size), np.ones(before.size)
+        entries = np.concatenate([-ones, ones]), (np.concatenate([rows, rows]), np.concatenate([before, after]))
+        return sp.csr_array(entries, shape=(before.size, theta.size))
+
+
+@final
+@dataclass(frozen=True)
+class Proximity(Regulariser):
+    """phi = sum_i |p_i - p0_i|^2 over the rows of a table.
+
+    Attributes
+    ----------
+    table : (n_rows, ...)
+        Indices in theta.
+    centre : broadcastable to (n_rows, ...)
+        p0, in the unit of p.
+    """
+
+    table: IntArray
+    centre: FloatArray
+
+    def parameter_residuals(self, theta: FloatArray) -> FloatArray:
+        """Return p - p0."""
+        return (theta[self.table] - self.centre).ravel()
+
+    def parameter_residual_jacobian(self, theta: FloatArray) -> sp.csr_array:
+        """Return 1 in each row."""
+        entries = np.ones(self.table.size), (np.arange(self.table.size), self.table.ravel())
+        return sp.csr_array(entries, shape=(self.table.size, theta.size))

@@ -1,0 +1,339 @@
+"""Couplings of a scene as links between features, with the numbers they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.errors import InputError
+from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.model import Driven, ParticleBody, RigidBody, SoftBody
+from add.model.layout import Block
+from add.model.links import (
+    BodyFeature,
+    BondLink,
+    DampingLink,
+    ForceLink,
+    FrictionLink,
+    HingeStart,
+    LimitLink,
+    Link,
+    MotorLink,
+    SliderLink,
+    SpringLink,
+    TorqueLink,
+)
+from add.scene.geometry import frame_along, locate_point, select_points
+from add.scene.numbers import SceneNumber
+from add.scene.spec import SceneSpec
+from add.scene.spec_common import SignalReferenceSpec
+from add.scene.spec_couplings import (
+    AttachmentSpec,
+    BallSpec,
+    CableSpec,
+    EndSpec,
+    FixedSpec,
+    ForceSpec,
+    HingeSpec,
+    HingeStartSpec,
+    SliderSpec,
+    SpringSpec,
+)
+from add.terms import FeatureKind
+from add.typing import FloatArray
+
+#: Given value, path, unit and number of columns -> the signal that drives it.
+MakeDriven = Callable[[object, str, str, int], Driven]
+
+
+@final
+@dataclass
+class CouplingParts:
+    """What the couplings of a scene add to the model and to its numbers."""
+
+    links: list[Link] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    numbers: list[SceneNumber] = field(default_factory=list)
+    connected: set[tuple[str, str]] = field(default_factory=set)
+    starts: list[HingeStart] = field(default_factory=list)
+
+    def number(self, path: str, value: object, unit: str, target: str = "", factor: float = 1.0) -> str:
+        """Add a differentiable number under its path; return the name of the block of theta that holds its multiple."""
+        array = np.asarray(value, dtype=float)
+        target = target or path
+        self.blocks.append((target, array.shape, unit))
+        self.numbers.append(SceneNumber(path, array, unit, ((target, factor),)))
+        return target
+
+    def signal(self, value: object, path: str, unit: str, width: int, driven: MakeDriven) -> Driven:
+        """Return the signal of a value; its rows are a block of theta."""
+        drive = driven(value, path, unit, width)
+        self.blocks.append((drive.parameter, (drive.signal.n_rows, width), unit))
+        if not isinstance(value, SignalReferenceSpec):
+            self.numbers.append(SceneNumber(path, np.array(value, dtype=float), unit, ((drive.parameter, 1.0),)))
+        return drive
+
+
+@final
+class _Bodies:
+    """Where every body starts, and how a place on it is written."""
+
+    def __init__(
+        self, spec: SceneSpec, soft: list[SoftBody], particles: list[ParticleBody], rigid: list[RigidBody]
+    ) -> None:
+        self.spec = spec
+        self.soft = {body.name: body for body in soft}
+        self.particles = {body.name: body for body in particles}
+        self.rigid = {body.name: body for body in rigid}
+
+    def pose(self, name: str | None) -> tuple[FloatArray, FloatArray]:
+        """Return rotation and position of a body's rest frame at the start; the world's is the identity."""
+        if name is None:
+            return np.eye(3), np.zeros(3)
+        body = self.spec.bodies[name]
+        return rotation_matrix(rotation_vector(body.orientation)), np.array(body.position)
+
+    def to_world(self, name: str | None, point: FloatArray) -> FloatArray:
+        rotation, position = self.pose(name)
+        return rotation @ point + position
+
+    def to_body(self, name: str | None, point: FloatArray) -> FloatArray:
+        rotation, position = self.pose(name)
+        return rotation.T @ (point - position)
+
+    def only_node(self, end: EndSpec) -> FloatArray | None:
+        """Return the place of a body's only node, which is what a handle's end means."""
+        sheet = self.particles.get(end.body or "")
+        return sheet.points[0] if sheet is not None and sheet.n_nodes == 1 else None
+
+    def places(self, a: EndSpec, b: EndSpec) -> tuple[FloatArray, FloatArray]:
+        """Return both places in their own frames; one that is not given is where the other starts."""
+        here, there = (self.only_node(end) if end.at is None else np.array(end.at, dtype=float) for end in (a, b))
+        if here is None:
+            assert there is not None
+            here = self.to_body(a.body, self.to_world(b.body, there))
+        if there is None:
+            there = self.to_body(b.body, self.to_world(a.body, here))
+        return here, there
+
+    def point(self, name: str | None, place: FloatArray, path: str, parts: CouplingParts) -> BodyFeature:
+        """Return the feature of a place in a body's rest frame."""
+        if name is None:
+            return BodyFeature(FeatureKind.WORLD, arm=parts.number(f"{path}.at", place, "m"))
+        if name in self.rigid:
+            return BodyFeature(FeatureKind.POINT, name, parts.number(f"{path}.at", place, "m"))
+        if name in self.particles:
+            sheet = self.particles[name]
+            away = np.linalg.norm(sheet.points - place, axis=1)
+            node = int(np.argmin(away))
+            if away[node] > 1e-6 * max(1.0, np.ptp(sheet.points)):
+                raise InputError(
+                    "no node is there", place=f"{path}.at", found=f"the nearest is {away[node]:.3g} m away",
+                    expected=f"a node, e.g. node {node} at {np.round(sheet.points[node], 6).tolist()}",
+                )  # fmt: skip
+            return BodyFeature(FeatureKind.NODES, name, nodes=np.array([node]), weights=np.ones(1))
+        body = self.soft[name]
+        nodes, weights = locate_point(body.mesh, tuple(place), 0.01, f"{path}.at")
+        return BodyFeature(FeatureKind.NODES, name, nodes=nodes, weights=weights)
+
+    def direction(self, name: str | None, value: FloatArray, path: str, parts: CouplingParts) -> BodyFeature:
+        """Return the feature of a direction in a body's frame."""
+        arm = parts.number(path, value, "-")
+        return (
+            BodyFeature(FeatureKind.WORLD, arm=arm) if name is None else BodyFeature(FeatureKind.DIRECTION, name, arm)
+        )
+
+    def turned(self, a: str | None, b: str | None, direction: FloatArray) -> FloatArray:
+        """Return in b's frame what ``direction`` is in a's, at the start."""
+        return self.pose(b)[0].T @ self.pose(a)[0] @ direction
+
+    def spin(self, name: str | None) -> BodyFeature:
+        """Return the angular velocity of a rigid body; the world's is zero."""
+        return BodyFeature(FeatureKind.WORLD) if name is None else BodyFeature(FeatureKind.SPIN, name)
+
+    def must_turn(self, end: EndSpec, path: str, what: str) -> None:
+        """Refuse a body without orientation."""
+        if end.body is not None and end.body not in self.rigid:
+            raise InputError(
+                f"a {what} joins rigid or kinematic bodies, or the world", place=f"{path}.body", found=f"'{end.body}'"
+            )
+
+
+def couplings(
+    spec: SceneSpec,
+    soft: list[SoftBody],
+    particles: list[ParticleBody],
+    rigid: list[RigidBody],
+    driven: MakeDriven,
+) -> CouplingParts:
+    """Return links and numbers of all couplings of a scene.
+
+    Raises
+    ------
+    InputError
+        If an end lies nowhere, or a joint needs an orientation that a body does not have.
+    """
+    parts, bodies = CouplingParts(), _Bodies(spec, soft, particles, rigid)
+    for name, item in spec.couplings.items():
+        at = f"couplings.{name}"
+        if isinstance(item, AttachmentSpec):
+            _attachment(item, at, bodies, parts)
+            pair = (item.nodes, item.body)
+        elif isinstance(item, ForceSpec):
+            place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
+            on = bodies.point(item.on.body, place, f"{at}.on", parts)
+            parts.links.append(ForceLink(on, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
+            continue
+        elif isinstance(item, SpringSpec | CableSpec | BallSpec | HingeSpec | FixedSpec | SliderSpec):
+            _pair(item, at, bodies, parts, driven)
+            pair = (item.a.body or "", item.b.body or "")
+        else:
+            if item.body not in bodies.rigid:
+                raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
+            drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
+            parts.links.append(ForceLink(bodies.spin(item.body), drive))
+            continue
+        if not item.collide:
+            parts.connected |= {pair, pair[::-1]}
+    return parts
+
+
+def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingParts) -> None:
+    owner = bodies.soft.get(item.nodes) or bodies.particles.get(item.nodes)
+    if owner is None:
+        raise InputError("a body with nodes is attached to a rigid one", place=f"{at}.nodes", found=f"'{item.nodes}'")
+    if item.body not in bodies.rigid:
+        raise InputError("nodes are attached to a rigid body", place=f"{at}.body", found=f"'{item.body}'")
+    rest = owner.mesh.points if isinstance(owner, SoftBody) else owner.points
+    stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
+    damping = parts.number(f"{at}.damping", item.damping, "N s/m")
+    mesh = owner.mesh if isinstance(owner, SoftBody) else None
+    for node in select_points(rest, item.where, f"{at}.where", mesh):
+        place = bodies.to_body(item.body, bodies.to_world(item.nodes, rest[node]))
+        a = BodyFeature(FeatureKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
+        arm = parts.number(f"{at}.places.{node}", place, "m")
+        parts.links.append(BondLink(a, BodyFeature(FeatureKind.POINT, item.body, arm), stiffness, damping))
+
+
+def _pair(
+    item: SpringSpec | CableSpec | BallSpec | HingeSpec | FixedSpec | SliderSpec,
+    at: str,
+    bodies: _Bodies,
+    parts: CouplingParts,
+    driven: MakeDriven,
+) -> None:
+    here, there = bodies.places(item.a, item.b)
+    a = bodies.point(item.a.body, here, f"{at}.a", parts)
+    b = bodies.point(item.b.body, there, f"{at}.b", parts)
+    stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
+    damping = parts.number(f"{at}.damping", item.damping, "N s/m")
+    if isinstance(item, SpringSpec | CableSpec):
+        away = bodies.to_world(item.a.body, here) - bodies.to_world(item.b.body, there)
+        length = float(np.linalg.norm(away)) if item.length is None else item.length
+        name = parts.number(f"{at}.length", length, "m")
+        parts.links.append(SpringLink(a, b, stiffness, damping, name, isinstance(item, CableSpec)))
+        return
+    if isinstance(item, BallSpec):
+        parts.links.append(BondLink(a, b, stiffness, damping))
+        return
+    for end, key in ((item.a, "a"), (item.b, "b")):
+        bodies.must_turn(end, f"{at}.{key}", item.type)
+    # Three directions of stiffness k resist a small turn with the torque 2 k per angle, one across it with k.
+    path, share = f"{at}.angular_stiffness", 1.0 if isinstance(item, HingeSpec) else 0.5
+    angular = parts.number(path, item.angular_stiffness, "N m/rad", f"{at}.direction_stiffness", share)
+    # Directions are held without damping of their own: the damping of rotations is a torque on the spins.
+    none = f"{at}.none"
+    parts.blocks.append((none, (), "-"))
+    swing = parts.number(f"{at}.angular_damping", item.angular_damping, "N m s")
+    parts.links.append(DampingLink(bodies.spin(item.a.body), bodies.spin(item.b.body), swing))
+    if isinstance(item, HingeSpec):
+        parts.links.append(BondLink(a, b, stiffness, damping))
+        _hinge(item, at, bodies, parts, angular, none, driven)
+        return
+    for k, axis in enumerate(np.eye(3)):
+        ends = _directions(item, axis, f"{at}.frame.{k}", bodies, parts)
+        parts.links.append(BondLink(*ends, angular, none))
+    if isinstance(item, SliderSpec):
+        axis = np.array(item.axis) / np.linalg.norm(item.axis)
+        line = bodies.direction(item.a.body, axis, f"{at}.axis", parts)
+        parts.links.append(SliderLink(a, b, line, stiffness, damping))
+    else:
+        parts.links.append(BondLink(a, b, stiffness, damping))
+
+
+def _directions(
+    item: HingeSpec | FixedSpec | SliderSpec, value: FloatArray, path: str, bodies: _Bodies, parts: CouplingParts
+) -> tuple[BodyFeature, BodyFeature]:
+    """Return a direction of a, and the one of b that coincides with it at the start."""
+    a, b = item.a.body, item.b.body
+    return (
+        bodies.direction(a, value, f"{path}.a", parts),
+        bodies.direction(b, bodies.turned(a, b, value), f"{path}.b", parts),
+    )
+
+
+def _hinge_start(
+    item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies, parts: CouplingParts
+) -> HingeStart:
+    if item.b.body is None:
+        raise InputError("the world does not start on a hinge", place=f"{at}.start", expected="a body at 'b'")
+    for end in (item.a, item.b):
+        if end.body is not None and bodies.rigid[end.body].kinematic:
+            raise InputError(
+                "a hinge starts from bodies without a given motion", place=f"{at}.start", found=f"'{end.body}'"
+            )
+    if any(other.b == item.b.body for other in parts.starts):
+        raise InputError("this body already starts on another hinge", place=f"{at}.start", found=f"'{item.b.body}'")
+    return HingeStart(
+        item.a.body or "",
+        item.b.body,
+        bodies.pose(item.a.body)[0].T @ bodies.pose(item.b.body)[0],
+        f"{at}.a.at",
+        f"{at}.b.at",
+        axis,
+        parts.number(f"{at}.start.angle", start.angle, "rad"),
+        parts.number(f"{at}.start.rate", start.rate, "rad/s"),
+    )
+
+
+def _hinge(
+    item: HingeSpec,
+    at: str,
+    bodies: _Bodies,
+    parts: CouplingParts,
+    angular: str,
+    none: str,
+    driven: MakeDriven,
+) -> None:
+    axis = np.array(item.axis) / np.linalg.norm(item.axis)
+    line_a, line_b = _directions(item, axis, f"{at}.axis", bodies, parts)
+    parts.links.append(BondLink(line_a, line_b, angular, none))
+    frame = frame_along(axis)
+    spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
+    if item.start is not None:
+        parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies, parts))
+    if item.motor or item.limits:
+        e1, mark = _directions(item, frame[:, 0], f"{at}.reference", bodies, parts)
+        e2 = bodies.direction(item.a.body, frame[:, 1], f"{at}.reference.normal", parts)
+    if item.motor:
+        angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1, driven)
+        k = parts.number(f"{at}.motor.stiffness", item.motor.stiffness, "N m/rad")
+        parts.links.append(MotorLink(e1, e2, mark, angle, k))
+    if item.limits:
+        names = [
+            parts.number(f"{at}.limits.{key}", getattr(item.limits, key), unit)
+            for key, unit in (("stiffness", "N m/rad"), ("damping", "N m s"), ("lower", "rad"), ("upper", "rad"))
+        ]
+        parts.links.append(LimitLink(e1, e2, mark, *names))
+    if item.friction:
+        names = [
+            parts.number(f"{at}.friction.{key}", getattr(item.friction, key), unit)
+            for key, unit in (("viscous", "N m s"), ("coulomb", "N m"), ("rate", "rad/s"))
+        ]
+        parts.links.append(FrictionLink(*spins, line_a, *names))
+    if item.torque is not None:
+        torque = parts.signal(item.torque, f"{at}.torque", "N m", 1, driven)
+        parts.links.append(TorqueLink(*spins, line_a, torque))

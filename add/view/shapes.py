@@ -1,0 +1,122 @@
+"""Surfaces and lines of simple shapes and of given meshes, as pyvista wants them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from add.io.results import SolidData
+from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
+from add.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pyvista
+
+FEATURE_ANGLE = 35.0
+_ROUND = 97
+
+
+def shaded(points: FloatArray, triangles: IntArray) -> "pyvista.PolyData":
+    """Return the surface of the nodes in use, doubled along sharp edges; "node" says which is which."""
+    import pyvista
+
+    nodes, faces = np.unique(triangles, return_inverse=True)
+    mesh = pyvista.PolyData.from_regular_faces(points[nodes], faces.reshape(-1, 3))
+    mesh.point_data["node"] = nodes
+    return with_normals(mesh)
+
+
+def with_normals(mesh: "pyvista.PolyData") -> "pyvista.PolyData":
+    """Return the mesh with normals, its points doubled along sharp edges."""
+    return mesh.compute_normals(
+        cell_normals=False, split_vertices=True, feature_angle=FEATURE_ANGLE, consistent_normals=False,
+        auto_orient_normals=False,
+    )  # fmt: skip
+
+
+def primitive(kind: int, size: FloatArray) -> "pyvista.PolyData":
+    """Return the surface of a shape of `add.kernels.distance` in its frame; a plane is a square of side 2 size[0]."""
+    import pyvista
+
+    first, second = float(size[0]), float(size[1])
+    if kind == SPHERE:
+        mesh = pyvista.Sphere(radius=first, theta_resolution=64, phi_resolution=48)
+    elif kind == BOX:
+        bounds = [sign * float(half) for half in size for sign in (-1.0, 1.0)]
+        mesh = pyvista.Box(bounds=bounds, level=7, quads=True).triangulate()  # fine, so that colours vary over faces
+    elif kind == CAPSULE:
+        mesh = pyvista.Capsule(direction=(0, 0, 1), radius=first, cylinder_length=2 * second, resolution=48)
+    elif kind == CYLINDER:
+        mesh = pyvista.CylinderStructured(
+            radius=np.linspace(1e-6 * first, first, 8), height=2 * second, direction=(0, 0, 1), theta_resolution=64,
+            z_resolution=16,
+        ).extract_surface(algorithm="dataset_surface").triangulate().clean()  # fmt: skip
+    else:
+        assert kind == PLANE
+        mesh = pyvista.Plane(i_size=2 * first, j_size=2 * first).triangulate()
+    return with_normals(mesh)
+
+
+def outline(kind: int, size: FloatArray) -> "pyvista.PolyData":
+    """Return lines on a shape that show how it is turned: edges, or circles where there are none."""
+    import pyvista
+
+    first, second = float(size[0]), float(size[1])
+    a = np.linspace(0.0, 2.0 * np.pi, _ROUND)
+    cos, sin, zero = first * np.cos(a), first * np.sin(a), np.zeros(_ROUND)
+    z = second * np.array([0.0, 0.0, 1.0])
+    circle = np.stack([cos, sin, zero], axis=1)
+    if kind == SPHERE:
+        paths = [circle, np.roll(circle, 1, axis=1), np.roll(circle, 2, axis=1)]
+    elif kind == BOX:
+        return pyvista.Cube(
+            x_length=2 * first, y_length=2 * second, z_length=2 * float(size[2])
+        ).extract_feature_edges(feature_angle=FEATURE_ANGLE)  # fmt: skip
+    elif kind == CAPSULE:
+        # once round lengthwise in two planes, and where the caps begin
+        up = np.stack([cos, zero, sin + second * np.where(a <= np.pi, 1.0, -1.0)], axis=1)
+        up = np.concatenate([up, up[:1]])
+        paths = [up, up[:, [1, 0, 2]], circle + z, circle - z]
+    elif kind == CYLINDER:
+        side = first * np.array([1.0, 0.0, 0.0])
+        over = np.array([z - side, z + side, side - z, -side - z, z - side])
+        paths = [circle + z, circle - z, over, over[:, [1, 0, 2]]]
+    else:
+        paths = [first * np.array([[-1.0, -1.0, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0], [-1, -1, 0]])]
+    return polylines(paths)
+
+
+def polylines(paths: list[FloatArray]) -> "pyvista.PolyData":
+    """Return lines through points (m_i, 3)."""
+    import pyvista
+
+    mesh = pyvista.PolyData()
+    mesh.points = np.concatenate(paths)
+    first, cells = 0, []
+    for path in paths:
+        cells.append([len(path), *range(first, first + len(path))])
+        first += len(path)
+    mesh.lines = np.concatenate(cells)
+    return mesh
+
+
+def solid_meshes(solid: SolidData, least: float) -> "tuple[pyvista.PolyData | None, pyvista.PolyData]":
+    """Return surface and lines of a rigid body; one without a shape is three axes of length ``least`` [m]."""
+    if solid.kind >= 0:
+        size = np.full(3, least) if solid.kind == PLANE else solid.size
+        return primitive(solid.kind, size), _lifted(outline(solid.kind, size))
+    if len(solid.triangles):
+        mesh = shaded(solid.vertices, solid.triangles)
+        edges = mesh.clean().extract_feature_edges(
+            feature_angle=FEATURE_ANGLE, boundary_edges=True, non_manifold_edges=False, manifold_edges=False
+        )
+        return mesh, _lifted(edges)
+    return None, polylines([np.stack([np.zeros(3), axis]) for axis in least * np.eye(3)])
+
+
+def _lifted(lines: "pyvista.PolyData") -> "pyvista.PolyData":
+    """Return lines a little larger, so that they stand before the surface they lie on."""
+    if lines.n_points:
+        points = np.asarray(lines.points)
+        middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+        lines.points = middle + 1.006 * (points - middle)
+    return lines

@@ -1,0 +1,92 @@
+"""The comparisons that every gradient of a run has to pass, and what happened in the run."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
+from add.contact import BodyContact, PenaltyContact
+from add.kernels.contact import ACTIVE, SLIP
+from add.objectives.base import Objective
+from add.simulate import Simulation, Trajectory
+
+
+def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every: int = 1) -> Trajectory:
+    """Reverse mode against checkpoints, forward mode, replayed differences of every parameter, Taylor remainders.
+
+    With ``every`` = n the differences are those of every n-th parameter.
+    """
+    theta, layout = simulation.theta, simulation.system.parameters
+    value, trajectory = evaluate(simulation, objective)
+    reverse = value_and_gradient(simulation, objective)
+    assert reverse.value == value
+
+    # Checkpoints: bit-equal, since a step depends on its state alone.
+    again = value_and_gradient(simulation, objective, schedule=Checkpoints(5))
+    assert again.value == value
+    assert np.array_equal(again.gradient, reverse.gradient)
+
+    scale = np.where(theta != 0.0, np.abs(theta), 0.1)
+    norm = np.linalg.norm(reverse.gradient * scale)
+    rng = np.random.default_rng(3)
+    directions = [rng.normal(size=theta.size) * scale for _ in range(3)]
+
+    forward = forward_tangents(simulation, trajectory, theta, directions)
+    slopes = forward.derivative(objective, trajectory, theta)
+    for direction, slope in zip(directions, slopes, strict=True):
+        assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-10, abs=1e-10 * norm)
+
+    def at(point: np.ndarray) -> float:
+        return evaluate(simulation, objective, point, replay=trajectory.replay)[0]
+
+    assert at(theta) == pytest.approx(value, rel=1e-11)
+    for i in range(0, theta.size, every):
+        errors = []
+        # The best of a few steps: truncation at large, round-off at small ones.
+        for size in (1e-4, 1e-5, 1e-6, 1e-7):
+            step = np.zeros_like(theta)
+            step[i] = size * scale[i]
+            slope = (at(theta + step) - at(theta - step)) / (2.0 * size)
+            errors.append(abs(slope - reverse.gradient[i] * scale[i]) / norm)
+            if errors[-1] < 1e-6:
+                break
+        assert min(errors) < 1e-6, f"{layout.describe(i)}: {errors}"
+
+    # Taylor remainder of the replayed run: second order, where h is small enough for the first term of the remainder to
+    # rule and large enough for it to stand above round-off. Along one direction in many the second derivative is small.
+    base = at(theta)
+    for direction in directions:
+        slope = reverse.gradient @ direction
+        remainders: list[float] = []
+        for h in 2e-4 * 0.5 ** np.arange(9):
+            remainders.append(abs(at(theta + h * direction) - base - h * slope))
+            rates = np.log2(remainders[:-1]) - np.log2(remainders[1:])
+            if len(rates) > 1 and np.all((rates[-2:] > 1.9) & (rates[-2:] < 2.1)):
+                return trajectory
+    raise AssertionError(f"rates of the Taylor remainder: {rates}")
+
+
+def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
+    """Count changes of chart and, over all deciding terms, what their decisions say and how they change.
+
+    Of contacts, ``impacts`` are pairs that begin to touch, ``partings`` such as end; ``switches`` are pairs that go from
+    stick to slip or back while they touch (linear law). Of others (cables, stops), the class' name counts changes.
+    """
+    seen: Counter[str] = Counter()
+    before: list[np.ndarray] = []
+    for record in trajectory.records:
+        seen["charts"] += record.charts.size
+        decisions = [np.asarray(decision) for decision in record.decisions]
+        for term, decision in zip(simulation.system.deciding, decisions, strict=True):
+            seen.update(term.describe(decision))
+        for term, old, new in zip(simulation.system.deciding, before, decisions, strict=False):
+            if not isinstance(term, BodyContact | PenaltyContact):
+                seen[type(term).__name__] += int((old != new).sum())
+                continue
+            was, touching = old & ACTIVE != 0, new & ACTIVE != 0
+            seen["impacts"] += int((touching & ~was).sum())
+            seen["partings"] += int((was & ~touching).sum())
+            seen["switches"] += int((was & touching & ((old ^ new) & SLIP != 0)).sum())
+        before = decisions
+    return seen
