@@ -136,7 +136,7 @@ class _Found:
         self.v = np.concatenate([v_a + of_arms, self.rate_b])
 
     def along(self, inputs: FloatArray) -> FloatArray:
-        """Return the tangents (12, k) of q and v along tangents (29, k) of a's q and v, P_a, C_a, e, angle, rate, ..."""
+        """Return the tangents (12, k) of q and v along (29, k): a's q and v, then `HingedPose._inputs`."""
         x_a, w_a, v_a, rate_a, place_a, centre_a, axis = (inputs[3 * i : 3 * i + 3] for i in range(7))
         angle, rate, place_b, centre_b = inputs[21], inputs[22], inputs[23:26], inputs[26:29]
         turn_a = self.J_a @ w_a

@@ -34,7 +34,7 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     spec.loader.exec_module(module)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/rigid-bodies.md"])
 def test_scenes_are_valid(page: str) -> None:
     """Every complete scene on a page builds, and what it asks to optimise exists."""
     from add import scene_from_dict

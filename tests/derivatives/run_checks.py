@@ -70,8 +70,8 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every
 def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
     """Count changes of chart and, over all deciding terms, what their decisions say and how they change.
 
-    Of contacts, ``impacts`` are pairs that begin to touch, ``partings`` such as end; ``switches`` are pairs that go from
-    stick to slip or back while they touch (linear law). Of others (cables, stops), the class' name counts changes.
+    Of contacts, ``impacts`` are pairs that begin to touch, ``partings`` such as end, ``switches`` such as go from stick
+    to slip or back while they touch (linear law). Of others (cables, stops), the class' name counts changes.
     """
     seen: Counter[str] = Counter()
     before: list[np.ndarray] = []

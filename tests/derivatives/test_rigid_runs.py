@@ -45,7 +45,8 @@ def _check_linkage(stepper: str, every: int) -> None:
     objective = RoughObjective(np.random.default_rng(0).normal(size=model.system.n))
     seen = events(simulation, simulation.run())
     assert seen["charts"] and seen["taut"] and seen["slack"] and seen["above"] + seen["below"]
-    assert seen["Cable"] > 1 and seen["AngleLimit"] > 1
+    # BDF1 damps the rebound from the stop.
+    assert seen["Cable"] > 1 and seen["AngleLimit"] > (0 if stepper == "bdf1" else 1)
     check_gradient_of_run(simulation, objective, every=every)
 
 

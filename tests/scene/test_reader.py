@@ -271,7 +271,7 @@ BAD = [
     ([("bodies.block.mesh.divisions", [1, 2, 0])], "bodies.block.mesh.divisions.2", "at least 1"),
     ([("bodies.block.mesh", "box.msh")], "bodies.block.mesh", "an object with 'file' or 'shape'"),
     ([(f"{BALL}.type", "sfot")], f"{BALL}.type", LIKE + "'soft'"),
-    ([(f"{BALL}.type", "rigid")], f"{BALL}.type", "'soft'"),
+    ([(f"{BALL}.type", "rubber")], f"{BALL}.type", "'soft'"),
     ([(f"{BALL}.element", "tet5")], f"{BALL}.element", "'tet10'"),
     ([("obstacles.floor.shape", "plan")], "obstacles.floor.shape", LIKE + "'plane'"),
     ([("obstacles.bar.radius", 0)], "obstacles.bar.radius", "above 0"),
