@@ -23,6 +23,7 @@ from add.scene.spec_objective import (
     ProximityObjectiveSpec,
     RecordingSpec,
     SmoothnessObjectiveSpec,
+    TrackObjectiveSpec,
 )
 from add.scene.spec_rigid import KinematicBodySpec, ParticleBodySpec
 from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
@@ -173,7 +174,7 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
         place = f"objective.{k}"
         if isinstance(item, MarkersObjectiveSpec) and spec.recording is None and not spec.experiments:
             yield Problem(place, "needs a recording", None, "'recording' in the scene or in every experiment")
-        if isinstance(item, PointObjectiveSpec | LineObjectiveSpec):
+        if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec):
             yield from _named(f"{place}.marker", "marker", item.marker, spec.markers)
         if isinstance(item, PoseObjectiveSpec):
             yield from _named(f"{place}.body", "body", item.body, spec.bodies)
@@ -183,6 +184,8 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
             if isinstance(signal, ConstantSignalSpec | SineSignalSpec):
                 kinds = "type control, table or spline"
                 yield Problem(f"{place}.signal", "the signal has no rows over time", f"type {signal.type}", kinds)
+        if isinstance(item, TrackObjectiveSpec):
+            yield from _inside(f"{place}.times", item.times, spec)
         if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec):
             yield from _inside(f"{place}.window", item.window, spec)
             if item.time is not None and item.time != "end":

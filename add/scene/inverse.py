@@ -30,6 +30,7 @@ from add.scene.spec_objective import (
     PriorObjectiveSpec,
     ProximityObjectiveSpec,
     SmoothnessObjectiveSpec,
+    TrackObjectiveSpec,
 )
 from add.terms import FeatureKind, FeaturePoints
 from add.typing import FloatArray
@@ -260,8 +261,13 @@ def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking
 
 
 def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
-    assert isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec)
+    assert isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec | TrackObjectiveSpec)
     time = built.scene.spec.time
+    if isinstance(item, TrackObjectiveSpec):
+        path = np.array(item.values)[:, None]
+        points = built.markers.select(np.array([built.marker_names.index(item.marker)]))
+        shares = np.full((len(item.times), 1), 1.0 / len(item.times))
+        return Tracking(points, time.dt, np.array(item.times), path, shares, _onto(item.axes))
     if item.window is not None:
         times = at_steps(np.array([time.end]), time.dt, *item.window)
         if not times.size:
@@ -269,7 +275,6 @@ def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
     else:
         assert item.time is not None
         times = np.array([time.end if item.time == "end" else item.time])
-    points: PointMap
     projector = np.eye(3)
     if isinstance(item, PoseObjectiveSpec):
         points, rest = _pose_points(item, built, place)
@@ -279,7 +284,7 @@ def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
         points = built.markers.select(np.array([row]))
         if isinstance(item, PointObjectiveSpec):
             target = np.array([item.target])
-            projector = np.diag([float(axis in item.axes) for axis in "xyz"])
+            projector = _onto(item.axes)
         else:
             direction = np.array(item.direction) / np.linalg.norm(item.direction)
             target = np.array([item.point])
@@ -287,6 +292,11 @@ def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
     targets = np.broadcast_to(target, (times.size, *target.shape))
     weights = np.full(targets.shape[:2], 1.0 / (times.size * target.shape[0]))
     return Tracking(points, time.dt, times, targets, weights, projector)
+
+
+def _onto(axes: str) -> FloatArray:
+    """Return the projector onto some of the world's axes."""
+    return np.diag([float(axis in axes) for axis in "xyz"])
 
 
 def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tuple[PointMap, FloatArray]:

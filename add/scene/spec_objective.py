@@ -242,6 +242,36 @@ class LineObjectiveSpec(_TimedSpec):
     weight: Weight = 1.0
 
 
+class TrackObjectiveSpec(Spec):
+    """Mean squared distance of a marker from places at given times [m^2]: a path to follow.
+
+    With a marker that is a direction or a centre of mass, an orientation or the centre of mass over time.
+    """
+
+    type: Literal["track"] = Field(description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    times: tuple[NonNegative, ...] = Field(min_length=1, description="simulation times, increasing [s]")
+    values: tuple[Vector3, ...] = Field(min_length=1, description="where the marker should be then [m]; one per time")
+    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "TrackObjectiveSpec":
+        for k, (before, after) in enumerate(zip(self.times[:-1], self.times[1:], strict=True)):
+            if after <= before:
+                raise problem(
+                    "times must increase", key=f"times.{k + 1}", found=f"{after:g}", expected=f"above {before:g}"
+                )
+        if len(self.values) != len(self.times):
+            raise problem(
+                "as many values as times are needed",
+                key="values",
+                found=f"{len(self.values)} values",
+                expected=f"{len(self.times)}",
+            )
+        return self
+
+
 class PoseObjectiveSpec(_TimedSpec):
     """Mean squared distance of a body's nodes from a target pose [m^2]; give `time` or `window`.
 
@@ -299,11 +329,12 @@ ObjectiveSpec = Annotated[
     Annotated[MarkersObjectiveSpec, Tag("<markers>")]
     | Annotated[PointObjectiveSpec, Tag("<point>")]
     | Annotated[LineObjectiveSpec, Tag("<line>")]
+    | Annotated[TrackObjectiveSpec, Tag("<track>")]
     | Annotated[PoseObjectiveSpec, Tag("<pose>")]
     | Annotated[PriorObjectiveSpec, Tag("<prior>")]
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
     | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
-    by_value("type", "markers", "point", "line", "pose", "prior", "smoothness", "proximity"),
+    by_value("type", "markers", "point", "line", "track", "pose", "prior", "smoothness", "proximity"),
 ]
 
 # --- parameters ------------------------------------------------------------------------------------------------------

@@ -177,6 +177,38 @@ def test_connected_bodies_pass_through_each_other() -> None:
     assert not meets(changed(*near.items(), ("couplings", {}), ("contact.between_bodies", False), ("parameters", [])))
 
 
+def test_track_objective() -> None:
+    """The mean squared distance from places at given times, whatever the steps."""
+    track = {
+        "type": "track",
+        "marker": "corner",
+        "times": [0.004, 0.013],
+        "values": [[0, 0, 1], [1, 0, 1]],
+        "axes": "xz",
+        "weight": 2.0,
+    }
+    scene = scene_from_dict(changed(("objective", [track])))
+    problem = scene.inverse_problem()
+    value, _ = problem.value_and_grad(problem.x0)
+    built = scene.build()
+    run = built.run()
+
+    def place(t: float) -> np.ndarray:
+        from add.objectives.tracking import hermite
+
+        k = int(t / 0.005)
+        x0, v0, x1, v1 = hermite(t / 0.005 - k, 0.005)
+        before, after = (built.markers.points(run.kinematics(j), built.theta) for j in (k, k + 1))
+        return x0 * before[0][0] + v0 * before[1][0] + x1 * after[0][0] + v1 * after[1][0]
+
+    away = np.array([place(0.004) - [0, 0, 1], place(0.013) - [1, 0, 1]])[:, [0, 2]]
+    assert value == pytest.approx(2.0 * (away**2).sum() / 2, rel=1e-9)
+    with pytest.raises(InputError, match="outside the simulated time"):
+        scene_from_dict(changed(("objective", [track | {"times": [0.0, 0.1]}])))
+    with pytest.raises(InputError, match="as many values"):
+        scene_from_dict(changed(("objective", [track | {"times": [0.0]}])))
+
+
 FIXED = {"type": "fixed", "stiffness": 1e3, "angular_stiffness": 10.0}
 BAD = [
     # joints

@@ -1,0 +1,155 @@
+"""Identify the contact of the tossed cube on twenty tosses, and predict the others from their first frames.
+
+    ADD_DATA=... python scripts/cube_tosses.py fit [runs/cube_tosses.json]
+    ADD_DATA=... python scripts/cube_tosses.py predict [runs/cube_tosses.json]
+
+Fit: friction, damping and stiffness of the contact and the direction of gravity are shared by the twenty tosses, the
+state at the first frame belongs to each. The windows grow, since a cube that tumbles over an edge or not is no smooth
+function of anything. Prediction: the state at the first frame comes from the frames before the first touch, where the
+motion is known in closed form (the cube's inertia is the same about every axis); nothing behind them is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+import add
+from add.design import LevenbergMarquardt, Phase
+from add.mocap import PoseRecording, read_pose_csv
+
+ROOT = Path(__file__).parents[1]
+EDGE = 0.1048
+CORNERS = 0.5 * EDGE * np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+#: A corner this close to the table may touch it at the next frame [m].
+CLOSE = 0.004
+#: Every one of these tosses is fitted, the others are predicted.
+EVERY, COUNT = 11, 20
+#: How long after the first touch the fit looks [s], and how often it may simulate.
+WINDOWS = ((0.03, 8), (0.08, 8), (0.15, 8), (0.3, 8))
+STATE = ("position", "orientation", "velocity", "angular_velocity")
+SHARED = ("contact.friction", "contact.damping", "contact.stiffness")
+State = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def tosses() -> list[Path]:
+    """Return the files."""
+    return sorted((Path(os.environ["ADD_DATA"]) / "rigid" / "csv" / "cube_contactnets").glob("*.csv"))
+
+
+def read(file: Path, scale: float) -> tuple[PoseRecording, int]:
+    """Return a toss in true lengths and its number of frames before anything touches."""
+    pose = read_pose_csv(file)
+    pose = PoseRecording(pose.times, scale * pose.position, pose.quaternion, source=pose.source)
+    lowest = (pose.position[:, None] + np.einsum("fij,mj->fmi", pose.rotations, CORNERS))[:, :, 2].min(axis=1)
+    return pose, max(int(np.argmax(lowest < CLOSE)), 3)
+
+
+def flight(pose: PoseRecording, frames: int, gravity: np.ndarray) -> State:
+    """Return the state at the first frame that fits the first frames best, in free flight."""
+    t = pose.times[:frames]
+    fallen = pose.position[:frames] - 0.5 * t[:, None] ** 2 * gravity
+    line = np.linalg.lstsq(np.stack([np.ones(frames), t], axis=1), fallen, rcond=None)[0]
+    seen = Rotation.from_quat(pose.quaternion[:frames][:, [1, 2, 3, 0]])
+
+    def misfit(p: np.ndarray) -> np.ndarray:
+        turned = Rotation.from_rotvec(t[:, None] * p[3:]) * Rotation.from_rotvec(p[:3]) * seen[0]
+        return (seen.inv() * turned).as_rotvec().ravel()
+
+    spin = (seen[2] * seen[0].inv()).as_rotvec() / t[2]
+    p = least_squares(misfit, np.concatenate([np.zeros(3), spin])).x
+    return line[0], (Rotation.from_rotvec(p[:3]) * seen[0]).as_rotvec(), line[1], p[3:]
+
+
+def scene_of(base: add.Scene, files: list[Path], states: list[State], ends: list[float], values: dict) -> add.Scene:
+    """Return a scene with one experiment a toss."""
+    raw = json.loads(json.dumps(base.raw))
+    recording = raw.pop("recording")
+    raw["gravity"] = values["gravity"]
+    raw["time"]["duration"] = max(ends)
+    raw["contact"].update({name.partition(".")[2]: values[name] for name in SHARED})
+    shared = [{"path": path, "transform": "log", "scale": 0.2} for path in SHARED]
+    own, experiments = [], []
+    for file, state, end in zip(files, states, ends, strict=True):
+        at = dict(zip(STATE, (part.tolist() for part in state), strict=True))
+        at["orientation"] = Rotation.from_rotvec(state[1]).as_quat()[[3, 0, 1, 2]].tolist()
+        overrides: dict[str, object] = {f"bodies.cube.{key}": value for key, value in at.items()}
+        overrides["time.duration"] = end
+        source = {**recording, "file": str(file)}
+        experiments.append({"name": file.stem, "overrides": overrides, "recording": source})
+        for key, scale in zip(STATE, (0.001, 0.01, 0.02, 0.2), strict=True):
+            own.append({"path": f"bodies.cube.{key}", "scale": scale, "experiment": file.stem})
+    raw["experiments"] = experiments
+    raw["parameters"] = [*shared, {"path": "gravity", "scale": 0.05}, *own]
+    return add.scene_from_dict(raw)
+
+
+def fit(result: Path) -> None:
+    """Fit the twenty tosses and write what was found."""
+    base = add.load_scene(ROOT / "scenes" / "cube_toss.json")
+    files = tosses()[::EVERY][:COUNT]
+    values = {"contact.friction": 0.25, "contact.damping": 30.0, "contact.stiffness": 10000.0}
+    values["gravity"] = [0.0, 0.0, -9.81]
+    recorded = [read(file, base.spec.recording.scale) for file in files]
+    states = [flight(pose, frames, np.array(values["gravity"])) for pose, frames in recorded]
+    for window, evaluations in WINDOWS:
+        begin = time.perf_counter()
+        ends = [float(min(pose.times[-1], pose.times[frames] + window)) for pose, frames in recorded]
+        problem = scene_of(base, files, states, ends, values).inverse_problem()
+        phase = Phase("all", None, (0.0, max(ends)), evaluations)
+        found = LevenbergMarquardt((phase,), damping=1e-2, objective_tolerance=1e-4).run(problem)
+        p = problem.values(found.x)
+        by_name = {item.name: p[item.slice] for item in problem.parameters}
+        values = {name: float(by_name[name][0]) for name in SHARED} | {"gravity": by_name["gravity"].tolist()}
+        states = [tuple(by_name[f"bodies.cube.{key}@{file.stem}"] for key in STATE) for file in files]
+        rms = 1e3 * np.sqrt(found.value / len(files))
+        print(f"{window:.2f} s after the touch: corners within {rms:.2f} mm rms, {json.dumps(values)}, "
+              f"{found.evaluations} runs of all, {time.perf_counter() - begin:.0f} s", flush=True)  # fmt: skip
+    result.parent.mkdir(parents=True, exist_ok=True)
+    result.write_text(json.dumps({**values, "fitted": [file.stem for file in files]}, indent=1), encoding="utf-8")
+
+
+def predict(result: Path, changes: dict | None = None, files: list[Path] | None = None) -> np.ndarray:
+    """Print how far the tosses that were not fitted end from where they were seen; return (tosses, 4) errors."""
+    values = json.loads(result.read_text(encoding="utf-8"))
+    fitted = set(values.pop("fitted"))
+    base = add.load_scene(ROOT / "scenes" / "cube_toss.json")
+    built = add.apply_overrides(base, {**values, **(changes or {})}).build()
+    gravity, dt = np.array(values["gravity"]), built.scene.spec.time.dt
+    rows = []
+    for file in files or [file for file in tosses() if file.stem not in fitted]:
+        pose, frames = read(file, base.spec.recording.scale)
+        numbers = built.numbers.values.copy()
+        for key, value in zip(STATE, flight(pose, frames, gravity), strict=True):
+            numbers[built.numbers.resolve(f"bodies.cube.{key}")[0]] = value
+        steps = np.rint(pose.times / dt).astype(int)
+        run = built.simulation.run(built.numbers.ties.forward(numbers), n_steps=int(steps[-1]))
+        q = run.q[steps]
+        away = 100 * np.linalg.norm(q[:, :3] - pose.position, axis=1) / EDGE
+        seen = Rotation.from_quat(pose.quaternion[:, [1, 2, 3, 0]])
+        turned = np.degrees((Rotation.from_rotvec(q[:, 3:6]).inv() * seen).magnitude())
+        rows.append((away[-1], turned[-1], away.mean(), turned.mean()))
+    errors = np.array(rows)
+    print(f"{len(errors)} tosses predicted from their frames before the first touch")
+    print("| | position at the end [% of edge] | rotation at the end [deg] | position, mean over frames | rotation |")
+    print("|---|---|---|---|---|")
+    for name, row in (("median", np.median(errors, axis=0)), ("mean", errors.mean(axis=0))):
+        print(f"| {name} | {row[0]:.1f} | {row[1]:.1f} | {row[2]:.1f} | {row[3]:.1f} |")
+    print(f"ends on the right face: {100 * np.mean(errors[:, 1] < 45):.0f} %", flush=True)
+    return errors
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] not in (["fit"], ["predict"]):
+        sys.exit(__doc__)
+    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "runs" / "cube_tosses.json"
+    if sys.argv[1] == "fit":
+        fit(target)
+    predict(target)
