@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Literal, final
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse.linalg import splu
+from threadpoolctl import ThreadpoolController
 
 from add.assembly import Pattern
 from add.errors import SolverError
@@ -23,6 +26,17 @@ SOLVE_TOLERANCE = 1e-10
 
 #: A solution this many times larger than 1/round-off allows, |A| |x| > |b| / (SINGULAR eps), says that A is singular.
 SINGULAR = 16.0
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Return the threaded libraries of this process; finding them takes longer than a step of a small system."""
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Hold BLAS at one thread: on the small fronts of a step more of them cost ten times what they bring."""
+    return _thread_pools().limit(limits=1, user_api="blas")
 
 
 class Factorization(ABC):

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from add import charts
 from add.errors import SolverError
 from add.kinematics import Kinematics, State
-from add.linalg import Factorization, factorization_for
+from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.start import Start, StartRecord
 from add.steppers import Record, Stepper
 from add.system import Assembler, System
@@ -150,7 +149,7 @@ class Simulation:
         n_steps = self.n_steps if n_steps is None else n_steps
         assembler = self.assembler()
         records: list[Record] = []
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             state, start_record = self.begin(assembler, theta, replay)
             initial = state
             q = np.empty((n_steps + 1, self.system.n))

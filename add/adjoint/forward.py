@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from add.kinematics import StateTangent
+from add.linalg import one_blas_thread
 from add.objectives.base import Objective
 from add.simulate import Simulation, Trajectory
 from add.tangents import Directions, SparseMatrix, StateTangents
@@ -81,7 +81,7 @@ def forward_tangents(
     Everything is kept, (steps, k, 4 n) numbers; `sweep` keeps one state's.
     """
     directions = Directions.of(directions)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         return Tangents(directions, list(sweep(simulation, trajectory, theta, directions)))
 
 

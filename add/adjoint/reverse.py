@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from add.adjoint.schedule import Schedule, StoreAll
 from add.kinematics import State, StateTangent
+from add.linalg import one_blas_thread
 from add.objectives.base import Objective
 from add.simulate import Observer, Replay, Simulation, Trajectory
 from add.start import StartRecord
@@ -87,7 +87,7 @@ def value_and_gradient(
     n_steps = simulation.n_steps if n_steps is None else n_steps
     segments = (schedule or StoreAll()).segments(n_steps)
     assembler = simulation.assembler()
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         state, start = simulation.begin(assembler, theta, replay)
         value = objective.parameter_value(theta) + objective.step_value(state, theta)
         checkpoints: list[State] = []

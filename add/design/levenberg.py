@@ -8,11 +8,11 @@ from typing import final
 
 import numpy as np
 import scipy.linalg
-from threadpoolctl import threadpool_limits
 
 from add.design.optimize import LoggedEvaluation, Phase, PhasedOptimizer, PhaseResult, PhaseRun
 from add.design.residuals import Residuals
 from add.errors import SolverError
+from add.linalg import one_blas_thread
 from add.typing import BoolArray, FloatArray
 
 #: A step this small beside x (a typical change where x is zero) is round-off.
@@ -54,7 +54,7 @@ class LevenbergMarquardt(PhasedOptimizer):
 
     def minimise(self, run: PhaseRun) -> PhaseResult:
         """Minimise one phase; see `PhasedOptimizer.minimise`."""
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return _Descent(self, run).minimise()
 
 

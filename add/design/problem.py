@@ -9,7 +9,6 @@ from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 from add.adjoint import Schedule, sweep, value_and_gradient
 from add.adjoint.reverse import evaluate
@@ -17,6 +16,7 @@ from add.design.maps import Composed, DesignMap, Placed, Transformed
 from add.design.residuals import Jacobian, Residuals
 from add.design.transforms import Transform
 from add.errors import InputError
+from add.linalg import one_blas_thread
 from add.mocap import Recording
 from add.objectives import LeastSquares, Objective, Tracking, WeightedSum
 from add.objectives.least_squares import squares
@@ -365,7 +365,7 @@ class InverseProblem:
             theta, run = mapping.forward(x), point.runs[experiment.name]
             directions = Directions(mapping.jacobian(x)[:, free])
             parts, _ = self._squares(experiment, point.window)
-            with threadpool_limits(limits=1, user_api="blas"):
+            with one_blas_thread():
                 for k, tangents in enumerate(sweep(experiment.simulation, run, theta, directions)):
                     state = run.state(k)
                     for root, part in parts:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from add.adjoint import sweep
 from add.design.problem import InverseProblem
+from add.linalg import one_blas_thread
 from add.objectives import Tracking
 from add.objectives.least_squares import TrackingResiduals
 from add.tangents import Directions
@@ -57,7 +57,7 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
         directions = Directions(mapping.jacobian(x))
         trajectory = experiment.simulation.run(theta)
         parts = [TrackingResiduals(p) for p in experiment.objective.objectives if isinstance(p, Tracking)]
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             for k, tangents in enumerate(sweep(experiment.simulation, trajectory, theta, directions)):
                 state = trajectory.state(k)
                 for part in parts:
