@@ -14,6 +14,7 @@ from add.model.bodies import (
 )
 from add.model.build import Model, build_model
 from add.model.layout import Block, parameter_layout
+from add.model.reactions import Reaction, reactions
 from add.model.world import ContactModel, Obstacle
 
 __all__ = [
@@ -28,9 +29,11 @@ __all__ = [
     "Pin",
     "PointAnchor",
     "PointMass",
+    "Reaction",
     "RigidBody",
     "SoftBody",
     "build_model",
     "constant",
     "parameter_layout",
+    "reactions",
 ]

@@ -52,6 +52,7 @@ def contact_terms(
     pairs = _pairs(owners, columns, contact, parameters)
     # Nodes against the world are the term above.
     pairs.enabled[: len(soft) + len(particles), : len(world)] = False
+    _balls_once(rigid, owners, columns, pairs.enabled)
     if not pairs.enabled[np.ix_(_populated(soft, particles, rigid), range(len(columns)))].any():
         return tuple(terms)
     shapes = [shape for body in rigid for shape in body.shapes]
@@ -88,6 +89,22 @@ def contact_terms(
         )
     )
     return tuple(terms)
+
+
+def _balls_once(rigid: Sequence[RigidBody], owners: list[str], columns: list[str], enabled: BoolArray) -> None:
+    """Switch off what a ball would feel twice.
+
+    The one point of a ball, with its radius, meets any shape exactly. The points of that shape's body against the
+    ball's own shape would only add the same force again, wherever a corner or another ball's centre comes in.
+    """
+    balls = {body.name for body in rigid if body.radii.size == 1 and body.radii[0] > 0.0}
+    for body in rigid:
+        for ball in balls & set(columns) - {body.name}:
+            if body.name not in columns:
+                continue
+            there, back = (owners.index(body.name), columns.index(ball)), (owners.index(ball), columns.index(body.name))
+            if enabled[there] and enabled[back]:
+                enabled[there] = False
 
 
 def _populated(soft: Sequence[SoftBody], particles: Sequence[ParticleBody], rigid: Sequence[RigidBody]) -> list[int]:

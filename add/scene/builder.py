@@ -9,6 +9,7 @@ import numpy as np
 
 from add.contact import FrictionLaw
 from add.errors import InputError
+from add.kinematics import Kinematics
 from add.maps import PointMap
 from add.model import (
     ContactModel,
@@ -17,8 +18,10 @@ from add.model import (
     NodalLoad,
     Pin,
     PointMass,
+    Reaction,
     SoftBody,
     build_model,
+    reactions,
 )
 from add.newton import NewtonOptions
 from add.scene.couplings import MakeDriven, couplings
@@ -60,6 +63,8 @@ class BuiltScene:
     marker_names : tuple of str
     markers : PointMap
         One point (or direction) a marker.
+    link_owners : tuple of str
+        The coupling that each link of the model belongs to.
     """
 
     scene: Scene
@@ -68,6 +73,14 @@ class BuiltScene:
     numbers: SceneNumbers
     marker_names: tuple[str, ...]
     markers: PointMap
+    link_owners: tuple[str, ...] = ()
+
+    def reactions(self, kin: Kinematics, theta: FloatArray | None = None) -> dict[str, dict[str, Reaction]]:
+        """Return coupling -> body -> force and torque at ``kin``, e.g. ``trajectory.kinematics(k)``."""
+        theta = self.theta if theta is None else theta
+        pairs = list(zip(self.link_owners, self.model.links, strict=True))
+        owned = {name: [link for owner, link in pairs if owner == name] for name in dict.fromkeys(self.link_owners)}
+        return {name: reactions(self.model, links, kin, theta) for name, links in owned.items()}
 
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulate.Simulation.run`."""
@@ -140,7 +153,7 @@ def _build(scene: Scene) -> BuiltScene:
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta)
     names = tuple(spec.markers)
-    return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model))
+    return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
 
 
 def _body(name: str, body: SoftBodySpec, driven: MakeDriven) -> SoftBody:

@@ -34,6 +34,7 @@ from add.scene.spec_couplings import (
     AttachmentSpec,
     BallSpec,
     CableSpec,
+    CouplingSpec,
     EndSpec,
     FixedSpec,
     ForceSpec,
@@ -41,6 +42,7 @@ from add.scene.spec_couplings import (
     HingeStartSpec,
     SliderSpec,
     SpringSpec,
+    TorqueSpec,
 )
 from add.terms import FeatureKind
 from add.typing import FloatArray
@@ -55,6 +57,7 @@ class CouplingParts:
     """What the couplings of a scene add to the model and to its numbers."""
 
     links: list[Link] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     numbers: list[SceneNumber] = field(default_factory=list)
     connected: set[tuple[str, str]] = field(default_factory=set)
@@ -178,27 +181,33 @@ def couplings(
     """
     parts, bodies = CouplingParts(), _Bodies(spec, soft, particles, rigid)
     for name, item in spec.couplings.items():
-        at = f"couplings.{name}"
-        if isinstance(item, AttachmentSpec):
-            _attachment(item, at, bodies, parts)
-            pair = (item.nodes, item.body)
-        elif isinstance(item, ForceSpec):
-            place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
-            on = bodies.point(item.on.body, place, f"{at}.on", parts)
-            parts.links.append(ForceLink(on, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
-            continue
-        elif isinstance(item, SpringSpec | CableSpec | BallSpec | HingeSpec | FixedSpec | SliderSpec):
-            _pair(item, at, bodies, parts, driven)
-            pair = (item.a.body or "", item.b.body or "")
-        else:
-            if item.body not in bodies.rigid:
-                raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
-            drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
-            parts.links.append(ForceLink(bodies.spin(item.body), drive))
-            continue
-        if not item.collide:
+        pair = _coupling(item, f"couplings.{name}", bodies, parts, driven)
+        parts.owners += [name] * (len(parts.links) - len(parts.owners))
+        if pair is not None and not item.collide:
             parts.connected |= {pair, pair[::-1]}
     return parts
+
+
+def _coupling(
+    item: CouplingSpec, at: str, bodies: _Bodies, parts: CouplingParts, driven: MakeDriven
+) -> tuple[str, str] | None:
+    """Add the links of one coupling; return the bodies that it joins, if it joins any."""
+    if isinstance(item, AttachmentSpec):
+        _attachment(item, at, bodies, parts)
+        return item.nodes, item.body
+    if isinstance(item, ForceSpec):
+        place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
+        on = bodies.point(item.on.body, place, f"{at}.on", parts)
+        parts.links.append(ForceLink(on, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
+        return None
+    if isinstance(item, TorqueSpec):
+        if item.body not in bodies.rigid:
+            raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
+        drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
+        parts.links.append(ForceLink(bodies.spin(item.body), drive))
+        return None
+    _pair(item, at, bodies, parts, driven)
+    return item.a.body or "", item.b.body or ""
 
 
 def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingParts) -> None:

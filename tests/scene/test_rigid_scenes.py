@@ -118,7 +118,9 @@ def test_mass_follows_from_the_shape(built) -> None:
     np.testing.assert_allclose(
         layout.view(theta, "bodies.cube.inertia"), 0.5 / 12.0 * np.array([0.13, 0.10, 0.05, 0.0, 0.0, 0.0])
     )
-    dense = scene_from_dict(changed(("bodies.cube.mass", None), ("bodies.cube.density", 1000.0), ("parameters", []))).build()
+    dense = scene_from_dict(
+        changed(("bodies.cube.mass", None), ("bodies.cube.density", 1000.0), ("parameters", []))
+    ).build()
     assert dense.model.system.parameters.view(dense.theta, "bodies.cube.mass") == pytest.approx(6.0)
     # A change of the mass takes the inertia along.
     heavy = built.numbers.values.copy()
@@ -144,8 +146,8 @@ def test_markers(built) -> None:
     start = built.run(n_steps=0).kinematics(0)
     x, v = built.markers.points(start, built.theta)
     rotation = rotation_matrix(rotation_vector(CUBE["orientation"]))
-    arm = rotation @ [0.05, 0.1, 0.15]
-    np.testing.assert_allclose(x[0], arm + [0, 0, 0.5])
+    arm = rotation @ np.array([0.05, 0.1, 0.15])
+    np.testing.assert_allclose(x[0], arm + np.array([0, 0, 0.5]))
     np.testing.assert_allclose(v[0], np.array([1, 2, 3.0]) + np.cross([0.5, -1.0, 2.0], arm))
     np.testing.assert_allclose(x[1], rotation[:, 2], atol=1e-15)
     np.testing.assert_allclose(x[2], 0.0, atol=1e-15)
@@ -175,6 +177,50 @@ def test_connected_bodies_pass_through_each_other() -> None:
     asked = [{"body": "cube", "obstacle": "link"}]
     assert meets(changed(*near.items(), ("contact.pairs", asked)))
     assert not meets(changed(*near.items(), ("couplings", {}), ("contact.between_bodies", False), ("parameters", [])))
+
+
+def test_reactions() -> None:
+    """A lamp on a hinge: at rest the joint carries the weight, and its torque about the lamp's centre."""
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 1, "initial": "equilibrium"},
+        "bodies": {"lamp": LINK | {"position": [0.3, 0.0, 0.0]}},
+        "couplings": {
+            "joint": {
+                "type": "hinge",
+                "a": {"at": [0, 0, 0]},
+                "b": {"body": "lamp"},
+                "axis": [0, 1, 0],
+                "stiffness": 1e6,
+                "angular_stiffness": 1e4,
+                "motor": {"angle": 0.0, "stiffness": 1e6},
+            },
+            "pull": {"type": "force", "on": {"body": "lamp", "at": [0, 0, 0]}, "force": [0, 2.0, 0]},
+        },
+    }
+    built = scene_from_dict(scene).build()
+    found = built.reactions(built.run().kinematics(0))
+    np.testing.assert_allclose(found["pull"]["lamp"].force, [0, 2, 0])
+    np.testing.assert_allclose(found["joint"]["lamp"].force, [0, -2, 9.81], atol=1e-6)
+    # The weight's lever is 0.3 m: a force through the joint, and the motor's couple against it.
+    np.testing.assert_allclose(found["joint"]["lamp"].torque, 0.0, atol=1e-6)
+
+
+def test_balls_meet_once() -> None:
+    """Each of two balls is one point with a radius and a shape: one of the two pairs says it all."""
+    from add.contact import BodyContact
+
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1.0}
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [1, 1, 1]}, "mass": 1.0, "position": [0, 0, 3]}
+    raw = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 1},
+        "bodies": {"one": ball, "two": ball | {"position": [0, 0, 1]}, "box": box},
+    }
+    (contact,) = scene_from_dict(raw).build().model.term(BodyContact)
+    enabled = contact.pairs.enabled
+    assert enabled[0, 1] != enabled[1, 0]
+    assert enabled[:2, 2].all() and not enabled[2, :2].any()
 
 
 def test_track_objective() -> None:
@@ -254,7 +300,11 @@ BAD = [
     ([("bodies.floor", LINK)], "bodies.floor", "same name"),
     # contact and markers
     ([("contact.pairs", [{"body": "cube", "obstacle": "cube"}])], "contact.pairs.0.obstacle", "'floor'"),
-    ([("contact.pairs", [{"body": "cube", "obstacle": "floor", "restitution": 1.2}])], "contact.pairs.0.restitution", "1"),
+    (
+        [("contact.pairs", [{"body": "cube", "obstacle": "floor", "restitution": 1.2}])],
+        "contact.pairs.0.restitution",
+        "1",
+    ),
     (
         [("contact.pairs", [{"body": "cube", "obstacle": "floor", "restitution": 0.5, "damping": 1.0}])],
         "contact.pairs.0.restitution",
