@@ -1,12 +1,12 @@
 """Identify the contact of the tossed cube on twenty tosses, and predict the others from their first frames.
 
-    ADD_DATA=... python scripts/cube_tosses.py fit [runs/cube_tosses.json]
+    ADD_DATA=... python scripts/cube_tosses.py fit [runs/cube_tosses.json [friction damping stiffness]]
     ADD_DATA=... python scripts/cube_tosses.py predict [runs/cube_tosses.json]
 
-Fit: friction, damping and stiffness of the contact and the direction of gravity are shared by the twenty tosses, the
-state at the first frame belongs to each. The windows grow, since a cube that tumbles over an edge or not is no smooth
-function of anything. Prediction: the state at the first frame comes from the frames before the first touch, where the
-motion is known in closed form (the cube's inertia is the same about every axis); nothing behind them is used.
+Fit: friction, damping and stiffness of the contact are shared by the twenty tosses, the state at the first frame belongs
+to each. The windows grow, since whether a cube tumbles over an edge is no smooth function of anything. Prediction: the
+state at the first frame comes from the frames before the first touch, where the motion is known in closed form (the
+cube's inertia is the same about every axis); nothing behind them is used.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ CLOSE = 0.004
 #: Every one of these tosses is fitted, the others are predicted.
 EVERY, COUNT = 11, 20
 #: How long after the first touch the fit looks [s], and how often it may simulate.
-WINDOWS = ((0.03, 8), (0.08, 8), (0.15, 8), (0.3, 8))
+WINDOWS = ((0.03, 8), (0.08, 8), (0.15, 8), (0.3, 8), (1.0, 12))
 STATE = ("position", "orientation", "velocity", "angular_velocity")
+START = (0.25, 30.0, 10000.0)
+GRAVITY = np.array([0.0, 0.0, -9.81])
 SHARED = ("contact.friction", "contact.damping", "contact.stiffness")
 State = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -52,10 +54,10 @@ def read(file: Path, scale: float) -> tuple[PoseRecording, int]:
     return pose, max(int(np.argmax(lowest < CLOSE)), 3)
 
 
-def flight(pose: PoseRecording, frames: int, gravity: np.ndarray) -> State:
+def flight(pose: PoseRecording, frames: int) -> State:
     """Return the state at the first frame that fits the first frames best, in free flight."""
     t = pose.times[:frames]
-    fallen = pose.position[:frames] - 0.5 * t[:, None] ** 2 * gravity
+    fallen = pose.position[:frames] - 0.5 * t[:, None] ** 2 * GRAVITY
     line = np.linalg.lstsq(np.stack([np.ones(frames), t], axis=1), fallen, rcond=None)[0]
     seen = Rotation.from_quat(pose.quaternion[:frames][:, [1, 2, 3, 0]])
 
@@ -72,7 +74,6 @@ def scene_of(base: add.Scene, files: list[Path], states: list[State], ends: list
     """Return a scene with one experiment a toss."""
     raw = json.loads(json.dumps(base.raw))
     recording = raw.pop("recording")
-    raw["gravity"] = values["gravity"]
     raw["time"]["duration"] = max(ends)
     raw["contact"].update({name.partition(".")[2]: values[name] for name in SHARED})
     shared = [{"path": path, "transform": "log", "scale": 0.2} for path in SHARED]
@@ -87,18 +88,17 @@ def scene_of(base: add.Scene, files: list[Path], states: list[State], ends: list
         for key, scale in zip(STATE, (0.001, 0.01, 0.02, 0.2), strict=True):
             own.append({"path": f"bodies.cube.{key}", "scale": scale, "experiment": file.stem})
     raw["experiments"] = experiments
-    raw["parameters"] = [*shared, {"path": "gravity", "scale": 0.05}, *own]
+    raw["parameters"] = [*shared, *own]
     return add.scene_from_dict(raw)
 
 
-def fit(result: Path) -> None:
+def fit(result: Path, start: tuple[float, ...]) -> None:
     """Fit the twenty tosses and write what was found."""
     base = add.load_scene(ROOT / "scenes" / "cube_toss.json")
     files = tosses()[::EVERY][:COUNT]
-    values = {"contact.friction": 0.25, "contact.damping": 30.0, "contact.stiffness": 10000.0}
-    values["gravity"] = [0.0, 0.0, -9.81]
+    values = dict(zip(SHARED, start, strict=True))
     recorded = [read(file, base.spec.recording.scale) for file in files]
-    states = [flight(pose, frames, np.array(values["gravity"])) for pose, frames in recorded]
+    states = [flight(pose, frames) for pose, frames in recorded]
     for window, evaluations in WINDOWS:
         begin = time.perf_counter()
         ends = [float(min(pose.times[-1], pose.times[frames] + window)) for pose, frames in recorded]
@@ -107,7 +107,7 @@ def fit(result: Path) -> None:
         found = LevenbergMarquardt((phase,), damping=1e-2, objective_tolerance=1e-4).run(problem)
         p = problem.values(found.x)
         by_name = {item.name: p[item.slice] for item in problem.parameters}
-        values = {name: float(by_name[name][0]) for name in SHARED} | {"gravity": by_name["gravity"].tolist()}
+        values = {name: float(by_name[name][0]) for name in SHARED}
         states = [tuple(by_name[f"bodies.cube.{key}@{file.stem}"] for key in STATE) for file in files]
         rms = 1e3 * np.sqrt(found.value / len(files))
         print(f"{window:.2f} s after the touch: corners within {rms:.2f} mm rms, {json.dumps(values)}, "
@@ -122,12 +122,12 @@ def predict(result: Path, changes: dict | None = None, files: list[Path] | None 
     fitted = set(values.pop("fitted"))
     base = add.load_scene(ROOT / "scenes" / "cube_toss.json")
     built = add.apply_overrides(base, {**values, **(changes or {})}).build()
-    gravity, dt = np.array(values["gravity"]), built.scene.spec.time.dt
+    dt = built.scene.spec.time.dt
     rows = []
     for file in files or [file for file in tosses() if file.stem not in fitted]:
         pose, frames = read(file, base.spec.recording.scale)
         numbers = built.numbers.values.copy()
-        for key, value in zip(STATE, flight(pose, frames, gravity), strict=True):
+        for key, value in zip(STATE, flight(pose, frames), strict=True):
             numbers[built.numbers.resolve(f"bodies.cube.{key}")[0]] = value
         steps = np.rint(pose.times / dt).astype(int)
         run = built.simulation.run(built.numbers.ties.forward(numbers), n_steps=int(steps[-1]))
@@ -151,5 +151,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "runs" / "cube_tosses.json"
     if sys.argv[1] == "fit":
-        fit(target)
+        fit(target, tuple(map(float, sys.argv[3:6])) or START)
     predict(target)

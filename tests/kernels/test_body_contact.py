@@ -7,7 +7,7 @@ import pytest
 from derivatives.body_scene import NODES, STARTS, N, crowd, random_rotation, world_forces
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
-from add.kernels import body_contact, contact, distance, friction, rotation
+from add.kernels import body_contact, contact, detection, distance, friction, rotation
 from add.kernels.contact import ACTIVE, FEATURE_SHIFT, contact_force
 from add.kernels.distance import BOX, PLANE, SPHERE, signed_distance
 from add.kernels.rotation import left_jacobian, rotation_matrix
@@ -274,7 +274,7 @@ def test_far_apart_parameters_cannot_matter():
 
 def interpret(monkeypatch):
     """Let all kernels run as plain Python."""
-    for module in (rotation, distance, friction, contact, body_contact):
+    for module in (rotation, distance, friction, contact, detection, body_contact):
         for name, function in list(vars(module).items()):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)
