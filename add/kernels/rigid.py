@@ -17,7 +17,14 @@ Common arguments
 import numpy as np
 from numba import njit
 
-from add.kernels.rotation import fill_rotation, jacobian_coefficients, turn, turn_derivative, turn_second_derivative
+from add.kernels.rotation import (
+    fill_jacobian,
+    fill_rotation,
+    jacobian_coefficients,
+    turn,
+    turn_derivative,
+    turn_second_derivative,
+)
 
 #: Row and column of the six inertia entries.
 ROW = np.array([0, 1, 2, 0, 0, 1])
@@ -100,23 +107,6 @@ def _rate_derivative(sign, w, h, k, B):
 
 
 @njit(cache=True)
-def _jacobian_matrix(sign, w, k, J):
-    """Fill J (3, 3) = J_l (sign 1) or J_r (sign -1)."""
-    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    b, c = sign * k[0], k[3]
-    for i in range(3):
-        for j in range(3):
-            J[i, j] = c * w[i] * w[j]
-        J[i, i] += 1.0 - c * p
-    J[0, 1] -= b * w[2]
-    J[0, 2] += b * w[1]
-    J[1, 0] += b * w[2]
-    J[1, 2] -= b * w[0]
-    J[2, 0] -= b * w[1]
-    J[2, 1] += b * w[0]
-
-
-@njit(cache=True)
 def inertia_jacobian(theta, start, mass, inertia, q, v, a, wq, wv, wa, data, slots):
     """Add wq dr/dq + wv dr/dv + wa dr/da; twelve entries a body: three of the mass, nine of the rotation.
 
@@ -139,7 +129,7 @@ def inertia_jacobian(theta, start, mass, inertia, q, v, a, wq, wv, wa, data, slo
         for i in range(3):
             S[2, i] += S[7, i]  # m
 
-        _jacobian_matrix(-1.0, w, k, J)
+        fill_jacobian(-1.0, w, k, J)
         turn_derivative(-1.0, w, wd, k, D)
         _rate_derivative(-1.0, w, wd, k, B)
         for i in range(3):

@@ -175,10 +175,13 @@ def fill_rotation(w, k, R):
 
 
 @njit(cache=True)
-def fill_left_jacobian(w, k, J):
-    """Fill J (3, 3) = J_l(w) = I + b [w]x + c [w]x^2; omega = J w_dot in world axes, J^T w_dot in body axes."""
+def fill_jacobian(sign, w, k, J):
+    """Fill J (3, 3) = I + sign b [w]x + c [w]x^2: J_l(w) for sign +1, J_r(w) = J_l(w)^T for sign -1.
+
+    omega = J_l w_dot in world axes, J_r w_dot in body axes.
+    """
     p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    b, c = k[0], k[3]
+    b, c = sign * k[0], k[3]
     for i in range(3):
         for j in range(3):
             J[i, j] = c * w[i] * w[j]
@@ -189,3 +192,9 @@ def fill_left_jacobian(w, k, J):
     J[1, 2] -= b * w[0]
     J[2, 0] -= b * w[1]
     J[2, 1] += b * w[0]
+
+
+@njit(cache=True)
+def fill_left_jacobian(w, k, J):
+    """Fill J (3, 3) = J_l(w); see `fill_jacobian`."""
+    fill_jacobian(1.0, w, k, J)

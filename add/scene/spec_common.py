@@ -5,6 +5,7 @@ cannot contain such brackets.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
@@ -66,6 +67,20 @@ def _ordered(window: tuple[float, float]) -> tuple[float, float]:
     if not window[0] < window[1]:
         raise problem("a window must start before it ends", expected="[t0, t1] with t0 < t1")
     return window
+
+
+def check_samples(times: tuple[float, ...], values: tuple[Any, ...]) -> None:
+    """Raise unless the times of samples increase and every one has its value."""
+    for k, (before, after) in enumerate(pairwise(times)):
+        if after <= before:
+            raise problem("times must increase", key=f"times.{k + 1}", found=f"{after:g}", expected=f"above {before:g}")
+    if len(values) != len(times):
+        raise problem(
+            "as many values as times are needed",
+            key="values",
+            found=f"{len(values)} values",
+            expected=f"{len(times)}",
+        )
 
 
 def unique(items: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -28,6 +28,7 @@ from add.scene.spec_common import (
     Yes,
     by_key,
     by_value,
+    check_samples,
     exactly_one,
     problem,
     unique,
@@ -257,18 +258,7 @@ class TrackObjectiveSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> "TrackObjectiveSpec":
-        for k, (before, after) in enumerate(zip(self.times[:-1], self.times[1:], strict=True)):
-            if after <= before:
-                raise problem(
-                    "times must increase", key=f"times.{k + 1}", found=f"{after:g}", expected=f"above {before:g}"
-                )
-        if len(self.values) != len(self.times):
-            raise problem(
-                "as many values as times are needed",
-                key="values",
-                found=f"{len(self.values)} values",
-                expected=f"{len(self.times)}",
-            )
+        check_samples(self.times, self.values)
         return self
 
 

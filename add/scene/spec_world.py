@@ -18,6 +18,7 @@ from add.scene.spec_common import (
     Spec,
     Vector3,
     by_value,
+    check_samples,
     problem,
 )
 
@@ -97,18 +98,7 @@ class _SampledSignalSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> "_SampledSignalSpec":
-        for k, (before, after) in enumerate(zip(self.times[:-1], self.times[1:], strict=True)):
-            if after <= before:
-                raise problem(
-                    "times must increase", key=f"times.{k + 1}", found=f"{after:g}", expected=f"above {before:g}"
-                )
-        if len(self.values) != len(self.times):
-            raise problem(
-                "as many values as times are needed",
-                key="values",
-                found=f"{len(self.values)} values",
-                expected=f"{len(self.times)}",
-            )
+        check_samples(self.times, self.values)
         return self
 
 
