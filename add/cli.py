@@ -132,7 +132,7 @@ def optimize(context: _Context, scene: str, output: str | None, force: bool, res
     from add.adjoint import Checkpoints
     from add.io.runfolder import RunFolder
     from add.jobs import check_optimization, optimize_scene
-    from add.report import write_report
+    from add.report import one_by_one, write_report
     from add.scene.reader import load_scene
 
     loaded = load_scene(scene)
@@ -157,7 +157,9 @@ def optimize(context: _Context, scene: str, output: str | None, force: bool, res
     context.say(f"{result['evaluations']} evaluations in {result['seconds']:.1f} s")
     for phase in result["phases"]:
         context.say(f"  phase {phase['name']}: {phase['evaluations']} evaluations, {phase['status']}")
-    for name, item in result["parameters"].items():
+    few, many = one_by_one(result["parameters"])
+    _say_arrays(context, many)
+    for name, item in few.items():
         error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
         context.say(f"  {name} = {item['value']:.6g}{error} {item['unit']} (from {item['start']:.6g})")
     if "fit" in result:
@@ -185,8 +187,8 @@ def check(context: _Context, scene: str, gradient: bool, steps: int | None) -> N
         check_optimization(loaded)
     system = built.model.system
     context.say(
-        f"{scene}: valid; {len(built.model.bodies)} bodies, {system.n} coordinates, {built.simulation.n_steps} steps, "
-        f"{built.numbers.layout.n} differentiable numbers"
+        f"{scene}: valid; {len(built.scene.spec.bodies)} bodies, {system.n} coordinates, "
+        f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
     )
     if not gradient:
         context.result({"valid": True, "coordinates": system.n})
@@ -316,12 +318,20 @@ def plot(context: _Context, run: str, suffix: str) -> None:
     context.result([str(path) for path in paths])
 
 
+def _say_arrays(context: _Context, many: dict[str, Any]) -> None:
+    """Say the range of each long array of parameters."""
+    for name, items in many.items():
+        values = [item["value"] for item in items]
+        context.say(f"  {name}: {len(items)} numbers, {min(values):.6g} to {max(values):.6g} {items[0]['unit']}")
+
+
 @cli.command()
 @click.argument("run", type=click.Path())
 @_options
 def info(context: _Context, run: str) -> None:
     """Say what RUN holds."""
     from add.io.runfolder import RunFolder
+    from add.report import one_by_one
 
     folder = RunFolder(run, create=False)
     result, versions = folder.read_json("result.json"), folder.read_json("versions.json")
@@ -329,10 +339,15 @@ def info(context: _Context, run: str) -> None:
     for key in ("steps", "end_time", "evaluations", "seconds"):
         if key in result:
             context.say(f"  {key}: {result[key]}")
-    for name, item in result.get("parameters", {}).items():
+    few, many = one_by_one(result.get("parameters", {}))
+    _say_arrays(context, many)
+    for name, item in few.items():
         context.say(f"  {name} = {item['value']:.6g} {item['unit']}")
     for name, body in result.get("bodies", {}).items():
-        context.say(f"  body {name}: {body['elements']} elements, mass {body['mass']:.4g} kg, centre {body['centre']}")
+        parts = [f"{body['elements']} elements"] if "elements" in body else []
+        parts += [f"mass {body['mass']:.4g} kg"] if "mass" in body else []
+        place = ", ".join(f"{x:.5g}" for x in body["centre"])
+        context.say(f"  body {name}: {', '.join([*parts, f'centre ({place}) m'])}")
     context.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
     context.result({"result": result, "versions": versions})
 

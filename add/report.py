@@ -12,6 +12,9 @@ from add.plot import plot_run
 
 logger = logging.getLogger(__name__)
 
+#: An array of parameters with more entries is one row of a table.
+MOST_ROWS = 12
+
 _CAPTIONS = {
     "convergence": "Objective (points; line: best so far in the phase) and norm of its gradient over the evaluations.",
     "markers": "Simulated (lines) over recorded (points) markers.",
@@ -142,11 +145,34 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def one_by_one(
+    parameters: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[Mapping[str, Any]]]]:
+    """Split parameters into those that are named each and long arrays, such as the values of a control.
+
+    Examples
+    --------
+    >>> few, many = one_by_one({f"p[{i}]": {"value": i} for i in range(20)} | {"mass": {"value": 1.0}})
+    >>> list(few), {name: len(items) for name, items in many.items()}
+    (['mass'], {'p': 20})
+    """
+    arrays: dict[str, list[Mapping[str, Any]]] = {}
+    for path, entry in parameters.items():
+        arrays.setdefault(path.partition("[")[0], []).append(entry)
+    many = {name: entries for name, entries in arrays.items() if len(entries) > MOST_ROWS}
+    return {path: entry for path, entry in parameters.items() if path.partition("[")[0] not in many}, many
+
+
 def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
     if not parameters:
         return ""
     rows, notes = [], []
-    for path, entry in parameters.items():
+    few, many = one_by_one(parameters)
+    for name, entries in many.items():
+        values = [entry["value"] for entry in entries]
+        span = f"{number(min(values))} … {number(max(values))}"
+        rows.append([f"`{name}`, {len(entries)} numbers", span, _cell(entries[0].get("unit") or "–"), "–", "–"])
+    for path, entry in few.items():
         value, error = entry.get("value"), entry.get("standard_error")
         low, high = entry.get("lower"), entry.get("upper")
         bounds = "–" if low is None and high is None else f"{number(low)} … {number(high)}"

@@ -37,6 +37,7 @@ OWN = (*(f"bodies.one.{key}" for key in POSE), "couplings.hinge.start.angle", "c
 SCALES = (0.002, 0.02, 0.05, 0.5, 0.02, 0.5)
 HINGE = ("couplings.hinge.friction.coulomb", "couplings.hinge.friction.viscous")
 CONTACT = ("contact.friction", "contact.damping", "contact.stiffness")
+BOUNDS = {"contact.stiffness": [3000.0, 100000.0]}
 INERTIA = tuple(f"bodies.one.inertia.{axis}" for axis in range(3))
 
 
@@ -108,6 +109,8 @@ def scene_of(
     raw["parameters"], raw["experiments"] = [], []
     for path in shared:
         item: dict[str, object] = {"transform": "log", "scale": 0.2}
+        if path in BOUNDS:
+            item["bounds"] = BOUNDS[path]
         if path in INERTIA:
             item |= {"paths": ["bodies.one.inertia", "bodies.two.inertia"], "components": [int(path[-1])]}
         else:

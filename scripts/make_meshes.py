@@ -1,14 +1,17 @@
 """Make meshes like the ready ones of data/meshes: python scripts/make_meshes.py FOLDER.
 
-They come out differently each time, and differently from the committed ones (see data/README.md), on which the numbers
-of the scenes rest. So the folder has to be named.
+Those that a mesher fills come out differently each time, and differently from the committed ones (see data/README.md),
+on which the numbers of the scenes rest. So the folder has to be named. The foot is the same always.
 """
 
 import argparse
 import logging
+from itertools import permutations, product
 from pathlib import Path
 
-from add.fem import SoftMesh, volume
+import numpy as np
+
+from add.fem import TET4, SoftMesh, validate, volume
 from add.io.meshes import write_mesh
 from add.io.shapes import shape_mesh
 
@@ -24,6 +27,37 @@ MESHES: dict[str, dict[str, object]] = {
 logger = logging.getLogger(__name__)
 
 
+def foot(size: tuple[float, float, float] = (0.08, 0.06, 0.05), crown: float = 0.004) -> SoftMesh:
+    """Return a robot's foot: a box of 27 nodes and 48 tetrahedra with a crowned sole of eight more around node 27.
+
+    Parameters
+    ----------
+    size : edge lengths [m]
+    crown : how far the middle of the sole stands out [m]
+    """
+
+    def node(i: int, j: int, k: int) -> int:
+        return 9 * i + 3 * j + k
+
+    lines = [np.linspace(-0.5 * edge, 0.5 * edge, 3) for edge in size]
+    points = [*product(*lines), (0.0, 0.0, -0.5 * size[2] - crown)]
+    cells = []
+    for cell in product(range(2), repeat=3):
+        # Kuhn's six tetrahedra a cell: one for each way to walk along the edges from corner to corner.
+        for order in permutations(range(3)):
+            corner = list(cell)
+            path = [node(*corner)]
+            for axis in order:
+                corner[axis] += 1
+                path.append(node(*corner))
+            cells.append(path)
+    # Diagonals as in the cells above.
+    for i, j in product(range(2), repeat=2):
+        a, b, c, d = node(i, j, 0), node(i + 1, j, 0), node(i + 1, j + 1, 0), node(i, j + 1, 0)
+        cells += [[a, b, c, 27], [a, c, d, 27]]
+    return validate(SoftMesh(np.array(points), np.array(cells), TET4)).mesh
+
+
 def make_meshes(folder: Path) -> dict[str, SoftMesh]:
     """Write every mesh of `MESHES` to a folder as MSH 2.2; returns them by name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,6 +67,8 @@ def make_meshes(folder: Path) -> dict[str, SoftMesh]:
         write_mesh(folder / f"{name}.msh", mesh)
         logger.info("%s: %d nodes, %d elements, %.6g m^3", name, mesh.n_nodes, mesh.n_elements, volume(mesh))
         meshes[name] = mesh
+    meshes["foot"] = foot()
+    write_mesh(folder / "foot.msh", meshes["foot"])
     return meshes
 
 
