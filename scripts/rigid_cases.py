@@ -15,6 +15,7 @@ from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kinematics import Kinematics
 from add.model import CarriedShape, ContactModel, Model, Obstacle, RigidBody, build_model
 from add.newton import NewtonOptions
+from add.scene.reader import scene_from_dict
 from add.simulate import Simulation, Trajectory
 from add.start import GivenStart
 from add.steppers import BDF, StartUp
@@ -161,3 +162,88 @@ def tumble(dt: float, n_steps: int, rates: Sequence[float], order: int = 2, ever
     found = np.array([body_rates(run.q[k], run.v[k]) for k in at])
     momenta = np.array([setup.momentum(run.q[k], run.v[k])[3:] for k in at])
     return Tumble(run.t[::every], found, momenta, chart_changes(run))
+
+
+# --- linkages ---------------------------------------------------------------------------------------------------------
+
+
+def _loose(stiffness: float) -> dict[str, float]:
+    """A tolerance above the round-off of stiff joints (stiffness times that of coordinates); forces are 1 to 100 N."""
+    return {"atol": max(1e-8, 1e-14 * stiffness), "rtol": 0.0}
+
+
+@dataclass(frozen=True)
+class Path:
+    """Times and places (k, 2) of a point in a plane [m]."""
+
+    t: np.ndarray
+    place: np.ndarray
+
+
+def pendulum(dt: float, duration: float, stiffness: float, order: int = 2) -> Path:
+    """IFToMM A01: 1 kg on a massless rod of 1 m, let go when level; the rod is a stiff joint to the body's frame."""
+    scene = scene_from_dict({
+        "schema": "add-scene/1",
+        "name": "pendulum",
+        "time": {"dt": dt, "steps": round(duration / dt), "integrator": f"bdf{order}", "newton": _loose(stiffness)},
+        "gravity": [0, -G, 0],
+        # A point mass that turns with its rod: no inertia to speak of about its own centre.
+        "bodies": {"bob": {"type": "rigid", "mass": 1.0, "inertia": [1e-6, 1e-6, 1e-6, 0, 0, 0], "position": [-1, 0, 0]}},
+        "couplings": {"pivot": {"type": "hinge", "a": {"at": [0, 0, 0]}, "b": {"body": "bob"}, "axis": [0, 0, 1],
+                                "stiffness": stiffness, "angular_stiffness": stiffness}},
+    })  # fmt: skip
+    built = scene.build()
+    run = built.run()
+    return Path(run.t, run.q[:, :2])
+
+
+def pendulum_answer(t: np.ndarray) -> np.ndarray:
+    """Return the exact path (k, 2)."""
+    found = solve_ivp(lambda _, y: [y[1], -G * np.cos(y[0])], (0.0, t[-1]), [np.pi, 0.0], method="DOP853",
+                      rtol=1e-12, atol=1e-12, t_eval=t)  # fmt: skip
+    return np.stack([np.cos(found.y[0]), np.sin(found.y[0])], axis=1)
+
+
+def four_bars(n: int, dt: float, duration: float, stiffness: float, order: int = 2) -> Path:
+    """IFToMM A02: n four-bar linkages of rods (1 m, 1 kg) in a row, thrown over from upright; the end of the first crank.
+
+    The cranks are upright and move at 1 m/s to the right at the start.
+    """
+    rod = {"type": "rigid", "mass": 1.0, "inertia": [1e-4, 1 / 12, 1 / 12, 0, 0, 0]}
+    upright = [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
+    joint = {"type": "hinge", "axis": [0, 0, 1], "stiffness": stiffness, "angular_stiffness": stiffness}
+    bodies, couplings = {}, {}
+    for k in range(n + 1):
+        bodies[f"crank{k}"] = rod | {"position": [k, 0.5, 0], "orientation": upright, "velocity": [0.5, 0, 0],
+                                     "angular_velocity": [0, 0, -1]}  # fmt: skip
+        couplings[f"ground{k}"] = joint | {"a": {"at": [k, 0, 0]}, "b": {"body": f"crank{k}"}}
+    for k in range(n):
+        bodies[f"coupler{k}"] = rod | {"position": [k + 0.5, 1, 0], "velocity": [1, 0, 0]}
+        couplings[f"left{k}"] = joint | {"a": {"body": f"crank{k}", "at": [0.5, 0, 0]}, "b": {"body": f"coupler{k}"}}
+        couplings[f"right{k}"] = joint | {"a": {"body": f"crank{k + 1}", "at": [0.5, 0, 0]}, "b": {"body": f"coupler{k}"}}
+    scene = scene_from_dict({
+        "schema": "add-scene/1",
+        "name": "four bars",
+        "time": {"dt": dt, "steps": round(duration / dt), "integrator": f"bdf{order}", "newton": _loose(stiffness)},
+        "gravity": [0, -G, 0],
+        "bodies": bodies,
+        "couplings": couplings,
+    })  # fmt: skip
+    built = scene.build()
+    run = built.run()
+    q = run.q[:, built.model.system.dofs["crank0"].slice]
+    tips = q[:, :3] + np.array([rotation_matrix(w)[:, 0] * 0.5 for w in q[:, 3:]])
+    return Path(run.t, tips[:, :2])
+
+
+def four_bars_answer(n: int, t: np.ndarray) -> np.ndarray:
+    """Return the exact path (k, 2): n + 1 turning rods, n rods that move along, one angle."""
+    inertia, weight = (n + 1) / 3.0 + n, (n + 1) / 2.0 + n
+    found = solve_ivp(lambda _, y: [y[1], -weight * G * np.cos(y[0]) / inertia], (0.0, t[-1]), [np.pi / 2.0, -1.0],
+                      method="DOP853", rtol=1e-12, atol=1e-12, t_eval=t)  # fmt: skip
+    return np.stack([np.cos(found.y[0]), np.sin(found.y[0])], axis=1)
+
+
+def largest_error(found: Path, exact: np.ndarray) -> float:
+    """Largest distance from the exact path [m]."""
+    return float(np.linalg.norm(found.place - exact, axis=1).max())

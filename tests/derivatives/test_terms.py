@@ -35,7 +35,7 @@ from add.model import (
     build_model,
 )
 from add.motion import Motion, PinMotion
-from add.signals import Constant, Signal, Sine, Spline, Table
+from add.signals import BSplineSignal, Constant, Signal, Sine, Spline, Table
 from add.system import Constraint, DecidingTerm, Term
 from add.terms import Anchor, Elastic, FeaturePoints, Gravity, Inertia, Load, RigidInertia, Viscous
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term, taylor_rates
@@ -647,6 +647,9 @@ SIGNALS: dict[str, tuple[Signal, int]] = {  # with the rows whose weights sum to
     "spline": (Spline(TIMES), 4),
     "spline of two": (Spline(TIMES[:2]), 2),
     "sine": (Sine(1.7, 0.4), 1),
+    "control of degree 0": (BSplineSignal(0, 2, 0.1, 0.7), 2),
+    "control of degree 1": (BSplineSignal(1, 3, 0.1, 0.7), 3),
+    "control of degree 3": (BSplineSignal(3, 7, 0.1, 0.7), 7),
 }
 
 

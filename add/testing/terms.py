@@ -1,0 +1,240 @@
+"""Whole checks: of a term, a constraint, a force with branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from add.kinematics import Kinematics
+from add.layout import ParameterLayout
+from add.system import Constraint, DecidingTerm, Decision, Term
+from add.testing.differences import SIZES, assert_equal, half_width
+from add.testing.parts import (
+    Equations,
+    Sensitivity,
+    assert_accumulation,
+    assert_all_nan,
+    assert_assembly,
+    assert_depends,
+    assert_energy,
+    assert_parameters,
+    assert_state,
+    assert_state_products,
+    sensitivity_of,
+)
+from add.typing import FloatArray, IntArray
+
+
+def check_term(
+    term: Term,
+    kin: Kinematics,
+    theta: FloatArray,
+    *,
+    rng: np.random.Generator,
+    rtol: float = 1e-6,
+    parameters: Sequence[int] | IntArray | None = None,
+    scales: dict[str, float] | None = None,
+    sizes: Sequence[float] = SIZES,
+    energy: bool = False,
+    layout: ParameterLayout | None = None,
+) -> Sensitivity:
+    """Check everything that `Term` promises, at one state.
+
+    - every weight of ``jacobian`` against differences of ``residual``, entries outside the pattern included;
+    - ``jacobian`` is linear in the weights, adds, and writes to the given slots alone;
+    - every asked-for entry of theta, by ``parameter_jvp`` and ``parameter_vjp``, against differences;
+    - ``state_vjp`` and ``state_jvp`` against that Jacobian and against each other;
+    - all methods add to what they are given, and leave their arguments alone;
+    - what ``depends`` does not name is not read: it is NaN in one evaluation;
+    - optionally, that ``energy`` is what the residual is the gradient of.
+
+    Parameters
+    ----------
+    term : Term
+    kin : Kinematics
+        A general state: deformed, moving, accelerated, t > 0.
+    theta : (n_theta,)
+    rng : Generator
+    rtol : float
+        Relative to the largest entry of each column of a derivative.
+    parameters : entries of theta that differences are taken by; default all
+        Leave out those at the edge of their domain, like a friction coefficient of zero.
+    scales : dict, optional
+        Size of "q" [m], "v" [m/s], "a" [m/s2], of which differences take a fraction; default half the spread of the
+        values.
+    sizes : step sizes of the differences, as fractions of ``scales``
+    energy : bool
+        Whether dE/dq = r is to hold at this state (false for terms that also dissipate).
+    layout : ParameterLayout, optional
+        Names the entries of theta in messages.
+
+    Returns
+    -------
+    Sensitivity
+        What the term depended on here: assert that it is what you meant to check.
+
+    Raises
+    ------
+    AssertionError
+        Names the derivative, the entries and the numbers.
+    """
+    name = type(term).__name__
+    equations = Equations(
+        name,
+        kin.q.size,
+        0,
+        term.pattern(),
+        lambda kin, mu, theta, out: term.residual(kin, theta, out),
+        lambda kin, mu, theta, weights, data, slots: term.jacobian(kin, theta, weights, data, slots),
+        lambda kin, mu, theta, lam, out: term.parameter_vjp(kin, theta, lam, out),
+        lambda kin, mu, theta, theta_dot, out: term.parameter_jvp(kin, theta, theta_dot, out),
+        layout,
+    )
+    before = [x.copy() for x in (kin.q, kin.v, kin.a, theta)]
+    mu = np.zeros(0)
+    assert_depends(term, kin, theta)
+    assert_accumulation(equations, kin, mu, theta, rng)
+    matrices = assert_state(equations, kin, mu, theta, ("q", "v", "a"), scales or {}, sizes, rtol)
+    for argument, matrix in matrices.items():
+        if argument not in term.depends:
+            assert not matrix.any(), f"{name}: dr/d{argument} is not zero, but depends = {term.depends!r}"
+    assert_assembly(equations, kin, mu, theta, matrices, rng)
+    found = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
+    assert_state_products(term, kin, theta, matrices, rng)
+    if energy:
+        assert_energy(term, kin, theta, (scales or {}).get("q"), sizes, rtol)
+    for what, x, old in zip(("q", "v", "a", "theta"), (kin.q, kin.v, kin.a, theta), before, strict=True):
+        assert np.array_equal(x, old, equal_nan=True), f"{name}: a method changed its argument {what}"
+    return sensitivity_of(matrices, found)
+
+
+def check_constraint(
+    constraint: Constraint,
+    kin: Kinematics,
+    mu: FloatArray,
+    theta: FloatArray,
+    *,
+    rng: np.random.Generator,
+    rtol: float = 1e-6,
+    parameters: Sequence[int] | IntArray | None = None,
+    scales: dict[str, float] | None = None,
+    sizes: Sequence[float] = SIZES,
+    layout: ParameterLayout | None = None,
+) -> Sensitivity:
+    """Check everything that `Constraint` promises, at one state: as `check_term`, with multipliers.
+
+    Rows and columns past the coordinates are the multipliers'.  Besides what `check_term` checks, the force must be
+    G^T mu with the G of c: d(G^T mu)/dmu = (dc/dq)^T (for constraints on q; (dc/dv)^T for those on v alone).
+
+    Parameters
+    ----------
+    constraint : Constraint
+    kin : Kinematics
+    mu : (n_rows,)
+        Multipliers, not zero.
+    theta : (n_theta,)
+    rng, rtol, parameters, scales, sizes, layout
+        As in `check_term`; ``scales`` knows "multiplier" [N], too.
+
+    Returns
+    -------
+    Sensitivity
+    """
+    n, m = kin.q.size, constraint.n_rows
+    equations = Equations(
+        type(constraint).__name__,
+        n,
+        m,
+        constraint.pattern(n),
+        lambda kin, mu, theta, out: constraint.residual(kin, mu, theta, out[:n], out[n:]),
+        constraint.jacobian,
+        lambda kin, mu, theta, lam, out: constraint.parameter_vjp(kin, mu, theta, lam[:n], lam[n:], out),
+        lambda kin, mu, theta, dot, out: constraint.parameter_jvp(kin, mu, theta, dot, out[:n], out[n:]),
+        layout,
+    )
+    assert m == mu.size, f"{equations.name}: n_rows is {m}, but {mu.size} multipliers are given"
+    before = [x.copy() for x in (kin.q, kin.v, kin.a, mu, theta)]
+    assert_accumulation(equations, kin, mu, theta, rng)
+    matrices = assert_state(equations, kin, mu, theta, ("q", "v", "a", "multiplier"), scales or {}, sizes, rtol)
+    assert_assembly(equations, kin, mu, theta, matrices, rng)
+    by_state = matrices["q"][n:, :n] if matrices["q"][n:].any() else matrices["v"][n:, :n]
+    assert_equal(
+        matrices["multiplier"][:n, n:], by_state.T, f"{equations.name}: the force is not G^T mu with the G of c"
+    )
+    found = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
+    for x, old in zip((kin.q, kin.v, kin.a, mu, theta), before, strict=True):
+        assert np.array_equal(x, old), f"{equations.name}: a method changed an argument"
+    return sensitivity_of(matrices, found)
+
+
+def check_deciding_term(
+    term: DecidingTerm,
+    kin: Kinematics,
+    theta: FloatArray,
+    *,
+    rng: np.random.Generator,
+    nearby: float = 1e-6,
+    rtol: float = 1e-6,
+    parameters: Sequence[int] | IntArray | None = None,
+    scales: dict[str, float] | None = None,
+    sizes: Sequence[float] = SIZES,
+    layout: ParameterLayout | None = None,
+) -> tuple[Decision, Sensitivity]:
+    """Check everything that `DecidingTerm` promises, at one state.
+
+    - ``decide`` and ``decided_residual`` decide alike, and ``decided_residual`` and ``frozen`` never change a decision;
+    - the frozen residual is the decided one, here and at nearby states with the same decision;
+    - ``forces`` is minus the residual; equal ``structure`` means equal pattern;
+    - the frozen term passes `check_term`.
+
+    Parameters
+    ----------
+    term : DecidingTerm
+    kin, theta, rng, rtol, parameters, scales, sizes, layout
+        As in `check_term`.
+    nearby : float
+        Relative distance of the nearby states.
+
+    Returns
+    -------
+    decision : Decision
+        What was decided: assert that it holds the branches you mean, e.g. by ``term.describe(decision)``.
+    Sensitivity
+        That of the frozen term.
+    """
+    name = type(term).__name__
+    decision = term.decide(kin, theta)
+    kept = decision.copy()
+    frozen = term.frozen(decision)
+    places = [kin]
+    for _ in range(4):
+        q = kin.q + nearby * half_width(kin.q) * rng.normal(size=kin.q.size)
+        v = kin.v + nearby * half_width(kin.v) * rng.normal(size=kin.v.size)
+        places.append(replace(kin, q=q, v=v))
+    for place in places:
+        r = np.zeros(kin.q.size)
+        made = term.decided_residual(place, theta, r)
+        same = np.array_equal(made, term.decide(place, theta))
+        assert same, f"{name}: decide and decided_residual decide differently"
+        hash(term.structure(made))
+        assert_equal(term.forces(place, theta), -r, f"{name}: forces is not minus the residual")
+        if np.array_equal(made, kept):
+            held = np.zeros(kin.q.size)
+            frozen.residual(place, theta, held)
+            assert_equal(held, r, f"{name}: the frozen residual is not the decided one")
+        if term.structure(made) == term.structure(decision):
+            for mine, other in zip(frozen.pattern(), term.frozen(made).pattern(), strict=True):
+                assert np.array_equal(mine, other), f"{name}: equal structure, but another pattern"
+        poisoned = np.full(kin.q.size, np.nan)
+        term.decided_residual(place, theta, poisoned)
+        assert_all_nan(poisoned, f"{name}.decided_residual")
+    assert np.array_equal(term.decide(kin, theta), kept), f"{name}: deciding twice gives two decisions"
+    found = check_term(
+        frozen, kin, theta, rng=rng, rtol=rtol, parameters=parameters, scales=scales, sizes=sizes, layout=layout
+    )
+    assert np.array_equal(decision, kept), f"{name}: evaluating the frozen term changed its decision"
+    for key, count in term.describe(decision).items():
+        assert isinstance(count, int) and count >= 0, f"{name}.describe: {key} = {count!r} is not a count"
+    return decision, found
