@@ -247,3 +247,113 @@ def four_bars_answer(n: int, t: np.ndarray) -> np.ndarray:
 def largest_error(found: Path, exact: np.ndarray) -> float:
     """Largest distance from the exact path [m]."""
     return float(np.linalg.norm(found.place - exact, axis=1).max())
+
+
+#: Andrews' squeezer: lengths [m], masses [kg], moments about z [kg m^2] as in Hairer and Wanner, section VII.7.
+_A, _B, _C = (-0.06934, -0.00227), (-0.03635, 0.03273), (0.014, 0.072)
+SQUEEZER_START = (-0.0617138900142764, 0.0, 0.4552798191630704, 0.2226683901658859, 0.4873649795438426,
+                  -0.2226683901658859, 1.230547444549821)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SqueezerBody:
+    """A body of the squeezer: mass, moment, angle of its axes, and places along them from the centre of mass."""
+
+    mass: float
+    moment: float
+    angle: float
+    centre: np.ndarray
+    places: dict[str, np.ndarray]
+
+
+def _squeezer_bodies(angles: Sequence[float]) -> dict[str, SqueezerBody]:
+    """Return the seven bodies at angles (beta, Theta, gamma, Phi, delta, Omega, epsilon); E, F, G, H are their joints."""
+    beta, theta, gamma, phi, delta, omega, epsilon = angles
+    a, b = np.array(_A), np.array(_B)
+
+    def turned(angle: float, x: float, y: float) -> np.ndarray:
+        c, s = np.cos(angle), np.sin(angle)
+        return np.array([c * x - s * y, s * x + c * y])
+
+    # Name: mass, moment, angle, origin in the plane, centre of mass and joints in the body's axes from the origin.
+    o = np.zeros(2)
+    e = turned(beta, 0.007, 0.0)
+    g, h = a + turned(delta, 0.04, 0.0), a + turned(epsilon, 0.0, -0.04)
+    table = {
+        "K1": (0.04325, 2.194e-6, beta, o, (0.00092, 0.0), {"O": (0.0, 0.0), "E": (0.007, 0.0)}),
+        "K2": (0.00365, 4.410e-7, beta + theta, e, (-0.0115, 0.0), {"E": (0.0, 0.0), "F": (-0.028, 0.0)}),
+        "K3": (0.02373, 5.255e-6, gamma, b, (0.01043, -0.01874),
+               {"B": (0.0, 0.0), "F": (0.0, -0.035), "D": (0.02, -0.018)}),
+        "K4": (0.00706, 5.667e-7, phi + delta, g, (0.0, -0.00579), {"G": (0.0, 0.0), "F": (0.0, -0.02)}),
+        "K5": (0.07050, 1.169e-5, delta, a, (0.02308, 0.00916), {"A": (0.0, 0.0), "G": (0.04, 0.0)}),
+        "K6": (0.00706, 5.667e-7, omega + epsilon, h, (0.00579, 0.0), {"H": (0.0, 0.0), "F": (0.02, 0.0)}),
+        "K7": (0.05498, 1.912e-5, epsilon, a, (-0.00449, -0.01228), {"A": (0.0, 0.0), "H": (0.0, -0.04)}),
+    }  # fmt: skip
+    return {
+        name: SqueezerBody(
+            mass,
+            moment,
+            angle,
+            origin + turned(angle, *centre),
+            {key: np.array(place) - np.array(centre) for key, place in places.items()},
+        )
+        for name, (mass, moment, angle, origin, centre, places) in table.items()
+    }
+
+
+def squeezer(dt: float, duration: float, stiffness: float) -> tuple[np.ndarray, np.ndarray]:
+    """IFToMM A03: Andrews' squeezer under 0.033 N m; return the seven angles and their rates after ``duration``.
+
+    Angles come out in the order of `SQUEEZER_START`, up to whole turns.
+    """
+    parts = _squeezer_bodies(SQUEEZER_START)
+    bodies = {
+        name: {
+            "type": "rigid",
+            "mass": part.mass,
+            "inertia": [part.moment] * 3 + [0.0] * 3,
+            "position": [*part.centre, 0.0],
+            "orientation": [float(np.cos(part.angle / 2)), 0.0, 0.0, float(np.sin(part.angle / 2))],
+        }
+        for name, part in parts.items()
+    }
+
+    def end(name: str, key: str) -> dict:
+        return {"body": name, "at": [*parts[name].places[key], 0.0]}
+
+    joint = {"type": "hinge", "axis": [0, 0, 1], "stiffness": stiffness, "angular_stiffness": 1e-4 * stiffness}
+    ground = {"O": (0.0, 0.0), "A": _A, "B": _B}
+    pairs = [("K1", "O"), ("K3", "B"), ("K5", "A"), ("K7", "A")]
+    couplings = {f"{n}{p}": joint | {"a": {"at": [*ground[p], 0.0]}, "b": end(n, p)} for n, p in pairs}
+    for name, other, key in (("K1", "K2", "E"), ("K2", "K3", "F"), ("K2", "K4", "F"), ("K2", "K6", "F"),
+                             ("K4", "K5", "G"), ("K6", "K7", "H")):  # fmt: skip
+        couplings[f"{name}{other}"] = joint | {"a": end(name, key), "b": end(other, key)}
+    couplings["spring"] = {"type": "spring", "a": end("K3", "D"), "b": {"at": [*_C, 0.0]}, "stiffness": 4530.0,
+                           "length": 0.07785}  # fmt: skip
+    couplings["drive"] = {"type": "torque", "body": "K1", "torque": [0.0, 0.0, 0.033]}
+    scene = scene_from_dict({
+        "schema": "add-scene/1",
+        "name": "squeezer",
+        "time": {"dt": dt, "steps": round(duration / dt), "newton": {"atol": 1e-16 * stiffness, "rtol": 0.0}},
+        "gravity": [0, 0, 0],
+        "bodies": bodies,
+        "couplings": couplings,
+    })  # fmt: skip
+    built = scene.build()
+    run = built.run()
+    turn, rate = {}, {}
+    for name in parts:
+        first = built.model.system.dofs[name].start
+        q, v = run.q[-1, first : first + 6], run.v[-1, first : first + 6]
+        matrix = rotation_matrix(q[3:])
+        turn[name], rate[name] = np.arctan2(matrix[1, 0], matrix[0, 0]), (left_jacobian(q[3:]) @ v[3:])[2]
+    return tuple(
+        np.array([x["K1"], x["K2"] - x["K1"], x["K3"], x["K4"] - x["K5"], x["K5"], x["K6"] - x["K7"], x["K7"]])
+        for x in (turn, rate)
+    )  # type: ignore[return-value]
+
+
+def angle_errors(found: np.ndarray, exact: Sequence[float]) -> np.ndarray:
+    """Differences of angles, whole turns taken out [rad]."""
+    d = found - np.array(exact)
+    return (d + np.pi) % (2.0 * np.pi) - np.pi

@@ -56,6 +56,7 @@ def _bodies(spec: SceneSpec) -> Iterator[Problem]:
         driven: list[tuple[str, object]] = []
         if isinstance(body, SoftBodySpec | ParticleBodySpec):
             driven += [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
+            driven += [(f"anchors.{k}.place", item.place) for k, item in enumerate(getattr(body, "anchors", ()))]
             driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]
         elif isinstance(body, KinematicBodySpec):
             driven += [("translation", body.translation), ("rotation", body.rotation)]

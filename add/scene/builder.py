@@ -17,6 +17,7 @@ from add.model import (
     Model,
     NodalLoad,
     Pin,
+    PointAnchor,
     PointMass,
     Reaction,
     SoftBody,
@@ -27,7 +28,7 @@ from add.newton import NewtonOptions
 from add.scene.couplings import MakeDriven, couplings
 from add.scene.geometry import body_mesh, locate_point, obstacle, select
 from add.scene.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
-from add.scene.numbers import CLOCK, SceneNumber, SceneNumbers
+from add.scene.numbers import CLOCK, SceneNumber, SceneNumbers, anchor_place
 from add.scene.reader import Scene
 from add.scene.signals import require_width, signal_of
 from add.scene.solids import particle_body, rigid_body
@@ -180,6 +181,11 @@ def _body(name: str, body: SoftBodySpec, driven: MakeDriven) -> SoftBody:
         else:
             nodes = select(mesh, mass.where, f"{place}.where")
             masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass", axes))
+    anchors = []
+    for k, anchor in enumerate(body.anchors):
+        place = f"{at}.anchors.{k}"
+        nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
+        anchors.append(PointAnchor(nodes, weights, driven(anchor_place(body, anchor), f"{place}.place", "m", 3)))
     return SoftBody(
         name,
         mesh,
@@ -189,6 +195,7 @@ def _body(name: str, body: SoftBodySpec, driven: MakeDriven) -> SoftBody:
         pins=tuple(pins),
         loads=tuple(loads),
         masses=tuple(masses),
+        anchors=tuple(anchors),
     )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from add.design.maps import Ties
 from add.errors import InputError
-from add.kernels.rotation import rotation_vector
+from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.layout import ParameterLayout
 from add.scene.spec import SceneSpec
-from add.scene.spec_bodies import SoftBodySpec
+from add.scene.spec_bodies import AnchorSpec, SoftBodySpec
 from add.scene.spec_common import SignalReferenceSpec
 from add.scene.spec_rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
 from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
@@ -34,6 +34,15 @@ def met_shapes(spec: SceneSpec) -> list[str]:
         and not isinstance(body.geometry, FileGeometrySpec)
     ]
     return [*spec.obstacles, *carriers]
+
+
+def anchor_place(body: SoftBodySpec, anchor: AnchorSpec) -> tuple[float, float, float] | SignalReferenceSpec:
+    """Return where an anchor holds its point: as given, or where the point starts."""
+    if anchor.place is not None:
+        return anchor.place
+    rotation = rotation_matrix(rotation_vector(body.orientation))
+    x, y, z = np.array(body.position) + rotation @ np.array(anchor.at)
+    return float(x), float(y), float(z)
 
 
 @final
@@ -130,6 +139,9 @@ class SceneNumbers:
             self._add(f"{at}.point_masses.{k}.mass", mass.mass, "kg", f"{at}.point_masses.{k}.mass")
         values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
         values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
+        values += [
+            (f"{at}.anchors.{k}.place", anchor_place(body, anchor), "m") for k, anchor in enumerate(body.anchors)
+        ]
         for path, value, unit in values:
             if not isinstance(value, SignalReferenceSpec):
                 self._add(path, np.array(value), unit, path)

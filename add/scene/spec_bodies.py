@@ -179,6 +179,15 @@ class PointMassSpec(Spec):
         return self
 
 
+class AnchorSpec(Spec):
+    """A point of the body held at a place exactly, by a multiplier: any point, where a pin holds nodes."""
+
+    at: Vector3 = Field(description="rest position of the point [m]")
+    place: ValueSpec | None = Field(
+        None, description="where it is held over time, world axes [m]; null = where the point starts"
+    )
+
+
 class SoftBodySpec(Spec):
     """A deformable solid of finite elements.
 
@@ -201,5 +210,6 @@ class SoftBodySpec(Spec):
     velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]")
     angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
+    anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
     point_masses: tuple[PointMassSpec, ...] = Field((), description="added masses")

@@ -11,7 +11,7 @@ from add.errors import InputError
 from add.fem import surface
 from add.jobs.optimize import check_optimization
 from add.kernels import distance
-from add.kernels.rotation import rotation_matrix
+from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.mocap import Recording, write_csv
 from add.scene.builder import build
 from add.scene.geometry import select
@@ -805,3 +805,33 @@ def test_experiment_scenes_build():
     raw = edited(("experiments", [{"name": "heavy", "overrides": {f"{CUBE}.material.density": 80}}, {"name": "same"}]))
     scenes = {name: build(item) for name, item in experiment_scenes(scene_from_dict(raw)).items()}
     assert value(scenes["heavy"], f"{CUBE}.density") == 80 and value(scenes["same"], f"{CUBE}.density") == 50
+
+
+def test_anchors_hold_points_exactly():
+    """Points between nodes stay where they start, or go where a signal says, under gravity."""
+    bar = {
+        "type": "soft",
+        "mesh": {"shape": "box", "size": [0.4, 0.1, 0.1], "divisions": [4, 1, 1]},
+        "material": {"model": "neo-hookean", "young": 1e5, "poisson": 0.3, "density": 1000},
+        "position": [0.0, 0.0, 1.0],
+        "orientation": [0.6, 0.0, 0.8, 0.0],
+        "anchors": [{"at": [-0.13, 0.01, 0.02]}, {"at": [0.17, 0.0, 0.03], "place": {"signal": "up"}}],
+    }
+    start = rotation_matrix(rotation_vector((0.6, 0.0, 0.8, 0.0))) @ [0.17, 0.0, 0.03] + [0.0, 0.0, 1.0]
+    scene = scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.01, "steps": 6},
+            "bodies": {"bar": bar},
+            "signals": {"up": {"type": "table", "times": [0, 0.05], "values": [list(start), list(start + 0.02)]}},
+            "markers": {
+                "a": {"body": "bar", "point": [-0.13, 0.01, 0.02]},
+                "b": {"body": "bar", "point": [0.17, 0, 0.03]},
+            },
+        }
+    ).build()
+    run = scene.run()
+    first, last = (scene.markers.points(run.kinematics(k), scene.theta)[0] for k in (0, 6))
+    np.testing.assert_allclose(last[0], first[0], atol=1e-13)
+    np.testing.assert_allclose(last[1], first[1] + 0.02, atol=1e-13)
+    assert np.abs(run.records[-1].mu).max() > 1.0  # they carry the weight
