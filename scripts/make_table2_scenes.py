@@ -1,4 +1,4 @@
-"""Write the scenes of Table 2 and Fig. 14c of ADD whose controls have a row a step: python scripts/make_table2_scenes.py.
+"""Write the scenes of ADD (Table 2, Fig. 14c) whose controls have a row a step: python scripts/make_table2_scenes.py.
 
 The rows are only where the optimisation starts: straight pulls, arcs, a trot on the spot. Without an argument the files
 in scenes/ are written anew; they come out the same each time.

@@ -357,3 +357,155 @@ def angle_errors(found: np.ndarray, exact: Sequence[float]) -> np.ndarray:
     """Differences of angles, whole turns taken out [rad]."""
     d = found - np.array(exact)
     return (d + np.pi) % (2.0 * np.pi) - np.pi
+
+
+# --- contact ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Roll:
+    """A ball that slides and then rolls: times, places and speeds along x, rate about y, and the exact two."""
+
+    t: np.ndarray
+    place: np.ndarray
+    speed: np.ndarray
+    rate: np.ndarray
+    exact_place: np.ndarray
+    exact_speed: np.ndarray
+    rolls_at: float
+
+
+ROLL_SPEED, ROLL_FRICTION, ROLL_RADIUS = 2.0, 0.2, 0.1
+
+
+def slide_to_roll(dt: float, duration: float = 0.6, order: int = 2, *, shell: bool = False) -> Roll:
+    """A ball starts to slide at 2 m/s without spin: mu g against its motion until it rolls at 5/7 (a shell: 3/5) of it."""
+    k_n, share = 1e5, 2.0 / 3.0 if shell else 2.0 / 5.0
+    setup = Rigid.of([ball("ball", ROLL_RADIUS)], [floor()], ContactModel(law=FrictionLaw.LINEAR))
+    setup.body("ball", 1.0, [share * ROLL_RADIUS**2] * 3, position=(0.0, 0.0, ROLL_RADIUS - G / k_n),
+               velocity=(ROLL_SPEED, 0.0, 0.0))  # fmt: skip
+    setup.put(contact__ball__floor__k_n=k_n, contact__ball__floor__k_t=1e4, contact__ball__floor__c_f=ROLL_FRICTION)
+    run = setup.run(dt, round(duration / dt), order)
+    slows = ROLL_FRICTION * G
+    rolls = share / (1.0 + share) * ROLL_SPEED / slows
+    sliding = np.minimum(run.t, rolls)
+    speed = ROLL_SPEED - slows * sliding
+    place = ROLL_SPEED * sliding - 0.5 * slows * sliding**2 + speed * (run.t - sliding)
+    rate = np.array([(left_jacobian(q[3:]) @ v[3:])[1] for q, v in zip(run.q, run.v, strict=True)])
+    return Roll(run.t, run.q[:, 0], run.v[:, 0], rate, place, speed, rolls)
+
+
+def box_on_incline(degrees: float, friction: float, dt: float = 1e-3, duration: float = 1.0) -> tuple[float, float]:
+    """Acceleration down the incline over the second half of the run, and the speed at its end.
+
+    A box on its four lower corners, which feel different weights; it starts without speed where the planes carry it.
+    """
+    angle, size, mass, k_n, k_t = np.radians(degrees), (0.2, 0.2, 0.1), 1.0, 1e5, 1e4
+    setup = Rigid.of([box("box", size)], [floor(angle)], ContactModel(law=FrictionLaw.LINEAR, ramp=1e-5))
+    up, along = np.array([np.sin(angle), 0.0, np.cos(angle)]), np.array([np.cos(angle), 0.0, -np.sin(angle)])
+    depth = mass * G * np.cos(angle) / (4.0 * k_n)
+    setup.body("box", mass, box_moments(mass, size), position=up * (size[2] / 2.0 - depth), orientation=(0, angle, 0))
+    for key, value in (("k_n", k_n), ("k_d", 150.0), ("k_t", k_t), ("c_f", friction)):
+        setup.view(f"contact.box.floor.{key}")[...] = value
+    n = round(duration / dt)
+    run = setup.run(dt, n)
+    speed = run.v[:, :3] @ along
+    return float((speed[-1] - speed[n // 2]) / (run.t[-1] - run.t[n // 2])), float(speed[-1])
+
+
+def restitution(k_d: float, steps_per_impact: int = 400, *, edge: bool = False) -> float:
+    """Return the speed after over the speed before of a ball (``edge``: a flat box on four corners) and a floor.
+
+    Mass 0.5 kg, k_n = 2000 N/m in all, no gravity; ``k_d`` of all points together.
+    """
+    mass, k_n = 0.5, 2000.0
+    n = 4 if edge else 1
+    solid = box("body", (0.1, 0.1, 0.1)) if edge else ball("body", 0.05)
+    setup = Rigid.of([solid], [floor()], ContactModel(law=FrictionLaw.NONE), gravity=(0, 0, 0))
+    period = np.pi * np.sqrt(mass / k_n)
+    dt = period / steps_per_impact
+    setup.body("body", mass, [1e-3] * 3, position=(0, 0, 0.05 + 0.37 * dt), velocity=(0, 0, -1.0))
+    setup.put(contact__body__floor__k_n=k_n / n, contact__body__floor__k_d=k_d / n)
+    run = setup.run(dt, round(3.0 * steps_per_impact), newton=NewtonOptions(atol=1e-10, rtol=0.0))
+    assert not run.records[-1].decisions[0].any()
+    return float(run.v[-1, 2])
+
+
+@dataclass(frozen=True)
+class Bounce:
+    """A bouncing cube: times, energies, and the energy at each apex over the first (counted from lying still)."""
+
+    t: np.ndarray
+    kinetic: np.ndarray
+    gravity: np.ndarray
+    contact: np.ndarray
+    apexes: np.ndarray
+
+
+def bouncing_cube(
+    omega_dt: float, dt: float = 1.0 / 60.0, duration: float = 6.0, order: int = 2, *, tilted: bool = False
+) -> Bounce:
+    """A cube of 1 m and 1 kg dropped from 1 m, without damping or friction; flat or tilted.
+
+    omega = sqrt(4 k_n / m) is that of the cube on four corners.
+    """
+    size, mass, height = (1.0, 1.0, 1.0), 1.0, 1.0
+    setup = Rigid.of([box("cube", size)], [floor()], ContactModel(law=FrictionLaw.NONE))
+    pose: dict[str, Sequence[float]] = {"position": (0, 0, 0.5 + height)}
+    if tilted:
+        pose |= {"orientation": (0.3, 0.2, 0.1), "angular_velocity": (0.5, 1.0, 0.3), "velocity": (0.3, 0, 0)}
+    setup.body("cube", mass, box_moments(mass, size), **pose)
+    setup.put(contact__cube__floor__k_n=0.25 * mass * (omega_dt / dt) ** 2)
+    run = setup.run(dt, round(duration / dt), order)
+    parts = [setup.energies(q, v) for q, v in zip(run.q, run.v, strict=True)]
+    kinetic, gravity, contact = (np.array([p[key] for p in parts]) for key in ("kinetic", "gravity", "contact"))
+    gravity -= 0.5 * mass * G * size[2]
+    rising = run.v[:, 2]
+    at = np.concatenate([[0], np.flatnonzero((rising[:-1] > 0.0) & (rising[1:] <= 0.0)) + 1])
+    total = kinetic + gravity + contact
+    return Bounce(run.t, kinetic, gravity, contact, total[at] / total[0])
+
+
+@dataclass(frozen=True)
+class Collision:
+    """Two boxes that collide in free space: relative drifts of momentum and angular momentum, and what happened."""
+
+    momentum: float
+    angular: float
+    turned: float
+    touched: int
+
+
+def collision(dt: float, duration: float = 0.5, order: int = 2, law: FrictionLaw = FrictionLaw.LINEAR) -> Collision:
+    """Two boxes meet off-centre, with damping and friction, without gravity."""
+    size = (0.1, 0.08, 0.06)
+    model = ContactModel(law=law, ramp=1e-3)
+    setup = Rigid.of([box("a", size, shape=True), box("b", size, shape=True)], contact=model, gravity=(0, 0, 0))
+    setup.body("a", 0.1, box_moments(0.1, size), orientation=(0.3, 0.2, 0.1), velocity=(1.0, 0.1, 0.0),
+               angular_velocity=(1.0, 2.0, 3.0))  # fmt: skip
+    setup.body("b", 0.2, box_moments(0.2, size), position=(0.2, 0.05, 0.02), orientation=(0.1, -0.4, 0.5),
+               velocity=(-0.5, 0.0, 0.0))  # fmt: skip
+    for name in ("a.b", "b.a"):
+        for key, value in (("k_n", 3000.0), ("k_d", 1.0), ("k_t", 10.0), ("c_f", 0.4)):
+            setup.view(f"contact.{name}.{key}")[...] = value
+    run = setup.run(dt, round(duration / dt), order)
+    p = np.array([setup.momentum(q, v) for q, v in zip(run.q, run.v, strict=True)])
+    scale = 0.1 * np.linalg.norm(run.v[0, :3]), np.linalg.norm(p[0, 3:])
+    spin = setup.momentum(np.concatenate([run.q[-1, :6], np.zeros(6)]), np.concatenate([run.v[-1, :6], np.zeros(6)]))
+    start = setup.momentum(np.concatenate([run.q[0, :6], np.zeros(6)]), np.concatenate([run.v[0, :6], np.zeros(6)]))
+    touched = sum(int((record.decisions[0] != 0).any()) for record in run.records)
+    return Collision(
+        float(np.abs(p[:, :3] - p[0, :3]).max() / scale[0]),
+        float(np.abs(p[:, 3:] - p[0, 3:]).max() / scale[1]),
+        float(np.linalg.norm(spin - start)),
+        touched,
+    )
+
+
+def free_fall(dt: float, duration: float, order: int, start: StartUp = StartUp.BDF1) -> tuple[float, float]:
+    """Errors of height [m] and speed [m/s] after ``duration`` of a thrown, spinning ball."""
+    setup = Rigid.of([ball("ball", 0.1)])
+    setup.body("ball", 0.7, [0.01] * 3, velocity=(1.0, 0.0, 3.0), angular_velocity=(0.0, 7.0, 0.0))
+    run = setup.run(dt, round(duration / dt), order, start)
+    t = run.t[-1]
+    return float(run.q[-1, 2] - (3.0 * t - 0.5 * G * t * t)), float(run.v[-1, 2] - (3.0 - G * t))

@@ -270,9 +270,9 @@ def control_table(optima: Sequence[Optimum]) -> str:
     ]
     for o in optima:
         expected = exact_optimum(np.pi / np.sqrt(2.0 * o.stiffness))
-        lines.append(
-            f"| {o.stiffness:g} | {o.n_steps} | {o.cost:.6f} | {expected:.6f} | {o.cost - CONTROL_OPTIMUM:+.6f} | {o.evaluations} |"
-        )
+        more = o.cost - CONTROL_OPTIMUM
+        row = (f"{o.stiffness:g}", o.n_steps, f"{o.cost:.6f}", f"{expected:.6f}", f"{more:+.6f}", o.evaluations)
+        lines.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from add.design.optimize import (
     PhasedOptimizer,
     PhaseResult,
 )
+from add.design.overrides import NumberOverride, with_overrides
 from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
 from add.design.residuals import Jacobian, Residuals
 
@@ -24,10 +25,12 @@ __all__ = [
     "LevenbergMarquardt",
     "LoggedEvaluation",
     "MemoryLog",
+    "NumberOverride",
     "OptimizationResult",
     "Phase",
     "PhaseResult",
     "PhasedOptimizer",
     "Prior",
     "Residuals",
+    "with_overrides",
 ]

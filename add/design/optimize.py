@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from add.adjoint import Schedule
+from add.design.overrides import NumberOverride, with_overrides
 from add.design.problem import InverseProblem, Optimizer
 from add.errors import SolverError
 from add.simulate import Observer
@@ -98,12 +99,15 @@ class Phase:
     window : (start, stop)
         Simulation times that count [s].
     max_evaluations : int
+    overrides : tuple of NumberOverride
+        Numbers of the scene that are others during this phase.
     """
 
     name: str
     parameters: tuple[str, ...] | None
     window: tuple[float, float]
     max_evaluations: int
+    overrides: tuple[NumberOverride, ...] = ()
 
 
 @final
@@ -127,8 +131,8 @@ class OptimizationResult:
     Attributes
     ----------
     x : (n,)
-    value : float
-    gradient : (n,)
+    value, gradient : float, (n,)
+        Of the last phase: of its window, and with its overrides.
     phases : tuple of PhaseResult
     evaluations : int
     seconds : float
@@ -152,6 +156,7 @@ class PhaseRun:
     Attributes
     ----------
     problem : InverseProblem
+        With the phase's overrides.
     phase : Phase
     start : (n,)
     free : indices of the variables that the phase changes
@@ -172,7 +177,7 @@ class PhaseRun:
         schedule: Schedule | None,
         observers: tuple[Observer, ...],
     ) -> None:
-        self.problem, self.phase, self.log = problem, phase, log
+        self.problem, self.phase, self.log = with_overrides(problem, phase.overrides), phase, log
         self.start, self.index, self.first_index = x, index, index
         self.progress, self.schedule, self.observers = progress, schedule, observers
         self.free = problem.index_of(phase.parameters)

@@ -129,7 +129,9 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
     InputError
         If not; names the file and the place.
     """
-    problem, optimizer = scene.inverse_problem(), scene.optimizer()
+    problem = scene.inverse_problem()
+    optimizer = problem.optimizer
+    assert isinstance(optimizer, PhasedOptimizer)
     try:
         for phase in optimizer.phases:
             problem.index_of(phase.parameters)
@@ -139,10 +141,16 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
         if error.file is None:
             error.file = scene.source
         raise
+    last = scene.spec.optimizer.phases[-1:]
+    if any(phase.overrides for phase in last):
+        _log.warning(
+            "the last phase overrides numbers of the scene: what it finds is the optimum of another scene; "
+            "end with a phase without overrides"
+        )
     return problem, optimizer
 
 
-def _require_same(scene: Scene, folder: RunFolder) -> None:
+def require_same(scene: Scene, folder: RunFolder) -> None:
     """Refuse to resume with another scene than the folder's, texts, checks, output and the evaluation limit aside."""
     here, there = _essence(scene.raw), _essence(folder.read_json("scene.json"))
     place = _difference(there, here)
@@ -202,7 +210,7 @@ def optimize_scene(
     scene = materialise(scene, folder.path)
     problem, optimizer = check_optimization(scene)
     if resume:
-        _require_same(scene, folder)
+        require_same(scene, folder)
     folder.write_json("scene.json", scene.raw)
     folder.write_json("versions.json", versions())
     log = FolderLog(folder, problem, resume=resume)

@@ -6,6 +6,7 @@ import numpy as np
 
 from add.design.levenberg import LevenbergMarquardt
 from add.design.optimize import LBFGSB, Phase, PhasedOptimizer
+from add.design.overrides import NumberOverride
 from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
 from add.design.transforms import Linear, Log, Softplus, Transform
 from add.errors import InputError
@@ -18,6 +19,7 @@ from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedS
 from add.objectives.tracking import at_steps
 from add.scene.builder import BuiltScene, build
 from add.scene.numbers import CLOCK
+from add.scene.phases import number_overrides
 from add.scene.reader import Scene, experiment_scenes
 from add.scene.recordings import load_recording
 from add.scene.spec import SceneSpec
@@ -68,17 +70,33 @@ def _inverse_problem(scene: Scene) -> InverseProblem:
         own = bool(spec.experiments) and spec.experiments[k].recording is not None
         place = f"experiments.{k}.recording" if own else "recording"
         experiments.append(_experiment(name, item, spec, parameters, place))
-    return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters), optimizer(scene))
+    return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters), optimizer(scene, built))
 
 
-def optimizer(scene: Scene) -> PhasedOptimizer:
-    """Return the scene's optimiser with its phases."""
+def optimizer(scene: Scene, built: dict[str, BuiltScene] | None = None) -> PhasedOptimizer:
+    """Return the scene's optimiser with its phases.
+
+    Parameters
+    ----------
+    scene : Scene
+    built : experiment name -> BuiltScene, optional
+        Whose numbers the phases override; built here where it is needed and not given.
+    """
     spec = scene.spec.optimizer
     end = scene.spec.time.end
+    taken: dict[str, np.ndarray] = {}
+    if any(phase.overrides for phase in spec.phases):
+        built = built or {name: build(item) for name, item in experiment_scenes(scene).items()}
+        parameters = _parameters(scene.spec, built)
+        taken = {
+            name: np.concatenate([i for p in parameters for i in p.targets.get(name, ())] or [[]]) for name in built
+        }
     phases = []
-    for phase in spec.phases:
+    for k, phase in enumerate(spec.phases):
         window = phase.window or (0.0, phase.end_time or end)
-        phases.append(Phase(phase.name, phase.parameters, window, phase.max_evaluations or spec.max_evaluations))
+        most = phase.max_evaluations or spec.max_evaluations
+        overrides = number_overrides(phase.overrides, built or {}, taken, f"optimizer.phases.{k}.overrides")
+        phases.append(Phase(phase.name, phase.parameters, window, most, overrides))
     if not phases:
         phases = [Phase("all", None, (0.0, end), spec.max_evaluations)]
     if spec.method == "gauss-newton":

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from add.errors import InputError
 from add.scene._checks import check_design, check_world
 from add.scene._paths import explain_missing, get_value, nearest, set_value
+from add.scene._phases import check_phase_overrides
 from add.scene._problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.spec import SCHEMA, SceneSpec
 
@@ -275,13 +276,37 @@ def _override(raw: dict[str, Any], full: dict[str, Any], overrides: Mapping[str,
     return problems
 
 
-def _experiment_raw(raw: dict[str, Any], full: dict[str, Any], k: int) -> tuple[dict[str, Any], list[Problem]]:
-    item = raw["experiments"][k]
+def _check_phases(scene: Scene) -> list[Problem]:
+    """The scene is a valid one with the overrides of each phase."""
+    spec, full = scene.spec, scene.full()
+    problems: list[Problem] = []
+    for k, phase in enumerate(spec.optimizer.phases):
+        wrong = list(check_phase_overrides(spec, full, k))
+        if phase.overrides and not wrong:
+            raw = _shared_raw(scene.raw)
+            _override(raw, full, phase.overrides, "")
+            try:
+                _scene(raw, scene.source, _folder(scene.source))
+            except InputError as error:
+                text = f"with these, {error.place}: {error.message.splitlines()[0]}"
+                wrong = [Problem(f"optimizer.phases.{k}.overrides", text)]
+        problems += wrong
+    return problems
+
+
+def _shared_raw(raw: dict[str, Any]) -> dict[str, Any]:
+    """What a run of the scene needs: no experiments, no parameters, nor what refers to them."""
     result = {key: copy.deepcopy(value) for key, value in raw.items() if key not in ("experiments", "parameters")}
     if "objective" in result:
         result["objective"] = [term for term in result["objective"] if term["type"] != "prior"]
     if "optimizer" in result:
         result["optimizer"].pop("phases", None)
+    return result
+
+
+def _experiment_raw(raw: dict[str, Any], full: dict[str, Any], k: int) -> tuple[dict[str, Any], list[Problem]]:
+    item = raw["experiments"][k]
+    result = _shared_raw(raw)
     problems = []
     for path in item.get("overrides", {}):
         section = path.split(".")[0]
@@ -316,4 +341,4 @@ def _check_experiments(scene: Scene) -> list[Problem]:
             else:
                 wholes[name] = changed.full()
         problems += wrong
-    return problems or check_design(spec, full, wholes)
+    return problems or check_design(spec, full, wholes) or _check_phases(scene)

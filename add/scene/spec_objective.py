@@ -389,6 +389,12 @@ class PhaseSpec(Spec):
     window: Window | None = Field(None, description="simulation times that count [s]; null = all")
     end_time: Positive | None = Field(None, description="simulate only up to this time [s]; null = the scene's end")
     max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
+    overrides: dict[NonEmpty, Any] = Field(
+        default_factory=dict,
+        description="path into the scene -> number or list of numbers that replaces it during this phase, such as "
+        '{"contact.stiffness": 100}: any number that could be one of `parameters` and is none; in all experiments. The '
+        "result is that of the scene without overrides",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "PhaseSpec":

@@ -52,7 +52,9 @@ def _plane(canvas: Canvas, obstacle: ObstacleData) -> Any:
     low, high = np.floor(low / cell), np.ceil(high / cell)
     counts = (high - low).astype(int)
     centre = 0.5 * (low + high) * cell
+    # A little below: bodies at rest sink into the plane, and sheets lie in it.
+    below = -2e-3 * canvas.span
     return pyvista.Plane(
-        center=(*centre, 0.0), direction=(0, 0, 1), i_size=counts[0] * cell, j_size=counts[1] * cell,
+        center=(*centre, below), direction=(0, 0, 1), i_size=counts[0] * cell, j_size=counts[1] * cell,
         i_resolution=int(counts[0]), j_resolution=int(counts[1]),
     )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Overrides of an optimiser's phases: checked as a scene, then turned into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from add.design.overrides import NumberOverride
+from add.errors import InputError
+from add.kernels.rotation import rotation_vector
+from add.scene.builder import BuiltScene
+from add.typing import FloatArray, IntArray
+
+
+def number_overrides(
+    overrides: Mapping[str, Any], built: Mapping[str, BuiltScene], taken: Mapping[str, IntArray], place: str
+) -> tuple[NumberOverride, ...]:
+    """Return what the overrides of a phase change in the numbers of every experiment.
+
+    Parameters
+    ----------
+    overrides : path into the scene -> value, in SI units; an orientation is a quaternion, as in the scene
+    built : experiment name -> BuiltScene
+    taken : experiment name -> places of numbers that belong to parameters
+    place : of the overrides in the scene
+
+    Raises
+    ------
+    InputError
+        If a path names no number that a run could be differentiated by, or one that a parameter sets, or the value
+        has not its size.
+    """
+    out = []
+    for name, scene in built.items():
+        for path, value in overrides.items():
+            try:
+                index, _ = scene.numbers.resolve(path)
+            except InputError:
+                raise InputError(
+                    "this number cannot change from phase to phase: it is no part of what the motion is differentiated "
+                    "by (only numbers that could be parameters are)",
+                    place=f"{place}.{path}",
+                    found=f"'{path}'",
+                ) from None
+            if np.isin(index, taken[name]).any():
+                raise InputError(
+                    "this number belongs to a parameter, which would win", place=f"{place}.{path}", found=f"'{path}'"
+                )
+            values = _flat(value)
+            if path.endswith(".orientation") and values.size == 4:
+                values = np.asarray(rotation_vector(values), dtype=float)
+            if values.size != index.size:
+                raise InputError(
+                    "the override has not the size of what it replaces",
+                    place=f"{place}.{path}",
+                    found=f"{values.size} numbers",
+                    expected=f"{index.size}",
+                )
+            out.append(NumberOverride(name, index, values))
+    return tuple(out)
+
+
+def _flat(value: Any) -> FloatArray:
+    return np.ravel(np.asarray(value, dtype=float))
