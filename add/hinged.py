@@ -65,11 +65,15 @@ class HingedPose(Pose):
     angle: int
     rate: int
 
+    @property
+    def coordinates(self) -> slice:
+        """The body's coordinates."""
+        return slice(self.start, self.start + 6)
+
     def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
         """Fill the body's part of q0 and v0 (n,)."""
         found = _Found(self, theta)
-        q[self.start : self.start + 6] = found.q
-        v[self.start : self.start + 6] = found.v
+        q[self.coordinates], v[self.coordinates] = found.q, found.v
 
     def _inputs(self) -> IntArray:
         """Return the entries of theta that are read beside a's start; -1 where the world has none."""
@@ -87,12 +91,11 @@ class HingedPose(Pose):
         own = np.where(inputs < 0, 0.0, theta_dot[inputs])
         before = np.zeros(12) if self.parent is None else np.concatenate([q[of_parent], v[of_parent]])
         out = _Found(self, theta).along(np.concatenate([before, own])[:, None])[:, 0]
-        q_dot[self.start : self.start + 6], v_dot[self.start : self.start + 6] = out[:6], out[6:]
+        q_dot[self.coordinates], v_dot[self.coordinates] = out[:6], out[6:]
 
     def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``."""
-        here = slice(self.start, self.start + 6)
-        bars = np.concatenate([q_bar[here], v_bar[here]])
+        bars = np.concatenate([q_bar[self.coordinates], v_bar[self.coordinates]])
         if not bars.any():
             return
         inputs = self._inputs()

@@ -15,6 +15,11 @@ from add.typing import FloatArray, IntArray
 class Pose(ABC):
     """How one body starts, as a function of theta."""
 
+    @property
+    @abstractmethod
+    def coordinates(self) -> slice:
+        """The body's coordinates."""
+
     @abstractmethod
     def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
         """Fill the body's part of q0 and v0 (n,)."""
@@ -26,6 +31,12 @@ class Pose(ABC):
     @abstractmethod
     def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``."""
+
+
+def _axial(moments: FloatArray) -> FloatArray:
+    """Return sum_i a_i x b_i (3,) from sum_i a_i b_i^T."""
+    m = moments
+    return np.array([m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]])
 
 
 @final
@@ -54,7 +65,7 @@ class BodyPose(Pose):
     angular_velocity: IntArray
 
     @property
-    def slice(self) -> slice:
+    def coordinates(self) -> slice:
         """The body's coordinates."""
         return slice(self.start, self.start + self.rest.size)
 
@@ -62,8 +73,8 @@ class BodyPose(Pose):
         """Fill the body's part of q0 and v0 (n,)."""
         rotation = rotation_matrix(theta[self.orientation])
         arm = (self.rest - self.centre) @ rotation.T
-        q[self.slice] = (theta[self.position] + self.rest @ rotation.T).ravel()
-        v[self.slice] = (theta[self.velocity] + np.cross(theta[self.angular_velocity], arm)).ravel()
+        q[self.coordinates] = (theta[self.position] + self.rest @ rotation.T).ravel()
+        v[self.coordinates] = (theta[self.velocity] + np.cross(theta[self.angular_velocity], arm)).ravel()
 
     def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
         """Fill the body's part of the tangents."""
@@ -72,8 +83,8 @@ class BodyPose(Pose):
         omega = theta[self.angular_velocity]
         point = self.rest @ rotation.T
         arm = (self.rest - self.centre) @ rotation.T
-        q_dot[self.slice] = (theta_dot[self.position] + np.cross(turn, point)).ravel()
-        v_dot[self.slice] = (
+        q_dot[self.coordinates] = (theta_dot[self.position] + np.cross(turn, point)).ravel()
+        v_dot[self.coordinates] = (
             theta_dot[self.velocity]
             + np.cross(theta_dot[self.angular_velocity], arm)
             + np.cross(omega, np.cross(turn, arm))
@@ -85,12 +96,13 @@ class BodyPose(Pose):
         omega = theta[self.angular_velocity]
         point = self.rest @ rotation.T
         arm = (self.rest - self.centre) @ rotation.T
-        qb, vb = q_bar[self.slice].reshape(-1, 3), v_bar[self.slice].reshape(-1, 3)
+        qb, vb = q_bar[self.coordinates].reshape(-1, 3), v_bar[self.coordinates].reshape(-1, 3)
         out[self.position] += qb.sum(axis=0)
         out[self.velocity] += vb.sum(axis=0)
-        out[self.angular_velocity] += np.cross(arm, vb).sum(axis=0)
-        # omega x (turn x arm) . vb = turn . (arm x (vb x omega))
-        turn_bar = np.cross(point, qb).sum(axis=0) + np.cross(arm, np.cross(vb, omega)).sum(axis=0)
+        moments = arm.T @ vb
+        out[self.angular_velocity] += _axial(moments)
+        # omega x (turn x arm) . vb = turn . (arm x (vb x omega)) = turn . (vb (arm . omega) - omega (arm . vb))
+        turn_bar = _axial(point.T @ qb) + moments.T @ omega - np.trace(moments) * omega
         out[self.orientation] += left_jacobian(theta[self.orientation]).T @ turn_bar
 
 
@@ -121,6 +133,11 @@ class RigidPose(Pose):
     orientation: IntArray
     velocity: IntArray
     angular_velocity: IntArray
+
+    @property
+    def coordinates(self) -> slice:
+        """The body's coordinates."""
+        return slice(self.start, self.start + 6)
 
     @property
     def _parts(self) -> tuple[slice, slice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -39,6 +39,12 @@ class Motion:
     initial: InitialState
     prescribed: IntArray
     moves: tuple[PinMotion, ...] = ()
+    _held: InitialState = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Of the initial poses only those count that prescribed coordinates belong to.
+        poses = [pose for pose in self.initial.bodies if np.isin(np.r_[pose.coordinates], self.prescribed).any()]
+        object.__setattr__(self, "_held", InitialState(self.initial.n, tuple(poses)))
 
     def positions(self, t: float, theta: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """Return the prescribed coordinates (n_p,) at time ``t``, in the order of ``prescribed``.
@@ -47,7 +53,7 @@ class Motion:
         """
         if not self.prescribed.size:
             return np.zeros(0)
-        q = self.initial.evaluate(theta)[0] if start is None else start.copy()
+        q = self._held.evaluate(theta)[0] if start is None else start.copy()
         for move in self.moves:
             q[move.dofs] += (move.signal.weights(t) @ theta[move.rows])[move.axes]
         return q[self.prescribed]
@@ -61,7 +67,7 @@ class Motion:
 
     def jvp(self, t: float, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of positions and velocities."""
-        q, _ = self.initial.jvp(theta, theta_dot)
+        q, _ = self._held.jvp(theta, theta_dot)
         v = np.zeros(self.initial.n)
         for move in self.moves:
             q[move.dofs] += (move.signal.weights(t) @ theta_dot[move.rows])[move.axes]
@@ -74,14 +80,16 @@ class Motion:
             return
         full = np.zeros(self.initial.n)
         full[self.prescribed] = q_bar
-        self.initial.vjp(theta, full, np.zeros(self.initial.n), out)
+        self._held.vjp(theta, full, np.zeros(self.initial.n), out)
         rate = np.zeros(self.initial.n)
         if v_bar is not None:
             rate[self.prescribed] = v_bar
         for move in self.moves:
             by_axis = np.zeros(3)
             np.add.at(by_axis, move.axes, full[move.dofs])
-            out[move.rows] += np.outer(move.signal.weights(t), by_axis)
-            by_axis = np.zeros(3)
-            np.add.at(by_axis, move.axes, rate[move.dofs])
-            out[move.rows] += np.outer(move.signal.rates(t), by_axis)
+            acting = move.signal.support(t)
+            out[move.rows[acting]] += np.outer(move.signal.weights(t)[acting], by_axis)
+            if v_bar is not None:
+                by_axis = np.zeros(3)
+                np.add.at(by_axis, move.axes, rate[move.dofs])
+                out[move.rows] += np.outer(move.signal.rates(t), by_axis)

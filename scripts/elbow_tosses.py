@@ -1,4 +1,4 @@
-"""Identify hinge and contact of the tossed elbow on twelve tosses, and predict the others from their first frames.
+"""Identify hinge and contact of the tossed elbow on some tosses, and predict the others from their first frames.
 
     ADD_DATA=... python scripts/elbow_tosses.py fit [runs/elbow_tosses.json]
     ADD_DATA=... python scripts/elbow_tosses.py predict [runs/elbow_tosses.json]
@@ -6,8 +6,7 @@
 Fit: friction of the hinge, moments of inertia of the halves, friction and damping of the contact are shared;
 pose, velocities, angle of the hinge and its rate at the first frame belong to each toss. The first window ends before
 anything touches: it sees hinge and inertia alone. Prediction: the start is fitted to the flight, and nothing behind it
-is used. The flight ends where the common centre of mass leaves its parabola: some poses are off by more than the
-height at which a corner is near the table.
+is used.
 """
 
 from __future__ import annotations
@@ -26,12 +25,14 @@ from add.design import InverseProblem, LevenbergMarquardt, Phase
 from add.mocap import read_pose_csv
 
 ROOT = Path(__file__).parents[1]
-EVERY, OFFSET = 4, 0
+#: Every second toss with a clean flight is fitted.
+EVERY = 2
 #: How long after the flight the fit looks [s], and how often it may simulate.
 WINDOWS = ((0.0, 8), (0.04, 8), (0.12, 8), (0.3, 10))
 GRAVITY = np.array([0.0, 0.0, -9.81])
-#: Leaving the parabola of the flight by this much ends it [m].
-FLIGHT_MISFIT, SHORTEST = 0.0015, 6
+HALF = np.array([0.05, 0.025, 0.025])
+#: A lowest corner this near to the table ends the flight; poses that leave the parabola by this much are rough [m].
+CLOSE, MISFIT, SHORTEST = 0.012, 0.002, 6
 POSE = ("position", "orientation", "velocity", "angular_velocity")
 OWN = (*(f"bodies.one.{key}" for key in POSE), "couplings.hinge.start.angle", "couplings.hinge.start.rate")
 SCALES = (0.002, 0.02, 0.05, 0.5, 0.02, 0.5)
@@ -62,16 +63,23 @@ class Toss:
         arm = np.array(joint.at_a) - swing.apply(np.array(joint.at_b))
         self.position_2 = self.position + self.turn.apply(arm)
         self.centre = 0.5 * (self.position + self.position_2)
-        self.frames = SHORTEST
-        while self.frames < self.times.size and self._misfit(self.frames + 1) < FLIGHT_MISFIT:
-            self.frames += 1
+        near = np.minimum(self._lowest(self.position, self.turn), self._lowest(self.position_2, self.turn_2)) < CLOSE
+        self.frames = max(int(np.argmax(near)), SHORTEST)
         self.flight = float(self.times[self.frames - 1])
 
-    def _misfit(self, n: int) -> float:
-        t = self.times[:n, None]
-        fallen = self.centre[:n] - 0.5 * t**2 * GRAVITY
+    @staticmethod
+    def _lowest(position: np.ndarray, turn: Rotation) -> np.ndarray:
+        """Return the height of a half's lowest corner in every frame."""
+        return position[:, 2] - np.abs(turn.as_matrix()[:, 2]) @ HALF
+
+    @property
+    def clean(self) -> bool:
+        """Whether the flight is long, and the centre of mass flies a parabola."""
+        t = self.times[: self.frames, None]
+        fallen = self.centre[: self.frames] - 0.5 * t**2 * GRAVITY
         lines = np.concatenate([np.ones_like(t), t], axis=1)
-        return float(np.abs(lines @ np.linalg.lstsq(lines, fallen, rcond=None)[0] - fallen).max())
+        misfit = lines @ np.linalg.lstsq(lines, fallen, rcond=None)[0] - fallen
+        return self.frames >= 12 and bool(np.abs(misfit).max() < MISFIT)
 
     def guess(self) -> list[np.ndarray]:
         """Return what `OWN` names, from the first frames."""
@@ -134,9 +142,9 @@ def minimise(problem: InverseProblem, evaluations: int) -> tuple[list[np.ndarray
 
 
 def fit(result: Path) -> None:
-    """Fit every fourth toss and write what was found."""
+    """Fit the chosen tosses and write what was found."""
     base = add.load_scene(ROOT / "scenes" / "elbow_toss.json")
-    chosen = [Toss(file, base) for file in tosses()[OFFSET::EVERY]]
+    chosen = [toss for toss in (Toss(file, base) for file in tosses()) if toss.clean][::EVERY]
     starts = [toss.guess() for toss in chosen]
     moments = base.raw["bodies"]["one"]["inertia"]
     values = dict(zip(INERTIA, moments, strict=False))
@@ -165,7 +173,7 @@ def predict(result: Path) -> np.ndarray:
     values = json.loads(result.read_text(encoding="utf-8"))
     fitted = set(values.pop("fitted"))
     base = with_values(add.load_scene(ROOT / "scenes" / "elbow_toss.json"), values)
-    rows = []
+    rows, clean = [], []
     for file in [file for file in tosses() if file.stem not in fitted]:
         toss = Toss(file, base)
         start, _ = minimise(scene_of(base, [toss], [toss.guess()], [toss.flight], ()).inverse_problem(), 10)
@@ -178,14 +186,19 @@ def predict(result: Path) -> np.ndarray:
         turn, turn_2 = Rotation.from_rotvec(q[:, 3:6]), Rotation.from_rotvec(q[:, 9:12])
         turned = np.degrees((turn.inv() * toss.turn).magnitude())
         hinge = np.degrees((toss.turn_2.inv() * toss.turn * (turn.inv() * turn_2)).magnitude())
+        clean.append(toss.clean)
         rows.append((away[-1], turned[-1], hinge[-1], away.mean(), turned.mean(), hinge.mean()))
-        print(file.stem, toss.frames, np.round(rows[-1], 1), flush=True)
-    errors = np.array(rows)
-    print(f"{len(errors)} tosses predicted from their flight")
-    print("| | centre at the end [% of a half] | rotation [deg] | hinge [deg] | mean: centre | rotation | hinge |")
-    print("|---|---|---|---|---|---|---|")
-    for name, row in (("median", np.median(errors, axis=0)), ("mean", errors.mean(axis=0))):
-        print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in row) + " |", flush=True)
+        print(file.stem, toss.frames, toss.clean, np.round(rows[-1], 1), flush=True)
+    errors, chosen = np.array(rows), np.array(clean)
+    print(
+        "| tosses | | centre at the end [% of half] | rotation [deg] | hinge [deg] | mean: centre | rotation | hinge |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for name, part in (("all", errors), ("clean flight", errors[chosen])):
+        for kind, row in (("median", np.median(part, axis=0)), ("mean", part.mean(axis=0))):
+            print(
+                f"| {name} ({len(part)}) | {kind} | " + " | ".join(f"{value:.1f}" for value in row) + " |", flush=True
+            )
     return errors
 
 

@@ -250,7 +250,7 @@ def bands_cubes() -> Json:
             }
             for corner, (x, y) in corners.items()
         },
-        "contact": {"stiffness": 2000, "friction": 0.6, "damping": 5, "damping_ramp": 0.0005, "onset": 0.0002},
+        "contact": {"stiffness": 2000, "friction": 0.6, "damping": 2, "damping_ramp": 0.002, "onset": 0.0005},
         "markers": {
             "lower": {"body": "lower", "center_of_mass": True},
             "top": {"body": "lower", "direction": [0, 0, 1]},

@@ -1,4 +1,4 @@
-"""Cases with known answers for rigid bodies: what `rigid_validation.py` shows and the tests in tests/validation check."""
+"""Cases with known answers for rigid bodies: `rigid_validation.py` shows them, tests in tests/validation check them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.special import ellipk
 
 from add.contact import FrictionLaw
 from add.kernels.distance import BOX, PLANE, SPHERE
@@ -138,6 +139,15 @@ def euler_equations(rates: Sequence[float], t: np.ndarray) -> np.ndarray:
     return solve_ivp(f, (0.0, t[-1]), rates, method="DOP853", rtol=1e-13, atol=1e-14, t_eval=t).y.T
 
 
+def tumble_period(rates: Sequence[float]) -> float:
+    """Period of the rates in body axes [s], by the elliptic integral."""
+    moments, w = np.array(MOMENTS), np.array(rates)
+    a, b, c = MOMENTS
+    energy, momentum = float(moments @ w**2), float(moments**2 @ w**2)
+    small, large = sorted(((b - a) * (energy * c - momentum), (c - b) * (momentum - energy * a)))
+    return 4.0 * float(ellipk(small / large)) / np.sqrt(large / (a * b * c))
+
+
 @dataclass(frozen=True)
 class Tumble:
     """A run of a free body: times, rates in body axes (k, 3), momenta (k, 3), and how often its chart changed."""
@@ -188,7 +198,8 @@ def pendulum(dt: float, duration: float, stiffness: float, order: int = 2) -> Pa
         "time": {"dt": dt, "steps": round(duration / dt), "integrator": f"bdf{order}", "newton": _loose(stiffness)},
         "gravity": [0, -G, 0],
         # A point mass that turns with its rod: no inertia to speak of about its own centre.
-        "bodies": {"bob": {"type": "rigid", "mass": 1.0, "inertia": [1e-6, 1e-6, 1e-6, 0, 0, 0], "position": [-1, 0, 0]}},
+        "bodies": {"bob": {"type": "rigid", "mass": 1.0, "inertia": [1e-6, 1e-6, 1e-6, 0, 0, 0],
+                           "position": [-1, 0, 0]}},
         "couplings": {"pivot": {"type": "hinge", "a": {"at": [0, 0, 0]}, "b": {"body": "bob"}, "axis": [0, 0, 1],
                                 "stiffness": stiffness, "angular_stiffness": stiffness}},
     })  # fmt: skip
@@ -205,7 +216,7 @@ def pendulum_answer(t: np.ndarray) -> np.ndarray:
 
 
 def four_bars(n: int, dt: float, duration: float, stiffness: float, order: int = 2) -> Path:
-    """IFToMM A02: n four-bar linkages of rods (1 m, 1 kg) in a row, thrown over from upright; the end of the first crank.
+    """IFToMM A02: n four-bar linkages of rods (1 m, 1 kg) in a row, pushed over; the path of the first crank's end.
 
     The cranks are upright and move at 1 m/s to the right at the start.
     """
@@ -220,7 +231,10 @@ def four_bars(n: int, dt: float, duration: float, stiffness: float, order: int =
     for k in range(n):
         bodies[f"coupler{k}"] = rod | {"position": [k + 0.5, 1, 0], "velocity": [1, 0, 0]}
         couplings[f"left{k}"] = joint | {"a": {"body": f"crank{k}", "at": [0.5, 0, 0]}, "b": {"body": f"coupler{k}"}}
-        couplings[f"right{k}"] = joint | {"a": {"body": f"crank{k + 1}", "at": [0.5, 0, 0]}, "b": {"body": f"coupler{k}"}}
+        couplings[f"right{k}"] = joint | {
+            "a": {"body": f"crank{k + 1}", "at": [0.5, 0, 0]},
+            "b": {"body": f"coupler{k}"},
+        }
     scene = scene_from_dict({
         "schema": "add-scene/1",
         "name": "four bars",
@@ -267,7 +281,7 @@ class SqueezerBody:
 
 
 def _squeezer_bodies(angles: Sequence[float]) -> dict[str, SqueezerBody]:
-    """Return the seven bodies at angles (beta, Theta, gamma, Phi, delta, Omega, epsilon); E, F, G, H are their joints."""
+    """Return the seven bodies at angles beta, Theta, gamma, Phi, delta, Omega, epsilon; E, F, G, H are their joints."""
     beta, theta, gamma, phi, delta, omega, epsilon = angles
     a, b = np.array(_A), np.array(_B)
 
@@ -379,7 +393,7 @@ ROLL_SPEED, ROLL_FRICTION, ROLL_RADIUS = 2.0, 0.2, 0.1
 
 
 def slide_to_roll(dt: float, duration: float = 0.6, order: int = 2, *, shell: bool = False) -> Roll:
-    """A ball starts to slide at 2 m/s without spin: mu g against its motion until it rolls at 5/7 (a shell: 3/5) of it."""
+    """A ball starts to slide at 2 m/s without spin, slowed by mu g until it rolls at 5/7 (a shell: 3/5) of its speed."""
     k_n, share = 1e5, 2.0 / 3.0 if shell else 2.0 / 5.0
     setup = Rigid.of([ball("ball", ROLL_RADIUS)], [floor()], ContactModel(law=FrictionLaw.LINEAR))
     setup.body("ball", 1.0, [share * ROLL_RADIUS**2] * 3, position=(0.0, 0.0, ROLL_RADIUS - G / k_n),

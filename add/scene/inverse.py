@@ -6,7 +6,6 @@ import numpy as np
 
 from add.design.levenberg import LevenbergMarquardt
 from add.design.optimize import LBFGSB, Phase, PhasedOptimizer
-from add.design.overrides import NumberOverride
 from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
 from add.design.transforms import Linear, Log, Softplus, Transform
 from add.errors import InputError
@@ -84,18 +83,15 @@ def optimizer(scene: Scene, built: dict[str, BuiltScene] | None = None) -> Phase
     """
     spec = scene.spec.optimizer
     end = scene.spec.time.end
-    taken: dict[str, np.ndarray] = {}
+    parameters: list[DesignParameter] = []
     if any(phase.overrides for phase in spec.phases):
         built = built or {name: build(item) for name, item in experiment_scenes(scene).items()}
         parameters = _parameters(scene.spec, built)
-        taken = {
-            name: np.concatenate([i for p in parameters for i in p.targets.get(name, ())] or [[]]) for name in built
-        }
     phases = []
     for k, phase in enumerate(spec.phases):
         window = phase.window or (0.0, phase.end_time or end)
         most = phase.max_evaluations or spec.max_evaluations
-        overrides = number_overrides(phase.overrides, built or {}, taken, f"optimizer.phases.{k}.overrides")
+        overrides = number_overrides(phase.overrides, built or {}, parameters, f"optimizer.phases.{k}.overrides")
         phases.append(Phase(phase.name, phase.parameters, window, most, overrides))
     if not phases:
         phases = [Phase("all", None, (0.0, end), spec.max_evaluations)]

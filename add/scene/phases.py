@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from add.design.overrides import NumberOverride
+from add.design.problem import DesignParameter
 from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.scene.builder import BuiltScene
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray
 
 
 def number_overrides(
-    overrides: Mapping[str, Any], built: Mapping[str, BuiltScene], taken: Mapping[str, IntArray], place: str
+    overrides: Mapping[str, Any], built: Mapping[str, BuiltScene], parameters: Sequence[DesignParameter], place: str
 ) -> tuple[NumberOverride, ...]:
     """Return what the overrides of a phase change in the numbers of every experiment.
 
@@ -23,7 +24,7 @@ def number_overrides(
     ----------
     overrides : path into the scene -> value, in SI units; an orientation is a quaternion, as in the scene
     built : experiment name -> BuiltScene
-    taken : experiment name -> places of numbers that belong to parameters
+    parameters : those of the scene
     place : of the overrides in the scene
 
     Raises
@@ -34,6 +35,7 @@ def number_overrides(
     """
     out = []
     for name, scene in built.items():
+        taken = {int(i) for p in parameters for index in p.targets.get(name, ()) for i in index}
         for path, value in overrides.items():
             try:
                 index, _ = scene.numbers.resolve(path)
@@ -44,7 +46,7 @@ def number_overrides(
                     place=f"{place}.{path}",
                     found=f"'{path}'",
                 ) from None
-            if np.isin(index, taken[name]).any():
+            if taken & set(index.tolist()):
                 raise InputError(
                     "this number belongs to a parameter, which would win", place=f"{place}.{path}", found=f"'{path}'"
                 )

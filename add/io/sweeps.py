@@ -1,0 +1,103 @@
+"""The objective and its gradient on a grid, in one HDF5 file: what `sweep` leaves and `plot` draws."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import final
+
+import h5py
+import numpy as np
+
+from add.errors import InputError
+from add.io._atomic import replacing
+from add.typing import BoolArray, FloatArray
+
+FORMAT = "add-sweep/1"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SweepData:
+    """A sampled objective.
+
+    Attributes
+    ----------
+    names, units : (k,) str
+        Of the parameters, k = 1 or 2.
+    grid : k arrays (n_i,)
+        Their values, increasing.
+    logarithmic : (k,) bool
+        Whether the values are spaced by equal ratios.
+    values : (n_1,) or (n_1, n_2)
+        The objective; NaN where a simulation failed or has not been made.
+    gradients : (n_1, 1) or (n_1, n_2, 2)
+        Its derivatives by the parameters [1/unit].
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    grid: tuple[FloatArray, ...]
+    logarithmic: tuple[bool, ...]
+    values: FloatArray
+    gradients: FloatArray
+
+    @property
+    def sampled(self) -> BoolArray:
+        """Where there is a value."""
+        return np.isfinite(self.values)
+
+    @property
+    def minimum(self) -> tuple[int, ...] | None:
+        """Indices of the lowest value; None if there is none."""
+        if not self.sampled.any():
+            return None
+        return tuple(int(i) for i in np.unravel_index(np.nanargmin(self.values), self.values.shape))
+
+
+def write_sweep(path: str | PathLike[str], data: SweepData) -> None:
+    """Write a sweep; a reader sees the old file or the whole new one.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it cannot be written.
+    """
+    path = Path(path)
+    try:
+        with replacing(path) as temporary, h5py.File(temporary, "w", track_order=True) as file:
+            file.attrs["format"] = FORMAT
+            for i, name in enumerate(data.names):
+                axis = file.create_dataset(f"grid/{i}", data=data.grid[i])
+                axis.attrs["name"], axis.attrs["unit"] = name, data.units[i]
+                axis.attrs["logarithmic"] = data.logarithmic[i]
+            file["values"], file["gradients"] = data.values, data.gradients
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+
+
+def read_sweep(path: str | PathLike[str]) -> SweepData:
+    """Read what `write_sweep` wrote.
+
+    Raises
+    ------
+    InputError
+        naming the file: missing, damaged, or of another format.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError("no such file", file=path, expected="the sweep.h5 that `add sweep` leaves")
+    try:
+        with h5py.File(path, "r") as file:
+            if file.attrs.get("format") != FORMAT:
+                raise InputError("not a sweep", file=path, found=str(file.attrs.get("format")), expected=FORMAT)
+            axes = [file[f"grid/{i}"] for i in range(len(file["grid"]))]
+            return SweepData(
+                tuple(str(axis.attrs["name"]) for axis in axes),
+                tuple(str(axis.attrs["unit"]) for axis in axes),
+                tuple(np.asarray(axis[:], dtype=float) for axis in axes),
+                tuple(bool(axis.attrs["logarithmic"]) for axis in axes),
+                np.asarray(file["values"][:], dtype=float),
+                np.asarray(file["gradients"][:], dtype=float),
+            )
+    except (OSError, KeyError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", file=path) from error
