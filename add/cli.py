@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -248,6 +249,57 @@ def _gradient_json(item: Any) -> dict[str, Any]:
 
 
 @cli.command()
+@click.argument("scene", type=click.Path())
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    required=True,
+    metavar="PATH[=LOW:HIGH[:N]]",
+    help="One of the scene's `parameters`, or a component of it as bodies.ball.velocity.0; once or twice. "
+    "[default: from bound to bound, 21 values]",
+)
+@click.option("-o", "--output", help="Run folder [default: runs/NAME_sweep].")
+@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
+@_options
+def sweep(
+    context: _Context, scene: str, parameters: tuple[str, ...], output: str | None, force: bool, jobs: int | None
+) -> None:
+    """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
+    from add.io.runfolder import RunFolder
+    from add.jobs import check_sweep, sweep_scene
+    from add.scene.reader import load_scene
+
+    loaded = load_scene(scene)
+    check_sweep(loaded, parameters)
+    folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
+    if force:
+        folder.clear()
+    with tqdm(unit="run", desc="sweep", disable=not context.bars, file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            if bar.total is None:
+                bar.reset(total)
+                bar.initial = done
+            bar.update(done - bar.n)
+
+        result = sweep_scene(loaded, folder, parameters, n_processes=jobs or _cores(), progress=progress)
+    context.say(f"{result['samples']} samples, {result['failed']} failed, in {result['seconds']:.1f} s")
+    if result["objective"]:
+        context.say(f"lowest objective {result['objective']['minimum']:.6g} at")
+        for name, item in result["parameters"].items():
+            context.say(f"  {name} = {item['value']:.6g} {item['unit']}")
+    context.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
+    context.result(result)
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cli.command()
 @click.argument("run", type=click.Path())
 @click.option(
     "--colour", "--color", type=click.Choice(["displacement", "speed", "stress", "contact"]), default="displacement"
@@ -306,13 +358,19 @@ def _run_data(run: str) -> Any:
 @cli.command()
 @click.argument("run", type=click.Path())
 @click.option("--format", "suffix", type=click.Choice(["png", "svg"]), default="png")
+@click.option(
+    "--log/--linear",
+    "logarithmic",
+    default=None,
+    help="Scale of the objective over the grid of a sweep [default: --log where its range is wide].",
+)
 @_options
-def plot(context: _Context, run: str, suffix: str) -> None:
-    """Draw convergence, energies and markers of RUN."""
+def plot(context: _Context, run: str, suffix: str, logarithmic: bool | None) -> None:
+    """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep."""
     from add.io.runfolder import RunFolder
     from add.plot import plot_run
 
-    paths = plot_run(RunFolder(run, create=False), format=suffix)
+    paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic)
     for path in paths:
         context.say(str(path))
     context.result([str(path) for path in paths])
@@ -342,7 +400,8 @@ def info(context: _Context, run: str) -> None:
     few, many = one_by_one(result.get("parameters", {}))
     _say_arrays(context, many)
     for name, item in few.items():
-        context.say(f"  {name} = {item['value']:.6g} {item['unit']}")
+        if item["value"] is not None:  # of a sweep all samples may have failed
+            context.say(f"  {name} = {item['value']:.6g} {item['unit']}")
     for name, body in result.get("bodies", {}).items():
         parts = [f"{body['elements']} elements"] if "elements" in body else []
         parts += [f"mass {body['mass']:.4g} kg"] if "mass" in body else []

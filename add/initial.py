@@ -69,6 +69,10 @@ class BodyPose(Pose):
         """The body's coordinates."""
         return slice(self.start, self.start + self.rest.size)
 
+    @property
+    def _indices(self) -> tuple[IntArray, ...]:
+        return self.position, self.orientation, self.velocity, self.angular_velocity
+
     def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
         """Fill the body's part of q0 and v0 (n,)."""
         rotation = rotation_matrix(theta[self.orientation])
@@ -78,6 +82,11 @@ class BodyPose(Pose):
 
     def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
         """Fill the body's part of the tangents."""
+        if not any(theta_dot[index].any() for index in self._indices):
+            # Controls ask this once a step and row, and the initial pose does not depend on them.
+            q_dot[self.coordinates] = 0.0
+            v_dot[self.coordinates] = 0.0
+            return
         rotation = rotation_matrix(theta[self.orientation])
         turn = left_jacobian(theta[self.orientation]) @ theta_dot[self.orientation]
         omega = theta[self.angular_velocity]

@@ -25,6 +25,13 @@ SUFFICIENT_DECREASE = 1e-4
 #: After how many halvings without decrease the natural monotonicity test is asked.
 NATURAL_AFTER = 2
 
+#: First multiple of the largest diagonal entry in regularised steps.
+REGULARISATION = 1e-4
+
+#: Shares of the contact stiffness through which the last rung of the ladder goes, quickly and slowly.
+CONTINUATION = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
+SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
+
 #: |r| within this many units of round-off of the largest force family cannot be improved.
 ROUND_OFF = 64.0
 
@@ -102,7 +109,8 @@ class StepEquations:
 class NewtonReport:
     """What a solve did.
 
-    ``rung`` counts the attempts: 0 is the normal path, 1 another first guess, 2 and more regularised steps.
+    ``rung`` counts the attempts: 0 is the normal path, then come the other first guesses, regularised steps, and
+    continuation in the contact stiffness.
     """
 
     status: Status
@@ -313,6 +321,36 @@ class _Solve:
         return NewtonResult(point.kin, point.mu, point.decisions, report)
 
 
+def _stiffened(
+    assembler: Assembler,
+    equations: StepEquations,
+    theta: FloatArray,
+    guess: FloatArray,
+    options: NewtonOptions,
+    shares: Sequence[float],
+    rung: int,
+) -> NewtonResult | None:
+    """Solve with soft contact first and with the given one at last, each from the solution before.
+
+    A rigid body that meets a stiff obstacle within one long step has its solution in another set of touching corners
+    than every guess, and |r| has minima at the kinks in between. Soft contact has few of them. None without contact.
+    """
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *(t.stiffnesses() for t in assembler.system.deciding)])
+    if not indices.size:
+        return None
+    indices = np.unique(indices)
+    u, result = guess, None
+    for share in shares:
+        softened = theta.copy()
+        softened[indices] *= share
+        work = _Solve(assembler, equations, softened, options, None)
+        result = work.iterate(work.guess(u), 0.0, rung)
+        if not result.report.status.success:
+            result = work.iterate(work.guess(u), REGULARISATION, rung)
+        u = result.kin.q - equations.q_star
+    return result
+
+
 def solve(
     assembler: Assembler,
     equations: StepEquations,
@@ -325,7 +363,8 @@ def solve(
 
     Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
     values that are not finite.  Where that fails, the ladder: the other guesses in turn, then, from the best guess,
-    steps regularised by a multiple of the largest diagonal entry that falls while they succeed.
+    steps regularised by a multiple of the largest diagonal entry that falls while they succeed. At last, where anything
+    may touch, continuation from soft to the given contact stiffness.
 
     Parameters
     ----------
@@ -340,7 +379,7 @@ def solve(
     Returns
     -------
     NewtonResult
-        Also when it failed: ``report.status`` says so, and the point is the best of the last rung.
+        Also when it failed: ``report.status`` says so, and the point is that of the regularised steps.
     """
     work = _Solve(assembler, equations, theta, options, replay)
     points = [work.guess(guesses[0])]
@@ -354,9 +393,20 @@ def solve(
             _log.info("step %d: solved from first guess %d", equations.step, rung)
             return result
     best = min(points, key=lambda p: p.merit)
-    result = work.iterate(best, 1e-4, len(guesses))
+    result = work.iterate(best, REGULARISATION, len(guesses))
     if result.report.status.success:
         _log.info("step %d: solved with regularised steps", equations.step)
+        return result
+    if replay is None:
+        # Quickly from every guess, then slowly from the first.
+        attempts = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
+        for guess, shares in attempts:
+            found = _stiffened(assembler, equations, theta, guess, options, shares, len(guesses) + 1)
+            if found is None:
+                break
+            if found.report.status.success:
+                _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
+                return found
     return result
 
 

@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 MOST_ROWS = 12
 
 _CAPTIONS = {
+    "landscape": "Objective over the parameters, with its gradient at the samples.",
     "convergence": "Objective (points; line: best so far in the phase) and norm of its gradient over the evaluations.",
     "markers": "Simulated (lines) over recorded (points) markers.",
     "energies": "Energies over time.",

@@ -37,6 +37,10 @@ class Signal(ABC):
         return np.flatnonzero(self.weights(t))
 
 
+#: Every coupling asks for it at every residual.
+_ONE: FloatArray = np.ones(1)
+
+
 @final
 @dataclass(frozen=True)
 class Constant(Signal):
@@ -48,8 +52,8 @@ class Constant(Signal):
         return 1
 
     def weights(self, t: float) -> FloatArray:
-        """Return (1,)."""
-        return np.ones(1)
+        """Return (1,); not to be written to."""
+        return _ONE
 
     def rates(self, t: float) -> FloatArray:
         """Return zero."""

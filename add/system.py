@@ -136,6 +136,10 @@ class DecidingTerm(ABC):
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy stored [J]."""
 
+    def stiffnesses(self) -> IntArray:
+        """Return the indices in theta by which all forces of this term scale together; none if there are no such."""
+        return np.zeros(0, dtype=np.int64)
+
 
 class Constraint(ABC):
     """Equations c(q, v; theta, t) = 0 with multipliers mu as unknowns of the step; the force on the bodies is -G^T mu.

@@ -3,10 +3,10 @@
     ADD_DATA=... python scripts/cube_tosses.py fit [runs/cube_tosses.json [friction damping stiffness]]
     ADD_DATA=... python scripts/cube_tosses.py predict [runs/cube_tosses.json]
 
-Fit: friction, damping and stiffness of the contact are shared by the twenty tosses, the state at the first frame belongs
-to each. The windows grow, since whether a cube tumbles over an edge is no smooth function of anything. Prediction: the
-state at the first frame comes from the frames before the first touch, where the motion is known in closed form (the
-cube's inertia is the same about every axis); nothing behind them is used.
+Fit: friction, damping and stiffness of the contact are shared by the twenty tosses, the state at the first frame
+belongs to each. The windows grow, since whether a cube tumbles over an edge is no smooth function of anything.
+Prediction: the state at the first frame comes from the frames before the first touch, where the motion is known in
+closed form (the cube's inertia is the same about every axis); nothing behind them is used.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     ADD_DATA=... python scripts/double_pendulum.py predict [runs/double_pendulum.json]
 
 Fit: mass and inertia of the upper arm, inertia of the lower one, viscous and dry friction of both hinges are shared;
-the angles and rates at the start belong to each swing. Free swings tell masses only against one another, and an inertia
-only with m a^2: the mass of the lower arm, the lengths, both centres of mass and g are held at what the source measured.
+the angles and rates at the start belong to each swing. Free swings tell masses only against one another, and an
+inertia only with m a^2: the mass of the lower arm, the lengths, both centres of mass and g are held at what the source
+reports.
 Prediction: the start is fitted to the first 0.2 s, and the next 1.8 s are predicted from it.
 """
 

@@ -27,7 +27,7 @@ MESHES: dict[str, dict[str, object]] = {
 logger = logging.getLogger(__name__)
 
 
-def foot(size: tuple[float, float, float] = (0.08, 0.06, 0.05), crown: float = 0.004) -> SoftMesh:
+def foot(size: tuple[float, float, float] = (0.08, 0.06, 0.05), crown: float = 0.01) -> SoftMesh:
     """Return a robot's foot: a box of 27 nodes and 48 tetrahedra with a crowned sole of eight more around node 27.
 
     Parameters

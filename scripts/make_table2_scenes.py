@@ -247,6 +247,7 @@ def bands_cubes() -> Json:
                 "b": {"body": "upper", "at": [x, y, -0.5 * edge]},
                 "stiffness": 20,
                 "damping": 0.2,
+                "collide": True,
             }
             for corner, (x, y) in corners.items()
         },
@@ -292,8 +293,8 @@ LEGS = {
 #: A dog of 29 kg: where the legs begin, from the trunk's centre, and their lengths [m]; how far the knees are bent
 #: [rad]; period [s] and lift [rad] of the trot.
 HIP, SIDE, LENGTH, RADIUS, BEND, PERIOD, LIFT = (0.25, 0.12), 0.06, 0.3, 0.025, 0.7, 0.4, 0.2
-#: Height of the ankle above the sole of a soft foot [m].
-SOLE = 0.05
+#: Height of the ankle above the floor, on a soft foot under load, and of the block under it without its crown [m].
+SOLE, FOOT = 0.055, 0.05
 
 
 def robot(n: int, soft: bool) -> Json:
@@ -437,13 +438,13 @@ class _Robot:
                 "density": 1000,
                 "viscosity": 200,
             },
-            "position": np.round(ankle - [0.0, 0.0, 0.5 * SOLE], 9).tolist(),
+            "position": np.round(ankle - [0.0, 0.0, 0.5 * FOOT], 9).tolist(),
         }
         self.couplings[f"{leg} ankle"] = {
             "type": "attachment",
             "body": f"{leg} shank",
             "nodes": f"{leg} foot",
-            "where": {"box": {"min": [None, None, 0.5 * SOLE - 1e-6]}},
+            "where": {"box": {"min": [None, None, 0.5 * FOOT - 1e-6]}},
             "stiffness": 100000,
         }
 

@@ -393,7 +393,7 @@ ROLL_SPEED, ROLL_FRICTION, ROLL_RADIUS = 2.0, 0.2, 0.1
 
 
 def slide_to_roll(dt: float, duration: float = 0.6, order: int = 2, *, shell: bool = False) -> Roll:
-    """A ball starts to slide at 2 m/s without spin, slowed by mu g until it rolls at 5/7 (a shell: 3/5) of its speed."""
+    """A ball starts to slide at 2 m/s without spin, slowed by mu g until it rolls at 5/7 (a shell: 3/5) of that."""
     k_n, share = 1e5, 2.0 / 3.0 if shell else 2.0 / 5.0
     setup = Rigid.of([ball("ball", ROLL_RADIUS)], [floor()], ContactModel(law=FrictionLaw.LINEAR))
     setup.body("ball", 1.0, [share * ROLL_RADIUS**2] * 3, position=(0.0, 0.0, ROLL_RADIUS - G / k_n),

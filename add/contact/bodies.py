@@ -213,6 +213,10 @@ class BodyContact(DecidingTerm):
         kernel.body_contact_places(*self.arguments(kin, theta), *self.law_arguments, True, codes, place, force, pairs)
         return ContactPlaces(place, force, pairs[:, 0], pairs[:, 1])
 
+    def stiffnesses(self) -> IntArray:
+        """Return the indices of all stiffnesses and dampings."""
+        return self.pairs.stiffnesses()
+
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
         return float(kernel.body_contact_energy(*self.arguments(kin, theta), self.new_codes()))

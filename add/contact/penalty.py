@@ -49,6 +49,11 @@ class PairParameters:
     ramp: FloatArray
     enabled: BoolArray
 
+    def stiffnesses(self) -> IntArray:
+        """Return the indices in theta of k_n, k_d and k_t of all pairs that may touch."""
+        tables = (self.k_n, self.k_d, self.k_t)
+        return np.unique(np.concatenate([table[self.enabled] for table in tables])).astype(np.int64)
+
 
 @final
 @dataclass(frozen=True)
@@ -143,6 +148,10 @@ class PenaltyContact(DecidingTerm):
         out = np.zeros_like(kin.q)
         self.decided_residual(kin, theta, out)
         return -out
+
+    def stiffnesses(self) -> IntArray:
+        """Return the indices of all stiffnesses and dampings."""
+        return self.pairs.stiffnesses()
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""

@@ -16,7 +16,8 @@ from add.io._atomic import replacing
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT = "evaluations.jsonl", "result.json", "report.md"
-MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT)
+GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
+MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT, GRID, SAMPLES, SWEEP)
 """A folder with one of these is a run folder."""
 
 
@@ -92,6 +93,11 @@ class RunFolder:
         return self.path / EVALUATIONS
 
     @property
+    def sweep(self) -> Path:
+        """See `add.io.sweeps`."""
+        return self.path / SWEEP
+
+    @property
     def result(self) -> Path:
         """What came out."""
         return self.path / RESULT
@@ -103,7 +109,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove the files of a run: those of `MARKS`, trajectories of experiments and diagrams; no others."""
-        made = ("convergence", "energies", "markers", "newton")
+        made = ("convergence", "energies", "markers", "newton", "landscape")
         diagrams = [f"{name}.{suffix}" for name in made for suffix in ("png", "svg")]
         for name in (*MARKS, *diagrams):
             (self.path / name).unlink(missing_ok=True)

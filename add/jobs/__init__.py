@@ -4,6 +4,7 @@ from add.jobs.expect import Expectation, check_expectations
 from add.jobs.gradient import GradientCheck, check_gradients
 from add.jobs.optimize import check_optimization, optimize_scene
 from add.jobs.simulate import simulate_scene
+from add.jobs.sweep import check_sweep, sweep_scene
 
 __all__ = [
     "Expectation",
@@ -11,6 +12,8 @@ __all__ = [
     "check_expectations",
     "check_gradients",
     "check_optimization",
+    "check_sweep",
     "optimize_scene",
     "simulate_scene",
+    "sweep_scene",
 ]

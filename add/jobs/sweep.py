@@ -12,7 +12,7 @@ import numpy as np
 
 from add.design.problem import InverseProblem
 from add.errors import InputError, SolverError
-from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, SWEEP, VERSIONS, RunFolder, versions
+from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, VERSIONS, RunFolder, versions
 from add.io.sweeps import SweepData, write_sweep
 from add.jobs.optimize import SAME, require_same
 from add.jobs.workers import Work, spread
@@ -78,11 +78,11 @@ class _Sampling(Work[tuple[int, ...], Sample]):
 
 def _sample(problem: InverseProblem, axes: tuple[SweepAxis, ...], index: tuple[int, ...]) -> Sample:
     begin = time.perf_counter()
-    physical = problem.values(problem.x0)
-    for axis, i in zip(axes, index, strict=True):
-        physical[axis.index] = axis.values[i]
-    x = problem.design.inverse(physical)
     places = [axis.index for axis in axes]
+    x = problem.x0
+    physical = problem.values(x)
+    physical[places] = [axis.values[i] for axis, i in zip(axes, index, strict=True)]
+    x[places] = problem.design.inverse(physical)[places]
     message = ""
     try:
         with one_blas_thread():
@@ -96,6 +96,17 @@ def _sample(problem: InverseProblem, axes: tuple[SweepAxis, ...], index: tuple[i
     if message:
         return Sample(index, np.nan, (np.nan,) * len(axes), seconds, message)
     return Sample(index, float(value), tuple(gradient.tolist()), seconds)
+
+
+def check_sweep(scene: Scene, parameters: Sequence[str]) -> tuple[SweepAxis, ...]:
+    """Return the axes of a sweep.
+
+    Raises
+    ------
+    InputError
+        If the scene has no objective, or a text names none of its parameters.
+    """
+    return sweep_axes(scene.inverse_problem(), parameters)
 
 
 def sweep_scene(
@@ -128,6 +139,11 @@ def sweep_scene(
         Also where the folder has another sweep, or another run.
     """
     begin = time.perf_counter()
+    if folder.is_run and not (folder.path / GRID).is_file():
+        raise InputError(
+            "there is a run of another kind in this folder: choose another (-o), or replace it (--force)",
+            file=folder.path,
+        )
     scene = materialise(scene, folder.path)
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)
@@ -138,13 +154,18 @@ def sweep_scene(
         progress(len(samples), len(whole))
     try:
         for index, sample in spread(_Sampling(scene.raw, axes), left, n_processes):
-            folder.append_line(SAMPLES, sample.line())
             samples[index] = sample
+            folder.append_line(SAMPLES, sample.line())
             if progress is not None:
                 progress(len(samples), len(whole))
-    except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        _finish(scene, folder, axes, samples, status, time.perf_counter() - begin)
+    except KeyboardInterrupt:
+        # It may have come while a line was written.
+        for index in samples.keys() - _stored(folder, axes).keys():
+            folder.append_line(SAMPLES, samples[index].line())
+        _finish(scene, folder, axes, samples, "interrupted", time.perf_counter() - begin)
+        raise
+    except Exception:
+        _finish(scene, folder, axes, samples, "failed", time.perf_counter() - begin)
         raise
     return _finish(scene, folder, axes, samples, "done", time.perf_counter() - begin)
 
@@ -166,11 +187,6 @@ def _samples_before(
 ) -> dict[tuple[int, ...], Sample]:
     """Return the samples that the folder has, or begin a new sweep there."""
     if not (folder.path / GRID).is_file():
-        if folder.is_run:
-            raise InputError(
-                "there is a run of another kind in this folder: choose another (-o), or replace it (--force)",
-                file=folder.path,
-            )
         folder.write_json(SCENE, scene.raw)
         folder.write_json(VERSIONS, versions())
         folder.write_json(GRID, _grid(axes))
@@ -184,6 +200,15 @@ def _samples_before(
             found=_described(there),
             expected=_described(_grid(axes)),
         )
+    samples = _stored(folder, axes)
+    finished = [sample for sample in samples.values() if not sample.message]
+    if finished and len(samples) < np.prod([axis.values.size for axis in axes]):
+        _compare(folder, _sample(problem, axes, finished[-1].index), finished[-1])
+    return samples
+
+
+def _stored(folder: RunFolder, axes: tuple[SweepAxis, ...]) -> dict[tuple[int, ...], Sample]:
+    """Return the samples of the folder's file."""
     samples = {}
     for number, line in enumerate(folder.read_lines(SAMPLES), 1):
         try:
@@ -191,9 +216,6 @@ def _samples_before(
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"not a sample: {error!r}", file=folder.path / SAMPLES, place=f"line {number}") from error
         samples[sample.index] = sample
-    finished = [sample for sample in samples.values() if not sample.message]
-    if finished and len(samples) < np.prod([axis.values.size for axis in axes]):
-        _compare(folder, _sample(problem, axes, finished[-1].index), finished[-1])
     return samples
 
 
@@ -226,7 +248,7 @@ def _finish(
 ) -> dict[str, Any]:
     """Write what is there."""
     data = sweep_data(axes, samples)
-    write_sweep(folder.path / SWEEP, data)
+    write_sweep(folder.sweep, data)
     lowest = data.minimum
     result: dict[str, Any] = {
         "format": "add-result/1",

@@ -66,13 +66,13 @@ def spread(work: Work[Task, Result], tasks: Sequence[Task], n_processes: int) ->
             _give(pipe, left, busy)
         while busy:
             try:
-                ready = wait(list(busy))
+                ready = _ready(busy, None)
             except KeyboardInterrupt:
-                for pipe in wait(list(busy), timeout=0):
+                for pipe in _ready(busy, 0.0):
                     yield _take(pipe, busy)
                 raise
             for pipe in ready:
-                done = _take(pipe, busy)
+                done: tuple[Task, Result] = _take(pipe, busy)
                 _give(pipe, left, busy)
                 yield done
     finally:
@@ -92,8 +92,13 @@ def _give(pipe: Connection, left: Iterator[Task], busy: dict[Connection, Task]) 
         return
 
 
-def _take(pipe: object, busy: dict[Connection, Task]) -> tuple[Task, Result]:
-    assert isinstance(pipe, Connection)
+def _ready(busy: dict[Connection, Task], timeout: float | None) -> list[Connection]:
+    """Return the pipes whose process has answered, or ended."""
+    ready = wait(list(busy), timeout)
+    return [pipe for pipe in busy if pipe in ready]
+
+
+def _take(pipe: Connection, busy: dict[Connection, Task]) -> tuple[Task, Result]:
     task = busy.pop(pipe)
     try:
         error, result = pipe.recv()

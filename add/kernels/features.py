@@ -207,6 +207,18 @@ def assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, d
     counts = np.empty(r, dtype=np.int64)
     position = 0
     for e in range(n):
+        if m == 3 and r == 2 and kind[2 * e] == NODES and kind[2 * e + 1] == NODES:
+            # Springs between particles, thousands of them: blocks without any products.
+            for a in range(2):
+                for b in range(2):
+                    factor = shares[2 * e + a, 0] * shares[2 * e + b, 0]
+                    for i in range(3):
+                        for j in range(3):
+                            y_ij, v_ij = f_y[e, 3 * a + i, 3 * b + j], f_v[e, 3 * a + i, 3 * b + j]
+                            slot = slots[position + 6 * (3 * a + i) + 3 * b + j]
+                            data[slot] -= factor * (weight_q * y_ij + weight_v * v_ij)
+            position += 36
+            continue
         total = 0
         for a in range(r):
             b = r * e + a
@@ -217,16 +229,6 @@ def assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, d
             column = 0
             nodes = kind[r * e + a] == NODES
             for b in range(r):
-                if nodes and kind[r * e + b] == NODES and counts[a] == 3 and counts[b] == 3:
-                    # Springs between particles, thousands of them: one block, without the products.
-                    factor = J[a, 0, 0] * J[b, 0, 0]
-                    for i in range(3):
-                        base = position + (row + i) * total + column
-                        for j in range(3):
-                            y_ij, v_ij = f_y[e, 3 * a + i, 3 * b + j], f_v[e, 3 * a + i, 3 * b + j]
-                            data[slots[base + j]] -= factor * (weight_q * y_ij + weight_v * v_ij)
-                    column += 3
-                    continue
                 for i in range(3):
                     for k in range(3):
                         y_ik, v_ik = f_y[e, 3 * a + i, 3 * b + k], f_v[e, 3 * a + i, 3 * b + k]

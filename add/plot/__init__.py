@@ -1,6 +1,7 @@
 """Diagrams of a run, through matplotlib, which is imported when something is drawn."""
 
 from add.plot.convergence import Evaluation, parse_evaluations, plot_convergence
+from add.plot.landscape import plot_landscape
 from add.plot.run import plot_run
 from add.plot.time import plot_energies, plot_markers, plot_newton
 
@@ -9,6 +10,7 @@ __all__ = [
     "parse_evaluations",
     "plot_convergence",
     "plot_energies",
+    "plot_landscape",
     "plot_markers",
     "plot_newton",
     "plot_run",

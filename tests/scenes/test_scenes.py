@@ -64,8 +64,17 @@ QUICK = {
         12,
         ("touching",),
     ),
+    "rigid_ball_throw": (
+        {"bodies.ball.position": [0, 0, 0.0505], "bodies.ball.velocity": [2, 0.3, -1]},
+        4,
+        ("touching", "slipping"),
+    ),
+    "sheet_flip": ({}, 4, ALL),
+    "strings_cube": ({}, 3, ("touching", "sticking")),
     "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
 }
+#: Scenes with so many numbers that even two steps take a while.
+LARGE = ("robot_rigid", "robot_soft_feet", "sheet_flip")
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
 FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
 #: Full runs up to this many coordinates times steps are part of the default suite.
@@ -163,7 +172,9 @@ def test_quick_checks_see_every_decision():
     assert {key for _, _, seen in QUICK.values() for key in seen} == set(ALL)
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in SCENES]
+)
 def test_gradient(load, name):
     """Adjoint, held differences, Taylor rates and forward mode agree, with the decisions that the table promises."""
     changes, steps, expected = QUICK.get(name, ({}, 2, ()))
