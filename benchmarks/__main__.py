@@ -59,7 +59,9 @@ def scenes(quick: bool) -> dict[str, dict[str, float]]:
             f"{row['original_over_ours']:15.1f}",
             flush=True,
         )
-    print("original: seconds of the original C++ program at 2.5 GHz, from the cube on those of the paper; other machines")
+    print(
+        "original: the original C++ program at 2.5 GHz; from the cube on, the paper's times; other machines than this"
+    )
     return out
 
 
