@@ -347,6 +347,8 @@ def _stiffened(
         result = work.iterate(work.guess(u), 0.0, rung)
         if not result.report.status.success:
             result = work.iterate(work.guess(u), REGULARISATION, rung)
+        if not result.report.status.success:
+            break
         u = result.kin.q - equations.q_star
     return result
 

@@ -128,7 +128,7 @@ def scene_of(
 ) -> add.Scene:
     """Return a scene with one experiment a toss."""
     raw = json.loads(json.dumps(base.raw))
-    recording = raw.pop("recording")
+    recording = {**raw.pop("recording"), "time_offset": 0.0}
     raw["time"]["duration"] = max(ends)
     raw["parameters"], raw["experiments"] = [], []
     for path in shared:

@@ -346,7 +346,7 @@ def robot(n: int, soft: bool) -> Json:
         ],
         "parameters": parameters(0.1, *signals),
         "optimizer": {"method": "gauss-newton", "max_evaluations": 20, "objective_tolerance": 1e-5},
-        "check": {"steps": 6},
+        "check": {"steps": 2 if soft else 6},
         "expect": {
             "simulate": {
                 "newton.fallbacks": {"max": 0},

@@ -360,7 +360,7 @@ def test_failing_scene_in_a_line_search(caplog):
     still = {**BODY, "position": [0, 0, 0.04], "velocity": [0, 0, 0.5], "angular_velocity": [0, 0, 0]}
     problem = problem_of(
         time={"dt": 0.005, "steps": 6, "newton": {"max_iterations": 1}},
-        contact={"stiffness": 1e6, "friction": 0.3},
+        contact={"stiffness": 1e8, "friction": 0.3},
         bodies={"box": still},
         markers={"top": SCENE["markers"]["top"]},
         objective=[{"type": "point", "marker": "top", "target": [0, 0, 0.063], "time": "end"}],

@@ -1,6 +1,8 @@
 """Free tumbling and stiff linkages against independent solutions; see `scripts/rigid_cases.py`."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -172,3 +174,15 @@ def test_squeezer(data_root: Path) -> None:
     assert errors[0] > 5.0 * errors[1]
     assert errors[2] < 5e-4
     np.testing.assert_allclose(found_rates, rates, atol=1e-3 * abs(rates[0]))
+
+
+@pytest.mark.slow
+def test_script_writes_page_and_plots(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "scripts.rigid_validation", "--quick", "--docs", str(tmp_path)]
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run(command, capture_output=True, text=True, cwd=root, check=True)
+    page = (tmp_path / "rigid-validation.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| BDF2 | 21 s | 0.0025 |"))
+    assert float(row.split("|")[4]) == pytest.approx(4.07e-4, rel=0.02)
+    for name in ("tumbling", "rolling", "impacts"):
+        assert (tmp_path / "images" / f"rigid_{name}.png").stat().st_size > 10_000
