@@ -273,6 +273,8 @@ def _result(
             entry = parameters[labels[k]]
             entry["lower"] = None if np.isinf(parameter.lower) else parameter.lower
             entry["upper"] = None if np.isinf(parameter.upper) else parameter.upper
+            # exp(log b) may exceed b by rounding, and the value is to be a valid start of another fit.
+            entry["value"] = float(np.clip(physical[k], parameter.lower, parameter.upper))
             for bound in (parameter.lower, parameter.upper):
                 if np.isclose(physical[k], bound, rtol=1e-9):
                     _log.warning("%s ended on its bound %g", labels[k], bound)

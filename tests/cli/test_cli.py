@@ -413,7 +413,7 @@ def test_damaged_run(add, here):
 # --- the solver fails: 3 ---------------------------------------------------------------------------------------------
 
 FAILING = {
-    "one iteration": [("time.newton", {"max_iterations": 1})],
+    "one iteration": [("time.newton", {"max_iterations": 1}), ("contact", {"stiffness": 1e9})],
     "very stiff contact": [("time.newton", {"max_iterations": 2}), ("contact", {"stiffness": 1e12})],
 }
 
@@ -446,7 +446,7 @@ def test_equilibrium_that_is_not_there(add, here):
 
 
 def test_optimisation_that_cannot_start(add, here):
-    raw = scene(("time.newton", {"max_iterations": 1}), **INVERSE, expect={})
+    raw = scene(("time.newton", {"max_iterations": 1}), ("contact", {"stiffness": 1e9}), **INVERSE, expect={})
     code, out, err = add("optimize", write(raw), "-o", "run")
     assert (code, out) == (3, "")
     assert err.count("error:") == 1 and "worst dof" in err
