@@ -108,6 +108,8 @@ class GradientCheck:
         Largest relative difference between forward and reverse mode over the directions tried.
     decisions : dict
         Counts over the window: touching, sticking, slipping.
+    n_numbers : int
+        All numbers of the scene; of blocks of more than `SAMPLE` only so many are in ``parameters``.
     """
 
     experiment: str
@@ -118,6 +120,7 @@ class GradientCheck:
     taylor_rates: tuple[float, ...]
     forward_error: float
     decisions: dict[str, int]
+    n_numbers: int
 
     @property
     def worst(self) -> float:
@@ -250,7 +253,7 @@ def _check(
         for term, decision in zip(built.model.system.deciding, record.decisions, strict=True):
             for key, number in term.describe(decision).items():
                 counts[key] = counts.get(key, 0) + number
-    return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts)
+    return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n)
 
 
 def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Generator) -> IntArray:
