@@ -224,8 +224,8 @@ def _gradient_text(item: Any) -> str:
     lines.append("(derivatives by relative size: d phi / d ln s, or by a typical size where s = 0)")
     if len(item.parameters) < item.n_numbers:
         lines.append(
-            f"({len(item.parameters)} of {item.n_numbers} numbers one by one: of large blocks, such as controls, those of "
-            "the largest derivatives and some drawn; all along the directions of the next line)"
+            f"({len(item.parameters)} of {item.n_numbers} numbers one by one: of large blocks, such as controls, those "
+            "of the largest derivatives and some drawn; all along the directions of the next line)"
         )
     lines.append(
         f"worst error {item.worst:.1e} of the norm {item.norm:.4g}; Taylor rates "
