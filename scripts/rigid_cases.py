@@ -427,15 +427,15 @@ def box_on_incline(degrees: float, friction: float, dt: float = 1e-3, duration: 
     return float((speed[-1] - speed[n // 2]) / (run.t[-1] - run.t[n // 2])), float(speed[-1])
 
 
-def restitution(k_d: float, steps_per_impact: int = 400, *, edge: bool = False) -> float:
+def restitution(k_d: float, steps_per_impact: int = 400, *, edge: bool = False, pulls: bool = False) -> float:
     """Return the speed after over the speed before of a ball (``edge``: a flat box on four corners) and a floor.
 
-    Mass 0.5 kg, k_n = 2000 N/m in all, no gravity; ``k_d`` of all points together.
+    Mass 0.5 kg, k_n = 2000 N/m in all, no gravity; ``k_d`` of all points together. ``pulls``: the damping may pull.
     """
     mass, k_n = 0.5, 2000.0
     n = 4 if edge else 1
     solid = box("body", (0.1, 0.1, 0.1)) if edge else ball("body", 0.05)
-    setup = Rigid.of([solid], [floor()], ContactModel(law=FrictionLaw.NONE), gravity=(0, 0, 0))
+    setup = Rigid.of([solid], [floor()], ContactModel(law=FrictionLaw.NONE, pulls=pulls), gravity=(0, 0, 0))
     period = np.pi * np.sqrt(mass / k_n)
     dt = period / steps_per_impact
     setup.body("body", mass, [1e-3] * 3, position=(0, 0, 0.05 + 0.37 * dt), velocity=(0, 0, -1.0))

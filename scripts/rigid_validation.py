@@ -197,7 +197,8 @@ def impacts(images: Path, quick: bool) -> str:
     for e in (0.1, 0.3, 0.5, 0.7, 0.9, 0.95):
         wanted, eq22 = clipped_damping_from_restitution(e, k_n, mass), damping_from_restitution(e, k_n, mass)
         rows.append((e, f"{restitution(wanted):.4f}", f"{restitution(eq22):.4f}",
-                     f"{clipped_restitution_from_damping(eq22, k_n, mass):.4f}"))  # fmt: skip
+                     f"{clipped_restitution_from_damping(eq22, k_n, mass):.4f}",
+                     f"{restitution(eq22, pulls=True):.4f}"))  # fmt: skip
     ratios = np.linspace(0.01, 0.9, 7 if quick else 15)
     critical = 2.0 * np.sqrt(k_n * mass)
     fine = np.linspace(0.0, 0.95, 100) * critical
@@ -232,17 +233,23 @@ def impacts(images: Path, quick: bool) -> str:
     save(figure, images / "rigid_impacts.png")
     found = [(f"{dt:g}", *(f"{getattr(collision(dt, order=o), key):.1e}" for key, o in
               (("momentum", 2), ("angular", 2), ("angular", 1)))) for dt in (0.002, 0.001, 0.0005)]  # fmt: skip
-    head = ("wanted e", "with the damping of the clipped formula", "with that of Eq. 22", "clipped formula for that")
+    head = (
+        "wanted e",
+        "with the damping of the clipped formula",
+        "with that of Eq. 22",
+        "clipped formula for that",
+        "Eq. 22, contact that may pull",
+    )
     return f"""## Impacts
 
 **Restitution.** A damped contact returns a share e of the speed. ADD's Eq. 22 gives the damping for a wanted e if the
-contact may pull while the bodies part. Contacts of `add` never pull, let go earlier and return more; for them there is
-another formula (`add.contact.restitution`). A ball on a floor, 400 steps an impact:
+contact may pull while the bodies part (`"pulls": true`). By default contacts of `add` do not, let go earlier and return
+more; for them there is another formula (`add.contact.restitution`). A ball on a floor, 400 steps an impact:
 
 {table(head, rows)}
 
-With the right formula the wanted restitution comes out within 1 % from 0.1 to 0.95 (most of the rest is the step); with
-Eq. 22 within 1 % only from 0.8 on.
+With the right formula for each kind of contact the wanted restitution comes out within 1 % from 0.1 to 0.95 (most of the
+rest is the step); with Eq. 22 and contacts that do not pull, within 1 % only from 0.8 on.
 
 **Energy** (ADD Fig. 6). A cube of 1 m and 1 kg falls 1 m, without damping or friction, BDF2 at 1/60 s. What an impact
 costs depends on how well steps resolve it, omega dt with omega = sqrt(4 k_n / m):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.contact.penalty import FrictionLaw, PairParameters
+from add.contact.penalty import FrictionLaw, PairParameters, normal_bits
 from add.kernels import body_contact as kernel
 from add.kernels.contact import ACTIVE, SLIP
 from add.kinematics import Kinematics, Weights
@@ -74,6 +74,8 @@ class BodyContact(DecidingTerm):
     law : FrictionLaw
     total_normal : bool
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
+    pulls : bool
+        Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
     """
 
     carrier: IntArray
@@ -93,6 +95,7 @@ class BodyContact(DecidingTerm):
     pairs: PairParameters
     law: FrictionLaw
     total_normal: bool = False
+    pulls: bool = False
     _arrays: tuple[Any, ...] = field(init=False, repr=False, compare=False)
     _blocks: _Blocks = field(init=False, repr=False, compare=False)
 
@@ -152,9 +155,9 @@ class BodyContact(DecidingTerm):
         return self._blocks
 
     @property
-    def law_arguments(self) -> tuple[int, bool]:
+    def law_arguments(self) -> tuple[int, int]:
         """Friction law and what limits friction, as the kernels take them."""
-        return int(self.law), self.total_normal
+        return int(self.law), normal_bits(self.total_normal, self.pulls)
 
     def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return time, state, parameters and structure as the kernels take them."""
@@ -172,7 +175,16 @@ class BodyContact(DecidingTerm):
         """Decide and add minus the contact forces in one pass."""
         codes = self.new_codes()
         kernel.body_contact_force(
-            kin.t, kin.q, kin.v, theta, *self._arrays, int(self.law), self.total_normal, False, codes, out
+            kin.t,
+            kin.q,
+            kin.v,
+            theta,
+            *self._arrays,
+            int(self.law),
+            normal_bits(self.total_normal, self.pulls),
+            False,
+            codes,
+            out,
         )
         return codes
 

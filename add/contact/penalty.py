@@ -55,6 +55,11 @@ class PairParameters:
         return np.unique(np.concatenate([table[self.enabled] for table in tables])).astype(np.int64)
 
 
+def normal_bits(total: bool, pulls: bool) -> int:
+    """Return what the kernels take for `coulomb_total`."""
+    return int(total) | (kernel.PULLS if pulls else 0)
+
+
 @final
 @dataclass(frozen=True)
 class PenaltyContact(DecidingTerm):
@@ -73,6 +78,8 @@ class PenaltyContact(DecidingTerm):
     law : FrictionLaw
     total_normal : bool
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
+    pulls : bool
+        Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
     """
 
     points: LinearPoints
@@ -82,6 +89,7 @@ class PenaltyContact(DecidingTerm):
     pairs: PairParameters
     law: FrictionLaw
     total_normal: bool = False
+    pulls: bool = False
 
     def __post_init__(self) -> None:
         if self.shapes.frames.carried:
@@ -105,7 +113,7 @@ class PenaltyContact(DecidingTerm):
             pairs.onset,
             pairs.ramp,
             int(self.law),
-            self.total_normal,
+            normal_bits(self.total_normal, self.pulls),
         )
 
     def new_codes(self) -> Decision:

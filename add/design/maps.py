@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from add.contact.restitution import (
     clipped_damping_derivatives,
     clipped_damping_from_restitution,
+    damping_derivatives,
+    damping_from_restitution,
     effective_mass,
 )
 from add.design.transforms import Transform
@@ -172,6 +174,8 @@ class Ties(DesignMap):
         Index of a restitution e in s; of k_n, both masses (-1: does not move) and k_d in theta; points that touch.
     base : (n_out,), optional
         What theta is where nothing of s sets it; zero by default.
+    pulls : bool
+        Whether contacts may pull: then the k_d of a restitution is that of Eq. 22.
     """
 
     n_in: int
@@ -182,6 +186,7 @@ class Ties(DesignMap):
     moduli: IntArray
     rebounds: IntArray = field(default_factory=lambda: np.zeros((0, 6), dtype=np.int64))
     base: FloatArray | None = None
+    pulls: bool = False
 
     def forward(self, x: FloatArray) -> FloatArray:
         """Return theta."""
@@ -193,7 +198,8 @@ class Ties(DesignMap):
             theta[lam] = e * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
         for rebound, k_n, a, b, k_d, n in self.rebounds:
             mass = effective_mass(theta[a], theta[b] if b >= 0 else None)
-            theta[k_d] = clipped_damping_from_restitution(x[rebound], theta[k_n], mass, int(n))
+            formula = damping_from_restitution if self.pulls else clipped_damping_from_restitution
+            theta[k_d] = formula(x[rebound], theta[k_n], mass, int(n))
         return theta
 
     def _rebound_slopes(self, x: FloatArray) -> sp.csr_array:
@@ -202,7 +208,8 @@ class Ties(DesignMap):
         rows, cols, values = [], [], []
         for rebound, k_n, a, b, k_d, n in self.rebounds:
             m_a, m_b = theta[a], theta[b] if b >= 0 else None
-            slopes = clipped_damping_derivatives(x[rebound], theta[k_n], effective_mass(m_a, m_b), int(n))
+            derivatives = damping_derivatives if self.pulls else clipped_damping_derivatives
+            slopes = derivatives(x[rebound], theta[k_n], effective_mass(m_a, m_b), int(n))
             rows += [k_d, k_d, k_d]
             cols += [rebound, self.n_in + k_n, self.n_in + a]
             by_a = 1.0 if m_b is None else (m_b / (m_a + m_b)) ** 2

@@ -20,7 +20,8 @@ Common arguments, always in this order
     V, W           (no, 3), (no, 3)  velocity of the obstacle at p [m/s] and angular velocity [1/s], world axes
     enabled        (n_group, no) bool
     k_n, k_d, k_t, c_f, onset, ramp   (n_group, no)  [N/m], [N s/m], [N s/m], [-], [m], [m]
-    law            NONE, LINEAR or TANH;  coulomb_total  bool
+    law            NONE, LINEAR or TANH
+    coulomb_total  bool, or bits: 1 Coulomb's limit counts the damping, PULLS f_n may be negative (never CLIPPED)
     replay         bool: False decides every branch and writes it to `codes`; True takes every branch from `codes`
     codes          (np, no) int32
 
@@ -43,6 +44,8 @@ from add.kernels.friction import LINEAR, NONE, damping_ramp, elastic_energy, ela
 
 ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED = 1, 2, 4, 8, 16
 FEATURE_SHIFT = 5
+#: Bit of `coulomb_total`: the damping may pull while bodies part, as Eq. 22 has it.
+PULLS = 2
 NO_SPIN = (0.0, 0.0, 0.0)
 
 
@@ -126,12 +129,12 @@ def _pair(
     e, e_d = elastic_law(d, onset, code & QUADRATIC != 0)
     s, s_d = damping_ramp(d, ramp, code & RAMPING != 0)
     f_n = k_n * e - k_d * s * v_n
-    if not replay and f_n < 0.0:
+    if not replay and f_n < 0.0 and int(coulomb_total) & PULLS == 0:
         code |= CLIPPED
     keep = 0.0 if code & CLIPPED != 0 else 1.0
     f_n *= keep
     f_n_d, f_n_v = keep * (k_n * e_d - k_d * s_d * v_n), -keep * k_d * s
-    if coulomb_total:
+    if int(coulomb_total) & 1:
         f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = f_n, f_n_d, f_n_v, keep * e, -keep * s * v_n
     else:  # the elastic part is never clipped
         f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = k_n * e, k_n * e_d, 0.0, e, 0.0

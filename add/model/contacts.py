@@ -46,6 +46,7 @@ def contact_terms(
                 pairs,
                 contact.law,
                 contact.total_normal,
+                contact.pulls,
             )
         )
     columns = [*world, *(body.name for body in carriers)]
@@ -86,6 +87,7 @@ def contact_terms(
             pairs=pairs,
             law=contact.law,
             total_normal=contact.total_normal,
+            pulls=contact.pulls,
         )
     )
     return tuple(terms)

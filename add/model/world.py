@@ -35,6 +35,8 @@ class ContactModel:
     onset, ramp : float
         Depths [m]; see `add.kernels.contact`.
     total_normal : bool
+    pulls : bool
+        See `add.contact.PenaltyContact`.
     disabled : pairs (body, obstacle or other body) that pass through each other
     """
 
@@ -43,4 +45,5 @@ class ContactModel:
     onset: float = 0.0
     ramp: float = 0.0
     total_normal: bool = False
+    pulls: bool = False
     disabled: frozenset[tuple[str, str]] = frozenset()

@@ -233,5 +233,6 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactM
         onset=contact.onset,
         ramp=contact.damping_ramp,
         total_normal=contact.coulomb_normal == "total",
+        pulls=contact.pulls,
         disabled=frozenset(off | (connected - on)),
     )

@@ -86,6 +86,7 @@ class SceneNumbers:
         self._values: list[FloatArray] = []
         self._copies: list[tuple[str, str, float | FloatArray]] = []
         self._moduli: list[tuple[str, str, str, str]] = []
+        self._pulls = spec.contact.pulls
         self._rebounds: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
         for name, body in spec.bodies.items():
@@ -228,6 +229,7 @@ class SceneNumbers:
             np.array(moduli, dtype=np.int64).reshape(-1, 4),
             np.array([self._rebound(pair, theta) for pair in self._rebounds], dtype=np.int64).reshape(-1, 6),
             base,
+            self._pulls,
         )
 
     def _rebound(self, pair: tuple[str, str], theta: ParameterLayout) -> tuple[int, ...]:

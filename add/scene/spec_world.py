@@ -295,9 +295,23 @@ class ContactSpec(Spec):
     coulomb_normal: Literal["elastic", "total"] = Field(
         "elastic", description="normal force in Coulomb's limit: `elastic` part only, or `total` with damping"
     )
+    pulls: Flag = Field(
+        False,
+        description="whether the damping may pull while bodies part, down to where they lose touch; false: the normal "
+        "force is never negative. Eq. 22 of the paper, which then gives `restitution`, holds for true",
+    )
     between_bodies: Flag = Field(
         True,
         description="whether points of one body meet the shapes that rigid and kinematic bodies carry; bodies that a "
         "coupling joins do not, unless it says `collide`",
     )
     pairs: tuple[ContactPairSpec, ...] = Field((), description="pairs that differ from the above or are switched off")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ContactSpec":
+        if self.pulls and self.coulomb_normal == "total":
+            raise problem(
+                "friction cannot be limited by a force that pulls", key="pulls",
+                found="true, and coulomb_normal 'total'", expected="coulomb_normal 'elastic'",
+            )  # fmt: skip
+        return self

@@ -3,13 +3,14 @@
 import importlib
 import inspect
 import pkgutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import add.design
 import add.scene
-from add.contact.restitution import clipped_restitution_from_damping
+from add.contact.restitution import clipped_restitution_from_damping, restitution_from_damping
 from add.design.maps import Composed, DesignMap, Placed, Ties, Transformed
 from add.design.transforms import Linear, Log, Softplus, Transform
 from add.testing import check_pullback
@@ -58,7 +59,11 @@ S = np.array([2e4, 0.3, 1e3, 5e3, -0.2, 0.7])
 MAP_CASES = {
     Transformed: [(TRANSFORMED, X)],
     Placed: [(PLACED, X), (Placed(np.arange(3.0), np.zeros(0, int), np.zeros(0, int), 4), X)],
-    Ties: [(TIES, S), (REBOUNDS, np.array([0.6, 1e3, 0.3, 0.8, 0.2]))],
+    Ties: [
+        (TIES, S),
+        (REBOUNDS, np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
+        (replace(REBOUNDS, pulls=True), np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
+    ],
     Composed: [
         (Composed((TRANSFORMED, PLACED)), X),
         (Composed((TRANSFORMED, Placed(S, np.array([1, 2, 3]), np.array([0, 2, 5]), 4), TIES)), X),
@@ -174,3 +179,5 @@ def test_damping_from_restitution():
     assert clipped_restitution_from_damping(theta[3], k, mass) == pytest.approx(e, rel=1e-12)
     assert clipped_restitution_from_damping(theta[5], 2.0 * k, m_1, 3) == pytest.approx(e_2, rel=1e-12)
     assert theta[6] == 4.0
+    pulling = replace(REBOUNDS, pulls=True).forward(np.array([e, k, m_1, m_2, e_2]))
+    assert restitution_from_damping(pulling[3], k, mass) == pytest.approx(e, rel=1e-12)

@@ -92,6 +92,16 @@ def test_restitution(e: float) -> None:
         assert more > e
 
 
+@pytest.mark.parametrize("e", [0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.95])
+def test_restitution_of_eq_22(e: float) -> None:
+    """Where the damping may pull while bodies part, Eq. 22 holds as it stands."""
+    k_d = damping_from_restitution(e, 2000.0, 0.5)
+    found, box = restitution(k_d, pulls=True), restitution(k_d, edge=True, pulls=True)
+    print(f"e {e}: ball {found:.5f}, box on four corners {box:.5f}")
+    assert found == pytest.approx(e, rel=1e-2)
+    assert box == pytest.approx(found, rel=1e-6)
+
+
 def test_restitution_table(data_root: Path) -> None:
     """Against the table's column of contacts that end at zero force."""
     table = np.loadtxt(_load(data_root, "contact_restitution.csv"), delimiter=",", skiprows=1)
