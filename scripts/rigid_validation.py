@@ -243,8 +243,8 @@ def impacts(images: Path, quick: bool) -> str:
     return f"""## Impacts
 
 **Restitution.** A damped contact returns a share e of the speed. ADD's Eq. 22 gives the damping for a wanted e if the
-contact may pull while the bodies part (`"pulls": true`). By default contacts of `add` do not, let go earlier and return
-more; for them there is another formula (`add.contact.restitution`). A ball on a floor, 400 steps an impact:
+contact may pull while the bodies part (`"pulls": true`). By default contacts of `add` do not, let go earlier and
+return more; for them there is another formula (`add.contact.restitution`). A ball on a floor, 400 steps an impact:
 
 {table(head, rows)}
 
