@@ -248,8 +248,8 @@ return more; for them there is another formula (`add.contact.restitution`). A ba
 
 {table(head, rows)}
 
-With the right formula for each kind of contact the wanted restitution comes out within 1 % from 0.1 to 0.95 (most of the
-rest is the step); with Eq. 22 and contacts that do not pull, within 1 % only from 0.8 on.
+With the right formula for each kind of contact the wanted restitution comes out within 1 % from 0.1 to 0.95 (most of
+the rest is the step); with Eq. 22 and contacts that do not pull, within 1 % only from 0.8 on.
 
 **Energy** (ADD Fig. 6). A cube of 1 m and 1 kg falls 1 m, without damping or friction, BDF2 at 1/60 s. What an impact
 costs depends on how well steps resolve it, omega dt with omega = sqrt(4 k_n / m):
