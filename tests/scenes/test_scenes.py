@@ -185,6 +185,10 @@ def test_gradient(load, name):
             assert item.decisions.get(key, 0) > 0, f"nothing is {key}"
 
 
+#: Scenes whose window ends before anything touches: the throw without a bounce.
+FLIGHTS = {"fig10a_ball_to_point"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_gradient_over_the_scene_s_own_window(load, name):
@@ -193,4 +197,4 @@ def test_gradient_over_the_scene_s_own_window(load, name):
     assert_confirmed(found)
     if scene.spec.obstacles and scene.spec.check:
         for item in found:
-            assert item.decisions["touching"] > 0
+            assert (item.decisions["touching"] > 0) is (name not in FLIGHTS)
