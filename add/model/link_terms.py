@@ -32,6 +32,7 @@ from add.terms import (
     AxisTorque,
     Bond,
     Cable,
+    Features,
     JointFriction,
     Motor,
     PointForce,
@@ -55,18 +56,21 @@ def link_terms(
     def at(feature: BodyFeature) -> Feature:
         return system_feature(feature, rigid, dofs, parameters)
 
+    def of(chosen: Sequence[L], features: Callable[[L], Iterable[BodyFeature]]) -> Features:
+        return gather([at(feature) for link in chosen for feature in features(link)])
+
     def index(names: Iterable[str]) -> IntArray:
         return np.array([parameters[name].start for name in names], dtype=np.int64)
 
-    def kind(of: type[L]) -> list[L]:
-        return [link for link in links if isinstance(link, of)]
+    def kind(wanted: type[L]) -> list[L]:
+        return [link for link in links if isinstance(link, wanted)]
 
     terms: list[Term] = []
     deciding: list[DecidingTerm] = []
     springs = kind(SpringLink)
     for unilateral in (False, True):
         chosen = [link for link in springs if link.unilateral is unilateral]
-        pairs = [f for link in chosen for f in (at(link.a), at(link.b))]
+        pairs = [at(end) for link in chosen for end in (link.a, link.b)]
         numbers = [index(getattr(link, key) for link in chosen) for key in ("stiffness", "damping", "length")]
         if not unilateral:
             more, lists = _particle_springs(particles, dofs, parameters)
@@ -80,45 +84,16 @@ def link_terms(
         else:
             terms.append(Spring.of(gather(pairs), k=k, c=c, length=length))
     if bonds := kind(BondLink):
-        features = gather([f for link in bonds for f in (at(link.a), at(link.b))])
+        features = of(bonds, lambda link: (link.a, link.b))
         terms.append(Bond.of(features, k=index(b.stiffness for b in bonds), c=index(b.damping for b in bonds)))
     if sliders := kind(SliderLink):
-        features = gather(
-            [
-                f
-                for link in sliders
-                for f in (
-                    at(link.a),
-                    at(link.b),
-                    at(link.axis),
-                )
-            ]
-        )
+        features = of(sliders, lambda link: (link.a, link.b, link.axis))
         terms.append(Slider.of(features, k=index(s.stiffness for s in sliders), c=index(s.damping for s in sliders)))
     if dampers := kind(DampingLink):
-        features = gather(
-            [
-                f
-                for link in dampers
-                for f in (
-                    at(link.a),
-                    at(link.b),
-                )
-            ]
-        )
+        features = of(dampers, lambda link: (link.a, link.b))
         terms.append(AngularDamping.of(features, k_md=index(d.damping for d in dampers)))
     if frictions := kind(FrictionLink):
-        features = gather(
-            [
-                f
-                for link in frictions
-                for f in (
-                    at(link.a),
-                    at(link.b),
-                    at(link.axis),
-                )
-            ]
-        )
+        features = of(frictions, lambda link: (link.a, link.b, link.axis))
         terms.append(
             JointFriction.of(
                 features,
@@ -128,17 +103,7 @@ def link_terms(
             )
         )
     if limits := kind(LimitLink):
-        features = gather(
-            [
-                f
-                for link in limits
-                for f in (
-                    at(link.e1),
-                    at(link.e2),
-                    at(link.b),
-                )
-            ]
-        )
+        features = of(limits, lambda link: (link.e1, link.e2, link.b))
         deciding.append(
             AngleLimit.of(
                 features,
@@ -149,37 +114,17 @@ def link_terms(
             )
         )
     for motors in _by_signal(kind(MotorLink), lambda link: link.angle):
-        features = gather(
-            [
-                f
-                for link in motors
-                for f in (
-                    at(link.e1),
-                    at(link.e2),
-                    at(link.b),
-                )
-            ]
-        )
+        features = of(motors, lambda link: (link.e1, link.e2, link.b))
         rows = np.stack([parameters[link.angle.parameter].indices[:, 0] for link in motors], axis=1)
         k = index(link.stiffness for link in motors)
         terms.append(Motor.of(features, k=k, signal=motors[0].angle.signal, rows=rows))
     for torques in _by_signal(kind(TorqueLink), lambda link: link.torque):
         # The term's torque acts on its first spin.
-        features = gather(
-            [
-                f
-                for link in torques
-                for f in (
-                    at(link.b),
-                    at(link.a),
-                    at(link.axis),
-                )
-            ]
-        )
+        features = of(torques, lambda link: (link.b, link.a, link.axis))
         rows = np.stack([parameters[link.torque.parameter].indices[:, 0] for link in torques], axis=1)
         terms.append(AxisTorque.of(features, signal=torques[0].torque.signal, rows=rows))
     for forces in _by_signal(kind(ForceLink), lambda link: link.force):
-        features = gather([f for link in forces for f in (at(link.on),)])
+        features = of(forces, lambda link: (link.on,))
         rows = np.stack([parameters[link.force.parameter].indices for link in forces], axis=1)
         terms.append(PointForce.of(features, signal=forces[0].force.signal, rows=rows))
     return terms, deciding
