@@ -49,6 +49,12 @@ class Pattern:
         """Place of every value in the full matrix, column by column."""
         return np.repeat(np.arange(self.n) * self.n, np.diff(self.indptr)) + self.indices
 
+    @cached_property
+    def diagonal(self) -> IntArray:
+        """Place of every diagonal value."""
+        columns = np.repeat(np.arange(self.n), np.diff(self.indptr))
+        return np.flatnonzero(self.indices == columns)
+
     def new_data(self) -> FloatArray:
         """Return zeroed values with the dummy slot at the end."""
         return np.zeros(self.nnz + 1)

@@ -1,10 +1,9 @@
-"""Newton's method in the increment u of one implicit step, with the ladder for hard steps."""
+"""Newton's method in the increment u of one implicit step."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import final
@@ -13,7 +12,8 @@ import numpy as np
 
 from add.errors import SolverError
 from add.kinematics import Kinematics, Weights
-from add.system import Assembler, Decisions
+from add.system import Assembler
+from add.term import Decisions
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -24,13 +24,6 @@ SUFFICIENT_DECREASE = 1e-4
 
 #: After how many halvings without decrease the natural monotonicity test is asked.
 NATURAL_AFTER = 2
-
-#: First multiple of the largest diagonal entry in regularised steps.
-REGULARISATION = 1e-4
-
-#: Shares of the contact stiffness through which the last rung of the ladder goes, quickly and slowly.
-CONTINUATION = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
-SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
 
 #: |r| within this many units of round-off of the largest force family cannot be improved.
 ROUND_OFF = 64.0
@@ -139,24 +132,31 @@ def _norm(x: FloatArray, order: int) -> float:
     return math.sqrt(x.dot(x)) if order == 2 else float(np.abs(x).sum())
 
 
-class _Point:
+@final
+class Point:
     """An iterate: residual, merit, decisions."""
 
     __slots__ = ("decisions", "kin", "merit", "mu", "r", "rows", "u")
 
-    def __init__(self, solve: _Solve, u: FloatArray, mu: FloatArray) -> None:
+    def __init__(self, solve: Solve, u: FloatArray, mu: FloatArray) -> None:
         self.u, self.mu = u, mu
         self.kin = solve.equations.kinematics(u)
-        self.r, self.rows, self.decisions = solve.system.residual(self.kin, mu, solve.theta, solve.replay)
-        free = self.r[solve.free]
-        merit = _norm(free, solve.options.norm)
-        if self.rows.size:
-            merit += solve.row_scale * _norm(self.rows, solve.options.norm)
+        self.r, self.rows, self.decisions = solve.system.residual(self.kin, mu, solve.theta, solve.replay, solve.held)
+        merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self.rows)
         self.merit = merit if math.isfinite(merit) else math.inf
 
 
-class _Solve:
-    """One step's solve: the fixed data and the ladder."""
+@final
+class Solve:
+    """The iteration on one step's equations.
+
+    Attributes
+    ----------
+    held : Decisions or None
+        What is held against sliding, by the holds in these decisions.
+    factorizations : int
+        Done so far.
+    """
 
     def __init__(
         self,
@@ -170,60 +170,90 @@ class _Solve:
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free
         self.factorizations = 0
-        # Constraint rows [m] weigh like the inertia forces [N] that their violation would cost: per metre, m c^2.
-        self.row_scale = self._row_scale() if self.system.n_multipliers else 1.0
+        self.held: Decisions | None = None
+        self._rows: float | None = None
         self._scale: float | None = None
 
-    def _row_scale(self) -> float:
-        """Return the mean diagonal entry of J at the start of the step [N/m]."""
+    @property
+    def row_scale(self) -> float:
+        """The mean diagonal entry of J at the start of the step [N/m].
+
+        Constraint rows [m] weigh like the inertia forces [N] that their violation would cost: per metre, m c^2.
+        """
+        if self._rows is None:
+            self._rows = self._mean_diagonal()
+        return self._rows
+
+    def row_norm(self, rows: FloatArray) -> float:
+        """Return the rows' share of the merit [N]; those of held points are velocities."""
+        if not rows.size:
+            return 0.0
+        n, order = self.system.n_multipliers, self.options.norm
+        total = self.row_scale * _norm(rows[:n], order) if n else 0.0
+        if rows.size > n:
+            total += self.row_scale / self.equations.c * _norm(rows[n:], order)
+        return total
+
+    def _mean_diagonal(self) -> float:
         kin = self.equations.kinematics(np.zeros(self.system.n))
-        mu = np.zeros(self.system.n_multipliers)
-        _, _, decisions = self.system.residual(kin, mu, self.theta, self.replay)
+        mu = np.zeros(self.n_rows)
+        _, _, decisions = self.system.residual(kin, mu, self.theta, self.replay, self.held)
         pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, decisions)
-        diagonal = np.abs(pattern.matrix(data).diagonal()[: self.free.size])
+        diagonal = np.abs(data[pattern.diagonal[: self.free.size]])
         return float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0
 
-    def scale(self, point: _Point) -> float:
+    def tolerance(self, point: Point | NewtonResult) -> float:
+        """Return what |r| has to come to [N]."""
+        options = self.options
+        return options.atol + (options.rtol * self.scale(point) if options.rtol else 0.0)
+
+    def scale(self, point: Point | NewtonResult) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._scale is None:
             self._scale = self.system.force_scale(point.kin, self.theta, point.decisions, self.options.norm)
         return self._scale
 
-    def guess(self, u: FloatArray) -> _Point:
+    def guess(self, u: FloatArray) -> Point:
         """Return the iterate of a first guess, prescribed entries put in place."""
         u = u.copy()
         u[self.system.partition.prescribed] = self.equations.u_prescribed
-        return _Point(self, u, np.zeros(self.system.n_multipliers))
+        return Point(self, u, np.zeros(self.n_rows))
 
-    def direction(self, point: _Point, damping: float) -> tuple[FloatArray, FloatArray] | None:
+    @property
+    def n_rows(self) -> int:
+        """Number of multipliers."""
+        given = self.replay or self.held
+        return self.system.n_rows(given) if given else self.system.n_multipliers
+
+    def direction(self, point: Point, damping: float) -> tuple[FloatArray, FloatArray] | None:
         """Return the Newton direction (free part, multipliers); None if the matrix is singular."""
-        pattern, data = self.assembler.assemble(
-            point.kin, point.mu, self.theta, self.equations.weights, point.decisions
-        )
-        if damping:
-            columns = np.repeat(np.arange(pattern.n), np.diff(pattern.indptr))
-            diagonal = np.flatnonzero((pattern.indices == columns) & (columns < self.free.size))
-            data[diagonal] += damping * np.abs(data[diagonal]).max()
         rhs = -np.concatenate([point.r[self.free], point.rows])
         try:
-            factorization = self.assembler.factorization
-            factorization.factor(pattern, data)
+            self.linear = self.assembler.factor(
+                point.kin, point.mu, self.theta, self.equations.weights, point.decisions, damping
+            )
             self.factorizations += 1
-            step = factorization.solve(rhs)
+            step = self.linear.solve(rhs)
         except SolverError as error:
             _log.debug("step %d: %s", self.equations.step, error)
             return None
         return step[: self.free.size], step[self.free.size :]
 
-    def iterate(self, point: _Point, damping: float, rung: int) -> NewtonResult:
-        """Iterate from ``point``; positive ``damping`` regularises and adapts."""
+    def iterate(
+        self, point: Point, damping: float, rung: int, share: float = 0.0, most: int | None = None
+    ) -> NewtonResult:
+        """Iterate from ``point``; positive ``damping`` regularises and adapts.
+
+        A positive ``share`` of the largest force family is a tolerance that is good enough, where it is the larger one.
+        ``most`` bounds the iterations in place of the options.
+        """
         history = [point.merit]
-        tolerance = self.options.atol
         if not np.isfinite(point.merit):
-            return self._result(point, Status.NOT_FINITE, tolerance, rung, history)
-        if self.options.rtol:
-            tolerance += self.options.rtol * self.scale(point)
-        limit = self.options.max_iterations * (4 if damping else 1)
+            return self.result(point, Status.NOT_FINITE, self.options.atol, rung, history)
+        tolerance = self.tolerance(point)
+        if share:
+            tolerance = max(tolerance, share * self.scale(point))
+        limit = (most or self.options.max_iterations) * (4 if damping else 1)
         status = Status.MAX_ITERATIONS
         for iteration in range(limit + 1):
             if point.merit <= tolerance:
@@ -254,17 +284,17 @@ class _Solve:
             damping = max(0.3 * damping, 1e-14) if damping else 0.0
             point = following
             history.append(point.merit)
-        return self._result(point, status, tolerance, rung, history)
+        return self.result(point, status, tolerance, rung, history)
 
     @staticmethod
     def _stalled(history: list[float]) -> bool:
         """Whether the last three iterations brought next to nothing."""
         return len(history) > 3 and history[-1] > 0.7 * history[-4]
 
-    def _at_round_off(self, point: _Point) -> bool:
+    def _at_round_off(self, point: Point) -> bool:
         return bool(point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point))
 
-    def _round_off_scale(self, point: _Point) -> float:
+    def _round_off_scale(self, point: Point) -> float:
         """Return the size of the numbers whose rounding limits r [N]: forces, and stiffness times coordinates."""
         mu, theta, decisions = point.mu, self.theta, point.decisions
         scale = self.scale(point)
@@ -278,7 +308,7 @@ class _Solve:
             scale += float(np.linalg.norm(abs(pattern.matrix(data)) @ sizes, self.options.norm))
         return scale
 
-    def _search(self, point: _Point, step: FloatArray, mu_step: FloatArray) -> _Point | None:
+    def _search(self, point: Point, step: FloatArray, mu_step: FloatArray) -> Point | None:
         """Return the next iterate along a step: the first that decreases the residual, or passes the natural test.
 
         Thin bodies are soft in bending and stiff in stretch: a good Newton step that turns an element raises |r| at
@@ -290,7 +320,7 @@ class _Solve:
         for halving in range(MAX_HALVINGS):
             u = point.u.copy()
             u[self.free] += length * step
-            trial = _Point(self, u, point.mu + length * mu_step)
+            trial = Point(self, u, point.mu + length * mu_step)
             if trial.merit <= (1.0 - SUFFICIENT_DECREASE * length) * point.merit:
                 return trial
             trials.append((length, trial))
@@ -301,115 +331,25 @@ class _Solve:
             length *= 0.5
         return None
 
-    def _natural(self, trials: list[tuple[float, _Point]], step: FloatArray) -> _Point | None:
+    def _natural(self, trials: list[tuple[float, Point]], step: FloatArray) -> Point | None:
         """Return the first of the trials that passes the natural monotonicity test."""
         size = float(np.linalg.norm(step))
         for length, trial in trials:
             if not np.isfinite(trial.merit):
                 continue
-            rest = self.assembler.factorization.solve(-np.concatenate([trial.r[self.free], trial.rows]))
+            rest = self.linear.solve(-np.concatenate([trial.r[self.free], trial.rows]))
             if float(np.linalg.norm(rest)) <= (1.0 - 0.25 * length) * size:
                 return trial
         return None
 
-    def _result(self, point: _Point, status: Status, tolerance: float, rung: int, history: list[float]) -> NewtonResult:
+    def result(self, point: Point, status: Status, tolerance: float, rung: int, history: list[float]) -> NewtonResult:
+        """Return an iterate as a result."""
         free = np.abs(point.r[self.free])
         worst = int(self.free[np.argmax(np.where(np.isfinite(free), free, np.inf))]) if free.size else 0
         report = NewtonReport(
             status, len(history) - 1, self.factorizations, point.merit, tolerance, worst, rung, tuple(history)
         )
         return NewtonResult(point.kin, point.mu, point.decisions, report)
-
-
-def _stiffened(
-    assembler: Assembler,
-    equations: StepEquations,
-    theta: FloatArray,
-    guess: FloatArray,
-    options: NewtonOptions,
-    shares: Sequence[float],
-    rung: int,
-) -> NewtonResult | None:
-    """Solve with soft contact first and with the given one at last, each from the solution before.
-
-    A rigid body that meets a stiff obstacle within one long step has its solution in another set of touching corners
-    than every guess, and |r| has minima at the kinks in between. Soft contact has few of them. None without contact.
-    """
-    indices = np.concatenate([np.zeros(0, dtype=np.int64), *(t.stiffnesses() for t in assembler.system.deciding)])
-    if not indices.size:
-        return None
-    indices = np.unique(indices)
-    u, result = guess, None
-    for share in shares:
-        softened = theta.copy()
-        softened[indices] *= share
-        work = _Solve(assembler, equations, softened, options, None)
-        result = work.iterate(work.guess(u), 0.0, rung)
-        if not result.report.status.success:
-            result = work.iterate(work.guess(u), REGULARISATION, rung)
-        if not result.report.status.success:
-            break
-        u = result.kin.q - equations.q_star
-    return result
-
-
-def solve(
-    assembler: Assembler,
-    equations: StepEquations,
-    theta: FloatArray,
-    guesses: Sequence[FloatArray],
-    options: NewtonOptions,
-    replay: Decisions | None = None,
-) -> NewtonResult:
-    """Solve r(q, v, a) = 0 of one step.
-
-    Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
-    values that are not finite.  Where that fails, the ladder: the other guesses in turn, then, from the best guess,
-    steps regularised by a multiple of the largest diagonal entry that falls while they succeed. At last, where anything
-    may touch, continuation from soft to the given contact stiffness.
-
-    Parameters
-    ----------
-    assembler : Assembler
-    equations : StepEquations
-    theta : (n_theta,)
-    guesses : u (n,) each, best first
-    options : NewtonOptions
-    replay : Decisions, optional
-        Branches to hold instead of deciding.
-
-    Returns
-    -------
-    NewtonResult
-        Also when it failed: ``report.status`` says so, and the point is that of the regularised steps.
-    """
-    work = _Solve(assembler, equations, theta, options, replay)
-    points = [work.guess(guesses[0])]
-    result = work.iterate(points[0], 0.0, 0)
-    if result.report.status.success:
-        return result
-    for rung, guess in enumerate(guesses[1:], start=1):
-        points.append(work.guess(guess))
-        result = work.iterate(points[-1], 0.0, rung)
-        if result.report.status.success:
-            _log.info("step %d: solved from first guess %d", equations.step, rung)
-            return result
-    best = min(points, key=lambda p: p.merit)
-    result = work.iterate(best, REGULARISATION, len(guesses))
-    if result.report.status.success:
-        _log.info("step %d: solved with regularised steps", equations.step)
-        return result
-    if replay is None:
-        # Quickly from every guess, then slowly from the first.
-        attempts = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
-        for guess, shares in attempts:
-            found = _stiffened(assembler, equations, theta, guess, options, shares, len(guesses) + 1)
-            if found is None:
-                break
-            if found.report.status.success:
-                _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
-                return found
-    return result
 
 
 def failure(result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float) -> SolverError:

@@ -11,9 +11,11 @@ import numpy as np
 from add.errors import SolverError
 from add.initial import InitialState
 from add.kinematics import Kinematics, Weights
-from add.newton import NewtonOptions, NewtonResult, StepEquations, failure, solve
-from add.system import Assembler, Decisions
+from add.ladder import solve
+from add.newton import NewtonOptions, NewtonResult, StepEquations, failure
+from add.system import Assembler
 from add.tangents import Columns, Directions, ThetaMap, push
+from add.term import Decisions
 from add.typing import FloatArray
 
 _STATIC = Weights(1.0, 0.0, 0.0, 1.0)
@@ -177,7 +179,7 @@ class EquilibriumStart(Start):
         system = assembler.system
         free, prescribed = system.partition.free, system.partition.prescribed
         factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, record.decisions)
-        solution = factorization.solve_transposed(np.concatenate([q_bar[free], np.zeros(system.n_multipliers)]))
+        solution = factorization.solve_transposed(np.concatenate([q_bar[free], np.zeros(record.mu.size)]))
         lam = np.zeros(system.n)
         lam[free] = solution[: free.size]
         lam_rows = solution[free.size :]

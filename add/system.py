@@ -1,195 +1,23 @@
-"""Terms, constraints, and the one place where they are summed: r(q, v, a; theta, t) = M a - f = 0."""
+"""A system of terms and constraints, and the one place where they are summed: r(q, v, a; theta, t) = M a - f = 0."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
+import scipy.sparse as sp
 
 from add.assembly import Pattern, add_product
 from add.kinematics import Kinematics, Weights
 from add.layout import DofLayout, DofPartition, ParameterLayout
 from add.linalg import DENSE_LIMIT, Factorization, factorization_for
 from add.motion import Motion
+from add.saddle import PENALTY, HeldSolve
 from add.tangents import Columns, Directions, ThetaMap, push
-from add.typing import AnyArray, FloatArray, IntArray
-
-#: What a deciding term decided: an integer array.
-Decision = AnyArray
-Decisions = tuple[Decision, ...]
-
-
-@dataclass
-class KinematicCotangent:
-    """Cotangents of (q, v, a), accumulated."""
-
-    q: FloatArray
-    v: FloatArray
-    a: FloatArray
-
-    @classmethod
-    def zeros(cls, n: int) -> KinematicCotangent:
-        """Return a zero cotangent."""
-        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
-
-
-_UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Weights(0.0, 0.0, 1.0)))
-
-
-class Term(ABC):
-    """One force family over all bodies that have it. All methods add, none overwrites.
-
-    A term holds indices and structure; every differentiable number is read from ``theta``. ``depends`` names the
-    kinematic arguments that the term reads; derivatives by the others are zero and are not computed.
-    """
-
-    depends: ClassVar[str] = "qva"
-
-    @abstractmethod
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return flat (rows, cols) of all local entries; repeats allowed."""
-
-    @abstractmethod
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the term's share of r to ``out`` (n,): forces enter with a minus."""
-
-    @abstractmethod
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add weights.q dr/dq + weights.v dr/dv + weights.a dr/da to ``data[slots[k]]``, k as in `pattern`."""
-
-    @abstractmethod
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
-
-    @abstractmethod
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add dr/dtheta theta_dot to ``out`` (n,)."""
-
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the energy stored by this term [J]; zero for terms that store none."""
-        return 0.0
-
-    @final
-    def state_vjp(
-        self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: KinematicCotangent, wanted: str = "qva"
-    ) -> None:
-        """Add lam^T dr/d(q, v, a) to ``out``; by the Newton derivative itself, so that they cannot disagree."""
-        rows, cols = self.pattern()
-        for name, values in self._derivatives(kin, theta, wanted):
-            add_product(cols, rows, values, lam, getattr(out, name))
-
-    @final
-    def state_jvp(
-        self, kin: Kinematics, theta: FloatArray, dots: Sequence[KinematicCotangent], outs: Sequence[FloatArray]
-    ) -> None:
-        """Add dr/dq q_dot + dr/dv v_dot + dr/da a_dot of every tangent to its ``out``."""
-        rows, cols = self.pattern()
-        for name, values in self._derivatives(kin, theta, "qva"):
-            for dot, out in zip(dots, outs, strict=True):
-                add_product(rows, cols, values, getattr(dot, name), out)
-
-    def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str) -> Iterator[tuple[str, FloatArray]]:
-        size = self.pattern()[0].size
-        slots = np.arange(size)
-        for name, weights in _UNIT:
-            if name in wanted and name in self.depends:
-                values = np.zeros(size)
-                self.jacobian(kin, theta, weights, values, slots)
-                yield name, values
-
-
-class DecidingTerm(ABC):
-    """A force with branches (contact made or not, stick or slip). A branch is a value, and each branch is smooth.
-
-    Newton decides anew at every residual; the record keeps the last decision, and the backward pass, replayed finite
-    differences and recomputations evaluate the frozen branch.
-    """
-
-    @abstractmethod
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return the branch that holds at ``kin``."""
-
-    @abstractmethod
-    def structure(self, decision: Decision) -> Hashable:
-        """Return what the sparsity of this branch depends on; equal values share a pattern."""
-
-    @abstractmethod
-    def frozen(self, decision: Decision) -> Term:
-        """Return the smooth term of this branch."""
-
-    @abstractmethod
-    def decided_residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> Decision:
-        """Decide and add the residual in one pass; return the decision."""
-
-    @abstractmethod
-    def describe(self, decision: Decision) -> dict[str, int]:
-        """Return counts that a person wants to see (touching, sticking, slipping)."""
-
-    @abstractmethod
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised contact forces for display [N]."""
-
-    @abstractmethod
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the energy stored [J]."""
-
-    def stiffnesses(self) -> IntArray:
-        """Return the indices in theta by which all forces of this term scale together; none if there are no such."""
-        return np.zeros(0, dtype=np.int64)
-
-
-class Constraint(ABC):
-    """Equations c(q, v; theta, t) = 0 with multipliers mu as unknowns of the step; the force on the bodies is -G^T mu.
-
-    Multipliers have a numbering of their own behind the coordinates: row or column ``n_dofs + first + k`` is
-    multiplier k of this constraint.
-    """
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Number of equations."""
-
-    @abstractmethod
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return flat (rows, cols); ``first`` is the number of this constraint's first multiplier."""
-
-    @abstractmethod
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add G^T mu to ``out`` (n,) and c to ``rows`` (n_rows,)."""
-
-    @abstractmethod
-    def jacobian(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        weights: Weights,
-        data: FloatArray,
-        slots: IntArray,
-    ) -> None:
-        """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
-
-    @abstractmethod
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add lam^T d(G^T mu)/dtheta + lam_rows^T dc/dtheta to ``out``."""
-
-    @abstractmethod
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the derivatives along theta_dot."""
+from add.term import UNIT, Constraint, DecidingTerm, Decisions, Hold, KinematicCotangent, Term
+from add.typing import FloatArray, IntArray, Matrix
 
 
 @final
@@ -205,6 +33,8 @@ class System:
     terms : smooth force families
     deciding : force families with branches
     constraints : equations with multipliers
+    n_multipliers : number of rows of the constraints
+    holding : whether contacts may add rows of their own, see `holds`
     rotations : first coordinates of the rotation vectors that change chart beyond pi (see `add.charts`)
     """
 
@@ -217,11 +47,13 @@ class System:
     constraints: tuple[Constraint, ...] = ()
     rotations: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_multipliers: int = field(init=False)
+    holding: bool = field(init=False)
     _starts: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         starts = np.cumsum([0, *(c.n_rows for c in self.constraints)])
         object.__setattr__(self, "n_multipliers", int(starts[-1]))
+        object.__setattr__(self, "holding", any(d.holds for d in self.deciding))
         object.__setattr__(self, "_starts", tuple(int(s) for s in starts[:-1]))
 
     @property
@@ -234,22 +66,59 @@ class System:
         """Free coordinates and multipliers."""
         return self.partition.free.size + self.n_multipliers
 
+    def holds(self, decisions: Decisions) -> list[tuple[int, Hold]]:
+        """Return the deciding terms, by number, that hold anything, with the equations that hold it."""
+        if not self.holding:
+            return []
+        pairs = ((k, d.held(x)) for k, (d, x) in enumerate(zip(self.deciding, decisions, strict=True)))
+        return [(k, hold) for k, hold in pairs if hold is not None]
+
+    def n_rows(self, decisions: Decisions) -> int:
+        """Return the number of multipliers: those of the constraints, then the reactions of what is held."""
+        return self.n_multipliers + sum(hold.n_rows for _, hold in self.holds(decisions))
+
     def residual(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, decisions: Decisions | None = None
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        decisions: Decisions | None = None,
+        held: Decisions | None = None,
     ) -> tuple[FloatArray, FloatArray, Decisions]:
-        """Return r (n,), c (n_multipliers,) and the decisions made, or given, for it."""
+        """Return r (n,), the rows (n_rows,) and the decisions made, or given, for it; ``held`` stays held."""
         r = np.zeros(self.n)
         for term in self.terms:
             term.residual(kin, theta, r)
         if decisions is None:
-            decisions = tuple(d.decided_residual(kin, theta, r) for d in self.deciding)
+            kept = held or (None,) * len(self.deciding)
+            decisions = tuple(d.decided_residual(kin, theta, r, h) for d, h in zip(self.deciding, kept, strict=True))
         else:
             for deciding, decision in zip(self.deciding, decisions, strict=True):
                 deciding.frozen(decision).residual(kin, theta, r)
-        rows = np.zeros(self.n_multipliers)
-        for constraint, part in self._parts():
+        rows = np.zeros(mu.size)
+        for constraint, part in self._parts(decisions):
             constraint.residual(kin, mu[part], theta, r, rows[part])
         return r, rows, decisions
+
+    def reactions(self, k: int, mu: FloatArray, decisions: Decisions) -> FloatArray:
+        """Return the part of the multipliers that are reactions of what deciding term number ``k`` holds [N]."""
+        first = self.n_multipliers
+        for j, hold in self.holds(decisions):
+            if j == k:
+                return mu[first : first + hold.n_rows]
+            first += hold.n_rows
+        return np.zeros(0)
+
+    def decided_forces(
+        self, k: int, kin: Kinematics, mu: FloatArray, theta: FloatArray, decisions: Decisions
+    ) -> FloatArray:
+        """Return the generalised forces (n,) of deciding term number ``k`` on a branch, reactions included [N]."""
+        r = np.zeros(self.n)
+        self.deciding[k].frozen(decisions[k]).residual(kin, theta, r)
+        hold = self.deciding[k].held(decisions[k])
+        if hold is not None:
+            hold.residual(kin, self.reactions(k, mu, decisions), theta, r, np.zeros(hold.n_rows))
+        return -r
 
     def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:
         """Return the norm of the largest force family at ``kin`` [N]: what |r| has to be small against."""
@@ -279,13 +148,13 @@ class System:
         for term in self.frozen_terms(decisions):
             term.state_vjp(kin, theta, lam, out, wanted)
         extended = np.concatenate([lam, lam_rows])
-        for (constraint, part), first in zip(self._parts(), self._starts, strict=True):
-            rows, cols = self._constraint_pattern(constraint, first)
-            for name, weights in _UNIT:
+        for constraint, part in self._parts(decisions):
+            rows, cols = constraint.pattern(self.n + part.start)
+            for name, weights in UNIT:
                 if name in wanted:
                     values = np.zeros(rows.size)
                     constraint.jacobian(kin, mu[part], theta, weights, values, np.arange(rows.size))
-                    wide = np.zeros(self.n + self.n_multipliers)
+                    wide = np.zeros(self.n + mu.size)
                     add_product(cols, rows, values, extended, wide)
                     getattr(out, name)[:] += wide[: self.n]
         return out
@@ -303,13 +172,13 @@ class System:
         """Add lam^T dr/dtheta + lam_rows^T dc/dtheta to ``out``."""
         for term in self.frozen_terms(decisions):
             term.parameter_vjp(kin, theta, lam, out)
-        for constraint, part in self._parts():
+        for constraint, part in self._parts(decisions):
             constraint.parameter_vjp(kin, mu[part], theta, lam, lam_rows[part], out)
 
     def parameter_tangents(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, decisions: Decisions, directions: Directions
     ) -> Columns:
-        """Return the tangents of (r, c), (n + n_multipliers, k), along directions of theta."""
+        """Return the tangents of r and the rows, (n + n_rows, k), along directions of theta."""
         n = self.n
 
         def of_term(term: Term) -> ThetaMap:
@@ -325,8 +194,8 @@ class System:
             )
 
         maps = [of_term(term) for term in self.frozen_terms(decisions)]
-        maps += [of_constraint(constraint, part) for constraint, part in self._parts()]
-        return push(maps, n + self.n_multipliers, directions)
+        maps += [of_constraint(constraint, part) for constraint, part in self._parts(decisions)]
+        return push(maps, n + mu.size, directions)
 
     def motion_tangents(self, t: float, theta: FloatArray, directions: Directions) -> Columns:
         """Return the tangents of the prescribed coordinates, (n_p, k), along directions of theta."""
@@ -338,14 +207,16 @@ class System:
         parts = [ThetaMap(jvp, lambda bar, out: motion.vjp(t, theta, bar, None, out))] if n else []
         return push(parts, n, directions)
 
-    def _parts(self) -> Sequence[tuple[Constraint, slice]]:
-        return [
+    def _parts(self, decisions: Decisions) -> Sequence[tuple[Constraint, slice]]:
+        parts: list[tuple[Constraint, slice]] = [
             (constraint, slice(first, first + constraint.n_rows))
             for constraint, first in zip(self.constraints, self._starts, strict=True)
         ]
-
-    def _constraint_pattern(self, constraint: Constraint, first: int) -> tuple[IntArray, IntArray]:
-        return constraint.pattern(self.n + first)
+        first = self.n_multipliers
+        for _, hold in self.holds(decisions):
+            parts.append((hold, slice(first, first + hold.n_rows)))
+            first += hold.n_rows
+        return parts
 
 
 @final
@@ -392,9 +263,7 @@ class Assembler:
     def _entries(self, decisions: Decisions) -> list[tuple[IntArray, IntArray]]:
         system = self.system
         entries = [term.pattern() for term in system.frozen_terms(decisions)]
-        entries += [
-            system._constraint_pattern(c, first) for c, first in zip(system.constraints, system._starts, strict=True)
-        ]
+        entries += [c.pattern(system.n + first) for c, first in zip(system.constraints, system._starts, strict=True)]
         return entries
 
     def assemble(
@@ -422,8 +291,19 @@ class Assembler:
         system, slots = self.system, iter(pattern.slots)
         for term in system.frozen_terms(decisions):
             term.jacobian(kin, theta, weights, data, next(slots))
-        for constraint, part in system._parts():
-            constraint.jacobian(kin, mu[part], theta, weights, data, next(slots))
+        for constraint, part in system._parts(decisions):
+            if not isinstance(constraint, Hold):
+                constraint.jacobian(kin, mu[part], theta, weights, data, next(slots))
+        first = system.n_multipliers
+        for k, hold in system.holds(decisions):
+            if weights.q:
+                lam = mu[first : first + hold.n_rows]
+                hold.add_geometry(kin, lam, theta, weights.q, data, self._slots(pattern, k))
+            first += hold.n_rows
+
+    def _slots(self, pattern: Pattern, deciding: int) -> IntArray:
+        """Return the slots of the frozen term of a deciding term."""
+        return pattern.slots[len(self.system.terms) + deciding]
 
     def product(
         self,
@@ -435,7 +315,7 @@ class Assembler:
         v_dot: FloatArray | None = None,
         a_dot: FloatArray | None = None,
     ) -> FloatArray:
-        """Return the tangents (n + n_multipliers, k) of (r, c) along tangents (n, k) of q, v and a.
+        """Return the tangents (n + n_rows, k) of r and the rows along tangents (n, k) of q, v and a.
 
         dr/dq is left out where q_dot is zero: it is not, in a step, only where coordinates are prescribed.
         """
@@ -445,21 +325,82 @@ class Assembler:
         if key not in self._whole:
             self._whole[key] = Pattern.build(size, self._entries(decisions))
         pattern = self._whole[key]
-        out = np.zeros((size, q_dot.shape[1]))
+        out = np.zeros((system.n + mu.size, q_dot.shape[1]))
         dots = (q_dot if q_dot.any() else None, v_dot, a_dot)
-        for (_, weights), dot in zip(_UNIT, dots, strict=True):
+        for (name, weights), dot in zip(UNIT, dots, strict=True):
             if dot is not None:
                 data = pattern.new_data()
                 self._fill(pattern, data, kin, mu, theta, weights, decisions)
                 matrix = pattern.matrix(data)
                 by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
-                out += by_state[:, : system.n] @ dot
+                out[:size] += by_state[:, : system.n] @ dot
+                first = size
+                for _, hold in system.holds(decisions):
+                    if name != "a":
+                        operators = hold.operators(kin, theta)
+                        rows = operators.by_q if name == "q" else operators.by_v
+                        # A missing coordinate has a zero column.
+                        moved = np.einsum("kam,kmj->kaj", rows, dot[operators.dofs])
+                        out[first : first + hold.n_rows] += moved.reshape(hold.n_rows, -1)
+                    first += hold.n_rows
         return out
 
     def factor(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, decisions: Decisions
-    ) -> Factorization:
-        """Assemble and factor."""
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        decisions: Decisions,
+        damping: float = 0.0,
+    ) -> Factorization | HeldSolve:
+        """Assemble and factor; the result solves for free coordinates, multipliers and reactions.
+
+        ``damping`` adds this multiple of the largest diagonal entry to all coordinates.
+
+        Raises
+        ------
+        SolverError
+            If the matrix is singular or not finite.
+        """
         pattern, data = self.assemble(kin, mu, theta, weights, decisions)
+        n_free = self.system.partition.free.size
+        diagonal = pattern.diagonal[:n_free]
+        holds = self.system.holds(decisions)
+        size = float(np.abs(data[diagonal]).mean()) if holds else 0.0
+        if damping:
+            data[diagonal] += damping * np.abs(data[diagonal]).max()
+        if not holds:
+            self.factorization.factor(pattern, data)
+            return self.factorization
+        matrix = pattern.matrix(data.copy())
+        penalty = PENALTY * size / weights.v
+        by_v, by_u = [], []
+        for k, hold in holds:
+            operators = hold.operators(kin, theta)
+            hold.add_penalty(operators, weights, penalty, data, self._slots(pattern, k))
+            by_v.append(self._free_rows(operators.dofs, operators.by_v))
+            by_u.append(self._free_rows(operators.dofs, weights.q * operators.by_q + weights.v * operators.by_v))
         self.factorization.factor(pattern, data)
-        return self.factorization
+        return HeldSolve(self.factorization, matrix, _stack(by_v), _stack(by_u), penalty)
+
+    def _free_rows(self, dofs: IntArray, blocks: FloatArray) -> Matrix:
+        """Return the rows (3 k, n_unknowns) of blocks (k, 3, m) over the free coordinates."""
+        columns = np.where(dofs >= 0, self._compressed[dofs], -1)
+        columns = np.broadcast_to(columns[:, None, :], blocks.shape).ravel()
+        rows = np.repeat(np.arange(3 * dofs.shape[0]), dofs.shape[1])
+        kept = columns >= 0
+        shape = (3 * dofs.shape[0], self.system.n_unknowns)
+        if shape[1] <= DENSE_LIMIT:
+            out = np.zeros(shape)
+            out[rows[kept], columns[kept]] = blocks.ravel()[kept]
+            return out
+        return sp.csr_array((blocks.ravel()[kept], (rows[kept], columns[kept])), shape=shape)
+
+
+def _stack(parts: list[Matrix]) -> Matrix:
+    """Return the rows of all parts below each other."""
+    if len(parts) == 1:
+        return parts[0]
+    stacked: Matrix = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    return stacked

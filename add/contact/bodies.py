@@ -9,11 +9,22 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.contact.penalty import FrictionLaw, PairParameters, normal_bits
+from add.contact.held import HeldBodies
+from add.contact.penalty import (
+    FrictionLaw,
+    PairParameters,
+    count_branches,
+    hold_sticking,
+    hold_touching,
+    normal_bits,
+    release_held,
+)
 from add.kernels import body_contact as kernel
-from add.kernels.contact import ACTIVE, SLIP
+from add.kernels.body_derivatives import body_contact_jacobian, node_keys
+from add.kernels.body_parameters import body_contact_parameters
+from add.kernels.contact import ACTIVE, GIVEN, HELD, RELEASED
 from add.kinematics import Kinematics, Weights
-from add.system import DecidingTerm, Decision, Term
+from add.term import DecidingTerm, Decision, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -157,7 +168,7 @@ class BodyContact(DecidingTerm):
     @property
     def law_arguments(self) -> tuple[int, int]:
         """Friction law and what limits friction, as the kernels take them."""
-        return int(self.law), normal_bits(self.total_normal, self.pulls)
+        return self.law.kernel, normal_bits(self.total_normal, self.pulls)
 
     def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return time, state, parameters and structure as the kernels take them."""
@@ -171,17 +182,18 @@ class BodyContact(DecidingTerm):
         """Return the branch that holds at ``kin``."""
         return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
-    def decided_residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> Decision:
-        """Decide and add minus the contact forces in one pass."""
-        codes = self.new_codes()
+    def decided_residual(
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+    ) -> Decision:
+        """Decide and add minus the contact forces in one pass; ``held`` stays held."""
+        codes = self.new_codes() if held is None else held & GIVEN
         kernel.body_contact_force(
             kin.t,
             kin.q,
             kin.v,
             theta,
             *self._arrays,
-            int(self.law),
-            normal_bits(self.total_normal, self.pulls),
+            *self.law_arguments,
             False,
             codes,
             out,
@@ -193,24 +205,75 @@ class BodyContact(DecidingTerm):
         if not self._blocks.dynamic:
             return _NO_KEYS
         bodies, points, hosts = self._arrays[0], self._arrays[1], self._arrays[7]
-        return np.asarray(kernel.node_keys(points, hosts, decision, bodies.shape[0]))
+        return np.asarray(node_keys(points, hosts, decision, bodies.shape[0]))
 
     def structure(self, decision: Decision) -> Hashable:
         """Return which nodes touch which bodies, or a constant where no node can touch a body."""
         return self.keys(decision).tobytes() if self._blocks.dynamic else None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the law is hybrid."""
+        return self.law is FrictionLaw.HYBRID
+
+    def hold(self, decision: Decision) -> Decision:
+        """Return the decision with all pairs held that stick."""
+        return hold_sticking(decision) if self.holds else decision
+
+    def touching(self, decision: Decision) -> Decision:
+        """Return the decision with all pairs held that touch."""
+        return hold_touching(decision) if self.holds else decision
+
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
+        """Return the branch at ``kin`` with all pairs held that touch; None if one of them slides."""
+        if not self.holds:
+            return None
+        codes = self.touching(self.decide(kin, theta))
+        hold = self.held(codes)
+        return codes if hold is None or hold.rest(kin, theta) else None
+
+    def held(self, decision: Decision) -> HeldBodies | None:
+        """Return the equations of the pairs that are held."""
+        return HeldBodies(self, decision) if self.holds and (decision & HELD).any() else None
+
+    def release(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without some of its holds."""
+        return release_held(decision, rows)
+
+    def held_arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
+        """Return what the kernel of held pairs takes: all but the runs that detection goes through."""
+        bodies, points, arms, _, _, *rest = self._arrays
+        return (kin.t, kin.q, kin.v, theta, bodies, points, arms, *rest, self.law_arguments[1])
+
+    def first_entries(self, pairs: IntArray, decision: Decision) -> IntArray:
+        """Return where the dense block of the carriers of each pair (k, 2) begins in the frozen term's pattern."""
+        blocks, points, hosts = self._blocks, self._arrays[1], self._arrays[7]
+        i, o = pairs.T
+        body, host = points[i, 2], hosts[o]
+        out = blocks.own[i]
+        both = (body >= 0) & (host >= 0)
+        out[both] = blocks.between[body[both], host[both]]
+        nodes = (body < 0) & (host >= 0)
+        if nodes.any():
+            numbers = i[nodes] * blocks.bodies.shape[0] + host[nodes]
+            out[nodes] = blocks.rows.size + 81 * np.searchsorted(self.keys(decision), numbers)
+        return out
+
+    def without(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without some of its holds, as if they had never been."""
+        return release_held(decision, rows) & ~RELEASED
+
+    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the pairs held in ``decision`` are held in another one, too."""
+        return np.asarray(other[decision & HELD != 0] & HELD != 0)
 
     def frozen(self, decision: Decision) -> Term:
         """Return the smooth law of the given branch."""
         return FrozenBodyContact(self, decision)
 
     def describe(self, decision: Decision) -> dict[str, int]:
-        """Return how many pairs touch, stick and slip (linear law)."""
-        touching = decision & ACTIVE != 0
-        slipping = touching & (decision & SLIP != 0)
-        counts = {"touching": int(touching.sum())}
-        if self.law is FrictionLaw.LINEAR:
-            counts |= {"sticking": int((touching & ~slipping).sum()), "slipping": int(slipping.sum())}
-        return counts
+        """Return how many pairs touch, stick and slip, and under the hybrid law creep: neither held nor slipping."""
+        return count_branches(self.law, decision)
 
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return (n,) generalised contact forces [N, N m]."""
@@ -218,11 +281,21 @@ class BodyContact(DecidingTerm):
         self.decided_residual(kin, theta, out)
         return -out
 
-    def places(self, kin: Kinematics, theta: FloatArray, codes: Decision) -> ContactPlaces:
-        """Return where the pairs of ``codes`` touch and what they push with."""
-        n = int(np.count_nonzero(codes))
+    def places(
+        self, kin: Kinematics, theta: FloatArray, codes: Decision, reactions: FloatArray | None = None
+    ) -> ContactPlaces:
+        """Return where the pairs of ``codes`` touch and what they push with, ``reactions`` of held pairs included."""
+        n = int(np.count_nonzero(codes & ACTIVE))
         place, force, pairs = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 2), dtype=np.int64)
         kernel.body_contact_places(*self.arguments(kin, theta), *self.law_arguments, True, codes, place, force, pairs)
+        hold = self.held(codes)
+        if hold is not None and reactions is not None:
+            # The generalised force on the first three coordinates of the point's carrier is the force in world axes.
+            pull = np.einsum("kam,ka->km", hold.operators(kin, theta).by_v[:, :, :3], reactions.reshape(-1, 3))
+            width = codes.shape[1]
+            numbers, held = pairs[:, 0] * width + pairs[:, 1], hold.pairs[:, 0] * width + hold.pairs[:, 1]
+            _, mine, theirs = np.intersect1d(numbers, held, assume_unique=True, return_indices=True)
+            force[mine] -= pull[theirs]
         return ContactPlaces(place, force, pairs[:, 0], pairs[:, 1])
 
     def stiffnesses(self) -> IntArray:
@@ -269,7 +342,7 @@ class FrozenBodyContact(Term):
         if not (weights.q or weights.v):
             return
         contact, blocks = self.contact, self.contact.blocks
-        kernel.body_contact_jacobian(
+        body_contact_jacobian(
             *contact.arguments(kin, theta),
             *contact.law_arguments,
             True,
@@ -287,14 +360,14 @@ class FrozenBodyContact(Term):
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters and of the centres of mass."""
         contact = self.contact
-        kernel.body_contact_parameters(
+        body_contact_parameters(
             *contact.arguments(kin, theta), *contact.law_arguments, True, self.codes, False, out, lam
         )
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
         contact = self.contact
-        kernel.body_contact_parameters(
+        body_contact_parameters(
             *contact.arguments(kin, theta), *contact.law_arguments, True, self.codes, True, theta_dot, out
         )
 

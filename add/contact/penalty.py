@@ -9,11 +9,12 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from add.contact.held import HeldNodes
 from add.contact.shapes import Shapes
 from add.kernels import contact as kernel
 from add.kinematics import Kinematics, Weights
-from add.maps import LinearPoints
-from add.system import DecidingTerm, Decision, Term
+from add.maps import LinearPoints, NodePoints
+from add.term import DecidingTerm, Decision, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -23,6 +24,13 @@ class FrictionLaw(IntEnum):
     NONE = 0
     LINEAR = 1
     TANH = 2
+    #: The linear law, then equations that hold what sticks in it.
+    HYBRID = 3
+
+    @property
+    def kernel(self) -> int:
+        """The law of what is not held."""
+        return int(FrictionLaw.LINEAR if self is FrictionLaw.HYBRID else self)
 
 
 @final
@@ -53,6 +61,40 @@ class PairParameters:
         """Return the indices in theta of k_n, k_d and k_t of all pairs that may touch."""
         tables = (self.k_n, self.k_d, self.k_t)
         return np.unique(np.concatenate([table[self.enabled] for table in tables])).astype(np.int64)
+
+
+def hold_sticking(codes: Decision) -> Decision:
+    """Return the codes with all pairs held that touch and do not slip."""
+    sticking = codes & (kernel.ACTIVE | kernel.SLIP) == kernel.ACTIVE
+    return np.where(sticking, codes | kernel.HELD, codes).astype(codes.dtype)
+
+
+def hold_touching(codes: Decision) -> Decision:
+    """Return the codes with all pairs held that touch; what comes to touch sticks stiffly."""
+    return np.where(codes & kernel.ACTIVE != 0, codes | kernel.HELD, codes).astype(codes.dtype)
+
+
+def release_held(codes: Decision, rows: BoolArray) -> Decision:
+    """Return the codes with some of the held pairs released, which ``rows`` (k,) picks in their order."""
+    out = codes.copy()
+    held = out[codes & kernel.HELD != 0]
+    held[rows] = held[rows] & ~kernel.HELD | kernel.RELEASED
+    out[codes & kernel.HELD != 0] = held
+    return out
+
+
+def count_branches(law: FrictionLaw, codes: Decision) -> dict[str, int]:
+    """Return how many pairs touch and, where the law has branches, how many stick, slip and creep."""
+    touching = codes & kernel.ACTIVE != 0
+    counts = {"touching": int(touching.sum())}
+    if law in (FrictionLaw.LINEAR, FrictionLaw.HYBRID):
+        slipping = touching & (codes & kernel.SLIP != 0)
+        held = touching & (codes & kernel.HELD != 0)
+        sticking = held if law is FrictionLaw.HYBRID else touching & ~slipping
+        counts |= {"sticking": int(sticking.sum()), "slipping": int(slipping.sum())}
+        if law is FrictionLaw.HYBRID:
+            counts["creeping"] = int((touching & ~slipping & ~held).sum())
+    return counts
 
 
 def normal_bits(total: bool, pulls: bool) -> int:
@@ -94,6 +136,8 @@ class PenaltyContact(DecidingTerm):
     def __post_init__(self) -> None:
         if self.shapes.frames.carried:
             raise ValueError("shapes carried by bodies need reactions on their carriers, which this term does not give")
+        if self.holds and not isinstance(self.points, NodePoints):
+            raise ValueError("hybrid friction holds nodes, not points between them")
 
     def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return positions, velocities, shapes and pair values as the kernels take them."""
@@ -112,7 +156,7 @@ class PenaltyContact(DecidingTerm):
             theta[pairs.c_f],
             pairs.onset,
             pairs.ramp,
-            int(self.law),
+            self.law.kernel,
             normal_bits(self.total_normal, self.pulls),
         )
 
@@ -126,9 +170,11 @@ class PenaltyContact(DecidingTerm):
         kernel.contact_force(*self.arguments(kin, theta), False, codes, np.empty((self.points.n_points, 3)))
         return codes
 
-    def decided_residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> Decision:
-        """Decide and add minus the contact forces in one pass."""
-        codes = self.new_codes()
+    def decided_residual(
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+    ) -> Decision:
+        """Decide and add minus the contact forces in one pass; ``held`` stays held."""
+        codes = self.new_codes() if held is None else held & kernel.GIVEN
         force = np.empty((self.points.n_points, 3))
         if kernel.contact_force(*self.arguments(kin, theta), False, codes, force):
             self.points.pull(-force, out)
@@ -138,18 +184,50 @@ class PenaltyContact(DecidingTerm):
         """Return a constant: against shapes of the world every point couples to itself alone."""
         return None
 
+    @property
+    def holds(self) -> bool:
+        """Whether the law is hybrid."""
+        return self.law is FrictionLaw.HYBRID
+
+    def hold(self, decision: Decision) -> Decision:
+        """Return the decision with all pairs held that stick."""
+        return hold_sticking(decision) if self.holds else decision
+
+    def touching(self, decision: Decision) -> Decision:
+        """Return the decision with all pairs held that touch."""
+        return hold_touching(decision) if self.holds else decision
+
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
+        """Return the branch at ``kin`` with all pairs held that touch; None if one of them slides."""
+        if not self.holds:
+            return None
+        codes = self.touching(self.decide(kin, theta))
+        hold = self.held(codes)
+        return codes if hold is None or hold.rest(kin, theta) else None
+
+    def held(self, decision: Decision) -> HeldNodes | None:
+        """Return the equations of the pairs that are held."""
+        return HeldNodes(self, decision) if self.holds and (decision & kernel.HELD).any() else None
+
+    def release(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without some of its holds."""
+        return release_held(decision, rows)
+
+    def without(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without some of its holds, as if they had never been."""
+        return release_held(decision, rows) & ~kernel.RELEASED
+
+    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the pairs held in ``decision`` are held in another one, too."""
+        return np.asarray(other[decision & kernel.HELD != 0] & kernel.HELD != 0)
+
     def frozen(self, decision: Decision) -> Term:
         """Return the smooth law of the given branch."""
         return FrozenContact(self, decision)
 
     def describe(self, decision: Decision) -> dict[str, int]:
-        """Return how many pairs touch, stick and slip (linear law)."""
-        touching = decision & kernel.ACTIVE != 0
-        slipping = touching & (decision & kernel.SLIP != 0)
-        counts = {"touching": int(touching.sum())}
-        if self.law is FrictionLaw.LINEAR:
-            counts |= {"sticking": int((touching & ~slipping).sum()), "slipping": int(slipping.sum())}
-        return counts
+        """Return how many pairs touch, stick and slip, and under the hybrid law creep: neither held nor slipping."""
+        return count_branches(self.law, decision)
 
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return (n,) contact forces [N]."""

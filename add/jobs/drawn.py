@@ -34,7 +34,7 @@ from add.scene.spec_rigid import (
     RigidBodySpec,
     SphereGeometrySpec,
 )
-from add.system import Decisions
+from add.steppers import Record
 from add.terms import FeaturePoints
 from add.typing import FloatArray
 
@@ -172,16 +172,21 @@ class ContactTracks:
     """Follows the contacts of points on rigid bodies; those of nodes are forces on nodes."""
 
     def __init__(self, model: Model) -> None:
+        self._system = model.system
         self._terms = [(i, term) for i, term in enumerate(model.system.deciding) if isinstance(term, BodyContact)]
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]
 
-    def record(self, kin: Kinematics, theta: FloatArray, decisions: Decisions | None) -> None:
-        """Keep the next state, in its branch or in the one that holds there."""
+    def record(self, kin: Kinematics, theta: FloatArray, record: Record | None) -> None:
+        """Keep the next state, in the branch of its record or in the one that holds there."""
         count = 0
         for i, term in self._terms:
-            found = term.places(kin, theta, term.decide(kin, theta) if decisions is None else decisions[i])
+            if record is None:
+                found = term.places(kin, theta, term.decide(kin, theta))
+            else:
+                reactions = self._system.reactions(i, record.mu, record.decisions)
+                found = term.places(kin, theta, record.decisions[i], reactions)
             carried = term.rigid[found.point]
             self._places.append(found.place[carried])
             self._forces.append(found.force[carried])

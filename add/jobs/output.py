@@ -23,15 +23,16 @@ from add.terms import Coupling, DecidingCoupling, Elastic, Gravity, Inertia, Rig
 from add.typing import FloatArray
 
 
-def _contacts(model: Model) -> list[Any]:
-    return [*model.term(PenaltyContact), *model.term(BodyContact)]
+def _contacts(model: Model) -> list[tuple[int, Any]]:
+    """Return the contact terms with their numbers among the deciding ones."""
+    return [(k, d) for k, d in enumerate(model.system.deciding) if isinstance(d, PenaltyContact | BodyContact)]
 
 
 def _storing(model: Model) -> dict[str, list[Any]]:
     """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
     kinds = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
     couplings = [*model.term(Coupling), *model.term(DecidingCoupling)]
-    return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": _contacts(model)}
+    return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in _contacts(model)]}
 
 
 def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
@@ -60,10 +61,14 @@ def run_data(
         energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
         for name, terms in kinds.items():
             energy[name][i] = sum(term.energy(kin, theta) for term in terms)
-        for contact in contacts:
-            force[i] += contact.forces(kin, theta)
+        record = trajectory.records[k - 1] if k else None
+        for number, contact in contacts:
+            if record is None:
+                force[i] += contact.forces(kin, theta)
+            else:
+                force[i] += system.decided_forces(number, kin, record.mu, theta, record.decisions)
         links.record(i, kin)
-        touching.record(kin, theta, trajectory.records[k - 1].decisions if k else None)
+        touching.record(kin, theta, record)
         if built.marker_names:
             markers[i] = built.markers.points(kin, theta)[0]
     iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)

@@ -27,6 +27,9 @@ Common arguments, always in this order
 
 Decision codes (0: no contact)
     ACTIVE | SLIP (LINEAR only) | QUADRATIC (onset) | RAMPING (damping) | CLIPPED (f_n = 0) | feature << FEATURE_SHIFT
+    HELD (no friction law: an equation holds the pair; see `held_contact.py`) | RELEASED (k_t STIFFER fold)
+
+The last two are never decided here: what `codes` has of them on entry stays, also where the pair does not touch.
 
 A replayed pair is evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign,
 f_n = f_e + f_d or 0 as the code says. Then the force is smooth in everything and the Jacobian is its exact derivative.
@@ -42,8 +45,13 @@ from numba import njit
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
 from add.kernels.friction import LINEAR, NONE, damping_ramp, elastic_energy, elastic_law, friction_law
 
-ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED = 1, 2, 4, 8, 16
-FEATURE_SHIFT = 5
+ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED, HELD, RELEASED = 1, 2, 4, 8, 16, 32, 64
+FEATURE_SHIFT = 7
+#: Bits that are given, never decided.
+GIVEN = HELD | RELEASED
+#: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
+#: the law's own k_t may be too soft to see that. Much stiffer, and Newton finds the kink too sharp.
+STIFFER = 10.0
 #: Bit of `coulomb_total`: the damping may pull while bodies part, as Eq. 22 has it.
 PULLS = 2
 NO_SPIN = (0.0, 0.0, 0.0)
@@ -80,7 +88,7 @@ def _touch_sphere(i, o, x, kind, size, R, p, radius, S):
 
 
 @njit(cache=True, error_model="numpy")
-def _pair(
+def evaluate_pair(
     i, o, x, v, kind, size, R, p, V, W, k_n, k_d, k_t, c_f, onset, ramp, law, coulomb_total, replay, code, order, S,
     radius, spin,
 ):  # fmt: skip
@@ -140,17 +148,19 @@ def _pair(
         f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = k_n * e, k_n * e_d, 0.0, e, 0.0
 
     u, m_over_u, w, m_L = 0.0, 0.0, 0.0, 0.0
-    if law != NONE:
+    if law != NONE and code & HELD == 0:
         for a in range(3):
             S[2, a] = S[1, a] - v_n * n[a]
         u = math.sqrt(S[2, 0] * S[2, 0] + S[2, 1] * S[2, 1] + S[2, 2] * S[2, 2])
         if u > 0.0:
             for a in range(3):
                 S[2, a] /= u
+        factor = STIFFER if code & RELEASED != 0 else 1.0
         # c_f f_c = 0 slips, so that a frictionless point has no friction stiffness; k_t = 0 sticks (with no force).
-        if not replay and law == LINEAR and k_t * u >= c_f * f_c and k_t > 0.0:
+        if not replay and law == LINEAR and factor * k_t * u >= c_f * f_c and k_t > 0.0:
             code |= SLIP
-        m_over_u, w, m_L = friction_law(law, code & SLIP != 0, u, f_c, k_t, c_f)
+        m_over_u, w, m_L = friction_law(law, code & SLIP != 0, u, f_c, factor * k_t, c_f)
+        w *= factor
     else:
         S[2, 0], S[2, 1], S[2, 2] = 0.0, 0.0, 0.0
     by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd)
@@ -170,12 +180,12 @@ def contact_force(
         F[i, 0], F[i, 1], F[i, 2] = 0.0, 0.0, 0.0
         for o in range(kind.shape[0]):
             if not replay:
-                codes[i, o] = _touch(i, o, x, kind, size, R, p) if enabled[b, o] else 0
+                codes[i, o] = (codes[i, o] & GIVEN) | (_touch(i, o, x, kind, size, R, p) if enabled[b, o] else 0)
             code = int(codes[i, o])
-            if code == 0:
+            if code & ACTIVE == 0:
                 continue
             n_active += 1
-            code, _, normal, _, friction, _ = _pair(
+            code, _, normal, _, friction, _ = evaluate_pair(
                 i, o, x, v, kind, size, R, p, V, W,
                 k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
                 law, coulomb_total, replay, code, 1, S, 0.0, NO_SPIN,
@@ -188,10 +198,10 @@ def contact_force(
 
 
 @njit(cache=True, error_model="numpy")
-def _add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, k_t, c_f, scale, S, Kx, Kv):
+def add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, k_t, c_f, scale, S, Kx, Kv):
     """Add dF/dx and dF/dv of one pair (see `contact_jacobian`) to Kx and Kv (3, 3).
 
-    `w0, w1, w2` is W; the rest comes from `_pair` with order 2, whose scratch S is used up in rows 6 and 7.
+    `w0, w1, w2` is W; the rest comes from `evaluate_pair` with order 2, whose scratch S is used up in rows 6 and 7.
     """
     f_n, f_n_d, f_n_v = normal
     _, f_c_d, f_c_v = coulomb
@@ -249,18 +259,18 @@ def contact_jacobian(
                 Kx[i, r, c], Kv[i, r, c] = 0.0, 0.0
         for o in range(kind.shape[0]):
             if not replay:
-                codes[i, o] = _touch(i, o, x, kind, size, R, p) if enabled[b, o] else 0
+                codes[i, o] = (codes[i, o] & GIVEN) | (_touch(i, o, x, kind, size, R, p) if enabled[b, o] else 0)
             code = int(codes[i, o])
-            if code == 0:
+            if code & ACTIVE == 0:
                 continue
             n_active += 1
-            code, v_n, normal, coulomb, friction, _ = _pair(
+            code, v_n, normal, coulomb, friction, _ = evaluate_pair(
                 i, o, x, v, kind, size, R, p, V, W,
                 k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
                 law, coulomb_total, replay, code, 2, S, 0.0, NO_SPIN,
             )  # fmt: skip
             codes[i, o] = code
-            _add_matrices(
+            add_matrices(
                 W[o, 0], W[o, 1], W[o, 2], v_n, normal, coulomb, friction, k_t[b, o], c_f[b, o], scale[i], S,
                 Kx[i], Kv[i],
             )  # fmt: skip
@@ -285,12 +295,12 @@ def contact_parameters(
         b = group[i]
         for o in range(kind.shape[0]):
             if not replay:
-                codes[i, o] = _touch(i, o, x, kind, size, R, p) if enabled[b, o] else 0
+                codes[i, o] = (codes[i, o] & GIVEN) | (_touch(i, o, x, kind, size, R, p) if enabled[b, o] else 0)
             code = int(codes[i, o])
-            if code == 0:
+            if code & ACTIVE == 0:
                 continue
             n_active += 1
-            code, _, _, coulomb, friction, by_k = _pair(
+            code, _, _, coulomb, friction, by_k = evaluate_pair(
                 i, o, x, v, kind, size, R, p, V, W,
                 k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
                 law, coulomb_total, replay, code, 1, S, 0.0, NO_SPIN,

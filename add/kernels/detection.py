@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from add.kernels.contact import _to_frame, _touch, _touch_sphere
+from add.kernels.contact import ACTIVE, GIVEN, _to_frame, _touch, _touch_sphere
 from add.kernels.distance import BOX, CYLINDER, PLANE, SPHERE, distance_branch, distance_feature
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
@@ -135,7 +135,7 @@ def touching_pairs(q, points, arms, runs, spheres, kind, size, tables, replay, c
     if replay:
         for i in range(codes.shape[0]):
             for o in range(codes.shape[1]):
-                if codes[i, o] != 0:
+                if codes[i, o] & ACTIVE != 0:
                     n += 1
     else:
         x, L, S, bound = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3)), np.empty(kind.size)
@@ -162,7 +162,7 @@ def touching_pairs(q, points, arms, runs, spheres, kind, size, tables, replay, c
                     else:
                         code = _touch(0, o, x, kind, size, R, p)
                     if code != 0:
-                        codes[i, o] = code
+                        codes[i, o] = code | (codes[i, o] & GIVEN)
                         n += 1
     pairs = np.empty((n, 2), dtype=np.int64)
     k = 0
@@ -170,7 +170,7 @@ def touching_pairs(q, points, arms, runs, spheres, kind, size, tables, replay, c
         if k == n:
             break
         for o in range(codes.shape[1]):
-            if codes[i, o] != 0:
+            if codes[i, o] & ACTIVE != 0:
                 pairs[k, 0], pairs[k, 1] = i, o
                 k += 1
     return pairs

@@ -22,7 +22,8 @@ from add.model.links import HingeStart, Link
 from add.model.masses import mass_terms
 from add.model.world import ContactModel, Obstacle
 from add.motion import Motion, PinMotion
-from add.system import Constraint, System, Term
+from add.system import System
+from add.term import Constraint, Term
 from add.terms import Anchor, Elastic, ElementBatch, Load, Viscous
 from add.typing import IntArray
 

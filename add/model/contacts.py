@@ -13,7 +13,7 @@ from add.maps import NodePoints, WorldFrames
 from add.model.bodies import ParticleBody, RigidBody, SoftBody
 from add.model.features import centre_of_mass
 from add.model.world import ContactModel, Obstacle
-from add.system import DecidingTerm
+from add.term import DecidingTerm
 from add.typing import BoolArray, FloatArray, IntArray
 
 _NOWHERE = np.full(3, -1, dtype=np.int64)

@@ -25,7 +25,7 @@ from add.model.links import (
     TorqueLink,
 )
 from add.signals import Signal
-from add.system import DecidingTerm, Term
+from add.term import DecidingTerm, Term
 from add.terms import (
     AngleLimit,
     AngularDamping,

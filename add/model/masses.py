@@ -10,7 +10,7 @@ import numpy as np
 from add.fem import mass_pairs
 from add.layout import DofLayout, ParameterLayout
 from add.model.bodies import ParticleBody, RigidBody, SoftBody
-from add.system import Term
+from add.term import Term
 from add.terms import Gravity, Inertia, RigidInertia
 from add.typing import FloatArray, IntArray
 

@@ -43,7 +43,12 @@ from add.steppers import BDF, StartUp
 from add.typing import FloatArray
 
 _FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
-_LAWS = {"none": FrictionLaw.NONE, "linear": FrictionLaw.LINEAR, "tanh": FrictionLaw.TANH}
+_LAWS = {
+    "none": FrictionLaw.NONE,
+    "linear": FrictionLaw.LINEAR,
+    "tanh": FrictionLaw.TANH,
+    "hybrid": FrictionLaw.HYBRID,
+}
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _ORDERS = {"bdf1": 1, "bdf2": 2}
 _NORMS = {"l1": 1, "l2": 2}

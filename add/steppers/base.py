@@ -10,8 +10,9 @@ import numpy as np
 
 from add.kinematics import Kinematics, State, StateTangent
 from add.newton import NewtonReport
-from add.system import Assembler, Decisions
+from add.system import Assembler
 from add.tangents import Directions, StateTangents
+from add.term import Decisions
 from add.typing import FloatArray, IntArray
 
 #: No chart changed.

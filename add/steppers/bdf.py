@@ -9,8 +9,9 @@ from typing import final
 import numpy as np
 
 from add import charts
-from add.kinematics import State, StateTangent, Weights
-from add.newton import NewtonOptions, StepEquations, failure, solve
+from add.kinematics import Kinematics, State, StateTangent, Weights
+from add.ladder import solve
+from add.newton import NewtonOptions, StepEquations, failure
 from add.steppers.base import Record, Stepper
 from add.system import Assembler
 from add.tangents import Directions, StateTangents
@@ -106,7 +107,9 @@ class BDF(Stepper):
         if replay:
             # A frozen branch may have more than one root (slip forward or backward): stay at the recorded one.
             guesses.insert(0, replay.kin.v / c)
-        result = solve(assembler, equations, theta, guesses, self.newton, replay.decisions if replay else None)
+        before = Kinematics(state.q[0], state.v[0], a_last, state.t, state.step)
+        decisions = replay.decisions if replay else None
+        result = solve(assembler, equations, theta, guesses, self.newton, decisions, before)
         if not result.report.status.success:
             raise failure(result, assembler, equations, self.dt)
         kin = result.kin
@@ -131,7 +134,7 @@ class BDF(Stepper):
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
         q_bar = state_bar.q[0] + c * state_bar.v[0]
         factorization = assembler.factor(kin, record.mu, theta, self._weights(c), record.decisions)
-        rhs = np.concatenate([q_bar[free], np.zeros(system.n_multipliers)])
+        rhs = np.concatenate([q_bar[free], np.zeros(record.mu.size)])
         solution = factorization.solve_transposed(rhs)
         lam = np.zeros(system.n)
         lam[free] = solution[: free.size]

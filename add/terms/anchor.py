@@ -10,7 +10,7 @@ import numpy as np
 from add.kinematics import Kinematics, Weights
 from add.maps import LinearPoints
 from add.signals import Signal
-from add.system import Constraint
+from add.term import Constraint
 from add.typing import FloatArray, IntArray
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from add.kernels import features as kernel
 from add.kinematics import Kinematics, Weights
-from add.system import DecidingTerm, Decision, Term
+from add.term import DecidingTerm, Decision, Term
 from add.terms.features import Evaluation, FeatureKind, Features, LawValues
 from add.typing import FloatArray, IntArray
 
@@ -198,7 +198,9 @@ class DecidingCoupling(DecidingTerm):
         """Return the smooth law of the given branch."""
 
     @final
-    def decided_residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> Decision:
+    def decided_residual(
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+    ) -> Decision:
         """Decide and add -J^T f in one pass."""
         at = Evaluation(self.features, self.values, kin.q, kin.v, kin.t, theta)
         f, codes = np.empty_like(at.y), np.empty(self.features.n, dtype=np.int8)

@@ -9,7 +9,7 @@ import numpy as np
 
 from add.kernels import elastic as kernel
 from add.kinematics import Kinematics, Weights
-from add.system import Term
+from add.term import Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 

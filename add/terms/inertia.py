@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from add.kinematics import Kinematics, Weights
-from add.system import Term
+from add.term import Term
 from add.typing import FloatArray, IntArray
 
 

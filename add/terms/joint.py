@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.kernels import couplings as kernel
-from add.system import Decision
+from add.term import Decision
 from add.terms.couplings import PLACE, TURNING, VECTOR, Coupling, DecidingCoupling, Slots
 from add.terms.features import Features, Indices, LawValues
 from add.typing import FloatArray

@@ -9,7 +9,7 @@ import numpy as np
 
 from add.kinematics import Kinematics, Weights
 from add.signals import Signal
-from add.system import Term
+from add.term import Term
 from add.typing import FloatArray, IntArray
 
 

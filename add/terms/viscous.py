@@ -9,7 +9,7 @@ import numpy as np
 
 from add.kernels import viscous as kernel
 from add.kinematics import Kinematics, Weights
-from add.system import Term
+from add.term import Term
 from add.terms.elastic import ElementBatch
 from add.typing import FloatArray, IntArray
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from add.kinematics import Kinematics, Weights
 from add.layout import ParameterLayout
-from add.system import KinematicCotangent, Term
+from add.term import KinematicCotangent, Term
 from add.testing.differences import assert_equal, best_deviation, half_width, step_sizes, unit_vector
 from add.typing import FloatArray, IntArray
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from add.kinematics import Kinematics
 from add.layout import ParameterLayout
-from add.system import Constraint, DecidingTerm, Decision, Term
+from add.term import Constraint, DecidingTerm, Decision, Term
 from add.testing.differences import SIZES, assert_equal, half_width
 from add.testing.parts import (
     Equations,
@@ -126,7 +126,7 @@ def check_constraint(
     """Check everything that `Constraint` promises, at one state: as `check_term`, with multipliers.
 
     Rows and columns past the coordinates are the multipliers'.  Besides what `check_term` checks, the force must be
-    G^T mu with the G of c: d(G^T mu)/dmu = (dc/dq)^T (for constraints on q; (dc/dv)^T for those on v alone).
+    G^T mu with the G of c: d(G^T mu)/dmu = (dc/dv)^T, or (dc/dq)^T for constraints on q alone.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def check_constraint(
     assert_accumulation(equations, kin, mu, theta, rng)
     matrices = assert_state(equations, kin, mu, theta, ("q", "v", "a", "multiplier"), scales or {}, sizes, rtol)
     assert_assembly(equations, kin, mu, theta, matrices, rng)
-    by_state = matrices["q"][n:, :n] if matrices["q"][n:].any() else matrices["v"][n:, :n]
+    by_state = matrices["v"][n:, :n] if matrices["v"][n:].any() else matrices["q"][n:, :n]
     assert_equal(
         matrices["multiplier"][:n, n:], by_state.T, f"{equations.name}: the force is not G^T mu with the G of c"
     )

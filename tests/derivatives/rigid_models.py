@@ -82,6 +82,11 @@ SIZE = (0.1, 0.08, 0.06)
 LAWS = {"k_n": 2000.0, "k_d": 1.0, "k_t": 6.0, "c_f": 0.35}
 
 
+def laws(law: FrictionLaw) -> dict[str, float]:
+    """Hybrid friction holds a point that the linear law lets creep only if it is rough enough."""
+    return LAWS | ({"c_f": 1.4} if law is FrictionLaw.HYBRID else {})
+
+
 def rigid_on_world(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
     """A box thrown against a floor and a moving ball of the world."""
     ball = Obstacle("ball", SPHERE, (0.05, 0, 0), np.eye(3), np.array([0.13, 0.0, 0.03]), np.array([-0.2, 0, 0]))
@@ -90,7 +95,7 @@ def rigid_on_world(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
     put(model, theta, gravity=(0.2, 0.1, -9.81))
     put_body(model, theta, "box", SIZE, 0.1, position=(0.0, 0.0, 0.055), orientation=NEARLY_TURNED,
              velocity=(0.5, 0.1, -0.7), angular_velocity=(2.0, 1.0, 4.0))  # fmt: skip
-    put_contact(model, theta, **LAWS)
+    put_contact(model, theta, **laws(law))
     return model, Simulation(model.system, GivenStart(model.initial), stepper, 34, theta)
 
 
@@ -110,7 +115,7 @@ def rigid_on_rigid(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
              velocity=(0.4, 0.1, -1.0), angular_velocity=(2.0, 1.0, 4.0))  # fmt: skip
     put_body(model, theta, "capsule", (0.06, 0.06, 0.16), 0.15, position=(0.01, 0.005, 0.0),
              orientation=(2.2, 0.1, 2.2), angular_velocity=(3.0, 1.0, 3.0))  # fmt: skip
-    put_contact(model, theta, **LAWS)
+    put_contact(model, theta, **laws(law))
     return model, Simulation(model.system, GivenStart(model.initial), stepper, 24, theta)
 
 
@@ -120,13 +125,14 @@ def soft_on_rigid(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
     soft = SoftBody("soft", box_mesh((0.05, 0.05, 0.05), (1, 1, 1), HEX8))
     model = build_model([soft], [floor(-0.055)], contact(law), rigid=[box("plate", size)])
     theta = np.zeros(model.system.parameters.n)
+    height = 0.0495 if law is FrictionLaw.HYBRID else 0.048
     put(model, theta, gravity=(0.2, 0.1, -4.0), bodies__soft__mu=2e4, bodies__soft__lambda=3e4,
-        bodies__soft__density=400.0, bodies__soft__viscosity=3.0, bodies__soft__position=(0.01, 0.0, 0.048),
+        bodies__soft__density=400.0, bodies__soft__viscosity=3.0, bodies__soft__position=(0.01, 0.0, height),
         bodies__soft__orientation=(0.1, 0.05, 0.2), bodies__soft__velocity=(0.4, 0.1, -0.6),
         bodies__soft__angular_velocity=(1.0, 2.0, -1.0))  # fmt: skip
     put_body(model, theta, "plate", size, 0.3, orientation=(0.02, 0.05, 3.1), velocity=(0.0, 0.1, -0.2),
              angular_velocity=(0.2, 0.1, 3.0))  # fmt: skip
-    put_contact(model, theta, **(LAWS | {"c_f": 0.6, "k_t": 10.0}))
+    put_contact(model, theta, **(LAWS | {"c_f": 0.8 if law is FrictionLaw.HYBRID else 0.6, "k_t": 10.0}))
     return model, Simulation(model.system, GivenStart(model.initial), stepper, 26, theta)
 
 
@@ -148,7 +154,7 @@ def particles_on_rigid(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulatio
         bodies__net__angular_velocity=(1.0, 2.0, -1.0))  # fmt: skip
     put_body(model, theta, "ball", (0.1, 0.1, 0.1), 0.2, orientation=NEARLY_TURNED, velocity=(0.0, 0.1, -0.3),
              angular_velocity=(2.0, 1.0, 4.0))  # fmt: skip
-    put_contact(model, theta, **(LAWS | {"k_n": 600.0, "k_d": 0.2, "k_t": 0.4}))
+    put_contact(model, theta, **(laws(law) | {"k_n": 600.0, "k_d": 0.2, "k_t": 0.4}))
     return model, Simulation(model.system, GivenStart(model.initial), stepper, 38, theta)
 
 
@@ -163,7 +169,7 @@ def rigid_on_moving(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
         tilt=[[0.02, -0.01, 0.0], [0.05, 0.03, 0.2]], bodies__plate__orientation=(0.1, 0.0, 0.3))  # fmt: skip
     put_body(model, theta, "box", SIZE, 0.1, position=(0.0, 0.0, 0.08), orientation=NEARLY_TURNED,
              velocity=(0.3, 0.1, -0.7), angular_velocity=(2.0, 1.0, 4.0))  # fmt: skip
-    put_contact(model, theta, **LAWS)
+    put_contact(model, theta, **laws(law))
     return model, Simulation(model.system, GivenStart(model.initial), stepper, 34, theta)
 
 

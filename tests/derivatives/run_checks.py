@@ -7,7 +7,7 @@ import pytest
 
 from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
 from add.contact import BodyContact, PenaltyContact
-from add.kernels.contact import ACTIVE, SLIP
+from add.kernels.contact import ACTIVE, HELD, SLIP
 from add.objectives.base import Objective
 from add.simulate import Simulation, Trajectory
 
@@ -71,7 +71,7 @@ def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
     """Count changes of chart and, over all deciding terms, what their decisions say and how they change.
 
     Of contacts, ``impacts`` are pairs that begin to touch, ``partings`` such as end, ``switches`` such as go from stick
-    to slip or back while they touch (linear law). Of others (cables, stops), the class' name counts changes.
+    to slip or back while they touch (linear and hybrid law). Of others (cables, stops), the class' name counts changes.
     """
     seen: Counter[str] = Counter()
     before: list[np.ndarray] = []
@@ -87,6 +87,6 @@ def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
             was, touching = old & ACTIVE != 0, new & ACTIVE != 0
             seen["impacts"] += int((touching & ~was).sum())
             seen["partings"] += int((was & ~touching).sum())
-            seen["switches"] += int((was & touching & ((old ^ new) & SLIP != 0)).sum())
+            seen["switches"] += int((was & touching & ((old ^ new) & (SLIP | HELD) != 0)).sum())
         before = decisions
     return seen

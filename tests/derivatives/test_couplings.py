@@ -10,7 +10,7 @@ from add.kernels.couplings import CLIPPED, SLACK, TAUT
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kinematics import Kinematics, Weights
 from add.signals import Constant, Sine, Table
-from add.system import Term
+from add.term import Term
 from add.terms import (
     AngleLimit,
     AngularDamping,

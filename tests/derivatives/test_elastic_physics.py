@@ -9,7 +9,7 @@ from add.fem import HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, quadra
 from add.kernels.elastic import cauchy_stress
 from add.kernels.rotation import rotation_matrix, skew
 from add.kinematics import Kinematics, Weights
-from add.system import Term
+from add.term import Term
 from add.terms import Elastic, ElementBatch, Viscous
 from add.testing import taylor_rates
 

@@ -18,6 +18,11 @@ CASES = {
     "tet10-bdf1-tanh": lambda: two_bodies(TET10, law=FrictionLaw.TANH, order=1, n_steps=8),
     "hex8-mean-bdf2-line-linear": lambda: two_bodies(HEX8, mean_dilatation=True, start_up=StartUp.STRAIGHT_LINE),
     "hex8-bdf2-linear": lambda: two_bodies(HEX8, onset=1e-3),
+    "tet4-bdf1-hybrid": lambda: two_bodies(TET4, law=FrictionLaw.HYBRID, order=1, mu_slide=1.0, n_steps=20),
+    "tet10-mean-bdf2-line-hybrid": lambda: two_bodies(
+        TET10, mean_dilatation=True, law=FrictionLaw.HYBRID, start_up=StartUp.STRAIGHT_LINE, mu_slide=1.0
+    ),
+    "hex8-bdf2-hybrid": lambda: two_bodies(HEX8, law=FrictionLaw.HYBRID, mu_slide=8.0, n_steps=20),
     "hex8-bdf2-frictionless": lambda: two_bodies(HEX8, law=FrictionLaw.NONE, n_steps=8),
     "tet10-equilibrium": lambda: hanging_block(TET10, mean_dilatation=True),
     "hex8-equilibrium": lambda: hanging_block(HEX8, mean_dilatation=False),
@@ -31,6 +36,8 @@ def test_gradient_of_run(case: str) -> None:
     assert counts["touching"] > 0
     if "linear" in case:
         assert counts["sticking" if "stick" in case else "slipping"] > 0
+    if "hybrid" in case:
+        assert counts["sticking"] and counts["switches"]
     check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=model.system.n)))
 
 

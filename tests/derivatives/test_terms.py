@@ -14,6 +14,7 @@ from derivatives.test_couplings import COUPLINGS, DECIDING_COUPLINGS
 import add
 from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
 from add.contact.bodies import FrozenBodyContact
+from add.contact.held import HeldBodies, HeldNodes
 from add.contact.penalty import FrozenContact
 from add.fem import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, locate, mass_pairs
 from add.initial import BodyPose, InitialState
@@ -36,7 +37,7 @@ from add.model import (
 )
 from add.motion import Motion, PinMotion
 from add.signals import BSplineSignal, Constant, Signal, Sine, Spline, Table
-from add.system import Constraint, DecidingTerm, Term
+from add.term import Constraint, DecidingTerm, Term
 from add.terms import Anchor, Elastic, FeaturePoints, Gravity, Inertia, Load, RigidInertia, Viscous
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term, taylor_rates
 
@@ -436,8 +437,8 @@ def _term_cases() -> dict[str, Case]:
 
 
 TERM_CASES = _term_cases()
-#: Classes whose derivatives have a file of their own: test_rigid, test_couplings, test_body_contact.
-ELSEWHERE = {RigidInertia, *COUPLINGS, *DECIDING_COUPLINGS, BodyContact, FrozenBodyContact}
+#: Classes whose derivatives have a file of their own: test_rigid, test_couplings, test_body_contact, test_held.
+ELSEWHERE = {RigidInertia, *COUPLINGS, *DECIDING_COUPLINGS, BodyContact, FrozenBodyContact, HeldBodies, HeldNodes}
 
 
 @pytest.mark.parametrize("case", TERM_CASES)

@@ -83,8 +83,9 @@ def reference(scene):
     return by_body[:, 0], by_body[:, 1], np.array([at_nodes[s] for s in NODES]), touched
 
 
+# Hybrid friction has no law of its own here: what is held has no friction force, the rest the linear one.
 @pytest.mark.parametrize("total", [False, True])
-@pytest.mark.parametrize("law", FrictionLaw)
+@pytest.mark.parametrize("law", [FrictionLaw.NONE, FrictionLaw.LINEAR, FrictionLaw.TANH])
 def test_force_and_detection_against_vectors(law, total):
     for seed in range(5):
         scene = crowd(law, total, seed)

@@ -45,6 +45,7 @@ QUICK = {
     ),
     "fig2_cylinder_linear": (CYLINDER, 3, ALL),
     "fig2_cylinder_tanh": (CYLINDER, 2, ("touching",)),
+    "fig2_cylinder_hybrid": (CYLINDER, 3, ("touching",)),
     "fig5_tori": (
         {
             "bodies.tori.mesh.file": str(MESHES / "torus.msh"),

@@ -1,69 +1,17 @@
-"""Factorisations: analyse a pattern once, factor values many times, check every solve."""
+"""SuperLU with an ordering found once a pattern: what the multifrontal back end falls back on."""
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
-from functools import cache
 from typing import Literal, final
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse.linalg import splu
-from threadpoolctl import ThreadpoolController
 
 from add.assembly import Pattern
 from add.errors import SolverError
+from add.linalg.base import SOLVE_TOLERANCE, Factorization, check_solution
 from add.typing import FloatArray, IntArray
-
-#: Below this many unknowns dense LAPACK beats a sparse factorisation, refinement included: measured break-even is 180
-#: for a chain of rigid bodies and 300 for a soft mesh.
-DENSE_LIMIT = 180
-
-#: A solve whose relative residual stays above this after refinement is refactored with full pivoting.
-SOLVE_TOLERANCE = 1e-10
-
-#: A solution this many times larger than 1/round-off allows, |A| |x| > |b| / (SINGULAR eps), says that A is singular.
-SINGULAR = 16.0
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    """Return the threaded libraries of this process; finding them takes longer than a step of a small system."""
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Hold BLAS at one thread: on the small fronts of a step more of them cost ten times what they bring."""
-    return _thread_pools().limit(limits=1, user_api="blas")
-
-
-class Factorization(ABC):
-    """A matrix ready to be solved with.
-
-    ``solve`` and ``solve_transposed`` take (n,) or (n, k) right-hand sides, do one step of iterative refinement and
-    check the residual.
-    """
-
-    @abstractmethod
-    def factor(self, pattern: Pattern, data: FloatArray) -> None:
-        """Factor the matrix of this pattern and these values; the analysis of a known pattern id is reused.
-
-        Raises
-        ------
-        SolverError
-            If the matrix is singular or not finite.
-        """
-
-    @abstractmethod
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return x with A x = b."""
-
-    @abstractmethod
-    def solve_transposed(self, b: FloatArray) -> FloatArray:
-        """Return x with A^T x = b."""
 
 
 def node_ordering(pattern: Pattern) -> IntArray:
@@ -97,24 +45,6 @@ def _groups(pattern: Pattern) -> IntArray:
         same = b - a == c - b and np.array_equal(pattern.indices[a:b], pattern.indices[b:c])
         group[j] = group[j - 1] + (0 if same else 1)
     return group
-
-
-def _check_solution(matrix_norm: float, x: FloatArray, b: FloatArray, defect: FloatArray) -> None:
-    """Raise if the solution is noise: not finite, inaccurate, or so large that b is lost in the rounding of A x."""
-    if b.ndim == 1:
-        size, largest, wrong = (float(np.abs(y).max(initial=0.0)) for y in (b, x, defect))
-        size = max(size, 1e-300)
-        # Written so that NaN counts as bad.
-        if wrong <= 1e-6 * size and matrix_norm * largest * SINGULAR * np.finfo(float).eps <= size:
-            return
-    sizes = np.abs(b).max(axis=0, initial=0.0)
-    reach = matrix_norm * np.abs(x).max(axis=0, initial=0.0)
-    bad = ~np.isfinite(x).all() or np.any(np.abs(defect).max(axis=0, initial=0.0) > 1e-6 * np.maximum(sizes, 1e-300))
-    if bad or np.any(reach * SINGULAR * np.finfo(float).eps > np.maximum(sizes, 1e-300)):
-        raise SolverError(
-            "the Jacobian is singular to working precision: something can move without any force (a body that is "
-            "not held has no static equilibrium, and two constraints may ask for the same)"
-        )
 
 
 @final
@@ -183,7 +113,7 @@ class SparseLU(Factorization):
             if self._robust or np.all(np.abs(defect).max(axis=0, initial=0.0) <= SOLVE_TOLERANCE * size):
                 break
             self._refactor()
-        _check_solution(self._norm, x, rhs, defect)
+        check_solution(self._norm, x, rhs, defect)
         out = np.empty_like(x)
         out[self._order] = x
         return out
@@ -195,44 +125,3 @@ class SparseLU(Factorization):
     def solve_transposed(self, b: FloatArray) -> FloatArray:
         """Return A^-T b."""
         return self._solve(b, "T")
-
-
-@final
-class DenseLU(Factorization):
-    """LAPACK, called directly: for small systems the wrappers would take longer than the work."""
-
-    def factor(self, pattern: Pattern, data: FloatArray) -> None:
-        """Factor; see `Factorization.factor`."""
-        n = pattern.n
-        full = np.zeros(n * n)
-        full[pattern.dense_positions] = data[: pattern.nnz]
-        self._norm = float(np.abs(full).max(initial=0.0))
-        if not math.isfinite(self._norm):
-            raise SolverError("the Jacobian is not finite")
-        self._dense = full.reshape(n, n).T
-        if n:
-            self._lu, self._pivots, info = dgetrf(self._dense)
-            if info > 0:
-                raise SolverError("the Jacobian is singular")
-
-    def _solve(self, b: FloatArray, trans: Literal[0, 1]) -> FloatArray:
-        if not self._dense.size:
-            return b.copy()
-        matrix = self._dense.T if trans else self._dense
-        x, _ = dgetrs(self._lu, self._pivots, b, trans=trans)
-        x = x + dgetrs(self._lu, self._pivots, b - matrix @ x, trans=trans)[0]
-        _check_solution(self._norm, x, b, b - matrix @ x)
-        return x
-
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return A^-1 b."""
-        return self._solve(b, 0)
-
-    def solve_transposed(self, b: FloatArray) -> FloatArray:
-        """Return A^-T b."""
-        return self._solve(b, 1)
-
-
-def factorization_for(n: int) -> Factorization:
-    """Return the back end that suits ``n`` unknowns."""
-    return DenseLU() if n <= DENSE_LIMIT else SparseLU()

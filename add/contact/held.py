@@ -1,0 +1,328 @@
+"""The equations that hold touching pairs against sliding."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from add.kernels.held_contact import held_bodies, held_nodes, held_pairs
+from add.kinematics import Kinematics, Weights
+from add.term import Decision, Hold, HoldOperators
+from add.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from add.contact.bodies import BodyContact
+    from add.contact.penalty import PenaltyContact
+
+
+@final
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows c of held pairs at one state, with all derivatives; k pairs, m coordinates, p parameters each.
+
+    Attributes
+    ----------
+    rows : (k, 3) c [m/s]
+    by_v, by_q : (k, 3, m) dc/dv and dc/dq
+    geometric : (k, m, m)
+        Derivative of by_v^T lam by q.
+    by_theta, geometric_by_theta : (k, 3, p), (k, m, p)
+        Derivatives of c and of by_v^T lam by the parameters.
+    limit : (k,)
+        What Coulomb allows [N]; -1 where the pair does not touch.
+    stiffness : (k,)
+        Stick stiffness of the linear law [N s/m].
+    """
+
+    rows: FloatArray
+    by_v: FloatArray
+    by_q: FloatArray
+    geometric: FloatArray
+    by_theta: FloatArray
+    geometric_by_theta: FloatArray
+    limit: FloatArray
+    stiffness: FloatArray
+
+
+#: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
+REST = 1e-10
+
+
+class HeldPairs(Hold):
+    """What a contact term holds; the equations stand in `add.kernels.held_contact`."""
+
+    codes: Decision
+
+    @cached_property
+    def pairs(self) -> IntArray:
+        """The held pairs (k, 2) of points and shapes."""
+        return np.asarray(held_pairs(self.codes))
+
+    @property
+    @abstractmethod
+    def dofs(self) -> IntArray:
+        """Coordinates (k, m) that each pair moves with; -1 for none."""
+
+    @property
+    @abstractmethod
+    def theta_index(self) -> IntArray:
+        """Parameters (k, p) that each pair depends on; -1 for none."""
+
+    @property
+    @abstractmethod
+    def first_slots(self) -> IntArray:
+        """Where the block of each pair begins (k,) among the entries of the frozen term; row by row."""
+
+    @abstractmethod
+    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam`` (k, 3)."""
+
+    def rest(self, kin: Kinematics, theta: FloatArray) -> bool:
+        """Whether no pair slides at ``kin``."""
+        rows = self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3))).rows
+        return bool(np.abs(rows).max(initial=0.0) <= REST)
+
+    @property
+    def n_rows(self) -> int:
+        """Three a pair."""
+        return 3 * self.pairs.shape[0]
+
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return, for every local entry of a pair's dense block, pair, row, column and position behind its first."""
+        kept = self.dofs >= 0
+        rank = np.cumsum(kept, axis=1) - 1
+        pair, row, column = np.nonzero(kept[:, :, None] & kept[:, None, :])
+        return pair, row, column, rank[pair, row] * kept.sum(axis=1)[pair] + rank[pair, column]
+
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return the entries of d(by_v^T lam)/dq, of the rows, and of the columns of the reactions."""
+        pair, row, column, _ = self._places
+        kept_pair, kept = np.nonzero(self.dofs >= 0)
+        at = np.repeat(first + 3 * kept_pair, 3) + np.tile(np.arange(3), kept.size)
+        dof = np.repeat(self.dofs[kept_pair, kept], 3)
+        rows = np.concatenate([self.dofs[pair, row], at, dof])
+        return rows, np.concatenate([self.dofs[pair, column], dof, at])
+
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add minus the forces that hold, and c."""
+        lam = mu.reshape(-1, 3)
+        held = self.evaluate(kin, theta, lam)
+        rows += held.rows.ravel()
+        kept = self.dofs >= 0
+        np.add.at(out, self.dofs[kept], np.einsum("kam,ka->km", held.by_v, lam)[kept])
+
+    def jacobian(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add the weighted derivatives."""
+        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        pair, row, column, _ = self._places
+        kept_pair, kept = np.nonzero(self.dofs >= 0)
+        by_state = weights.q * held.by_q + weights.v * held.by_v
+        values = np.concatenate(
+            [
+                weights.q * held.geometric[pair, row, column],
+                by_state[kept_pair, :, kept].ravel(),
+                weights.multiplier * held.by_v[kept_pair, :, kept].ravel(),
+            ]
+        )
+        np.add.at(data, slots, values)
+
+    def operators(self, kin: Kinematics, theta: FloatArray) -> HoldOperators:
+        """Return the linearised rows."""
+        held = self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3)))
+        return HoldOperators(self.dofs, held.by_v, held.by_q)
+
+    def _add_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
+        pair, row, column, position = self._places
+        np.add.at(data, slots[self.first_slots[pair] + position], blocks[pair, row, column])
+
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor d(by_v^T lam)/dq."""
+        self._add_blocks(factor * self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric, data, slots)
+
+    def add_penalty(
+        self, operators: HoldOperators, weights: Weights, penalty: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add penalty by_v^T (weights.q by_q + weights.v by_v)."""
+        by_state = weights.q * operators.by_q + weights.v * operators.by_v
+        self._add_blocks(penalty * np.einsum("kam,kan->kmn", operators.by_v, by_state), data, slots)
+
+    def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return c_f f_c of each pair, -1 where it does not touch [N]."""
+        return self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3))).limit
+
+    def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return k_t c, the forces of the linear law."""
+        held = self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3)))
+        return (held.stiffness[:, None] * held.rows).ravel()
+
+    def parameter_vjp(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
+    ) -> None:
+        """Add the cotangents of the parameters, which are centres of mass."""
+        index = self.theta_index
+        kept = index >= 0
+        if not kept.any():
+            return
+        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        at_dofs = np.where(self.dofs >= 0, lam[self.dofs], 0.0)
+        bar = np.einsum("kmp,km->kp", held.geometric_by_theta, at_dofs)
+        bar += np.einsum("kap,ka->kp", held.by_theta, lam_rows.reshape(-1, 3))
+        np.add.at(out, index[kept], bar[kept])
+
+    def parameter_jvp(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        theta_dot: FloatArray,
+        out: FloatArray,
+        rows: FloatArray,
+    ) -> None:
+        """Add the tangents along ``theta_dot``."""
+        index = self.theta_index
+        if not (index >= 0).any():
+            return
+        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        dot = np.where(index >= 0, theta_dot[index], 0.0)
+        kept = self.dofs >= 0
+        np.add.at(out, self.dofs[kept], np.einsum("kmp,kp->km", held.geometric_by_theta, dot)[kept])
+        rows += np.einsum("kap,kp->ka", held.by_theta, dot).ravel()
+
+
+@final
+@dataclass(frozen=True)
+class HeldNodes(HeldPairs):
+    """Nodes held on obstacles of the world; reactions in world axes.
+
+    Attributes
+    ----------
+    contact : PenaltyContact
+    codes : (n_points, n_obstacles)
+    """
+
+    contact: PenaltyContact
+    codes: Decision
+
+    @cached_property
+    def dofs(self) -> IntArray:
+        """The three coordinates of each node."""
+        rows, _ = self.contact.points.block_pattern()
+        return rows.reshape(-1, 3, 3)[self.pairs[:, 0], :, 0]
+
+    @property
+    def theta_index(self) -> IntArray:
+        """None: obstacles of the world are given."""
+        return np.zeros((self.pairs.shape[0], 0), dtype=np.int64)
+
+    @property
+    def first_slots(self) -> IntArray:
+        """Nine entries a point."""
+        return 9 * self.pairs[:, 0]
+
+    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam``."""
+        k = self.pairs.shape[0]
+        held = HeldRows(
+            np.empty((k, 3)),
+            np.empty((k, 3, 3)),
+            np.empty((k, 3, 3)),
+            np.empty((k, 3, 3)),
+            np.zeros((k, 3, 0)),
+            np.zeros((k, 3, 0)),
+            np.empty(k),
+            np.empty(k),
+        )
+        # All but the friction law, whether it is a replay, and the branches.
+        *arguments, _law, total = self.contact.arguments(kin, theta)
+        enabled = 10
+        del arguments[enabled]
+        held_nodes(
+            *arguments,
+            total,
+            self.codes,
+            self.pairs,
+            lam,
+            held.rows,
+            held.by_v,
+            held.by_q,
+            held.geometric,
+            held.limit,
+            held.stiffness,
+        )
+        return held
+
+
+@final
+@dataclass(frozen=True)
+class HeldBodies(HeldPairs):
+    """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape.
+
+    Attributes
+    ----------
+    contact : BodyContact
+    codes : (n_points, n_shapes)
+    """
+
+    contact: BodyContact
+    codes: Decision
+
+    @cached_property
+    def dofs(self) -> IntArray:
+        """The coordinates of the point's carrier, then those of the shape's body."""
+        contact, six = self.contact, np.arange(6)
+        points, shapes = self.pairs.T
+        out = np.full((points.size, 12), -1, dtype=np.int64)
+        out[:, :6] = contact.carrier[points][:, None] + six
+        out[~contact.rigid[points], 3:6] = -1
+        carried = contact.shape_carrier[shapes] >= 0
+        out[carried, 6:] = contact.shape_carrier[shapes[carried]][:, None] + six
+        return out
+
+    @cached_property
+    def theta_index(self) -> IntArray:
+        """The centres of mass of both bodies."""
+        points, shapes = self.pairs.T
+        return np.concatenate([self.contact.centre[points], self.contact.shape_centre[shapes]], axis=1)
+
+    @cached_property
+    def first_slots(self) -> IntArray:
+        """The dense block of both carriers."""
+        return self.contact.first_entries(self.pairs, self.codes)
+
+    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam``."""
+        k = self.pairs.shape[0]
+        held = HeldRows(
+            np.empty((k, 3)),
+            np.empty((k, 3, 12)),
+            np.empty((k, 3, 12)),
+            np.empty((k, 12, 12)),
+            np.empty((k, 3, 6)),
+            np.empty((k, 12, 6)),
+            np.empty(k),
+            np.empty(k),
+        )
+        held_bodies(
+            *self.contact.held_arguments(kin, theta),
+            self.codes.copy(),
+            self.pairs,
+            lam,
+            held.rows,
+            held.by_v,
+            held.by_q,
+            held.geometric,
+            held.by_theta,
+            held.geometric_by_theta,
+            held.limit,
+            held.stiffness,
+        )
+        return held

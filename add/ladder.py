@@ -1,0 +1,136 @@
+"""The solve of one implicit step: Newton, the ladder for hard steps, and what hybrid friction adds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from add.kinematics import Kinematics
+from add.newton import NewtonOptions, NewtonResult, Solve, StepEquations
+from add.stick import STICK_SHARE, at_rest, settle, stay
+from add.system import Assembler
+from add.term import Decisions
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: First multiple of the largest diagonal entry in regularised steps.
+REGULARISATION = 1e-4
+
+#: Shares of the contact stiffness through which the last rung of the ladder goes, quickly and slowly.
+CONTINUATION = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
+SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
+
+
+def _stiffened(
+    assembler: Assembler,
+    equations: StepEquations,
+    theta: FloatArray,
+    guess: FloatArray,
+    options: NewtonOptions,
+    shares: Sequence[float],
+    rung: int,
+) -> NewtonResult | None:
+    """Solve with soft contact first and with the given one at last, each from the solution before.
+
+    A rigid body that meets a stiff obstacle within one long step has its solution in another set of touching corners
+    than every guess, and |r| has minima at the kinks in between. Soft contact has few of them. None without contact.
+    """
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *(t.stiffnesses() for t in assembler.system.deciding)])
+    if not indices.size:
+        return None
+    indices = np.unique(indices)
+    u, result = guess, None
+    for share in shares:
+        softened = theta.copy()
+        softened[indices] *= share
+        work = Solve(assembler, equations, softened, options, None)
+        result = work.iterate(work.guess(u), 0.0, rung)
+        if not result.report.status.success:
+            result = work.iterate(work.guess(u), REGULARISATION, rung)
+        if not result.report.status.success:
+            break
+        u = result.kin.q - equations.q_star
+    return result
+
+
+def solve(
+    assembler: Assembler,
+    equations: StepEquations,
+    theta: FloatArray,
+    guesses: Sequence[FloatArray],
+    options: NewtonOptions,
+    replay: Decisions | None = None,
+    before: Kinematics | None = None,
+) -> NewtonResult:
+    """Solve r(q, v, a) = 0 of one step.
+
+    Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
+    values that are not finite.  Where that fails, the ladder: the other guesses in turn, then, from the best guess,
+    steps regularised by a multiple of the largest diagonal entry that falls while they succeed. At last, where anything
+    may touch, continuation from soft to the given contact stiffness. Hybrid friction then goes on from there; see
+    `add.stick`.
+
+    Parameters
+    ----------
+    assembler : Assembler
+    equations : StepEquations
+    theta : (n_theta,)
+    guesses : u (n,) each, best first
+    options : NewtonOptions
+    replay : Decisions, optional
+        Branches to keep instead of deciding.
+    before : Kinematics, optional
+        The state before the step: what rests there is held from the beginning under hybrid friction.
+
+    Returns
+    -------
+    NewtonResult
+        Also when it failed: ``report.status`` says so, and the point is that of the regularised steps.
+    """
+    work = Solve(assembler, equations, theta, options, replay)
+    # Without velocities nothing can stick: static equilibrium knows no friction.
+    if not assembler.system.holding or replay is not None or not equations.c:
+        return _climb(work, guesses, 0.0)
+    work.held = at_rest(work, before) if before is not None else None
+    if work.held is not None:
+        result = work.iterate(work.guess(guesses[0]), 0.0, 0, STICK_SHARE)
+        staying = stay(work, result) if result.report.status.success else None
+        if staying is not None:
+            return staying
+        work.held = None
+    result = _climb(work, guesses, STICK_SHARE)
+    return settle(work, result) if result.report.status.success else result
+
+
+def _climb(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonResult:
+    """Try one way after another; ``share`` as in `Solve.iterate`."""
+    assembler, equations, theta = work.assembler, work.equations, work.theta
+    points = [work.guess(guesses[0])]
+    result = work.iterate(points[0], 0.0, 0, share)
+    if result.report.status.success:
+        return result
+    for rung, guess in enumerate(guesses[1:], start=1):
+        points.append(work.guess(guess))
+        result = work.iterate(points[-1], 0.0, rung, share)
+        if result.report.status.success:
+            _log.info("step %d: solved from first guess %d", equations.step, rung)
+            return result
+    best = min(points, key=lambda p: p.merit)
+    result = work.iterate(best, REGULARISATION, len(guesses), share)
+    if result.report.status.success:
+        _log.info("step %d: solved with regularised steps", equations.step)
+        return result
+    if work.replay is None:
+        # Quickly from every guess, then slowly from the first.
+        attempts = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
+        for guess, shares in attempts:
+            found = _stiffened(assembler, equations, theta, guess, work.options, shares, len(guesses) + 1)
+            if found is None:
+                break
+            if found.report.status.success:
+                _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
+                return found
+    return result

@@ -1,0 +1,75 @@
+"""What every back end promises, and how a solution is judged."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from functools import cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from add.assembly import Pattern
+from add.errors import SolverError
+from add.typing import FloatArray
+
+#: A solve whose relative residual stays above this after refinement is repeated with more pivoting.
+SOLVE_TOLERANCE = 1e-10
+
+#: A solution this many times larger than 1/round-off allows, |A| |x| > |b| / (SINGULAR eps), says that A is singular.
+SINGULAR = 16.0
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Return the threaded libraries of this process; finding them takes longer than a step of a small system."""
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Hold BLAS at one thread: on the small fronts of a step more of them cost ten times what they bring."""
+    return _thread_pools().limit(limits=1, user_api="blas")
+
+
+class Factorization(ABC):
+    """A matrix ready to be solved with.
+
+    ``solve`` and ``solve_transposed`` take (n,) or (n, k) right-hand sides, do one step of iterative refinement and
+    check the residual.
+    """
+
+    @abstractmethod
+    def factor(self, pattern: Pattern, data: FloatArray) -> None:
+        """Factor the matrix of this pattern and these values; the analysis of a known pattern id is reused.
+
+        Raises
+        ------
+        SolverError
+            If the matrix is singular or not finite.
+        """
+
+    @abstractmethod
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Return x with A x = b."""
+
+    @abstractmethod
+    def solve_transposed(self, b: FloatArray) -> FloatArray:
+        """Return x with A^T x = b."""
+
+
+def check_solution(matrix_norm: float, x: FloatArray, b: FloatArray, defect: FloatArray) -> None:
+    """Raise if the solution is noise: not finite, inaccurate, or so large that b is lost in the rounding of A x."""
+    if b.ndim == 1:
+        size, largest, wrong = (float(np.abs(y).max(initial=0.0)) for y in (b, x, defect))
+        size = max(size, 1e-300)
+        # Written so that NaN counts as bad.
+        if wrong <= 1e-6 * size and matrix_norm * largest * SINGULAR * np.finfo(float).eps <= size:
+            return
+    sizes = np.abs(b).max(axis=0, initial=0.0)
+    reach = matrix_norm * np.abs(x).max(axis=0, initial=0.0)
+    bad = ~np.isfinite(x).all() or np.any(np.abs(defect).max(axis=0, initial=0.0) > 1e-6 * np.maximum(sizes, 1e-300))
+    if bad or np.any(reach * SINGULAR * np.finfo(float).eps > np.maximum(sizes, 1e-300)):
+        raise SolverError(
+            "the Jacobian is singular to working precision: something can move without any force (a body that is "
+            "not held has no static equilibrium, and two constraints may ask for the same)"
+        )

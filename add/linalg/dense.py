@@ -1,0 +1,50 @@
+"""LAPACK for small systems."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, final
+
+import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
+
+from add.assembly import Pattern
+from add.errors import SolverError
+from add.linalg.base import Factorization, check_solution
+from add.typing import FloatArray
+
+
+@final
+class DenseLU(Factorization):
+    """LAPACK, called directly: for small systems the wrappers would take longer than the work."""
+
+    def factor(self, pattern: Pattern, data: FloatArray) -> None:
+        """Factor; see `Factorization.factor`."""
+        n = pattern.n
+        full = np.zeros(n * n)
+        full[pattern.dense_positions] = data[: pattern.nnz]
+        self._norm = float(np.abs(full).max(initial=0.0))
+        if not math.isfinite(self._norm):
+            raise SolverError("the Jacobian is not finite")
+        self._dense = full.reshape(n, n).T
+        if n:
+            self._lu, self._pivots, info = dgetrf(self._dense)
+            if info > 0:
+                raise SolverError("the Jacobian is singular")
+
+    def _solve(self, b: FloatArray, trans: Literal[0, 1]) -> FloatArray:
+        if not self._dense.size:
+            return b.copy()
+        matrix = self._dense.T if trans else self._dense
+        x, _ = dgetrs(self._lu, self._pivots, b, trans=trans)
+        x = x + dgetrs(self._lu, self._pivots, b - matrix @ x, trans=trans)[0]
+        check_solution(self._norm, x, b, b - matrix @ x)
+        return x
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Return A^-1 b."""
+        return self._solve(b, 0)
+
+    def solve_transposed(self, b: FloatArray) -> FloatArray:
+        """Return A^-T b."""
+        return self._solve(b, 1)

@@ -1,0 +1,182 @@
+"""The default back end: a multifrontal LU on a structure analysed once, with SuperLU behind it for hard matrices."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from add.assembly import Pattern
+from add.errors import SolverError
+from add.linalg.base import Factorization, check_solution
+from add.linalg.blas import addresses
+from add.linalg.fronts import factorise, measure
+from add.linalg.graph import structure_of
+from add.linalg.ordering import nested_dissection, postponed, weak_vertices
+from add.linalg.refinement import refine
+from add.linalg.superlu import SparseLU
+from add.linalg.symbolic import Fronts, Sizes, fronts_of
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: With more replaced pivots than this, refinement is not tried.
+MAX_REPLACED = 10
+
+#: Steps of refinement after the first, taken only while the residual is too large.
+EXTRA_REFINEMENTS = 4
+
+#: Analyses are kept for patterns that come back, up to this many entries of matrices in all.
+KEPT_ENTRIES = 10_000_000
+
+#: Columns below this cannot be told from zeros.
+SMALLEST = 1e-280
+
+
+@final
+@dataclass(frozen=True)
+class Statistics:
+    """What a back end has done.
+
+    Attributes
+    ----------
+    analyses, factorizations, solves : int
+        Calls; a solve of many right-hand sides is one.
+    fallbacks : int
+        Factorisations that were left to SuperLU.
+    replaced : int
+        Pivots lost to round-off and replaced, over all factorisations.
+    fill : int
+        Numbers in the factors of the last pattern, zeros of relaxed fronts included.
+    flops : float
+        Floating-point operations of one factorisation of the last pattern.
+    """
+
+    analyses: int = 0
+    factorizations: int = 0
+    solves: int = 0
+    fallbacks: int = 0
+    replaced: int = 0
+    fill: int = 0
+    flops: float = 0.0
+
+
+class _Analysis(NamedTuple):
+    pattern: Pattern
+    fronts: Fronts
+    sizes: Sizes
+
+
+@final
+class MultifrontalLU(Factorization):
+    """LU on the fronts of a nested dissection, dense BLAS inside (Duff and Reid 1983, 1984; Liu 1992).
+
+    Made for J: its structure is (nearly) symmetric, its values need not be. Rows are exchanged within the pivots of a
+    front only, so the structure never changes; what this cannot do is seen in the number of replaced pivots or in the
+    residual, and such a matrix is factored again by `SparseLU`.
+    """
+
+    def __init__(self) -> None:
+        self._blas = addresses()
+        self._analyses: dict[int, _Analysis] = {}
+        self._current: _Analysis | None = None
+        self._factors = self._stack = self._data = np.empty(0)
+        self._fallback: SparseLU | None = None
+        self._counts = dict.fromkeys(("analyses", "factorizations", "solves", "fallbacks", "replaced"), 0)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What was done so far."""
+        sizes = self._current.sizes if self._current else None
+        return Statistics(**self._counts, fill=sizes.fill if sizes else 0, flops=sizes.flops if sizes else 0.0)
+
+    def _analysis(self, pattern: Pattern, data: FloatArray) -> _Analysis:
+        """Return the analysis of a pattern, new or known."""
+        known = self._analyses.pop(pattern.id, None)
+        if known is None:
+            structure = structure_of(pattern.indptr, pattern.indices)
+            # Zero diagonals are those of multipliers: part of the structure, though only the values show them.
+            weak = weak_vertices(structure, data[pattern.diagonal])
+            order = nested_dissection(structure)
+            if weak.any():
+                order = postponed(structure, order, weak)
+            known = _Analysis(pattern, *fronts_of(structure, order))
+            self._counts["analyses"] += 1
+            room = KEPT_ENTRIES - pattern.nnz - sum(a.pattern.nnz for a in self._analyses.values())
+            while room < 0 and self._analyses:
+                room += self._analyses.pop(next(iter(self._analyses))).pattern.nnz
+        self._analyses[pattern.id] = known
+        return known
+
+    def factor(self, pattern: Pattern, data: FloatArray) -> None:
+        """Factor; see `Factorization.factor`."""
+        if self._current is None or self._current.pattern.id != pattern.id:
+            self._current = None
+            current = self._analysis(pattern, data)
+            n, sizes = pattern.n, current.sizes
+            if self._factors.size < sizes.fill:
+                self._factors = np.empty(sizes.fill)
+            if self._stack.size < sizes.stack:
+                self._stack = np.empty(sizes.stack)
+            self._scale, self._row_sizes, self._column_sizes = np.empty((3, n))
+            self._swaps = np.empty(n, dtype=np.int32)
+            self._data = np.empty(pattern.nnz)
+            self._current = current
+        fronts = self._current.fronts
+        # The caller's values may change before the solves.
+        self._data[:] = data[: pattern.nnz]
+        self._fallback = None
+        self._counts["factorizations"] += 1
+        largest = self._row_sizes, self._column_sizes, self._scale
+        self._norm, smallest = measure(pattern.indptr, pattern.indices, self._data, fronts.order, *largest)
+        if not self._norm < np.inf:
+            raise SolverError("the Jacobian is not finite")
+        if not smallest > SMALLEST:
+            self._fall_back()
+            return
+        replaced = factorise(self._blas, fronts, self._data, self._scale, self._factors, self._swaps, self._stack)
+        self._counts["replaced"] += replaced
+        if replaced > MAX_REPLACED:
+            self._fall_back()
+
+    def _fall_back(self) -> SparseLU:
+        """Leave the current matrix to SuperLU."""
+        assert self._current is not None
+        self._counts["fallbacks"] += 1
+        _log.debug("a matrix of %d unknowns is left to SuperLU", self._current.pattern.n)
+        # Made anew each time: its analysis and factors are large, and wanted rarely.
+        fallback = SparseLU()
+        fallback.factor(self._current.pattern, self._data)
+        self._fallback = fallback
+        return fallback
+
+    def _solve(self, b: FloatArray, transposed: bool) -> FloatArray:
+        assert self._current is not None, "factor first"
+        self._counts["solves"] += 1
+        if self._fallback is not None:
+            return self._fallback.solve_transposed(b) if transposed else self._fallback.solve(b)
+        pattern, fronts, sizes = self._current
+        rhs = np.ascontiguousarray(b, dtype=float).reshape(pattern.n, 1 if b.ndim == 1 else b.shape[1])
+        x, defect = np.zeros_like(rhs), rhs.copy()
+        work = np.empty(rhs.shape[1] * sizes.border)
+        most = self._column_sizes if transposed else self._row_sizes
+        matrix = pattern.indptr, pattern.indices, self._data, transposed
+        for steps in (2, *([1] * EXTRA_REFINEMENTS)):
+            if refine(self._blas, fronts, self._factors, self._swaps, *matrix, rhs, x, defect, work, most, steps):
+                break
+        else:
+            fallback = self._fall_back()
+            return fallback.solve_transposed(b) if transposed else fallback.solve(b)
+        x = x.reshape(b.shape)
+        check_solution(self._norm, x, b, defect.reshape(b.shape))
+        return x
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Return A^-1 b."""
+        return self._solve(b, False)
+
+    def solve_transposed(self, b: FloatArray) -> FloatArray:
+        """Return A^-T b."""
+        return self._solve(b, True)

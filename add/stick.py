@@ -1,0 +1,210 @@
+"""Hybrid friction within one step: what sticks is held by equations, what is held beyond Coulomb's limit is let go.
+
+Geilinger et al. 2020, section 4.3. The step is first solved loosely with the linear law. Points that stick in that
+solution are held, T v_rel = 0, and the step is solved again with the reactions as unknowns. Wherever the residual is
+small, points whose reaction exceeds c_f f_n, or that touch no more, are released for good: within a step nothing is
+held again, so that the loop ends. Released points follow a stiffer linear law, which keeps the limit too.
+
+Two things are added. Where everything that touches rests before the step, it is held at once; if it bears that, a step
+is one solve, not two. And where a body sticks at some points, holding all that touch is tried first: under the linear
+law a box that creeps slips at its uphill corners, but once the others are held those have no direction to slip in.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from add.kinematics import Kinematics
+from add.newton import NewtonResult, Point, Solve, Status
+from add.reactions import HeldPoints
+from add.term import Decisions
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: Share of the largest force family below which |r| is small enough to judge who sticks, and who is let go.
+STICK_SHARE = float(np.sqrt(np.finfo(float).eps))
+
+#: Reactions beyond this multiple of Coulomb's limit are no matter of a residual that is not small yet.
+BEARABLE = 1.5
+
+#: A solve with holds that takes longer than this is not going to find a solution: an impact may leave none near by.
+MOST_ITERATIONS = 25
+
+
+def at_rest(work: Solve, before: Kinematics) -> Decisions | None:
+    """Return what to hold from the beginning of a step, if everything that touches before it rests; else None."""
+    system = work.system
+    choices = [d.at_rest(before, work.theta) for d in system.deciding]
+    if any(d.holds and x is None for d, x in zip(system.deciding, choices, strict=True)):
+        return None
+    # Terms that hold nothing ignore what is said here.
+    held = tuple(np.zeros(0, dtype=np.int64) if x is None else x for x in choices)
+    return held if system.n_rows(held) > system.n_multipliers else None
+
+
+def stay(work: Solve, resting: NewtonResult) -> NewtonResult | None:
+    """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
+    system = work.system
+    mu = spread(work, resting)
+    everything = tuple(d.touching(x) for d, x in zip(system.deciding, resting.decisions, strict=True))
+    if system.n_rows(everything) > mu.size or _release(work, resting, mu) is not None:
+        return None
+    u = resting.kin.q - work.equations.q_star
+    result = work.iterate(Point(work, u, mu), 0.0, resting.report.rung)
+    mu = spread(work, result)
+    if not result.report.status.success or _release(work, result, mu) is not None:
+        return None
+    history = resting.report.history + result.report.history[1:]
+    report = replace(result.report, history=history, iterations=len(history) - 1)
+    return replace(result, mu=mu, report=report)
+
+
+def settle(work: Solve, linear: NewtonResult) -> NewtonResult:
+    """Return the hybrid solution of a step, from the loose solution with the linear law.
+
+    Where holding fails, the linear law's solution stands in for this step; ``report.rung`` then says so.
+    """
+    system = work.system
+    u = linear.kin.q - work.equations.q_star
+    sticking: Decisions = tuple(d.hold(x) for d, x in zip(system.deciding, linear.decisions, strict=True))
+    history = list(linear.report.history)
+    bodies = _whole_bodies(work, linear, sticking)
+    if bodies is not None:
+        held, mu = bodies, _first_reactions(work, linear, bodies)
+        if _bearable(work, u, held, mu, history) is None:
+            result = _finish(work, linear, u, held, mu, history, False)
+            if result is not None:
+                return result
+    held, mu = sticking, _first_reactions(work, linear, sticking)
+    while True:
+        following = _bearable(work, u, held, mu, history)
+        if following is None:
+            break
+        held = following
+        mu = _first_reactions(work, linear, held)
+    return _finish(work, linear, u, held, mu, history, True) or _creeping(work, linear, history)
+
+
+def _first_reactions(work: Solve, linear: NewtonResult, held: Decisions) -> FloatArray:
+    """Return the multipliers to begin with: the forces of the linear law."""
+    holds = work.system.holds(held)
+    rows = [hold.first_guess(linear.kin, work.theta) for _, hold in holds]
+    return np.concatenate([linear.mu[: work.system.n_multipliers], *rows])
+
+
+def _whole_bodies(work: Solve, linear: NewtonResult, sticking: Decisions) -> Decisions | None:
+    """Return ``sticking`` with all that touches on the same bodies; None if that adds nothing."""
+    system = work.system
+    choices = [d.touching(x) for d, x in zip(system.deciding, linear.decisions, strict=True)]
+    if system.n_rows(tuple(choices)) == system.n_rows(sticking):
+        return None
+    holds = system.holds(tuple(choices))
+    points = HeldPoints.of(system, [hold for _, hold in holds], linear.kin, work.theta)
+    already = np.concatenate([system.deciding[k].is_held(choices[k], sticking[k]) for k, _ in holds])
+    groups = np.bincount(points.label, already) > 0
+    wanted = groups[points.label]
+    if wanted.sum() == already.sum():
+        return None
+    first = 0
+    for k, hold in holds:
+        part = wanted[first : first + hold.n_rows // 3]
+        choices[k] = system.deciding[k].without(choices[k], ~part)
+        first += hold.n_rows // 3
+    return tuple(choices)
+
+
+def _finish(
+    work: Solve,
+    linear: NewtonResult,
+    u: FloatArray,
+    held: Decisions,
+    mu: FloatArray,
+    history: list[float],
+    releasing: bool,
+) -> NewtonResult | None:
+    """Return the solution with these holds, or with fewer if ``releasing`` is allowed; None if there is none."""
+    while True:
+        work.held = held
+        # First as far as the reactions may be judged, then to the end, which may still release a point.
+        for share in (STICK_SHARE, 0.0):
+            result = work.iterate(Point(work, u, mu), 0.0, linear.report.rung, share, MOST_ITERATIONS)
+            history += result.report.history[1:]
+            if not result.report.status.success:
+                return None
+            mu = spread(work, result)
+            following = _release(work, result, mu)
+            if following is not None:
+                break
+            u = result.kin.q - work.equations.q_star
+        if following is None:
+            report = replace(result.report, history=tuple(history), iterations=len(history) - 1)
+            return replace(result, mu=mu, report=report)
+        if not releasing:
+            return None
+        u = result.kin.q - work.equations.q_star
+        held, mu = following
+
+
+def _bearable(work: Solve, u: FloatArray, held: Decisions, mu: FloatArray, history: list[float]) -> Decisions | None:
+    """Return the decisions without holds that one iteration shows to be far beyond Coulomb's limit; None if all bear.
+
+    Where the linear law is weak, points that creep fast count as sticking in it. Stopping them within the step may have
+    no solution near by: the body would topple over them. From the linear solution they begin to slip the right way.
+    """
+    work.held = held
+    point = Point(work, u, mu)
+    move = work.direction(point, 0.0)
+    if move is None:
+        return None
+    trial = Point(work, u, mu + move[1])
+    estimate = work.result(trial, Status.CONVERGED, 0.0, 0, [trial.merit])
+    following = _release(work, estimate, spread(work, estimate), BEARABLE)
+    if following is None:
+        return None
+    history.append(point.merit)
+    return following[0]
+
+
+def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> NewtonResult:
+    """Return the tight solution with the linear law."""
+    _log.info("step %d: sticking points creep, since holding them failed", work.equations.step)
+    work.held = None
+    point = Point(work, linear.kin.q - work.equations.q_star, linear.mu)
+    result = work.iterate(point, 0.0, linear.report.rung + 1)
+    history += result.report.history[1:]
+    return replace(result, report=replace(result.report, history=tuple(history), iterations=len(history) - 1))
+
+
+def _release(
+    work: Solve, result: NewtonResult, mu: FloatArray, margin: float = 1.0
+) -> tuple[Decisions, FloatArray] | None:
+    """Return the decisions without the holds that Coulomb forbids, and the other reactions; None if there are none."""
+    system = work.system
+    decisions = list(result.decisions)
+    kept, at, changed = [mu[: system.n_multipliers]], system.n_multipliers, False
+    for k, hold in system.holds(result.decisions):
+        lam = mu[at : at + hold.n_rows].reshape(-1, 3)
+        at += hold.n_rows
+        limits = hold.limits(result.kin, work.theta)
+        free = (limits < 0.0) | (np.linalg.norm(lam, axis=1) > margin * limits)
+        if free.any():
+            decisions[k] = system.deciding[k].release(decisions[k], free)
+            changed = True
+        kept.append(lam[~free].ravel())
+    return (tuple(decisions), np.concatenate(kept)) if changed else None
+
+
+def spread(work: Solve, result: NewtonResult) -> FloatArray:
+    """Return the multipliers with the reactions that count; see `add.reactions`."""
+    system = work.system
+    holds = [hold for _, hold in system.holds(result.decisions)]
+    if not holds:
+        return result.mu
+    first = system.n_multipliers
+    points = HeldPoints.of(system, holds, result.kin, work.theta)
+    lam = points.spread(result.mu[first:].reshape(-1, 3))
+    return np.concatenate([result.mu[:first], lam.ravel()])

@@ -1,0 +1,153 @@
+"""The equations that hold sticking points: every derivative against differences, and the solver for many of them."""
+
+import numpy as np
+import pytest
+from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, THETA, Case, pair_parameters
+
+from add.contact import FrictionLaw, PenaltyContact, Shapes
+from add.contact.held import HeldBodies, HeldNodes
+from add.kernels.contact import ACTIVE, HELD
+from add.kernels.rotation import rotation_matrix
+from add.kinematics import Kinematics, Weights
+from add.linalg import DenseLU
+from add.maps import FrameMap, Frames, NodePoints, WeightedPoints
+from add.saddle import HeldSolve
+from add.testing import check_constraint
+
+
+class Spinning(FrameMap):
+    """A frame of the world that turns while it is looked at."""
+
+    def __init__(self, rotation: np.ndarray, rng: np.random.Generator) -> None:
+        self.rotation, self.velocity, self.spin = rotation, rng.normal(size=(1, 3)), rng.normal(size=(1, 3))
+
+    n_frames = 1
+    carried = False
+
+    def frames(self, kin: Kinematics) -> Frames:
+        return Frames(self.rotation, np.zeros((1, 3)), self.velocity, self.spin)
+
+    def pull(self, force, place, index, out) -> None:
+        pass
+
+
+def held_by(case: Case) -> HeldBodies:
+    """Return what holds the pair of a case."""
+    codes = case.contact.touching(case.contact.decide(case.kin, case.theta))
+    assert codes[0, 0] & ACTIVE and codes[0, 0] & HELD
+    hold = case.contact.held(codes)
+    assert isinstance(hold, HeldBodies)
+    return hold
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.25])
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("host", ["body", "world"])
+@pytest.mark.parametrize("point", ["body", "node"])
+@pytest.mark.parametrize("place", PLACES)
+def test_bodies(place, point, host, angle, radius):
+    if not radius and place not in INSIDE:
+        pytest.skip("a point without radius meets faces alone")
+    case = Case(place, point, host, angle, radius=radius, law=FrictionLaw.HYBRID)
+    hold = held_by(case)
+    rng = np.random.default_rng(2)
+    found = check_constraint(
+        hold, case.kin, rng.normal(size=3), case.theta, rng=rng, scales={"q": 0.05, "v": 0.05}, rtol=1e-7
+    )
+    centres = {4, 5, 6} if point == "body" else set()
+    assert set(found.parameters) <= centres | ({7, 8, 9} if host == "body" else set())
+    # A node on a flat, still face is held alike everywhere.
+    flat = point == "node" and host == "world" and (place in ("plane", "box") or place == "cylinder cap")
+    assert found.v > 0.0 and (found.q > 0.0) != flat
+    c = np.zeros(3)
+    hold.residual(case.kin, np.zeros(3), case.theta, np.zeros(case.kin.q.size), c)
+    # The point slides with 0.3 m/s; on a body, the place of contact is DEPTH further out, and turns with it.
+    if point == "node":
+        assert np.linalg.norm(c) == pytest.approx(0.3, rel=1e-12)
+    else:
+        assert 0.1 < np.linalg.norm(c) < 0.5
+
+
+@pytest.mark.parametrize("place", INSIDE)
+def test_nodes(place):
+    kind, size, _, surface, normal = PLACES[place]
+    rng = np.random.default_rng(4)
+    R = rotation_matrix(rng.normal(size=3))
+    q = np.concatenate([rng.normal(size=3), R @ (np.array(surface) - 0.05 * np.array(normal))])
+    kin = Kinematics(q, rng.normal(size=6), rng.normal(size=6), 0.3, 1)
+    frames = Spinning(R[None], rng)
+    contact = PenaltyContact(
+        NodePoints(np.array([1])), np.array([1.7]), np.zeros(1, dtype=np.int64),
+        Shapes(("shape",), np.array([kind]), np.array([size]), frames), pair_parameters(), FrictionLaw.HYBRID,
+    )  # fmt: skip
+    hold = contact.held(contact.touching(contact.decide(kin, THETA)))
+    assert isinstance(hold, HeldNodes) and hold.n_rows == 3
+    found = check_constraint(hold, kin, rng.normal(size=3), THETA, rng=rng, scales={"q": 0.05, "v": 0.05}, rtol=1e-7)
+    assert found.v > 0.0
+
+
+def test_only_nodes_are_held_for_now():
+    """Points of several nodes would need blocks of their own."""
+    with pytest.raises(ValueError, match="nodes"):
+        PenaltyContact(
+            WeightedPoints(np.array([[0, 1]]), np.array([[0.5, 0.5]])), np.ones(1), np.zeros(1, dtype=np.int64),
+            Shapes(("shape",), np.array([0]), np.zeros((1, 3)), Spinning(np.eye(3)[None], np.random.default_rng(0))),
+            pair_parameters(), FrictionLaw.HYBRID,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("host", ["body", "world"])
+@pytest.mark.parametrize("point", ["body", "node"])
+def test_matrix_parts_agree_with_the_constraint(point, host):
+    """What the solver is given, in the slots of the frozen term, is what the constraint's own Jacobian says."""
+    case = Case("capsule side", point, host, radius=0.25, law=FrictionLaw.HYBRID)
+    hold, kin, theta, n = held_by(case), case.kin, case.theta, case.kin.q.size
+    frozen = case.contact.frozen(hold.codes)
+    weights, lam = Weights(1.0, 30.0, 900.0, 1.0), np.array([1.0, -2.0, 0.5])
+    rows, cols = hold.pattern(n)
+    values = np.zeros(rows.size)
+    hold.jacobian(kin, lam, theta, weights, values, np.arange(rows.size))
+    whole = np.zeros((n + 3, n + 3))
+    np.add.at(whole, (rows, cols), values)
+    rows, cols = frozen.pattern()
+    for penalty, expected in ((0.0, whole[:n, :n]), (50.0, 50.0 * whole[:n, n:] @ whole[n:, :n])):
+        values = np.zeros(rows.size)
+        if penalty:
+            hold.add_penalty(hold.operators(kin, theta), weights, penalty, values, np.arange(rows.size))
+        else:
+            hold.add_geometry(kin, lam, theta, weights.q, values, np.arange(rows.size))
+        found = np.zeros((n, n))
+        np.add.at(found, (rows, cols), values)
+        assert np.allclose(found, expected, rtol=1e-13, atol=1e-13 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("columns", [0, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_solver_with_dependent_rows(transposed, columns):
+    """As a saddle-point solve, where the rows are independent; with copies of rows, the same increments."""
+    from scipy import sparse as sp
+
+    from add.assembly import Pattern
+
+    rng = np.random.default_rng(5)
+    n, m = 12, 4
+    K = rng.normal(size=(n, n)) + 8.0 * np.eye(n)
+    G, G_u = rng.normal(size=(m, n)), rng.normal(size=(m, n))
+    whole = np.block([[K, G.T], [G_u, np.zeros((m, m))]])
+    b = rng.normal(size=(n + m, columns)) if columns else rng.normal(size=n + m)
+    exact = np.linalg.solve(whole.T if transposed else whole, b)
+    for copies in (1, 2):
+        by_v, by_u = np.tile(G, (copies, 1)), np.tile(G_u, (copies, 1))
+        rhs = np.concatenate([b[:n], *([b[n:]] * copies)])
+        penalty = 1e6
+        A = K + penalty * by_v.T @ by_u
+        index = np.indices((n, n)).reshape(2, -1)
+        pattern = Pattern.build(n, [(index[1], index[0])])
+        factorization = DenseLU()
+        factorization.factor(pattern, np.append(A.T.ravel(), 0.0))
+        solver = HeldSolve(factorization, sp.csc_array(K), by_v, by_u, penalty)
+        found = solver.solve_transposed(rhs) if transposed else solver.solve(rhs)
+        assert np.allclose(found[:n], exact[:n], rtol=1e-11, atol=1e-11)
+        reactions = found[n:].reshape((copies, m, *b.shape[1:]))
+        assert np.allclose(reactions.sum(axis=0), exact[n:], rtol=1e-10, atol=1e-10)
+        assert np.allclose(reactions, reactions[0], rtol=1e-6, atol=1e-9)

@@ -1,0 +1,183 @@
+"""Hybrid friction: what rests stays where it is, what is pushed too hard slides by Coulomb's law, and no reaction is
+beyond the limit."""
+
+import numpy as np
+import pytest
+from validation.setups import G, Setup
+
+from add.contact import BodyContact, FrictionLaw, PenaltyContact
+from add.fem import HEX8, box_mesh
+from add.kernels.distance import PLANE
+from add.kinematics import State
+from add.model import ContactModel, Obstacle, RigidBody, SoftBody, build_model
+from add.newton import NewtonOptions
+from add.simulate import Simulation, Trajectory
+from add.start import GivenStart
+from add.steppers import BDF
+from add.term import DecidingTerm
+
+MASS, SIZE, C_F, K_N = 2.0, (0.3, 0.2, 0.1), 0.4, 2e4
+CRITICAL = np.arctan(C_F)
+NEWTON = NewtonOptions(atol=1e-12, rtol=0.0)
+
+
+def grid(n: int) -> np.ndarray:
+    """n x n points of the lower face."""
+    x, y = (np.linspace(-s / 2, s / 2, n) for s in SIZE[:2])
+    return np.array([[a, b, -SIZE[2] / 2] for a in x for b in y])
+
+
+def box_on_slope(n: int, angle: float) -> Setup:
+    """A box on n x n points; gravity is turned, the floor is level. It begins in static equilibrium."""
+    points = grid(n)
+    k_n = K_N / len(points)
+    body = RigidBody("box", points, np.zeros(len(points)), np.full(len(points), 0.01))
+    floor = Obstacle("floor", PLANE, (0.0, 0.0, 0.0), np.eye(3), np.zeros(3), np.zeros(3))
+    model = build_model(rigid=[body], obstacles=[floor], contact=ContactModel(law=FrictionLaw.HYBRID))
+    # Friction at the floor, weight at the centre: the downhill points bear more, and the box leans.
+    turn = MASS * G * np.sin(angle) * SIZE[2] / 2
+    lean = turn / (k_n * (points[:, 0] ** 2).sum())
+    setup = Setup(model, np.zeros(model.system.parameters.n)).put(
+        gravity=(G * np.sin(angle), 0.0, -G * np.cos(angle)),
+        bodies__box__mass=MASS,
+        bodies__box__inertia=(*(MASS / 12 * (np.square(SIZE).sum() - np.square(SIZE))), 0.0, 0.0, 0.0),
+        bodies__box__position=(0.0, 0.0, SIZE[2] / 2 - MASS * G * np.cos(angle) / K_N),
+        bodies__box__orientation=(0.0, lean, 0.0),
+        contact__box__floor__k_n=k_n,
+        contact__box__floor__k_d=1e-2 * k_n,
+        contact__box__floor__k_t=k_n,
+        contact__box__floor__c_f=C_F,
+    )
+    return setup
+
+
+def settle(setup: Setup, order: int, *, dt: float, n_steps: int, stiffer: float = 1.0) -> tuple[np.ndarray, Simulation]:
+    """Return the equilibrium that a damped run ends in, and a simulation for what follows.
+
+    A soft body that creeps under the linear law is never slow enough to be stopped so near the critical angle: while it
+    comes to rest k_t is ``stiffer``.
+    """
+    theta = setup.theta.copy()
+    for entry in setup.model.system.parameters.entries:
+        if entry.name.endswith(".k_t"):
+            theta[entry.slice] *= stiffer
+    settling = Simulation(
+        setup.model.system, GivenStart(setup.model.initial), BDF(dt, 1, newton=NEWTON), n_steps, theta
+    )
+    run = settling.run()
+    assert np.abs(run.v[-1]).max() < 1e-11
+    stepper = BDF(dt, order, newton=NEWTON)
+    return run.q[-1], Simulation(setup.model.system, GivenStart(setup.model.initial), stepper, n_steps, setup.theta)
+
+
+def go_on(simulation: Simulation, q: np.ndarray, n_steps: int) -> list[tuple[State, object]]:
+    """Step from rest at ``q``."""
+    assembler = simulation.assembler()
+    state = simulation.stepper.start(q, np.zeros_like(q))
+    out = []
+    for _ in range(n_steps):
+        state, record = simulation.stepper.step(assembler, state, simulation.theta)
+        out.append((state, record))
+    return out
+
+
+def check_rest(setup: Setup, simulation: Simulation, q: np.ndarray, duration: float) -> None:
+    (term,) = setup.model.system.deciding
+    steps = go_on(simulation, q, round(duration / simulation.stepper.dt))
+    drift = max(np.abs(state.q[0] - q).max() for state, _ in steps)
+    fastest = max(np.abs(rows_of(term, record, simulation.theta)[0]).max() for _, record in steps)
+    load = max(rows_of(term, record, simulation.theta)[1].max() for _, record in steps)
+    most = max(record.report.iterations for _, record in steps)
+    print(f"drift {drift:.1e} m, velocity at held points {fastest:.1e} m/s, load {load:.4f}, iterations <= {most}")
+    assert drift < 1e-9
+    assert fastest < 1e-12
+    assert load <= 1.0
+    assert all(record.report.rung == 0 for _, record in steps)
+
+
+def rows_of(term: DecidingTerm, record, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the velocities of the held points and their reactions in shares of Coulomb's limit."""
+    hold = term.held(record.decisions[0])
+    assert hold is not None
+    rows = np.zeros(hold.n_rows)
+    hold.residual(record.kin, record.mu, theta, np.zeros_like(record.kin.q), rows)
+    return rows, np.linalg.norm(record.mu.reshape(-1, 3), axis=1) / hold.limits(record.kin, theta)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("n", [2, 10])
+def test_box_rests_below_the_critical_angle(n: int, order: int) -> None:
+    setup = box_on_slope(n, 0.99 * CRITICAL)
+    q, simulation = settle(setup, order, dt=0.02, n_steps=200)
+    check_rest(setup, simulation, q, 10.0)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("n", [2, 10])
+def test_box_slides_above_the_critical_angle(n: int, order: int) -> None:
+    angle = 1.01 * CRITICAL
+    setup = box_on_slope(n, angle)
+    dt, n_steps = 0.005, 400
+    stepper = BDF(dt, order, newton=NEWTON)
+    run = Simulation(setup.model.system, GivenStart(setup.model.initial), stepper, n_steps, setup.theta).run()
+    exact = G * (np.sin(angle) - C_F * np.cos(angle))
+    found = (run.v[-1, 0] - run.v[n_steps // 2, 0]) / (0.5 * n_steps * dt)
+    print(f"{found:.8f} m/s2, exact {exact:.8f}")
+    assert found == pytest.approx(exact, rel=1e-6)
+    counts = setup.model.system.deciding[0].describe(run.records[-1].decisions[0])
+    assert counts == {"touching": n * n, "sticking": 0, "slipping": n * n, "creeping": 0}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_soft_block_rests(order: int) -> None:
+    """Nodes that share no coordinates: every reaction is what its own node needs."""
+    angle = 0.95 * CRITICAL
+    mesh = box_mesh((0.2, 0.2, 0.05), (3, 3, 2), HEX8)
+    floor = Obstacle("floor", PLANE, (0.0, 0.0, 0.0), np.eye(3), np.array([0.0, 0.0, -0.025]), np.zeros(3))
+    model = build_model([SoftBody("block", mesh)], [floor], ContactModel(law=FrictionLaw.HYBRID))
+    setup = Setup(model, np.zeros(model.system.parameters.n)).put(
+        gravity=(G * np.sin(angle), 0.0, -G * np.cos(angle)),
+        bodies__block__mu=5e4, bodies__block__lambda=5e4, bodies__block__density=500.0, bodies__block__viscosity=50.0,
+        contact__block__floor__k_n=2e3, contact__block__floor__k_d=5.0, contact__block__floor__k_t=40.0,
+        contact__block__floor__c_f=C_F,
+    )  # fmt: skip
+    q, simulation = settle(setup, order, dt=0.02, n_steps=400, stiffer=100.0)
+    assert any(isinstance(term, PenaltyContact) for term in model.system.deciding)
+    check_rest(setup, simulation, q, 10.0)
+
+
+def thrown_box(order: int = 2) -> tuple[Setup, Trajectory]:
+    setup = box_on_slope(4, 0.3)
+    setup.put(bodies__box__position=(0.0, 0.0, 0.09), bodies__box__orientation=(0.2, 0.1, 0.4),
+              bodies__box__velocity=(0.5, -0.4, -0.5), contact__box__floor__k_d=2.0,
+              contact__box__floor__k_t=20.0)  # fmt: skip
+    stepper = BDF(0.002, order, newton=NEWTON)
+    return setup, Simulation(setup.model.system, GivenStart(setup.model.initial), stepper, 500, setup.theta).run()
+
+
+def test_coulomb_holds_at_the_end_of_every_step() -> None:
+    """A box that lands on its corners, tumbles, slides and comes to rest."""
+    setup, run = thrown_box()
+    (term,) = setup.model.system.deciding
+    assert isinstance(term, BodyContact)
+    seen = {"sticking": 0, "slipping": 0}
+    for record in run.records:
+        counts = term.describe(record.decisions[0])
+        for key in seen:
+            seen[key] += counts[key]
+        if not counts["touching"]:
+            continue
+        reactions = setup.model.system.reactions(0, record.mu, record.decisions)
+        places = term.places(record.kin, setup.theta, record.decisions[0], reactions)
+        normal, friction = places.force[:, 2], np.linalg.norm(places.force[:, :2], axis=1)
+        # The damping is no part of the limit; the elastic force is at least the normal force that is left.
+        elastic = term.pairs.k_n  # indices
+        depth = -places.place[:, 2]
+        limit = C_F * setup.theta[elastic[0, 0]] * depth
+        assert (friction <= limit * (1.0 + 1e-9) + 1e-12).all()
+        assert (normal >= 0.0).all()
+        if counts["sticking"]:
+            rows, load = rows_of(term, record, setup.theta)
+            assert np.abs(rows).max() < 1e-12
+            assert load.max() <= 1.0
+    assert seen["sticking"] > 100 and seen["slipping"] > 100
