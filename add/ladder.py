@@ -96,7 +96,7 @@ def solve(
         return _climb(work, guesses, 0.0)
     work.held = at_rest(work, before) if before is not None else None
     if work.held is not None:
-        result = work.iterate(work.guess(guesses[0]), 0.0, 0, STICK_SHARE)
+        result = work.iterate(work.guess(guesses[0]), 0.0, 0)
         staying = stay(work, result) if result.report.status.success else None
         if staying is not None:
             return staying

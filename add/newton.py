@@ -197,7 +197,9 @@ class Solve:
     def _mean_diagonal(self) -> float:
         kin = self.equations.kinematics(np.zeros(self.system.n))
         mu = np.zeros(self.n_rows)
-        _, _, decisions = self.system.residual(kin, mu, self.theta, self.replay, self.held)
+        decisions = self.replay or self.held
+        if decisions is None:
+            _, _, decisions = self.system.residual(kin, mu, self.theta)
         pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, decisions)
         diagonal = np.abs(data[pattern.diagonal[: self.free.size]])
         return float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0

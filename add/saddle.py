@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numba import njit
 
+from add.assembly import Pattern
 from add.errors import SolverError
 from add.linalg import Factorization
-from add.typing import FloatArray, Matrix
+from add.typing import FloatArray, IntArray
 
 #: The penalty, as a multiple of the mean diagonal entry of the step's matrix. A pass leaves about its inverse of the
 #: rows' defect.
@@ -17,6 +20,34 @@ PENALTY = 1e6
 
 #: Two or three passes reach round-off; more only where a row has next to nothing to hold.
 MAX_PASSES = 12
+
+#: Share of increments and reactions that the next pass may still be expected to change.
+PASS_TOLERANCE = 1e-13
+
+
+@final
+@dataclass(frozen=True)
+class Rows:
+    """A matrix of which three rows at a time touch few columns.
+
+    Attributes
+    ----------
+    index : (k, m) columns; -1 for none
+    blocks : (k, 3, m)
+    """
+
+    index: IntArray
+    blocks: FloatArray
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return the product (3 k, j) with ``x`` (n, j)."""
+        out = np.zeros((3 * self.index.shape[0], x.shape[1]))
+        _times(self.index, self.blocks, x, out)
+        return out
+
+    def add_transposed(self, y: FloatArray, out: FloatArray) -> None:
+        """Add the product of the transpose with ``y`` (3 k, j) to ``out`` (n, j)."""
+        _add_transposed(self.index, self.blocks, y, out)
 
 
 @final
@@ -41,48 +72,96 @@ class HeldSolve:
     ----------
     factorization : Factorization
         Of A.
-    matrix : (n, n) K
-    by_v, by_u : (m, n) G and G_u
+    pattern, data : K
+    by_v, by_u : G and G_u
     penalty : p
     """
 
     def __init__(
-        self, factorization: Factorization, matrix: Matrix, by_v: Matrix, by_u: Matrix, penalty: float
+        self,
+        factorization: Factorization,
+        pattern: Pattern,
+        data: FloatArray,
+        by_v: Rows,
+        by_u: Rows,
+        penalty: float,
     ) -> None:
         self.factorization = factorization
-        self.matrix, self.by_v, self.by_u = matrix, by_v, by_u
+        self.pattern, self.data, self.by_v, self.by_u = pattern, data, by_v, by_u
         self.penalty = penalty
 
     def solve(self, b: FloatArray) -> FloatArray:
         """Return x and y, stacked, for b and c, stacked: (n + m,) or (n + m, k)."""
-        return self._passes(b, self.factorization.solve, self.matrix, self.by_v.T, self.by_u)
+        return self._passes(b, self.factorization.solve, False, self.by_v, self.by_u)
 
     def solve_transposed(self, b: FloatArray) -> FloatArray:
         """Return the solution of the transposed system."""
-        return self._passes(b, self.factorization.solve_transposed, self.matrix.T, self.by_u.T, self.by_v)
+        return self._passes(b, self.factorization.solve_transposed, True, self.by_u, self.by_v)
 
     def _passes(
-        self, b: FloatArray, solve: Callable[[FloatArray], FloatArray], matrix: Matrix, columns: Matrix, rows: Matrix
+        self, b: FloatArray, solve: Callable[[FloatArray], FloatArray], transposed: bool, columns: Rows, rows: Rows
     ) -> FloatArray:
-        n, p = matrix.shape[0], self.penalty
-        out = np.zeros_like(b)
+        n, p, pattern = self.pattern.n, self.penalty, self.pattern
+        given = b.reshape(b.shape[0], -1)
+        out = np.zeros_like(given)
         x, y = out[:n], out[n:]
-        defect = b.copy()
+        defect = given.copy()
         size = np.inf
         for k in range(MAX_PASSES):
+            rhs = defect[:n].copy()
+            columns.add_transposed(p * defect[n:], rhs)
             try:
-                step = solve(defect[:n] + p * (columns @ defect[n:]))
+                step = solve(rhs[:, 0] if b.ndim == 1 else rhs).reshape(n, -1)
             except SolverError:
                 if k:  # a defect of round-off is no right-hand side
                     break
                 raise
-            reaction = p * (rows @ step - defect[n:])
+            reaction = p * (rows.times(step) - defect[n:])
             x += step
             y += reaction
-            defect[:n] = b[:n] - matrix @ x - columns @ y
-            defect[n:] = b[n:] - rows @ x
-            last, size = size, float(np.abs(reaction).max(initial=0.0))
-            scale = float(np.abs(y).max(initial=0.0))
-            if size <= 1e-13 * scale or size > 0.5 * last:
+            # Increments and reactions have different units: the larger share of either counts.
+            changes = (np.abs(part).max(initial=0.0) / max(np.abs(whole).max(initial=0.0), 1e-300)
+                       for part, whole in ((step, x), (reaction, y)))  # fmt: skip
+            last, size = size, float(max(changes))
+            if k and (size > 0.5 * last or size * size / last <= PASS_TOLERANCE):
                 break
-        return out
+            _defect(pattern.indptr, pattern.indices, self.data, x, given, transposed, defect)
+            columns.add_transposed(-y, defect[:n])
+            defect[n:] = given[n:] - rows.times(x)
+        return out.reshape(b.shape)
+
+
+@njit(cache=True, error_model="numpy")
+def _times(index, blocks, x, out):
+    """Add the rows' product with x (n, j) to out (3 k, j)."""
+    for k in range(index.shape[0]):
+        for a in range(3):
+            for m in range(index.shape[1]):
+                if index[k, m] >= 0:
+                    for j in range(x.shape[1]):
+                        out[3 * k + a, j] += blocks[k, a, m] * x[index[k, m], j]
+
+
+@njit(cache=True, error_model="numpy")
+def _add_transposed(index, blocks, y, out):
+    """Add the transposed rows' product with y (3 k, j) to out (n, j)."""
+    for k in range(index.shape[0]):
+        for a in range(3):
+            for m in range(index.shape[1]):
+                if index[k, m] >= 0:
+                    for j in range(y.shape[1]):
+                        out[index[k, m], j] += blocks[k, a, m] * y[3 * k + a, j]
+
+
+@njit(cache=True, error_model="numpy")
+def _defect(indptr, indices, data, x, b, transposed, out):
+    """Fill the first n rows of out with b - K x, or b - K^T x; K in compressed columns."""
+    n = indptr.size - 1
+    for i in range(n):
+        for j in range(x.shape[1]):
+            out[i, j] = b[i, j]
+    for c in range(n):
+        for k in range(indptr[c], indptr[c + 1]):
+            to, come = (c, indices[k]) if transposed else (indices[k], c)
+            for j in range(x.shape[1]):
+                out[to, j] -= data[k] * x[come, j]

@@ -53,14 +53,7 @@ def stay(work: Solve, resting: NewtonResult) -> NewtonResult | None:
     everything = tuple(d.touching(x) for d, x in zip(system.deciding, resting.decisions, strict=True))
     if system.n_rows(everything) > mu.size or _release(work, resting, mu) is not None:
         return None
-    u = resting.kin.q - work.equations.q_star
-    result = work.iterate(Point(work, u, mu), 0.0, resting.report.rung)
-    mu = spread(work, result)
-    if not result.report.status.success or _release(work, result, mu) is not None:
-        return None
-    history = resting.report.history + result.report.history[1:]
-    report = replace(result.report, history=history, iterations=len(history) - 1)
-    return replace(result, mu=mu, report=report)
+    return replace(resting, mu=mu)
 
 
 def settle(work: Solve, linear: NewtonResult) -> NewtonResult:
@@ -74,19 +67,19 @@ def settle(work: Solve, linear: NewtonResult) -> NewtonResult:
     history = list(linear.report.history)
     bodies = _whole_bodies(work, linear, sticking)
     if bodies is not None:
-        held, mu = bodies, _first_reactions(work, linear, bodies)
-        if _bearable(work, u, held, mu, history) is None:
-            result = _finish(work, linear, u, held, mu, history, False)
+        held, start = _bearable(work, u, bodies, _first_reactions(work, linear, bodies), history)
+        if held is None:
+            result = _finish(work, linear, start, bodies, history, False)
             if result is not None:
                 return result
     held, mu = sticking, _first_reactions(work, linear, sticking)
     while True:
-        following = _bearable(work, u, held, mu, history)
+        following, start = _bearable(work, u, held, mu, history)
         if following is None:
             break
         held = following
         mu = _first_reactions(work, linear, held)
-    return _finish(work, linear, u, held, mu, history, True) or _creeping(work, linear, history)
+    return _finish(work, linear, start, held, history, True) or _creeping(work, linear, history)
 
 
 def _first_reactions(work: Solve, linear: NewtonResult, held: Decisions) -> FloatArray:
@@ -118,55 +111,61 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: Decisions) -> Dec
 
 
 def _finish(
-    work: Solve,
-    linear: NewtonResult,
-    u: FloatArray,
-    held: Decisions,
-    mu: FloatArray,
-    history: list[float],
-    releasing: bool,
+    work: Solve, linear: NewtonResult, point: Point, held: Decisions, history: list[float], releasing: bool
 ) -> NewtonResult | None:
     """Return the solution with these holds, or with fewer if ``releasing`` is allowed; None if there is none."""
     while True:
         work.held = held
         # First as far as the reactions may be judged, then to the end, which may still release a point.
         for share in (STICK_SHARE, 0.0):
-            result = work.iterate(Point(work, u, mu), 0.0, linear.report.rung, share, MOST_ITERATIONS)
+            result = work.iterate(point, 0.0, linear.report.rung, share, MOST_ITERATIONS)
             history += result.report.history[1:]
             if not result.report.status.success:
                 return None
-            mu = spread(work, result)
+            u, mu = result.kin.q - work.equations.q_star, spread(work, result)
             following = _release(work, result, mu)
-            if following is not None:
+            if following is not None or result.report.residual <= work.tolerance(result):
                 break
-            u = result.kin.q - work.equations.q_star
+            point = Point(work, u, mu)
         if following is None:
             report = replace(result.report, history=tuple(history), iterations=len(history) - 1)
             return replace(result, mu=mu, report=report)
         if not releasing:
             return None
-        u = result.kin.q - work.equations.q_star
         held, mu = following
+        work.held = held
+        point = Point(work, u, mu)
 
 
-def _bearable(work: Solve, u: FloatArray, held: Decisions, mu: FloatArray, history: list[float]) -> Decisions | None:
+def _bearable(
+    work: Solve, u: FloatArray, held: Decisions, mu: FloatArray, history: list[float]
+) -> tuple[Decisions | None, Point]:
     """Return the decisions without holds that one iteration shows to be far beyond Coulomb's limit; None if all bear.
 
     Where the linear law is weak, points that creep fast count as sticking in it. Stopping them within the step may have
     no solution near by: the body would topple over them. From the linear solution they begin to slip the right way.
+    If all bear, the point to go on from is behind that iteration.
     """
     work.held = held
     point = Point(work, u, mu)
+    if mu.size == work.system.n_multipliers:
+        return None, point
     move = work.direction(point, 0.0)
     if move is None:
-        return None
+        return None, point
     trial = Point(work, u, mu + move[1])
     estimate = work.result(trial, Status.CONVERGED, 0.0, 0, [trial.merit])
     following = _release(work, estimate, spread(work, estimate), BEARABLE)
-    if following is None:
-        return None
-    history.append(point.merit)
-    return following[0]
+    if following is not None:
+        history.append(point.merit)
+        return following[0], point
+    moved = u.copy()
+    moved[work.free] += move[0]
+    ahead = Point(work, moved, mu + move[1])
+    if ahead.merit < point.merit:
+        history.append(ahead.merit)
+        return None, ahead
+    return None, point
 
 
 def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> NewtonResult:

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
-import scipy.sparse as sp
 
 from add.assembly import Pattern, add_product
 from add.kinematics import Kinematics, Weights
 from add.layout import DofLayout, DofPartition, ParameterLayout
 from add.linalg import DENSE_LIMIT, Factorization, factorization_for
 from add.motion import Motion
-from add.saddle import PENALTY, HeldSolve
+from add.saddle import PENALTY, HeldSolve, Rows
 from add.tangents import Columns, Directions, ThetaMap, push
 from add.term import UNIT, Constraint, DecidingTerm, Decisions, Hold, KinematicCotangent, Term
-from add.typing import FloatArray, IntArray, Matrix
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -373,34 +372,36 @@ class Assembler:
         if not holds:
             self.factorization.factor(pattern, data)
             return self.factorization
-        matrix = pattern.matrix(data.copy())
+        exact = data.copy()
         penalty = PENALTY * size / weights.v
-        by_v, by_u = [], []
+        dofs, by_v, by_u = [], [], []
         for k, hold in holds:
             operators = hold.operators(kin, theta)
             hold.add_penalty(operators, weights, penalty, data, self._slots(pattern, k))
-            by_v.append(self._free_rows(operators.dofs, operators.by_v))
-            by_u.append(self._free_rows(operators.dofs, weights.q * operators.by_q + weights.v * operators.by_v))
+            dofs.append(operators.dofs)
+            by_v.append(operators.by_v)
+            by_u.append(weights.q * operators.by_q + weights.v * operators.by_v)
         self.factorization.factor(pattern, data)
-        return HeldSolve(self.factorization, matrix, _stack(by_v), _stack(by_u), penalty)
+        index = self._columns(dofs)
+        return HeldSolve(
+            self.factorization, pattern, exact, Rows(index, _stack(by_v)), Rows(index, _stack(by_u)), penalty
+        )
 
-    def _free_rows(self, dofs: IntArray, blocks: FloatArray) -> Matrix:
-        """Return the rows (3 k, n_unknowns) of blocks (k, 3, m) over the free coordinates."""
-        columns = np.where(dofs >= 0, self._compressed[dofs], -1)
-        columns = np.broadcast_to(columns[:, None, :], blocks.shape).ravel()
-        rows = np.repeat(np.arange(3 * dofs.shape[0]), dofs.shape[1])
-        kept = columns >= 0
-        shape = (3 * dofs.shape[0], self.system.n_unknowns)
-        if shape[1] <= DENSE_LIMIT:
-            out = np.zeros(shape)
-            out[rows[kept], columns[kept]] = blocks.ravel()[kept]
-            return out
-        return sp.csr_array((blocks.ravel()[kept], (rows[kept], columns[kept])), shape=shape)
+    def _columns(self, dofs: list[IntArray]) -> IntArray:
+        """Return the unknowns (k, m) of coordinates, -1 for those that are not free; as wide as the widest."""
+        wide = max(part.shape[1] for part in dofs)
+        out = np.full((sum(part.shape[0] for part in dofs), wide), -1, dtype=np.int64)
+        first = 0
+        for part in dofs:
+            place = out[first : first + part.shape[0], : part.shape[1]]
+            place[...] = np.where(part >= 0, self._compressed[part], -1)
+            first += part.shape[0]
+        return out
 
 
-def _stack(parts: list[Matrix]) -> Matrix:
-    """Return the rows of all parts below each other."""
-    if len(parts) == 1:
-        return parts[0]
-    stacked: Matrix = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-    return stacked
+def _stack(blocks: list[FloatArray]) -> FloatArray:
+    """Return blocks (k, 3, m) of all parts, as wide as the widest."""
+    if len(blocks) == 1:
+        return blocks[0]
+    wide = max(part.shape[2] for part in blocks)
+    return np.concatenate([np.pad(part, ((0, 0), (0, 0), (0, wide - part.shape[2]))) for part in blocks])

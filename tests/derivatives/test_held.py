@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, THETA, Case, pair_parameters
 
+from add.assembly import Pattern
 from add.contact import FrictionLaw, PenaltyContact, Shapes
 from add.contact.held import HeldBodies, HeldNodes
 from add.kernels.contact import ACTIVE, HELD
@@ -11,7 +12,7 @@ from add.kernels.rotation import rotation_matrix
 from add.kinematics import Kinematics, Weights
 from add.linalg import DenseLU
 from add.maps import FrameMap, Frames, NodePoints, WeightedPoints
-from add.saddle import HeldSolve
+from add.saddle import HeldSolve, Rows
 from add.testing import check_constraint
 
 
@@ -125,12 +126,8 @@ def test_matrix_parts_agree_with_the_constraint(point, host):
 @pytest.mark.parametrize("transposed", [False, True])
 def test_solver_with_dependent_rows(transposed, columns):
     """As a saddle-point solve, where the rows are independent; with copies of rows, the same increments."""
-    from scipy import sparse as sp
-
-    from add.assembly import Pattern
-
     rng = np.random.default_rng(5)
-    n, m = 12, 4
+    n, m = 12, 6
     K = rng.normal(size=(n, n)) + 8.0 * np.eye(n)
     G, G_u = rng.normal(size=(m, n)), rng.normal(size=(m, n))
     whole = np.block([[K, G.T], [G_u, np.zeros((m, m))]])
@@ -140,12 +137,13 @@ def test_solver_with_dependent_rows(transposed, columns):
         by_v, by_u = np.tile(G, (copies, 1)), np.tile(G_u, (copies, 1))
         rhs = np.concatenate([b[:n], *([b[n:]] * copies)])
         penalty = 1e6
-        A = K + penalty * by_v.T @ by_u
         index = np.indices((n, n)).reshape(2, -1)
         pattern = Pattern.build(n, [(index[1], index[0])])
         factorization = DenseLU()
-        factorization.factor(pattern, np.append(A.T.ravel(), 0.0))
-        solver = HeldSolve(factorization, sp.csc_array(K), by_v, by_u, penalty)
+        factorization.factor(pattern, np.append((K + penalty * by_v.T @ by_u).T.ravel(), 0.0))
+        columns = np.tile(np.arange(n), (copies * m // 3, 1))
+        rows = (Rows(columns, part.reshape(-1, 3, n)) for part in (by_v, by_u))
+        solver = HeldSolve(factorization, pattern, np.append(K.T.ravel(), 0.0), *rows, penalty)
         found = solver.solve_transposed(rhs) if transposed else solver.solve(rhs)
         assert np.allclose(found[:n], exact[:n], rtol=1e-11, atol=1e-11)
         reactions = found[n:].reshape((copies, m, *b.shape[1:]))
