@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,9 @@ from add import __version__
 from add.errors import AddError
 
 _INTERRUPTED = 130
+
+#: Said before numba compiles something that is not in its cache.
+COMPILING = "compiling kernels (once after installation; this may take a minute) ..."
 
 
 class _Context:
@@ -35,6 +37,11 @@ class _Context:
         """Print for machines."""
         if self.json:
             click.echo(json.dumps(value, indent=1))
+
+    def compiling(self) -> None:
+        """Say why nothing moves for a while."""
+        if not (self.json or self.quiet):
+            tqdm.write(COMPILING, file=sys.stderr)
 
     @property
     def bars(self) -> bool:
@@ -68,6 +75,15 @@ def cli() -> None:
 
     Exit codes: 0 done, 2 bad input, 3 the solver or optimiser failed, 130 interrupted (what was done is kept).
     """
+
+
+def _load(context: _Context, scene: str) -> Any:
+    """Load a scene, and let the user know if the command then has to compile kernels."""
+    from add.jobs.compiling import first_compilation
+    from add.scene.reader import load_scene
+
+    click.get_current_context().with_resource(first_compilation(context.compiling))
+    return load_scene(scene)
 
 
 def _folder(scene: str, output: str | None) -> Path:
@@ -104,9 +120,8 @@ def _report_checks(context: _Context, result: dict[str, Any]) -> None:
 def simulate(context: _Context, scene: str, output: str | None, force: bool) -> None:
     """Run the forward simulation of SCENE."""
     from add.jobs import simulate_scene
-    from add.scene.reader import load_scene
 
-    loaded = load_scene(scene)
+    loaded = _load(context, scene)
     loaded.build()
     folder = _new_run(scene, output, force)
     with _steps_bar(context, loaded.spec.time.n_steps, "simulate") as bar:
@@ -127,17 +142,32 @@ def simulate(context: _Context, scene: str, output: str | None, force: bool) -> 
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
 @click.option("--resume", is_flag=True, help="Go on with an optimisation that was interrupted or killed.")
 @click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes that share the experiments [default: none].")
+@click.option("--cluster", metavar="ADDRESS", help="Share the experiments among the workers of this Dask scheduler.")
 @_options
-def optimize(context: _Context, scene: str, output: str | None, force: bool, resume: bool, checkpoints: bool) -> None:
+def optimize(
+    context: _Context,
+    scene: str,
+    output: str | None,
+    force: bool,
+    resume: bool,
+    checkpoints: bool,
+    jobs: int | None,
+    cluster: str | None,
+) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints
     from add.io.runfolder import RunFolder
     from add.jobs import check_optimization, optimize_scene
+    from add.jobs.experiments import require_shareable
     from add.report import one_by_one, write_report
-    from add.scene.reader import load_scene
 
-    loaded = load_scene(scene)
-    check_optimization(loaded)
+    loaded = _load(context, scene)
+    problem, _ = check_optimization(loaded)
+    workers = None
+    if jobs is not None or cluster is not None:
+        require_shareable(problem)
+        workers = click.get_current_context().with_resource(_workers(jobs, cluster))
     if resume:
         folder = RunFolder(_folder(scene, output), create=False)
     else:
@@ -152,7 +182,12 @@ def optimize(context: _Context, scene: str, output: str | None, force: bool, res
                 bar.set_postfix(phase=evaluation.phase, objective=f"{evaluation.value:.4g}")
 
         result = optimize_scene(
-            loaded, folder, resume=resume, progress=progress, schedule=Checkpoints() if checkpoints else None
+            loaded,
+            folder,
+            resume=resume,
+            progress=progress,
+            schedule=Checkpoints() if checkpoints else None,
+            workers=workers,
         )
     context.say(f"objective {result['objective']['start']:.4g} -> {result['objective']['end']:.4g}")
     context.say(f"{result['evaluations']} evaluations in {result['seconds']:.1f} s")
@@ -180,9 +215,8 @@ def check(context: _Context, scene: str, gradient: bool, steps: int | None) -> N
     """Validate SCENE; --gradient checks its derivatives."""
     from add.errors import SolverError
     from add.jobs import check_gradients, check_optimization
-    from add.scene.reader import load_scene
 
-    loaded = load_scene(scene)
+    loaded = _load(context, scene)
     built = loaded.build()
     if loaded.spec.objective and loaded.spec.parameters:
         check_optimization(loaded)
@@ -267,17 +301,24 @@ def _gradient_json(item: Any) -> dict[str, Any]:
 @click.option("-o", "--output", help="Run folder [default: runs/NAME_sweep].")
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
+@click.option("--cluster", metavar="ADDRESS", help="Use the workers of this Dask scheduler, e.g. tcp://host:8786.")
 @_options
 def sweep(
-    context: _Context, scene: str, parameters: tuple[str, ...], output: str | None, force: bool, jobs: int | None
+    context: _Context,
+    scene: str,
+    parameters: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    jobs: int | None,
+    cluster: str | None,
 ) -> None:
     """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
     from add.io.runfolder import RunFolder
     from add.jobs import check_sweep, sweep_scene
-    from add.scene.reader import load_scene
 
-    loaded = load_scene(scene)
+    loaded = _load(context, scene)
     check_sweep(loaded, parameters)
+    workers = click.get_current_context().with_resource(_workers(jobs, cluster))
     folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
     if force:
         folder.clear()
@@ -289,7 +330,7 @@ def sweep(
                 bar.initial = done
             bar.update(done - bar.n)
 
-        result = sweep_scene(loaded, folder, parameters, n_processes=jobs or _cores(), progress=progress)
+        result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
     context.say(f"{result['samples']} samples, {result['failed']} failed, in {result['seconds']:.1f} s")
     if result["objective"]:
         context.say(f"lowest objective {result['objective']['minimum']:.6g} at")
@@ -299,9 +340,18 @@ def sweep(
     context.result(result)
 
 
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+@contextmanager
+def _workers(jobs: int | None, address: str | None) -> Iterator[Any]:
+    """Yield who does the work: processes of this machine, or a cluster."""
+    from add.jobs.workers import LocalProcesses, cluster, cores
+
+    if address is None:
+        yield LocalProcesses(jobs or cores())
+        return
+    if jobs is not None:
+        raise click.UsageError("--jobs is for this machine: a cluster has as many workers as it has.")
+    with cluster(address) as workers:
+        yield workers
 
 
 @cli.command()
@@ -332,7 +382,7 @@ def view(
     from add.view import movie as render_movie
     from add.view import screenshot as render_screenshot
 
-    data = _run_data(run)
+    data = _run_data(context, run)
     written = []
     if screenshot:
         written.append(render_screenshot(data, screenshot, time=at, colour=colour))
@@ -347,15 +397,14 @@ def view(
         show(data, colour=colour)
 
 
-def _run_data(run: str) -> Any:
+def _run_data(context: _Context, run: str) -> Any:
     """Read a run folder, or build a scene's first state."""
     from add.io.results import read_run
     from add.jobs.output import run_data
-    from add.scene.reader import load_scene
 
     path = Path(run)
     if path.is_file() and path.suffix == ".json":
-        built = load_scene(path).build()
+        built = _load(context, run).build()
         return run_data(built, built.run(n_steps=0), built.theta)
     return read_run(path / "trajectory.h5" if path.is_dir() else path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -138,6 +139,10 @@ class NodePoints(LinearPoints):
 
     def block_pattern(self) -> tuple[IntArray, IntArray]:
         """Return one 3 x 3 block a node."""
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> tuple[IntArray, IntArray]:
         shape = (self.nodes.size, 3, 3)
         rows = np.broadcast_to(self._dofs[:, :, None], shape)
         cols = np.broadcast_to(self._dofs[:, None, :], shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, final
 
 import numpy as np
@@ -40,10 +41,12 @@ class Term(ABC):
     """One force family over all bodies that have it. All methods add, none overwrites.
 
     A term holds indices and structure; every differentiable number is read from ``theta``. ``depends`` names the
-    kinematic arguments that the term reads; derivatives by the others are zero and are not computed.
+    kinematic arguments that the term reads; derivatives by the others are zero and are not computed. ``linear`` names
+    the rates (v, a) in which r is linear and homogeneous, the two together, each with a symmetric derivative.
     """
 
     depends: ClassVar[str] = "qva"
+    linear: ClassVar[str] = ""
 
     @abstractmethod
     def pattern(self) -> tuple[IntArray, IntArray]:
@@ -73,9 +76,17 @@ class Term(ABC):
     def state_vjp(
         self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: KinematicCotangent, wanted: str = "qva"
     ) -> None:
-        """Add lam^T dr/d(q, v, a) to ``out``; by the Newton derivative itself, so that they cannot disagree."""
+        """Add lam^T dr/d(q, v, a) to ``out``; by the Newton derivative itself, so that they cannot disagree.
+
+        Where r is linear in v or a with a symmetric derivative (`linear`), lam^T dr/dv is r itself at v = lam.
+        """
+        for name in self.linear:
+            if name in wanted:
+                none = np.zeros_like(lam)
+                v, a = (lam, none) if name == "v" else (none, lam)
+                self.residual(Kinematics(kin.q, v, a, kin.t, kin.step), theta, getattr(out, name))
         rows, cols = self.pattern()
-        for name, values in self._derivatives(kin, theta, wanted):
+        for name, values in self._derivatives(kin, theta, "".join(set(wanted) - set(self.linear))):
             add_product(cols, rows, values, lam, getattr(out, name))
 
     @final
@@ -90,12 +101,18 @@ class Term(ABC):
 
     def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str) -> Iterator[tuple[str, FloatArray]]:
         size = self.pattern()[0].size
-        slots = np.arange(size)
+        slots = _positions(size)
         for name, weights in UNIT:
             if name in wanted and name in self.depends:
                 values = np.zeros(size)
                 self.jacobian(kin, theta, weights, values, slots)
                 yield name, values
+
+
+@cache
+def _positions(size: int) -> IntArray:
+    """Return 0, 1, ...: the slots of a matrix of local entries."""
+    return np.arange(size)
 
 
 class DecidingTerm(ABC):

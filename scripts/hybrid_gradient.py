@@ -96,7 +96,7 @@ def main() -> None:
     figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
     axes[0].plot(friction, 1e3 * exact, "k--", label="exact, rigid contact")
     axes[1].plot(friction, slope, "k--", label="exact, rigid contact")
-    print("| dt [s] | mean error of the place [mm] | mean error of the gradient | differences within a branch | changes |")
+    print("| dt [s] | mean error of the place [mm] | mean error of the gradient | within a branch | changes |")
     print("|---|---|---|---|---|")
     for dt, colour in ((0.01, "C0"), (0.005, "C1"), (0.0025, "C2")):
         place, gradient, decisions = sample(FrictionLaw.HYBRID, dt, friction)

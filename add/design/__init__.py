@@ -12,13 +12,15 @@ from add.design.optimize import (
     PhaseResult,
 )
 from add.design.overrides import NumberOverride, with_overrides
-from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
+from add.design.problem import Asked, DesignParameter, Evaluator, Experiment, InverseProblem, Prior
 from add.design.residuals import Jacobian, Residuals
 
 __all__ = [
     "LBFGSB",
+    "Asked",
     "DesignParameter",
     "EvaluationLog",
+    "Evaluator",
     "Experiment",
     "InverseProblem",
     "Jacobian",

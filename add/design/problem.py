@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.adjoint import Schedule, sweep, value_and_gradient
-from add.adjoint.reverse import evaluate
+from add.adjoint.reverse import Evaluation, evaluate
 from add.design.maps import Composed, DesignMap, Placed, Transformed
 from add.design.residuals import Jacobian, Residuals
 from add.design.transforms import Transform
@@ -99,6 +99,42 @@ class Experiment:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One experiment to evaluate.
+
+    Attributes
+    ----------
+    experiment : int
+        Its number.
+    theta : (n_theta,)
+    window : (start, stop), optional
+        Simulation times that count [s].
+    schedule : Schedule, optional
+        Of the reverse sweep.
+    """
+
+    experiment: int
+    theta: FloatArray
+    window: tuple[float, float] | None = None
+    schedule: Schedule | None = None
+
+
+class Evaluator(ABC):
+    """Evaluates the experiments of a problem in another place than this process."""
+
+    @abstractmethod
+    def evaluate(self, asked: Sequence[Asked]) -> list[Evaluation]:
+        """Return value and gradient by theta of each experiment, as `InverseProblem.evaluate_experiment` does.
+
+        Raises
+        ------
+        SolverError
+            If a run fails; of several, that of the first experiment.
+        """
+
+
+@final
 @dataclass(frozen=True)
 class Prior:
     """weight * sum ((p - mean) / sigma)^2 over entries of the physical values [-]."""
@@ -153,6 +189,8 @@ class InverseProblem:
     ----------
     experiments, parameters, priors : tuples
     optimizer : Optimizer, optional
+    evaluator : Evaluator, optional
+        Default: this process.
     design : Transformed
         x -> physical values.
     """
@@ -161,6 +199,7 @@ class InverseProblem:
     parameters: tuple[DesignParameter, ...]
     priors: tuple[Prior, ...] = ()
     optimizer: Optimizer | None = None
+    evaluator: Evaluator | None = None
     design: Transformed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -295,23 +334,43 @@ class InverseProblem:
             value += prior.value(p)
             prior.gradient(p, p_bar)
         gradient = self.design.pullback(x, p_bar)
+        maps = [self.map_of(experiment) for experiment in self.experiments]
+        asked = [Asked(k, mapping.forward(x), window, schedule) for k, mapping in enumerate(maps)]
+        if self.evaluator is not None and replay is None and not observers:
+            found = self.evaluator.evaluate(asked)
+        else:
+            found = [
+                self.evaluate_experiment(item, replay=replay[experiment.name] if replay else None, observers=observers)
+                for item, experiment in zip(asked, self.experiments, strict=True)
+            ]
         parts = {}
-        for experiment in self.experiments:
-            mapping = self.map_of(experiment)
-            objective, n_steps = self.objective_within(experiment, window)
-            found = value_and_gradient(
-                experiment.simulation,
-                objective,
-                mapping.forward(x),
-                n_steps=n_steps,
-                schedule=schedule,
-                replay=replay[experiment.name] if replay else None,
-                observers=observers,
-            )
-            parts[experiment.name] = found.value
-            value += found.value
-            gradient += mapping.pullback(x, found.gradient)
+        for experiment, mapping, part in zip(self.experiments, maps, found, strict=True):
+            parts[experiment.name] = part.value
+            value += part.value
+            gradient += mapping.pullback(x, part.gradient)
         return Valued(value, gradient, parts)
+
+    def evaluate_experiment(
+        self, asked: Asked, *, replay: Replay | None = None, observers: tuple[Observer, ...] = ()
+    ) -> Evaluation:
+        """Return value and gradient by theta of one experiment.
+
+        Raises
+        ------
+        SolverError
+            If the run fails.
+        """
+        experiment = self.experiments[asked.experiment]
+        objective, n_steps = self.objective_within(experiment, asked.window)
+        return value_and_gradient(
+            experiment.simulation,
+            objective,
+            asked.theta,
+            n_steps=n_steps,
+            schedule=asked.schedule,
+            replay=replay,
+            observers=observers,
+        )
 
     def residuals(
         self,

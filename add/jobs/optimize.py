@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, final
 
 import numpy as np
@@ -17,7 +18,9 @@ from add.errors import InputError, SolverError
 from add.io.results import write_run
 from add.io.runfolder import RunFolder, versions
 from add.jobs.expect import checks_of
+from add.jobs.experiments import evaluated_by
 from add.jobs.output import run_data, summary
+from add.jobs.workers import Workers
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, experiment_scenes
 from add.simulate import Observer, Trajectory
@@ -189,6 +192,7 @@ def optimize_scene(
     progress: Callable[[LoggedEvaluation, bool], None] | None = None,
     observers: tuple[Observer, ...] = (),
     schedule: Schedule | None = None,
+    workers: Workers | None = None,
 ) -> dict[str, Any]:
     """Optimise a scene and fill its run folder.
 
@@ -201,6 +205,8 @@ def optimize_scene(
     progress : called after every evaluation
     observers : called after every simulation step
     schedule : Schedule, optional
+    workers : Workers, optional
+        Who evaluates the experiments; default: this process. The result does not depend on it.
 
     Returns
     -------
@@ -216,7 +222,8 @@ def optimize_scene(
     log = FolderLog(folder, problem, resume=resume)
     begin = time.perf_counter()
     try:
-        found = optimizer.run(problem, log=log, progress=progress, observers=observers, schedule=schedule)
+        with evaluated_by(workers, scene, problem) if workers else nullcontext(problem) as shared:
+            found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
     except (SolverError, KeyboardInterrupt) as error:
         unfinished = {
             "format": "add-result/1",

@@ -15,7 +15,7 @@ from add.errors import InputError, SolverError
 from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, VERSIONS, RunFolder, versions
 from add.io.sweeps import SweepData, write_sweep
 from add.jobs.optimize import SAME, require_same
-from add.jobs.workers import Work, spread
+from add.jobs.workers import LocalProcesses, Work, Workers
 from add.linalg import one_blas_thread
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, scene_from_dict
@@ -114,7 +114,7 @@ def sweep_scene(
     folder: RunFolder,
     parameters: Sequence[str],
     *,
-    n_processes: int = 1,
+    workers: Workers | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Sample a scene's objective and its gradient and fill the run folder; a folder of the same sweep is completed.
@@ -124,8 +124,8 @@ def sweep_scene(
     scene : Scene
     folder : RunFolder
     parameters : one or two, see `add.scene.sweep.sweep_axes`
-    n_processes : int
-        The samples do not depend on it.
+    workers : Workers, optional
+        Default: this process. The samples do not depend on it.
     progress : called with the numbers of finished and of all samples, at the start and after every sample
 
     Returns
@@ -153,11 +153,12 @@ def sweep_scene(
     if progress is not None:
         progress(len(samples), len(whole))
     try:
-        for index, sample in spread(_Sampling(scene.raw, axes), left, n_processes):
-            samples[index] = sample
-            folder.append_line(SAMPLES, sample.line())
-            if progress is not None:
-                progress(len(samples), len(whole))
+        with (workers or LocalProcesses(1)).session(_Sampling(scene.raw, axes)) as session:
+            for index, sample in session.spread(left):
+                samples[index] = sample
+                folder.append_line(SAMPLES, sample.line())
+                if progress is not None:
+                    progress(len(samples), len(whole))
     except KeyboardInterrupt:
         # It may have come while a line was written.
         for index in samples.keys() - _stored(folder, axes).keys():

@@ -1,68 +1,169 @@
-"""The same function of many tasks, in processes of their own."""
+"""The same function of many tasks, done by workers: processes of this machine, or those of a cluster."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import multiprocessing
+import os
 import signal
 import threading
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar, final
 
-from add.errors import AddError
+from add.errors import AddError, InputError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 class Work(ABC, Generic[Task, Result]):
-    """What is done, as it travels to the processes: small, and picklable."""
+    """What is done, as it travels to the workers: small, and picklable."""
 
     @abstractmethod
     def prepare(self) -> Callable[[Task], Result]:
-        """Return the function; called once in every process."""
+        """Return the function; called once in every worker."""
 
 
-def spread(work: Work[Task, Result], tasks: Sequence[Task], n_processes: int) -> Iterator[tuple[Task, Result]]:
-    """Do all tasks; yield each with its result as it is finished.
+class Session(ABC, Generic[Task, Result]):
+    """Workers that are prepared for one work."""
+
+    @abstractmethod
+    def spread(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+        """Do all tasks; yield each with its result as it is finished.
+
+        Parameters
+        ----------
+        tasks : picklable
+
+        Raises
+        ------
+        KeyboardInterrupt
+            after results that were finished by then are given; what the workers are at is given up.
+        AddError
+            Of a task.
+        RuntimeError
+            If a worker ends, or a task fails otherwise.
+
+        Notes
+        -----
+        A session that was left before its tasks were done, or by an error, is of no further use.
+        """
+
+
+class Workers(ABC):
+    """Where work is done; what comes out does not depend on it."""
+
+    @abstractmethod
+    def session(self, work: Work[Task, Result]) -> contextlib.AbstractContextManager[Session[Task, Result]]:
+        """Return a session, whose workers are at it until it is left."""
+
+
+#: Why a task failed, or None, and its result.
+Answer: TypeAlias = tuple[Exception | None, Result | None]
+
+
+def answer(function: Callable[[], Result]) -> Answer[Result]:
+    """Call a function where nobody sees its errors, and return what can be sent home."""
+    try:
+        return None, function()
+    except AddError as error:
+        return error, None
+    except Exception:
+        return RuntimeError(traceback.format_exc()), None
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Workers]:
+    """Connect with a Dask cluster, and leave it at the end.
 
     Parameters
     ----------
-    work : Work
-    tasks : picklable
-    n_processes : int
-        One: this process does it all.
+    address : str
+        Of its scheduler, as ``tcp://host:8786``.
 
     Raises
     ------
-    KeyboardInterrupt
-        after results that were finished by then are given; what the processes are at is given up.
-    AddError
-        Of a task.
-    RuntimeError
-        If a process ends, or fails otherwise.
+    InputError
+        If `distributed` is not installed, no scheduler answers within a few seconds, the cluster has no workers, or
+        one cannot import `add` of this version.
+    """
+    try:
+        from add.jobs.cluster import connected
+    except ImportError as error:
+        raise InputError(f"a cluster needs the package `distributed` ({error}): pip install 'add-sim[dask]'") from None
+    with connected(address) as workers:
+        yield workers
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@final
+@dataclass(frozen=True)
+class LocalProcesses(Workers):
+    """Processes of this machine, as many as there are tasks at most.
+
+    Attributes
+    ----------
+    n : int
+        One: this process does it all.
 
     Notes
     -----
     `concurrent.futures` leaves its processes behind when this one is killed, waiting for tasks for ever. Here each has
     a pipe of its own, and ends when the other end is gone.
     """
-    n_processes = min(n_processes, len(tasks))
-    if n_processes <= 1:
-        if tasks:
-            function = work.prepare()
-            for task in tasks:
-                yield task, function(task)
-        return
-    processes, pipes = _start(work, n_processes)
-    left = iter(tasks)
-    busy: dict[Connection, Task] = {}
-    try:
-        for pipe in pipes:
+
+    n: int = 1
+
+    @contextmanager
+    def session(self, work: Work[Task, Result]) -> Iterator[Session[Task, Result]]:
+        if self.n <= 1:
+            yield _Here(work)
+            return
+        session = _Processes(work, self.n)
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+@final
+class _Here(Session[Task, Result]):
+    """The process itself."""
+
+    def __init__(self, work: Work[Task, Result]) -> None:
+        self._work = work
+        self._function: Callable[[Task], Result] | None = None
+
+    def spread(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+        for task in tasks:
+            self._function = self._function or self._work.prepare()
+            yield task, self._function(task)
+
+
+@final
+class _Processes(Session[Task, Result]):
+    """Processes at the other ends of pipes, started when there is something to do."""
+
+    def __init__(self, work: Work[Task, Result], most: int) -> None:
+        self._work, self._most = work, most
+        self._processes: list[multiprocessing.process.BaseProcess] = []
+        self._pipes: list[Connection] = []
+
+    def spread(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+        self._start(min(self._most, len(tasks)) - len(self._processes))
+        left = iter(tasks)
+        busy: dict[Connection, Task] = {}
+        for pipe in self._pipes:
             _give(pipe, left, busy)
         while busy:
             try:
@@ -75,10 +176,29 @@ def spread(work: Work[Task, Result], tasks: Sequence[Task], n_processes: int) ->
                 done: tuple[Task, Result] = _take(pipe, busy)
                 _give(pipe, left, busy)
                 yield done
-    finally:
-        for pipe in pipes:
+
+    def _start(self, n: int) -> None:
+        """Start more processes, deaf to the interrupt key from the start: this one answers it."""
+        context = multiprocessing.get_context("spawn")
+        main = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
+        try:
+            for _ in range(n):
+                here, there = context.Pipe()
+                process = context.Process(target=_serve, args=(there, self._work), daemon=True)
+                process.start()
+                there.close()
+                self._processes.append(process)
+                self._pipes.append(here)
+        finally:
+            if main:
+                signal.signal(signal.SIGINT, before)
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        for pipe in self._pipes:
             pipe.close()
-        for process in processes:
+        for process in self._processes:
             process.terminate()
             process.join()
 
@@ -103,46 +223,18 @@ def _take(pipe: Connection, busy: dict[Connection, Task]) -> tuple[Task, Result]
     try:
         error, result = pipe.recv()
     except (EOFError, OSError):
-        raise RuntimeError("a process of the sweep ended before its task: out of memory, or killed") from None
+        raise RuntimeError("a process ended before its task: out of memory, or killed") from None
     if error is not None:
         raise error
     return task, result
-
-
-def _start(work: Work[Task, Result], n: int) -> tuple[list[multiprocessing.process.BaseProcess], list[Connection]]:
-    """Start the processes, deaf to the interrupt key from the start: this one answers it."""
-    context = multiprocessing.get_context("spawn")
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
-    processes: list[multiprocessing.process.BaseProcess] = []
-    pipes: list[Connection] = []
-    try:
-        for _ in range(n):
-            here, there = context.Pipe()
-            process = context.Process(target=_serve, args=(there, work), daemon=True)
-            process.start()
-            there.close()
-            processes.append(process)
-            pipes.append(here)
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, before)
-    return processes, pipes
 
 
 def _serve(pipe: Connection, work: Work[Task, Result]) -> None:
     """Answer tasks until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger().setLevel(logging.ERROR)  # what fails is in the results
-    function: Callable[[Task], Result] | None = None
+    here = _Here(work)
     with contextlib.suppress(EOFError, OSError):
         while True:
             task = pipe.recv()
-            try:
-                function = function or work.prepare()
-                answer: tuple[Exception | None, Result | None] = None, function(task)
-            except AddError as error:
-                answer = error, None
-            except Exception:
-                answer = RuntimeError(traceback.format_exc()), None
-            pipe.send(answer)
+            pipe.send(answer(lambda task=task: next(here.spread([task]))[1]))  # type: ignore[misc]

@@ -81,6 +81,7 @@ class Inertia(Term):
     """
 
     depends: ClassVar[str] = "va"
+    linear: ClassVar[str] = "va"
 
     rows: IntArray
     cols: IntArray

@@ -33,6 +33,7 @@ class Viscous(Term):
     """
 
     depends: ClassVar[str] = "qv"
+    linear: ClassVar[str] = "v"
 
     batch: ElementBatch
     mu: IntArray

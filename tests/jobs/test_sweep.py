@@ -10,7 +10,7 @@ from add.io.runfolder import GRID, SAMPLES, RunFolder
 from add.io.sweeps import SweepData, read_sweep, write_sweep
 from add.jobs import sweep as module
 from add.jobs import sweep_scene
-from add.jobs.workers import Work, spread
+from add.jobs.workers import LocalProcesses, Work
 from add.scene.reader import apply_overrides, scene_from_dict
 from add.scene.sweep import sweep_axes
 
@@ -266,13 +266,17 @@ class Square(Work[int, int]):
 
 def test_spread():
     tasks = list(range(7))
-    assert dict(spread(Square(), tasks, 1)) == {n: n * n for n in tasks}
-    assert list(spread(Square(), [], 2)) == []
+    with LocalProcesses(1).session(Square()) as here:
+        assert dict(here.spread(tasks)) == {n: n * n for n in tasks}
     found = []
-    with pytest.raises(SolverError, match="unlucky"):
-        found += (item for item in spread(Square(), [*tasks, 13], 2))
-    with pytest.raises(RuntimeError, match="ended before its task"):
-        list(spread(Square(), [99, 99], 2))
+    with LocalProcesses(2).session(Square()) as session:
+        assert list(session.spread([])) == []
+        assert dict(session.spread([5])) == {5: 25}  # one process, and one more for the next
+        assert dict(session.spread(tasks)) == {n: n * n for n in tasks}
+        with pytest.raises(SolverError, match="unlucky"):
+            found += session.spread([*tasks, 13])
+    with LocalProcesses(2).session(Square()) as session, pytest.raises(RuntimeError, match="ended before its task"):
+        list(session.spread([99, 99]))
     assert found and set(found) <= {(n, n * n) for n in tasks}
 
 
