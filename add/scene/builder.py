@@ -154,7 +154,9 @@ def _build(scene: Scene) -> BuiltScene:
     numbers = SceneNumbers(spec, model.system.parameters, extra)
     theta = numbers.ties.forward(numbers.values)
     time = spec.time
-    newton = NewtonOptions(time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations)
+    newton = NewtonOptions(
+        time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse
+    )
     stepper = BDF(time.dt, _ORDERS[time.integrator], _START_UPS[time.start], newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta)

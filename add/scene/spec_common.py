@@ -40,6 +40,7 @@ def exactly_one(spec: BaseModel, *groups: str) -> None:
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Positive = Annotated[Number, Field(gt=0)]
 NonNegative = Annotated[Number, Field(ge=0)]
+Share = Annotated[Number, Field(ge=0, lt=1)]
 Count = Annotated[int, Strict(), Field(ge=1)]
 Index = Annotated[int, Strict(), Field(ge=0)]
 Flag = Annotated[bool, Strict()]
