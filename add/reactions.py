@@ -73,9 +73,9 @@ class HeldPoints:
 
     def spread(self, lam: FloatArray) -> FloatArray:
         """Return the reactions (n_points, 3) that count, of which ``lam`` are some with the same effect [N]."""
-        shared = np.bincount(self.label) > 1
-        if not shared.any():
+        if np.bincount(self.column).max(initial=0) <= 1:  # nodes, each held once
             return lam
+        shared = np.bincount(self.label) > 1
         lam = lam.copy()
         # A point that bears nothing still needs a number; it will be released.
         weight = np.sqrt(np.maximum(self.limits, 1e-12 * max(float(self.limits.max()), 1e-300)))
