@@ -7,10 +7,11 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
 
-.PHONY: help setup demo test test-all lint clean
+.PHONY: help setup demo reproduce test test-all lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
+	@echo "make reproduce the paper's figures and tables (over an hour); writes docs/reproduction.md"
 	@echo "make test      ruff, mypy and the quick tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make lint      ruff and mypy"
@@ -23,6 +24,11 @@ setup:
 demo: setup
 	MPLBACKEND=Agg $(PYTHON_IN_VENV) -m add optimize scenes/foam_ball.json -o $(RUN)
 	@echo "report: $(CURDIR)/$(RUN)/report.md"
+
+# One thread, as the page says; ONLY="fig6 fig10a" runs these entries and keeps the others' results.
+reproduce:
+	@VENV="$(VENV)" EXTRAS="test,reproduction" bash scripts/setup.sh
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m scripts.reproduce $(if $(ONLY),--only $(ONLY))
 
 test: lint
 	$(PYTEST) -m "not slow"

@@ -1,29 +1,19 @@
-"""`python -m benchmarks.factorization [--sizes ...] [--small]`: the back ends of `add.linalg` against each other."""
+"""The back ends of `add.linalg` against each other, on matrices of boxes of tetrahedra."""
 
 from __future__ import annotations
-
-import argparse
-import resource
-import time
-from collections.abc import Callable
 
 import numpy as np
 
 from add.assembly import Pattern
-from add.linalg import DenseLU, Factorization, MultifrontalLU, SparseLU, one_blas_thread
+from add.linalg import DenseLU, Factorization, MultifrontalLU, SparseLU
 from add.typing import FloatArray, IntArray
+from benchmarks.backends import DefaultLU
+from benchmarks.timing import Row, least
 
-#: Nodes along the edges of boxes with about so many nodes.
-BOXES = {
-    150: (5, 5, 6),
-    500: (8, 8, 8),
-    1500: (11, 11, 12),
-    5000: (17, 17, 17),
-    15000: (25, 25, 25),
-    20000: (27, 27, 27),
-}
+#: Nodes along the edges of boxes.
+BOXES = ((5, 5, 6), (8, 8, 8), (11, 11, 12), (17, 17, 17), (25, 25, 25))
 
-#: SuperLU takes minutes beyond.
+#: SuperLU takes minutes beyond so many nodes.
 SUPERLU_LIMIT = 5000
 
 
@@ -51,70 +41,56 @@ def body(shape: tuple[int, int, int], seed: int = 0) -> tuple[Pattern, FloatArra
     return pattern, data
 
 
-def fastest(call: Callable[[], object], seconds: float = 1.0) -> float:
-    """Return the least time of repeated calls [ms]; at least two."""
-    best, begin, done = np.inf, time.perf_counter(), 0
-    while done < 2 or (time.perf_counter() - begin < seconds and done < 200):
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-        done += 1
-    return 1e3 * float(best)
-
-
-def times(kind: type[Factorization], pattern: Pattern, data: FloatArray) -> tuple[float, float, float, float]:
+def times(kind: type[Factorization], pattern: Pattern, data: FloatArray, seconds: float) -> Row:
     """Return milliseconds of analysis and factorisation together, factorisation, solve, transposed solve."""
-    first = fastest(lambda: kind().factor(pattern, data), 0.0)
     b = np.ones(pattern.n)
     back_end = kind()
     back_end.factor(pattern, data)
-    refactor = fastest(lambda: back_end.factor(pattern, data))
-    return first, refactor, fastest(lambda: back_end.solve(b)), fastest(lambda: back_end.solve_transposed(b))
+    return {
+        "first_ms": 1e3 * least(lambda: kind().factor(pattern, data), seconds, 3),
+        "factor_ms": 1e3 * least(lambda: back_end.factor(pattern, data), seconds, 200),
+        "solve_ms": 1e3 * least(lambda: back_end.solve(b), seconds, 200),
+        "transposed_ms": 1e3 * least(lambda: back_end.solve_transposed(b), seconds, 200),
+    }
 
 
-def boxes(sizes: list[int]) -> None:
-    """Print times and fill of boxes."""
-    print(
-        "| nodes | tets | back end | first [ms] | factor [ms] | solve [ms] | transposed [ms] | factors [MB] | Gflop/s |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    for size in sizes:
-        pattern, data = body(BOXES[size])
-        start = f"| {pattern.n // 3} | {tetrahedra(*BOXES[size]).shape[0]} "
-        back_end = MultifrontalLU()
-        back_end.factor(pattern, data)
-        done = back_end.statistics
-        del back_end
-        row = times(MultifrontalLU, pattern, data)
-        numbers = " | ".join(f"{ms:.3g}" for ms in row)
-        print(f"{start}| fronts | {numbers} | {8e-6 * done.fill:.0f} | {1e-6 * done.flops / row[1]:.0f} |", flush=True)
-        if size <= SUPERLU_LIMIT:
-            row = times(SparseLU, pattern, data)
-            print(f"{start}| SuperLU | {' | '.join(f'{ms:.3g}' for ms in row)} | | |", flush=True)
-    print(f"peak memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
-
-
-def small() -> None:
-    """Print one factorisation and one solve where dense and sparse meet [us]."""
-    print("| unknowns | dense [us] | fronts [us] | SuperLU [us] |")
-    print("|---|---|---|---|")
-    for shape in ((2, 2, 2), (3, 3, 2), (3, 3, 3), (3, 3, 4), (3, 3, 5), (4, 4, 3), (3, 3, 6), (4, 4, 4), (5, 4, 4)):
+def boxes(small: bool) -> list[dict[str, object]]:
+    """Time the back ends on boxes: the default one, SuperLU as the fallback sets it up, SuperLU at its defaults."""
+    rows: list[dict[str, object]] = []
+    print(f"{'nodes':>7}{'tets':>8} {'back end':18}{'first':>10}{'factor':>10}{'solve':>9}{'transposed':>12}{'x':>7}")
+    for shape in BOXES[:2] if small else BOXES:
         pattern, data = body(shape)
-        row = []
-        for kind in (DenseLU, MultifrontalLU, SparseLU):
-            factor, solve = times(kind, pattern, data)[1:3]
-            row.append(1e3 * (factor + solve))
-        print(f"| {pattern.n} | " + " | ".join(f"{us:.0f}" for us in row) + " |", flush=True)
+        own = 0.0
+        for name, kind in (("fronts", MultifrontalLU), ("SuperLU, symmetric", SparseLU), ("SuperLU", DefaultLU)):
+            if pattern.n > 3 * SUPERLU_LIMIT and kind is not MultifrontalLU:
+                continue
+            row = times(kind, pattern, data, 0.1 if small else 1.0)
+            own = own or row["factor_ms"]
+            counts = {"nodes": pattern.n // 3, "tets": tetrahedra(*shape).shape[0], "back_end": name}
+            rows.append(counts | {"over_ours": row["factor_ms"] / own} | row)
+            print(
+                f"{counts['nodes']:7}{counts['tets']:8} {name:18}{row['first_ms']:10.3g}{row['factor_ms']:10.3g}"
+                f"{row['solve_ms']:9.3g}{row['transposed_ms']:12.3g}{row['factor_ms'] / own:7.2f}",
+                flush=True,
+            )
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[150, 500, 1500, 5000], choices=sorted(BOXES))
-    parser.add_argument("--small", action="store_true", help="the break-even with dense LAPACK instead")
-    arguments = parser.parse_args()
-    with one_blas_thread():
-        small() if arguments.small else boxes(arguments.sizes)
+def break_even(small: bool) -> list[dict[str, object]]:
+    """Time one factorisation and one solve where dense and sparse meet."""
+    rows: list[dict[str, object]] = []
+    print(f"{'unknowns':>9}{'dense [us]':>12}{'fronts [us]':>13}{'SuperLU [us]':>14}")
+    for shape in ((2, 2, 2), (3, 3, 2), (3, 3, 3), (3, 3, 4), (3, 3, 5), (4, 4, 3), (4, 4, 4), (5, 4, 4)):
+        pattern, data = body(shape)
+        row: dict[str, object] = {"unknowns": pattern.n}
+        for name, kind in (("dense", DenseLU), ("fronts", MultifrontalLU), ("superlu", DefaultLU)):
+            done = times(kind, pattern, data, 0.02 if small else 0.1)
+            row[f"{name}_us"] = 1e3 * (done["factor_ms"] + done["solve_ms"])
+        rows.append(row)
+        print(f"{pattern.n:9}{row['dense_us']:12.0f}{row['fronts_us']:13.0f}{row['superlu_us']:14.0f}", flush=True)
+    return rows
 
 
-if __name__ == "__main__":
-    main()
+def back_ends(small: bool) -> dict[str, object]:
+    """Time all back ends over sizes."""
+    return {"boxes": boxes(small), "break_even": break_even(small)}
