@@ -1,0 +1,39 @@
+"""All entries in the order in which they run: later ones use numbers of earlier ones."""
+
+from __future__ import annotations
+
+from scripts.reproduction import (
+    cma_comparison,
+    fig02_cylinder,
+    fig03_landscape,
+    fig04_continuation,
+    fig05_tori,
+    fig06_energy,
+    fig07_sphere,
+    fig08_cube,
+    fig10a_throws,
+    fig10b_line,
+    fig11a_wall,
+    fig11b_bunny,
+    table1,
+    table2,
+)
+from scripts.reproduction.entry import Entry
+
+MODULES = (
+    fig02_cylinder,
+    fig03_landscape,
+    fig04_continuation,
+    fig05_tori,
+    fig06_energy,
+    fig07_sphere,
+    fig08_cube,
+    fig10a_throws,
+    fig10b_line,
+    fig11a_wall,
+    fig11b_bunny,
+    cma_comparison,
+    table1,
+    table2,
+)
+ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -1,0 +1,177 @@
+"""The entries of the reproduction pack in their short form: each runs, draws, and says something true."""
+
+import json
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from scripts.reproduce import main
+from scripts.reproduction.entries import ENTRIES
+from scripts.reproduction.entry import Context, Row, Skipped
+from scripts.reproduction.fig03_landscape import roughness
+from scripts.reproduction.friction_ladder import orders
+from scripts.reproduction.page import Pack
+from scripts.reproduction.published import PUBLISHED
+from scripts.reproduction.running import LAWS, scene, with_law
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(key, values=None):
+        context = Context(True, tmp_path / "images", values or {})
+        outcome = ENTRIES[key].run(context)
+        assert outcome.rows and all(row.ours for row in outcome.rows)
+        for name in outcome.images:
+            picture = matplotlib.image.imread(tmp_path / "images" / name)
+            assert picture.std() > 0.01
+        return outcome
+
+    return run
+
+
+def row(outcome, start):
+    (found,) = [item for item in outcome.rows if item.quantity.startswith(start)]
+    return found
+
+
+def test_there_is_an_entry_for_every_figure_and_table():
+    figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig10a", "fig10b", "fig11a", "fig11b"]
+    assert list(ENTRIES) == [*figures, "cma", "table1", "table2"]
+
+
+def test_cylinder_slides_and_tanh_creeps_faster(run):
+    outcome = run("fig2")
+    speeds = [outcome.values[f"speed.{law}"] for law in ("tanh", "linear", "hybrid")]
+    assert speeds[0] > speeds[1] > speeds[2] >= 0.0
+    # The last drop of a residual is better than linear, whatever the law.
+    assert all(outcome.values[f"order.{law}"] > 1.2 for law in ("linear", "tanh"))
+
+
+def test_landscape_has_a_lowest_place_within_reach(run):
+    outcome = run("fig3")
+    assert 0.0 < outcome.values["linear.1000.lowest"] < 0.2
+
+
+def test_tori_settle_under_every_law(run):
+    outcome = run("fig5")
+    assert all(1.0 < outcome.values[f"iterations.{law}"] < 15.0 for law in ("linear", "tanh"))
+    assert all(item.ours == "0" for item in outcome.rows if "normal path" in item.quantity)
+
+
+def test_bounces_keep_energy_with_the_second_order_formula(run):
+    values = run("fig6").values
+    assert values["BDF1.1"] < 0.5 < 0.9 < values["BDF2.1"] < 1.01
+    assert values["BDF2, half the step.1"] > values["BDF2.1"]
+
+
+@pytest.mark.parametrize("key", ["fig7", "fig8"])
+def test_recordings_are_approached(run, key):
+    values = run(key).values
+    assert values["rms"] < 0.02
+    assert values["simulations"] >= 3
+
+
+def test_throws_arrive(run):
+    outcome = run("fig10a")
+    assert outcome.values["distance.0"] < 1e-6
+    assert len(outcome.values[f"velocity.{0}"]) == 3
+    assert row(outcome, "no bounce, Gauss-Newton: simulations").ours == "3"
+
+
+def test_throw_to_a_line_comes_nearer(run):
+    outcome = run("fig10b")
+    first, last = map(float, row(outcome, "Gauss-Newton from backspin: distance").ours.split(","))
+    assert last < 0.9 * first
+
+
+def test_throw_by_way_of_a_wall_comes_nearer(run):
+    outcome = run("fig11a")
+    first = float(row(outcome, "Gauss-Newton from").ours.split(",")[0])
+    assert outcome.values["distance"] < 0.2 * first
+
+
+@pytest.mark.parametrize("key", ["fig4", "fig11b"])
+def test_bunny_flies(run, key, data_root):
+    values = run(key).values
+    if key == "fig4":
+        assert values["continuation.objective"] > 0.0 and values["direct.simulations"] >= 2
+    else:
+        assert 0.0 < values["error"] < 0.5 and 0.0 <= values["tilt"] <= 180.0
+
+
+def test_bunny_is_skipped_without_its_mesh(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("ADD_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(Skipped, match="ADD_DATA"):
+        run("fig4")
+
+
+def test_cma_asks_for_more_than_gradients(run):
+    pytest.importorskip("cma")
+    outcome = run("cma")
+    assert outcome.values["simulations"] >= 12
+    reduction = [float(item.ours) for item in outcome.rows if "Phi/Phi_0" in item.quantity and item.ours[0].isdigit()]
+    assert min(reduction) < 1e-3
+
+
+def test_table_1_collects_what_the_figures_found(run):
+    values = {"fig2": {"seconds.linear": 1.25}, "fig10a": {"simulations": {"1": 14}}}
+    outcome = run("table1", values)
+    assert row(outcome, "Fig. 2, linear").ours == "1.25"
+    assert row(outcome, "Fig. 10a, 1 bounces: simulations").ours == "14"
+    assert len(outcome.rows) == 2
+
+
+@pytest.mark.slow
+def test_table_2_halves_the_objective(run):
+    start, end = map(float, row(run("table2"), "strings_cube: objective").ours.split(" -> "))
+    assert end < 0.5 * start
+
+
+def test_pages_keep_the_entries_that_did_not_run_again(tmp_path, capsys):
+    for key in ("fig6", "table1"):
+        assert main(["--short", "--output", str(tmp_path), "--only", key]) == 0
+    page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+    assert "numbers say nothing" in page
+    assert "| BDF1: energy left after 1 bounce |" in page and "| Fig. 6" not in page
+    assert "Not run yet" in page
+    assert "table1" in capsys.readouterr().out
+
+
+def test_committed_page_is_that_of_the_committed_results(tmp_path):
+    """Nothing on the page is typed by hand, and every result comes from a full run."""
+    committed = Pack.committed()
+    copy = Pack(committed.results, committed.images, tmp_path / "page.md", committed.link)
+    copy.write_page()
+    assert copy.page.read_text(encoding="utf-8") == committed.page.read_text(encoding="utf-8")
+    for path in committed.results.glob("*.json"):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        assert path.stem in ENTRIES and not kept["short"]
+        assert all((committed.images / name).is_file() for name in kept.get("images", {}))
+
+
+def test_rows_name_published_numbers_that_exist():
+    with pytest.raises(KeyError):
+        Row("something", "1", "fig99.nothing")
+    assert all(item.source for item in PUBLISHED.values())
+
+
+def test_orders_see_a_quadratic_tail_above_round_off():
+    quadratic = (1e-1, 1e-2, 1e-4, 1e-8, 1e-16)
+    linear = (1e-1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-16)
+    assert orders([quadratic]) == pytest.approx([2.0])
+    assert orders([linear]) == pytest.approx([1.0])
+    assert orders([(1e-8, 1e-16)]) == []
+
+
+def test_roughness_is_that_of_what_is_not_a_parabola():
+    s = np.linspace(-1.0, 1.0, 41)
+    smooth = 1.0 + s + 0.3 * s**2
+    assert roughness(smooth) < 1e-12
+    assert 0.01 < roughness(smooth + 0.05 * np.sign(np.sin(40.0 * s))) < 0.1
+
+
+def test_laws_that_are_missing_are_named():
+    assert with_law(scene("fig2_cylinder_linear"), "no such law") is None
+    assert with_law(scene("fig2_cylinder_linear"), "tanh").spec.contact.friction_law == "tanh"
+    assert LAWS[0] == "linear"
