@@ -147,7 +147,7 @@ class Point:
         self.u, self.mu = u, mu
         self.kin = solve.equations.kinematics(u)
         self.r, self.rows, self.decisions = solve.system.residual(self.kin, mu, solve.theta, solve.replay, solve.held)
-        merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self.rows, self.decisions)
+        merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
 
 
@@ -179,29 +179,26 @@ class Solve:
         self._rows: float | None = None
         self._scale: float | None = None
 
-    def row_norm(self, rows: FloatArray, decisions: Decisions) -> float:
-        """Return the rows' share of the merit [N].
+    def row_norm(self, point: Point) -> float:
+        """Return the share of the rows in the merit of an iterate [N].
 
         Rows of constraints [m] weigh like the inertia forces [N] that their violation would cost: per metre, m c^2;
-        those of held points are velocities.
+        those of held points are velocities. The weight is the mean diagonal entry of J at the first iterate [N/m].
         """
+        rows = point.rows
         if not rows.size:
             return 0.0
         if self._rows is None:
-            self._rows = self._mean_diagonal(decisions)
+            pattern, data = self.assembler.assemble(
+                point.kin, point.mu, self.theta, self.equations.weights, point.decisions
+            )
+            diagonal = np.abs(data[pattern.diagonal[: self.free.size]])
+            self._rows = float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0
         n, order = self.system.n_multipliers, self.options.norm
         total = self._rows * _norm(rows[:n], order) if n else 0.0
         if rows.size > n:
             total += self._rows / self.equations.c * _norm(rows[n:], order)
         return total
-
-    def _mean_diagonal(self, decisions: Decisions) -> float:
-        """Return the mean diagonal entry of J at the start of the step [N/m]."""
-        kin = self.equations.kinematics(np.zeros(self.system.n))
-        mu = np.zeros(self.system.n_rows(decisions))
-        pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, decisions)
-        diagonal = np.abs(data[pattern.diagonal[: self.free.size]])
-        return float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0
 
     def tolerance(self, point: Point | NewtonResult) -> float:
         """Return what |r| has to come to [N]."""

@@ -25,6 +25,17 @@ from add.term import Hold
 from add.typing import FloatArray, IntArray
 
 
+def share_coordinates(system: System, holds: Sequence[Hold]) -> bool:
+    """Return whether two held points act on one free coordinate; nodes that are held once do not."""
+    free = np.zeros(system.n + 1, dtype=bool)
+    free[system.partition.free] = True
+    counts = np.zeros(system.n + 1, dtype=np.int64)
+    for hold in holds:
+        # No coordinate (-1) is the last entry, which is not free.
+        counts += np.bincount(hold.dofs.ravel() % (system.n + 1), minlength=system.n + 1)
+    return bool((counts[free] > 1).any())
+
+
 @final
 @dataclass(frozen=True)
 class HeldPoints:
@@ -73,8 +84,6 @@ class HeldPoints:
 
     def spread(self, lam: FloatArray) -> FloatArray:
         """Return the reactions (n_points, 3) that count, of which ``lam`` are some with the same effect [N]."""
-        if np.bincount(self.column).max(initial=0) <= 1:  # nodes, each held once
-            return lam
         shared = np.bincount(self.label) > 1
         lam = lam.copy()
         # A point that bears nothing still needs a number; it will be released.

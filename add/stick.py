@@ -19,7 +19,7 @@ import numpy as np
 
 from add.kinematics import Kinematics
 from add.newton import NewtonResult, Point, Solve, Status
-from add.reactions import HeldPoints
+from add.reactions import HeldPoints, share_coordinates
 from add.term import Decisions
 from add.typing import FloatArray
 
@@ -201,7 +201,7 @@ def spread(work: Solve, result: NewtonResult) -> FloatArray:
     """Return the multipliers with the reactions that count; see `add.reactions`."""
     system = work.system
     holds = [hold for _, hold in system.holds(result.decisions)]
-    if not holds:
+    if not holds or not share_coordinates(system, holds):
         return result.mu
     first = system.n_multipliers
     points = HeldPoints.of(system, holds, result.kin, work.theta)

@@ -237,6 +237,7 @@ class Assembler:
         self._patterns: dict[tuple[Hashable, ...], Pattern] = {}
         self._start: tuple[FloatArray, FloatArray] | None = None
         self._data = np.zeros(0)
+        self._asked: tuple[Weights, tuple[object, ...]] | None = None
         # Derivatives by the state want the prescribed coordinates too.
         self._whole: dict[tuple[Hashable, ...], Pattern] = {}
 
@@ -268,8 +269,16 @@ class Assembler:
     def assemble(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, decisions: Decisions
     ) -> tuple[Pattern, FloatArray]:
-        """Return the pattern and the values of the weighted Jacobian; the values are reused by the next call."""
+        """Return the pattern and the values of the weighted Jacobian; the values are reused by the next call.
+
+        Asked again for the same state, it does nothing: a line search may want the diagonal of what is factored next.
+        """
         pattern = self.pattern(decisions)
+        asked = (kin, mu, theta, decisions)
+        last = self._asked
+        if last is not None and weights == last[0] and all(a is b for a, b in zip(asked, last[1], strict=True)):
+            return pattern, self._data
+        self._asked = weights, asked
         if self._data.size == pattern.nnz + 1:
             self._data[:] = 0.0
         else:
@@ -363,6 +372,7 @@ class Assembler:
             If the matrix is singular or not finite.
         """
         pattern, data = self.assemble(kin, mu, theta, weights, decisions)
+        self._asked = None  # damping and penalties change the values
         n_free = self.system.partition.free.size
         diagonal = pattern.diagonal[:n_free]
         holds = self.system.holds(decisions)

@@ -269,6 +269,11 @@ class Hold(Constraint):
     `add.saddle` finds increments and reactions by passes of the method of multipliers.
     """
 
+    @property
+    @abstractmethod
+    def dofs(self) -> IntArray:
+        """Coordinates (k, m) that each held point moves with; -1 for none."""
+
     @abstractmethod
     def operators(self, kin: Kinematics, theta: FloatArray) -> HoldOperators:
         """Return the linearised rows."""
