@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from add.kernels.poses import nodes_pose_vjp
 from add.kernels.rotation import jacobian_coefficients, left_jacobian, rotation_matrix, turn_derivative
 from add.typing import FloatArray, IntArray
 
@@ -31,12 +32,6 @@ class Pose(ABC):
     @abstractmethod
     def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``."""
-
-
-def _axial(moments: FloatArray) -> FloatArray:
-    """Return sum_i a_i x b_i (3,) from sum_i a_i b_i^T."""
-    m = moments
-    return np.array([m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]])
 
 
 @final
@@ -101,18 +96,7 @@ class BodyPose(Pose):
 
     def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``."""
-        rotation = rotation_matrix(theta[self.orientation])
-        omega = theta[self.angular_velocity]
-        point = self.rest @ rotation.T
-        arm = (self.rest - self.centre) @ rotation.T
-        qb, vb = q_bar[self.coordinates].reshape(-1, 3), v_bar[self.coordinates].reshape(-1, 3)
-        out[self.position] += qb.sum(axis=0)
-        out[self.velocity] += vb.sum(axis=0)
-        moments = arm.T @ vb
-        out[self.angular_velocity] += _axial(moments)
-        # omega x (turn x arm) . vb = turn . (arm x (vb x omega)) = turn . (vb (arm . omega) - omega (arm . vb))
-        turn_bar = _axial(point.T @ qb) + moments.T @ omega - np.trace(moments) * omega
-        out[self.orientation] += left_jacobian(theta[self.orientation]).T @ turn_bar
+        nodes_pose_vjp(self.rest, self.centre, self.start, theta, *self._indices, q_bar, v_bar, out)
 
 
 def derivative(w: FloatArray, u: FloatArray) -> FloatArray:

@@ -9,9 +9,8 @@ import numpy as np
 
 from add.kinematics import Kinematics
 from add.newton import NewtonOptions, NewtonResult, Solve, StepEquations
-from add.stick import STICK_SHARE, at_rest, settle, stay
-from add.system import Assembler
-from add.term import Decisions
+from add.stick import LOOSE_SHARE, at_rest, settle, stay
+from add.system import Assembler, FrozenSystem
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -62,7 +61,7 @@ def solve(
     theta: FloatArray,
     guesses: Sequence[FloatArray],
     options: NewtonOptions,
-    replay: Decisions | None = None,
+    replay: FrozenSystem | None = None,
     before: Kinematics | None = None,
 ) -> NewtonResult:
     """Solve r(q, v, a) = 0 of one step.
@@ -80,7 +79,7 @@ def solve(
     theta : (n_theta,)
     guesses : u (n,) each, best first
     options : NewtonOptions
-    replay : Decisions, optional
+    replay : FrozenSystem, optional
         Branches to keep instead of deciding.
     before : Kinematics, optional
         The state before the step: what rests there is held from the beginning under hybrid friction.
@@ -101,7 +100,7 @@ def solve(
         if staying is not None:
             return staying
         work.held = None
-    result = _climb(work, guesses, STICK_SHARE)
+    result = _climb(work, guesses, LOOSE_SHARE)
     return settle(work, result) if result.report.status.success else result
 
 

@@ -55,7 +55,8 @@ class Motion:
             return np.zeros(0)
         q = self._held.evaluate(theta)[0] if start is None else start.copy()
         for move in self.moves:
-            q[move.dofs] += (move.signal.weights(t) @ theta[move.rows])[move.axes]
+            acting, weights = move.signal.acting(t)
+            q[move.dofs] += (weights @ theta[move.rows[acting]])[move.axes]
         return q[self.prescribed]
 
     def velocities(self, t: float, theta: FloatArray) -> FloatArray:
@@ -85,11 +86,9 @@ class Motion:
         if v_bar is not None:
             rate[self.prescribed] = v_bar
         for move in self.moves:
-            by_axis = np.zeros(3)
-            np.add.at(by_axis, move.axes, full[move.dofs])
-            acting = move.signal.support(t)
-            out[move.rows[acting]] += np.outer(move.signal.weights(t)[acting], by_axis)
+            by_axis = np.bincount(move.axes, full[move.dofs], 3)
+            acting, weights = move.signal.acting(t)
+            out[move.rows[acting]] += np.outer(weights, by_axis)
             if v_bar is not None:
-                by_axis = np.zeros(3)
-                np.add.at(by_axis, move.axes, rate[move.dofs])
+                by_axis = np.bincount(move.axes, rate[move.dofs], 3)
                 out[move.rows] += np.outer(move.signal.rates(t), by_axis)

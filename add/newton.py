@@ -12,8 +12,7 @@ import numpy as np
 
 from add.errors import SolverError
 from add.kinematics import Kinematics, Weights
-from add.system import Assembler
-from add.term import Decisions
+from add.system import Assembler, FrozenSystem, largest_norm
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -124,11 +123,11 @@ class NewtonReport:
 @final
 @dataclass(frozen=True)
 class NewtonResult:
-    """The solution with the decisions that hold there."""
+    """The solution with the equations of the decisions that hold there."""
 
     kin: Kinematics
     mu: FloatArray
-    decisions: Decisions
+    frozen: FrozenSystem
     report: NewtonReport
 
 
@@ -139,16 +138,25 @@ def _norm(x: FloatArray, order: int) -> float:
 
 @final
 class Point:
-    """An iterate: residual, merit, decisions."""
+    """An iterate: residual, merit, the equations with the decisions made there."""
 
-    __slots__ = ("decisions", "kin", "merit", "mu", "r", "rows", "u")
+    __slots__ = ("frozen", "kin", "merit", "mu", "r", "rows", "u")
 
     def __init__(self, solve: Solve, u: FloatArray, mu: FloatArray) -> None:
         self.u, self.mu = u, mu
         self.kin = solve.equations.kinematics(u)
-        self.r, self.rows, self.decisions = solve.system.residual(self.kin, mu, solve.theta, solve.replay, solve.held)
+        system, families = solve.system, None
+        if solve.replay is not None:
+            self.frozen = solve.replay
+            self.r, self.rows = self.frozen.residual(self.kin, mu, solve.theta)
+        else:
+            if solve.unmeasured:
+                families = np.zeros((system.n_families, system.n))
+            self.r, self.rows, self.frozen = system.residual(self.kin, mu, solve.theta, solve.held, families)
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
+        if families is not None and merit < math.inf:
+            solve.measured(families)
 
 
 @final
@@ -157,8 +165,10 @@ class Solve:
 
     Attributes
     ----------
-    held : Decisions or None
-        What is held against sliding, by the holds in these decisions.
+    replay : FrozenSystem or None
+        Branches to keep instead of deciding.
+    held : FrozenSystem or None
+        What is held against sliding, by its holds.
     factorizations : int
         Done so far.
     """
@@ -169,13 +179,13 @@ class Solve:
         equations: StepEquations,
         theta: FloatArray,
         options: NewtonOptions,
-        replay: Decisions | None,
+        replay: FrozenSystem | None,
     ) -> None:
         self.assembler, self.system = assembler, assembler.system
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free
         self.factorizations = 0
-        self.held: Decisions | None = None
+        self.held: FrozenSystem | None = None
         self._rows: float | None = None
         self._scale: float | None = None
 
@@ -190,7 +200,7 @@ class Solve:
             return 0.0
         if self._rows is None:
             pattern, data = self.assembler.assemble(
-                point.kin, point.mu, self.theta, self.equations.weights, point.decisions
+                point.kin, point.mu, self.theta, self.equations.weights, point.frozen
             )
             diagonal = np.abs(data[pattern.diagonal[: self.free.size]])
             self._rows = float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0
@@ -208,8 +218,17 @@ class Solve:
     def scale(self, point: Point | NewtonResult) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._scale is None:
-            self._scale = self.system.force_scale(point.kin, self.theta, point.decisions, self.options.norm)
+            self._scale = point.frozen.force_scale(point.kin, self.theta, self.options.norm)
         return self._scale
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether the force families have yet to be measured."""
+        return self._scale is None
+
+    def measured(self, families: FloatArray) -> None:
+        """Take the forces of the families (n_families, n) at the first finite iterate."""
+        self._scale = largest_norm(families, self.options.norm)
 
     def guess(self, u: FloatArray) -> Point:
         """Return the iterate of a first guess, prescribed entries put in place."""
@@ -221,7 +240,7 @@ class Solve:
     def n_rows(self) -> int:
         """Number of multipliers."""
         given = self.replay or self.held
-        return self.system.n_rows(given) if given else self.system.n_multipliers
+        return given.n_rows if given else self.system.n_multipliers
 
     def direction(self, point: Point, damping: float, reuse: bool = False) -> tuple[FloatArray, FloatArray] | None:
         """Return the Newton direction (free part, multipliers), by the last factors if ``reuse``; None if singular."""
@@ -229,7 +248,7 @@ class Solve:
         try:
             if not reuse:
                 self.linear = self.assembler.factor(
-                    point.kin, point.mu, self.theta, self.equations.weights, point.decisions, damping
+                    point.kin, point.mu, self.theta, self.equations.weights, point.frozen, damping
                 )
                 self.factorizations += 1
             step = self.linear.solve(rhs)
@@ -300,13 +319,13 @@ class Solve:
 
     def _round_off_scale(self, point: Point) -> float:
         """Return the size of the numbers whose rounding limits r [N]: forces, and stiffness times coordinates."""
-        mu, theta, decisions = point.mu, self.theta, point.decisions
+        mu, theta, frozen = point.mu, self.theta, point.frozen
         scale = self.scale(point)
         for weights, coordinates in (
             (self.equations.weights, point.u),
             (Weights(1.0, 0.0, 0.0), point.kin.q),
         ):
-            pattern, data = self.assembler.assemble(point.kin, mu, theta, weights, decisions)
+            pattern, data = self.assembler.assemble(point.kin, mu, theta, weights, frozen)
             sizes = np.zeros(pattern.n)
             sizes[: self.free.size] = np.abs(coordinates[self.free])
             scale += float(np.linalg.norm(abs(pattern.matrix(data)) @ sizes, self.options.norm))
@@ -353,7 +372,7 @@ class Solve:
         report = NewtonReport(
             status, len(history) - 1, self.factorizations, point.merit, tolerance, worst, rung, tuple(history)
         )
-        return NewtonResult(point.kin, point.mu, point.decisions, report)
+        return NewtonResult(point.kin, point.mu, point.frozen, report)
 
 
 def failure(result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float) -> SolverError:

@@ -66,8 +66,8 @@ class HeldPoints:
         for hold in holds:
             operators = hold.operators(kin, theta)
             # No coordinate (-1) is the last entry, which is not free.
-            point, place = np.nonzero(free[operators.dofs])
-            columns.append(operators.dofs[point, place])
+            point, place = np.nonzero(free[hold.dofs])
+            columns.append(hold.dofs[point, place])
             points.append(first + point)
             rows.append(operators.by_v[point, :, place])
             limits.append(hold.limits(kin, theta))

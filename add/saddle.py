@@ -10,7 +10,6 @@ import numpy as np
 from numba import njit
 
 from add.assembly import Pattern
-from add.errors import SolverError
 from add.linalg import Factorization
 from add.typing import FloatArray, IntArray
 
@@ -38,16 +37,6 @@ class Rows:
 
     index: IntArray
     blocks: FloatArray
-
-    def times(self, x: FloatArray) -> FloatArray:
-        """Return the product (3 k, j) with ``x`` (n, j)."""
-        out = np.zeros((3 * self.index.shape[0], x.shape[1]))
-        _times(self.index, self.blocks, x, out)
-        return out
-
-    def add_transposed(self, y: FloatArray, out: FloatArray) -> None:
-        """Add the product of the transpose with ``y`` (3 k, j) to ``out`` (n, j)."""
-        _add_transposed(self.index, self.blocks, y, out)
 
 
 @final
@@ -102,66 +91,87 @@ class HeldSolve:
         self, b: FloatArray, solve: Callable[[FloatArray], FloatArray], transposed: bool, columns: Rows, rows: Rows
     ) -> FloatArray:
         n, p, pattern = self.pattern.n, self.penalty, self.pattern
-        given = b.reshape(b.shape[0], -1)
+        given = np.ascontiguousarray(b).reshape(b.shape[0], -1)
         out = np.zeros_like(given)
-        x, y = out[:n], out[n:]
-        defect = given.copy()
+        defect, rhs = given.copy(), np.empty((n, given.shape[1]))
+        matrix = pattern.indptr, pattern.indices, self.data, transposed
         size = np.inf
         for k in range(MAX_PASSES):
-            rhs = defect[:n].copy()
-            columns.add_transposed(p * defect[n:], rhs)
-            try:
-                step = solve(rhs[:, 0] if b.ndim == 1 else rhs).reshape(n, -1)
-            except SolverError:
-                if k:  # a defect of round-off is no right-hand side
-                    break
-                raise
-            reaction = p * (rows.times(step) - defect[n:])
-            x += step
-            y += reaction
-            # Increments and reactions have different units: the larger share of either counts.
-            changes = (np.abs(part).max(initial=0.0) / max(np.abs(whole).max(initial=0.0), 1e-300)
-                       for part, whole in ((step, x), (reaction, y)))  # fmt: skip
-            last, size = size, float(max(changes))
-            if k and (size > 0.5 * last or size * size / last <= PASS_TOLERANCE):
+            _right_hand_side(columns.index, columns.blocks, p, defect, rhs)
+            step = (self.factorization.substitute(rhs, transposed) if k else
+                    solve(rhs[:, 0] if b.ndim == 1 else rhs).reshape(n, -1))  # fmt: skip
+            last, size = size, float(_advance(rows.index, rows.blocks, p, step, defect, out))
+            if k and not (size <= 0.5 * last and size * size / last > PASS_TOLERANCE):
                 break
-            _defect(pattern.indptr, pattern.indices, self.data, x, given, transposed, defect)
-            columns.add_transposed(-y, defect[:n])
-            defect[n:] = given[n:] - rows.times(x)
+            _defect(*matrix, columns.index, columns.blocks, rows.index, rows.blocks, out, given, defect)
         return out.reshape(b.shape)
 
 
 @njit(cache=True, error_model="numpy")
-def _times(index, blocks, x, out):
-    """Add the rows' product with x (n, j) to out (3 k, j)."""
+def _add_times(index, blocks, factor, x, out):
+    """Add factor times the rows' product with x (n, j) to out (3 k, j)."""
     for k in range(index.shape[0]):
         for a in range(3):
             for m in range(index.shape[1]):
                 if index[k, m] >= 0:
                     for j in range(x.shape[1]):
-                        out[3 * k + a, j] += blocks[k, a, m] * x[index[k, m], j]
+                        out[3 * k + a, j] += factor * blocks[k, a, m] * x[index[k, m], j]
 
 
 @njit(cache=True, error_model="numpy")
-def _add_transposed(index, blocks, y, out):
-    """Add the transposed rows' product with y (3 k, j) to out (n, j)."""
+def _add_transposed(index, blocks, factor, y, out):
+    """Add factor times the transposed rows' product with y (3 k, j) to out (n, j)."""
     for k in range(index.shape[0]):
         for a in range(3):
             for m in range(index.shape[1]):
                 if index[k, m] >= 0:
                     for j in range(y.shape[1]):
-                        out[index[k, m], j] += blocks[k, a, m] * y[3 * k + a, j]
+                        out[index[k, m], j] += factor * blocks[k, a, m] * y[3 * k + a, j]
 
 
 @njit(cache=True, error_model="numpy")
-def _defect(indptr, indices, data, x, b, transposed, out):
-    """Fill the first n rows of out with b - K x, or b - K^T x; K in compressed columns."""
+def _right_hand_side(index, blocks, p, defect, rhs):
+    """Fill rhs (n, j) with b' + p G^T c', for the defects b', c', stacked."""
+    n = rhs.shape[0]
+    rhs[:] = defect[:n]
+    _add_transposed(index, blocks, p, defect[n:], rhs)
+
+
+@njit(cache=True, error_model="numpy")
+def _share(part, whole):
+    """The largest entry of a part over that of the whole."""
+    largest = size = 0.0
+    for i in range(part.shape[0]):
+        for j in range(part.shape[1]):
+            largest = max(largest, abs(part[i, j]))
+            size = max(size, abs(whole[i, j]))
+    return largest / max(size, 1e-300)
+
+
+@njit(cache=True, error_model="numpy")
+def _advance(index, blocks, p, step, defect, out):
+    """Add a pass to x and y, stacked; return the share that it changes.
+
+    Increments and reactions have different units: the larger share of either counts.
+    """
+    n = step.shape[0]
+    reaction = -p * defect[n:]
+    _add_times(index, blocks, p, step, reaction)
+    out[:n] += step
+    out[n:] += reaction
+    return max(_share(step, out[:n]), _share(reaction, out[n:]))
+
+
+@njit(cache=True, error_model="numpy")
+def _defect(indptr, indices, data, transposed, column_index, column_blocks, row_index, row_blocks, out, b, defect):
+    """Fill the defects: b - K x - G^T y, or with K^T, and c - G_u x; K in compressed columns."""
     n = indptr.size - 1
-    for i in range(n):
-        for j in range(x.shape[1]):
-            out[i, j] = b[i, j]
+    x, y = out[:n], out[n:]
+    defect[:] = b
     for c in range(n):
         for k in range(indptr[c], indptr[c + 1]):
             to, come = (c, indices[k]) if transposed else (indices[k], c)
             for j in range(x.shape[1]):
-                out[to, j] -= data[k] * x[come, j]
+                defect[to, j] -= data[k] * x[come, j]
+    _add_transposed(column_index, column_blocks, -1.0, y, defect[:n])
+    _add_times(row_index, row_blocks, -1.0, x, defect[n:])

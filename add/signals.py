@@ -6,6 +6,7 @@ motion is differentiable with one rule, whatever its shape in time.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import final
@@ -13,7 +14,7 @@ from typing import final
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray
 
 
 class Signal(ABC):
@@ -32,9 +33,9 @@ class Signal(ABC):
     def rates(self, t: float) -> FloatArray:
         """Return (n_rows,) time derivatives of the weights [1/s]; from the right at a kink."""
 
-    def support(self, t: float) -> IntArray:
-        """Return the rows whose weights are not zero at time ``t`` [s]."""
-        return np.flatnonzero(self.weights(t))
+    def acting(self, t: float) -> tuple[slice, FloatArray]:
+        """Return rows that all others are without effect beside at time ``t`` [s], and their weights."""
+        return slice(None), self.weights(t)
 
 
 #: Every coupling asks for it at every residual.
@@ -195,12 +196,8 @@ class BSplineSignal(Signal):
         """Return the interval of time ``t``; outside, the nearest one."""
         s = (t - self.start) / (self.end - self.start) * self.n_intervals
         # The ends of steps are multiples of dt up to round-off.
-        k = int(np.ceil(s - 1e-9)) - 1 if self.degree == 0 else int(np.floor(s))
+        k = math.ceil(s - 1e-9) - 1 if self.degree == 0 else math.floor(s)
         return min(max(k, 0), self.n_intervals - 1)
-
-    def support(self, t: float) -> IntArray:
-        """Return the degree + 1 rows that act at time ``t``."""
-        return self.interval(t) + np.arange(self.degree + 1)
 
     def _basis(self, t: float, degree: int) -> FloatArray:
         """Return the degree + 1 B-splines (Cox and de Boor) of one degree that are not zero in the interval of t."""
@@ -218,8 +215,14 @@ class BSplineSignal(Signal):
     def weights(self, t: float) -> FloatArray:
         """Return the B-splines at ``t``."""
         out = np.zeros(self.n)
-        out[self.support(t)] = self._basis(t, self.degree)
+        rows, weights = self.acting(t)
+        out[rows] = weights
         return out
+
+    def acting(self, t: float) -> tuple[slice, FloatArray]:
+        """Return the degree + 1 rows that act at time ``t`` and their weights."""
+        i = self.interval(t)
+        return slice(i, i + self.degree + 1), self._basis(t, self.degree)
 
     def rates(self, t: float) -> FloatArray:
         """Return the slopes of the B-splines at ``t``, from those of one degree less; zero outside."""
@@ -228,6 +231,7 @@ class BSplineSignal(Signal):
             return out
         i, p = self.interval(t) + self.degree, self.degree
         share = p * self._basis(t, p - 1) / (self._knots[i + 1 : i + 1 + p] - self._knots[i + 1 - p : i + 1])
-        out[self.support(t)[:-1]] -= share
-        out[self.support(t)[1:]] += share
+        first = i - p
+        out[first : first + p] -= share
+        out[first + 1 : first + p + 1] += share
         return out

@@ -158,11 +158,11 @@ class EquilibriumStart(Start):
         # A frozen branch may have more than one root: a replay stays at the recorded one.
         guesses = (replay.kin.q - q, zero) if replay else (zero,)
         result: NewtonResult = solve(
-            assembler, equations, theta, guesses, self.newton, replay.decisions if replay else None
+            assembler, equations, theta, guesses, self.newton, system.frozen(replay.decisions) if replay else None
         )
         if not result.report.status.success:
             raise SolverError(f"static equilibrium: {failure(result, assembler, equations, 0.0)}")
-        record = StartRecord(result.kin, result.mu, result.decisions)
+        record = StartRecord(result.kin, result.mu, result.frozen.decisions)
         return result.kin.q, zero, record
 
     def pullback(
@@ -178,15 +178,16 @@ class EquilibriumStart(Start):
         assert record is not None
         system = assembler.system
         free, prescribed = system.partition.free, system.partition.prescribed
-        factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, record.decisions)
+        frozen = system.frozen(record.decisions)
+        factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, frozen)
         solution = factorization.solve_transposed(np.concatenate([q_bar[free], np.zeros(record.mu.size)]))
         lam = np.zeros(system.n)
         lam[free] = solution[: free.size]
         lam_rows = solution[free.size :]
-        bar = system.state_vjp(record.kin, record.mu, theta, record.decisions, lam, lam_rows, "q")
+        bar = frozen.state_vjp(record.kin, record.mu, theta, lam, lam_rows, "q")
         system.motion.vjp(0.0, theta, (q_bar - bar.q)[prescribed], None, theta_bar)
         share = np.zeros_like(theta_bar)
-        system.parameter_vjp(record.kin, record.mu, theta, record.decisions, lam, lam_rows, share)
+        frozen.parameter_vjp(record.kin, record.mu, theta, lam, lam_rows, share)
         theta_bar -= share
 
     def pushforward(
@@ -200,7 +201,8 @@ class EquilibriumStart(Start):
         assert record is not None
         system = assembler.system
         free, prescribed = system.partition.free, system.partition.prescribed
-        by_theta = system.parameter_tangents(record.kin, record.mu, theta, record.decisions, directions)
+        frozen = system.frozen(record.decisions)
+        by_theta = frozen.parameter_tangents(record.kin, record.mu, theta, directions)
         moved = system.motion_tangents(0.0, theta, directions)
         index = np.union1d(by_theta.index, moved.index)
         dots = np.zeros((2 * system.n, index.size))
@@ -208,8 +210,8 @@ class EquilibriumStart(Start):
             return Columns(index, dots)
         q_dot = dots[: system.n]
         q_dot[np.ix_(prescribed, np.searchsorted(index, moved.index))] = moved.values
-        rhs = -assembler.product(record.kin, record.mu, theta, record.decisions, q_dot)
+        rhs = -assembler.product(record.kin, record.mu, theta, frozen, q_dot)
         rhs[:, np.searchsorted(index, by_theta.index)] -= by_theta.values
-        factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, record.decisions)
+        factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, frozen)
         q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         return Columns(index, dots)

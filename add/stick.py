@@ -20,12 +20,15 @@ import numpy as np
 from add.kinematics import Kinematics
 from add.newton import NewtonResult, Point, Solve, Status
 from add.reactions import HeldPoints, share_coordinates
-from add.term import Decisions
+from add.system import FrozenSystem
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
 
-#: Share of the largest force family below which |r| is small enough to judge who sticks, and who is let go.
+#: Share of the largest force family below which |r| is small enough to judge who sticks in the linear law.
+LOOSE_SHARE = 1e-4
+
+#: The same for who is let go, which is for good.
 STICK_SHARE = float(np.sqrt(np.finfo(float).eps))
 
 #: Reactions beyond this multiple of Coulomb's limit are no matter of a residual that is not small yet.
@@ -35,25 +38,24 @@ BEARABLE = 1.5
 MOST_ITERATIONS = 25
 
 
-def at_rest(work: Solve, before: Kinematics) -> Decisions | None:
+def at_rest(work: Solve, before: Kinematics) -> FrozenSystem | None:
     """Return what to hold from the beginning of a step, if everything that touches before it rests; else None."""
     system = work.system
     choices = [d.at_rest(before, work.theta) for d in system.deciding]
     if any(d.holds and x is None for d, x in zip(system.deciding, choices, strict=True)):
         return None
     # Terms that hold nothing ignore what is said here.
-    held = tuple(np.zeros(0, dtype=np.int64) if x is None else x for x in choices)
-    return held if system.n_rows(held) > system.n_multipliers else None
+    held = system.frozen(tuple(np.zeros(0, dtype=np.int64) if x is None else x for x in choices))
+    return held if held.holds else None
 
 
 def stay(work: Solve, resting: NewtonResult) -> NewtonResult | None:
     """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
-    system = work.system
+    for term, decision in zip(work.system.deciding, resting.frozen.decisions, strict=True):
+        if not np.array_equal(term.touching(decision), decision):
+            return None
     mu = spread(work, resting)
-    everything = tuple(d.touching(x) for d, x in zip(system.deciding, resting.decisions, strict=True))
-    if system.n_rows(everything) > mu.size or _release(work, resting, mu) is not None:
-        return None
-    return replace(resting, mu=mu)
+    return None if _release(work, resting, mu) else replace(resting, mu=mu)
 
 
 def settle(work: Solve, linear: NewtonResult) -> NewtonResult:
@@ -63,41 +65,39 @@ def settle(work: Solve, linear: NewtonResult) -> NewtonResult:
     """
     system = work.system
     u = linear.kin.q - work.equations.q_star
-    sticking: Decisions = tuple(d.hold(x) for d, x in zip(system.deciding, linear.decisions, strict=True))
+    decisions = linear.frozen.decisions
+    sticking = system.frozen(tuple(d.hold(x) for d, x in zip(system.deciding, decisions, strict=True)))
     history = list(linear.report.history)
     bodies = _whole_bodies(work, linear, sticking)
     if bodies is not None:
-        held, start = _bearable(work, u, bodies, _first_reactions(work, linear, bodies), history)
-        if held is None:
+        fewer, start = _bearable(work, u, bodies, _first_reactions(work, linear, bodies), history)
+        if fewer is None:
             result = _finish(work, linear, start, bodies, history, False)
             if result is not None:
                 return result
-    held, mu = sticking, _first_reactions(work, linear, sticking)
-    while True:
-        following, start = _bearable(work, u, held, mu, history)
-        if following is None:
-            break
-        held = following
-        mu = _first_reactions(work, linear, held)
+    wanted: FrozenSystem | None = sticking
+    while wanted is not None:
+        held = wanted
+        wanted, start = _bearable(work, u, held, _first_reactions(work, linear, held), history)
     return _finish(work, linear, start, held, history, True) or _creeping(work, linear, history)
 
 
-def _first_reactions(work: Solve, linear: NewtonResult, held: Decisions) -> FloatArray:
+def _first_reactions(work: Solve, linear: NewtonResult, held: FrozenSystem) -> FloatArray:
     """Return the multipliers to begin with: the forces of the linear law."""
-    holds = work.system.holds(held)
-    rows = [hold.first_guess(linear.kin, work.theta) for _, hold in holds]
+    rows = [hold.first_guess(linear.kin, work.theta) for _, hold in held.holds]
     return np.concatenate([linear.mu[: work.system.n_multipliers], *rows])
 
 
-def _whole_bodies(work: Solve, linear: NewtonResult, sticking: Decisions) -> Decisions | None:
+def _whole_bodies(work: Solve, linear: NewtonResult, sticking: FrozenSystem) -> FrozenSystem | None:
     """Return ``sticking`` with all that touches on the same bodies; None if that adds nothing."""
     system = work.system
-    choices = [d.touching(x) for d, x in zip(system.deciding, linear.decisions, strict=True)]
-    if system.n_rows(tuple(choices)) == system.n_rows(sticking):
+    choices = [d.touching(x) for d, x in zip(system.deciding, linear.frozen.decisions, strict=True)]
+    everything = system.frozen(tuple(choices))
+    holds = everything.holds
+    if everything.n_rows == sticking.n_rows or not share_coordinates(system, [hold for _, hold in holds]):
         return None
-    holds = system.holds(tuple(choices))
     points = HeldPoints.of(system, [hold for _, hold in holds], linear.kin, work.theta)
-    already = np.concatenate([system.deciding[k].is_held(choices[k], sticking[k]) for k, _ in holds])
+    already = np.concatenate([system.deciding[k].is_held(choices[k], sticking.decisions[k]) for k, _ in holds])
     groups = np.bincount(points.label, already) > 0
     wanted = groups[points.label]
     if wanted.sum() == already.sum():
@@ -107,11 +107,11 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: Decisions) -> Dec
         part = wanted[first : first + hold.n_rows // 3]
         choices[k] = system.deciding[k].without(choices[k], ~part)
         first += hold.n_rows // 3
-    return tuple(choices)
+    return system.frozen(tuple(choices))
 
 
 def _finish(
-    work: Solve, linear: NewtonResult, point: Point, held: Decisions, history: list[float], releasing: bool
+    work: Solve, linear: NewtonResult, point: Point, held: FrozenSystem, history: list[float], releasing: bool
 ) -> NewtonResult | None:
     """Return the solution with these holds, or with fewer if ``releasing`` is allowed; None if there is none."""
     while True:
@@ -138,8 +138,8 @@ def _finish(
 
 
 def _bearable(
-    work: Solve, u: FloatArray, held: Decisions, mu: FloatArray, history: list[float]
-) -> tuple[Decisions | None, Point]:
+    work: Solve, u: FloatArray, held: FrozenSystem, mu: FloatArray, history: list[float]
+) -> tuple[FrozenSystem | None, Point]:
     """Return the decisions without holds that one iteration shows to be far beyond Coulomb's limit; None if all bear.
 
     Where the linear law is weak, points that creep fast count as sticking in it. Stopping them within the step may have
@@ -180,27 +180,26 @@ def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> Newton
 
 def _release(
     work: Solve, result: NewtonResult, mu: FloatArray, margin: float = 1.0
-) -> tuple[Decisions, FloatArray] | None:
-    """Return the decisions without the holds that Coulomb forbids, and the other reactions; None if there are none."""
+) -> tuple[FrozenSystem, FloatArray] | None:
+    """Return the equations without the holds that Coulomb forbids, and the other reactions; None if there are none."""
     system = work.system
-    decisions = list(result.decisions)
-    kept, at, changed = [mu[: system.n_multipliers]], system.n_multipliers, False
-    for k, hold in system.holds(result.decisions):
-        lam = mu[at : at + hold.n_rows].reshape(-1, 3)
-        at += hold.n_rows
+    decisions = list(result.frozen.decisions)
+    kept, changed = [mu[: system.n_multipliers]], False
+    for k, hold in result.frozen.holds:
+        lam = result.frozen.reactions(k, mu).reshape(-1, 3)
         limits = hold.limits(result.kin, work.theta)
         free = (limits < 0.0) | (np.linalg.norm(lam, axis=1) > margin * limits)
         if free.any():
             decisions[k] = system.deciding[k].release(decisions[k], free)
             changed = True
         kept.append(lam[~free].ravel())
-    return (tuple(decisions), np.concatenate(kept)) if changed else None
+    return (system.frozen(tuple(decisions)), np.concatenate(kept)) if changed else None
 
 
 def spread(work: Solve, result: NewtonResult) -> FloatArray:
     """Return the multipliers with the reactions that count; see `add.reactions`."""
     system = work.system
-    holds = [hold for _, hold in system.holds(result.decisions)]
+    holds = [hold for _, hold in result.frozen.holds]
     if not holds or not share_coordinates(system, holds):
         return result.mu
     first = system.n_multipliers

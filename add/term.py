@@ -247,16 +247,14 @@ class Constraint(ABC):
 @final
 @dataclass(frozen=True)
 class HoldOperators:
-    """The linearised rows of a `Hold` and where they act.
+    """The linearised rows of a `Hold`; m coordinates a point.
 
     Attributes
     ----------
-    dofs : (k, m) coordinates of each held point; -1 for none
     by_v, by_q : (k, 3, m)
         dc/dv and dc/dq; the generalised force of the reactions is -by_v^T lam.
     """
 
-    dofs: IntArray
     by_v: FloatArray
     by_q: FloatArray
 
@@ -285,10 +283,10 @@ class Hold(Constraint):
         """Add factor times the derivative of the generalised force by q, at the slots of the frozen term."""
 
     @abstractmethod
-    def add_penalty(
-        self, operators: HoldOperators, weights: Weights, penalty: float, data: FloatArray, slots: IntArray
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
     ) -> None:
-        """Add penalty (dc/dv)^T (weights.q dc/dq + weights.v dc/dv), at the slots of the frozen term."""
+        """Add factor left^T right, both (k, 3, m), at the slots of the frozen term."""
 
     @abstractmethod
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:

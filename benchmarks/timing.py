@@ -133,6 +133,8 @@ def _units(simulation: Simulation, trajectory: Trajectory) -> float:
         begin = time.process_time()
         for record in records:
             weights = Weights(1.0, record.c, record.c**2, 1.0)
-            factors = assembler.factor(record.kin, record.mu, simulation.theta, weights, record.decisions)
+            factors = assembler.factor(
+                record.kin, record.mu, simulation.theta, weights, simulation.system.frozen(record.decisions)
+            )
             factors.solve_transposed(np.concatenate([cotangent, np.zeros(record.mu.size)]))
     return (time.process_time() - begin) / len(records)

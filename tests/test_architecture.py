@@ -53,6 +53,7 @@ ORDER = (
     "plot",
     "report",
     "testing",
+    "console",
     "cli",
 )
 FACADE = "__init__"  # `import add` itself: re-exports anything
@@ -67,6 +68,7 @@ ONLY_FOR = {
     "plot": {"report"},
     "report": set(),
     "testing": set(),
+    "console": set(),
     "cli": {"__main__"},
 }
 # Pairs that the order would allow: siblings stay apart.

@@ -9,22 +9,16 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from add.contact.blocks import Blocks
 from add.contact.held import HeldBodies
-from add.contact.penalty import (
-    FrictionLaw,
-    PairParameters,
-    count_branches,
-    hold_sticking,
-    hold_touching,
-    normal_bits,
-    release_held,
-)
+from add.contact.holding import PairContact
+from add.contact.pairs import FrictionLaw, PairParameters
 from add.kernels import body_contact as kernel
 from add.kernels.body_derivatives import body_contact_jacobian, node_keys
 from add.kernels.body_parameters import body_contact_parameters
-from add.kernels.contact import ACTIVE, GIVEN, HELD, RELEASED
+from add.kernels.contact import ACTIVE, GIVEN
 from add.kinematics import Kinematics, Weights
-from add.term import DecidingTerm, Decision, Term
+from add.term import Decision, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -48,7 +42,7 @@ class ContactPlaces:
 
 @final
 @dataclass(frozen=True)
-class BodyContact(DecidingTerm):
+class BodyContact(PairContact):
     """Forces between points and shapes on bodies, equal and opposite; equations stand in `add.kernels.body_contact`.
 
     A pair of bodies whose points and shapes meet both ways (corners of either in faces of the other) counts both: two
@@ -108,7 +102,9 @@ class BodyContact(DecidingTerm):
     total_normal: bool = False
     pulls: bool = False
     _arrays: tuple[Any, ...] = field(init=False, repr=False, compare=False)
-    _blocks: _Blocks = field(init=False, repr=False, compare=False)
+    _blocks: Blocks = field(init=False, repr=False, compare=False)
+    #: Friction law and what limits friction, as the kernels take them.
+    law_arguments: tuple[int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         enabled = self.pairs.enabled[self.group]
@@ -140,7 +136,8 @@ class BodyContact(DecidingTerm):
             np.ascontiguousarray(depths),
         )
         object.__setattr__(self, "_arrays", arrays)
-        object.__setattr__(self, "_blocks", _Blocks.build(bodies, points, hosts, enabled))
+        object.__setattr__(self, "law_arguments", (self.law.kernel, self.normal_bits))
+        object.__setattr__(self, "_blocks", Blocks.build(bodies, points, hosts, enabled))
 
     def _body_table(self) -> tuple[IntArray, dict[int, int]]:
         """Return (first coordinate, indices of X_c) of every rigid body, and the row of every first coordinate."""
@@ -161,14 +158,9 @@ class BodyContact(DecidingTerm):
         return int(self.carrier.size)
 
     @property
-    def blocks(self) -> _Blocks:
+    def blocks(self) -> Blocks:
         """Where the derivatives go."""
         return self._blocks
-
-    @property
-    def law_arguments(self) -> tuple[int, int]:
-        """Friction law and what limits friction, as the kernels take them."""
-        return self.law.kernel, normal_bits(self.total_normal, self.pulls)
 
     def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return time, state, parameters and structure as the kernels take them."""
@@ -211,34 +203,8 @@ class BodyContact(DecidingTerm):
         """Return which nodes touch which bodies, or a constant where no node can touch a body."""
         return self.keys(decision).tobytes() if self._blocks.dynamic else None
 
-    @property
-    def holds(self) -> bool:
-        """Whether the law is hybrid."""
-        return self.law is FrictionLaw.HYBRID
-
-    def hold(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs held that stick."""
-        return hold_sticking(decision) if self.holds else decision
-
-    def touching(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs held that touch."""
-        return hold_touching(decision) if self.holds else decision
-
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with all pairs held that touch; None if one of them slides."""
-        if not self.holds:
-            return None
-        codes = self.touching(self.decide(kin, theta))
-        hold = self.held(codes)
-        return codes if hold is None or hold.rest(kin, theta) else None
-
-    def held(self, decision: Decision) -> HeldBodies | None:
-        """Return the equations of the pairs that are held."""
-        return HeldBodies(self, decision) if self.holds and (decision & HELD).any() else None
-
-    def release(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without some of its holds."""
-        return release_held(decision, rows)
+    def _hold(self, decision: Decision) -> HeldBodies:
+        return HeldBodies(self, decision)
 
     def held_arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return what the kernel of held pairs takes: all but the runs that detection goes through."""
@@ -259,27 +225,9 @@ class BodyContact(DecidingTerm):
             out[nodes] = blocks.rows.size + 81 * np.searchsorted(self.keys(decision), numbers)
         return out
 
-    def without(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without some of its holds, as if they had never been."""
-        return release_held(decision, rows) & ~RELEASED
-
-    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
-        """Return which of the pairs held in ``decision`` are held in another one, too."""
-        return np.asarray(other[decision & HELD != 0] & HELD != 0)
-
     def frozen(self, decision: Decision) -> Term:
         """Return the smooth law of the given branch."""
         return FrozenBodyContact(self, decision)
-
-    def describe(self, decision: Decision) -> dict[str, int]:
-        """Return how many pairs touch, stick and slip, and under the hybrid law creep: neither held nor slipping."""
-        return count_branches(self.law, decision)
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised contact forces [N, N m]."""
-        out = np.zeros_like(kin.q)
-        self.decided_residual(kin, theta, out)
-        return -out
 
     def places(
         self, kin: Kinematics, theta: FloatArray, codes: Decision, reactions: FloatArray | None = None
@@ -297,10 +245,6 @@ class BodyContact(DecidingTerm):
             _, mine, theirs = np.intersect1d(numbers, held, assume_unique=True, return_indices=True)
             force[mine] -= pull[theirs]
         return ContactPlaces(place, force, pairs[:, 0], pairs[:, 1])
-
-    def stiffnesses(self) -> IntArray:
-        """Return the indices of all stiffnesses and dampings."""
-        return self.pairs.stiffnesses()
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
@@ -377,75 +321,6 @@ class FrozenBodyContact(Term):
 
 
 _NO_KEYS = np.zeros(0, dtype=np.int64)
-
-
-@final
-@dataclass(frozen=True)
-class _Blocks:
-    """The dense blocks of the derivatives: one for every two carriers that may touch.
-
-    Attributes
-    ----------
-    rows, cols : entries of the blocks that are always there
-    own : (n_points,)
-        First entry of the block of each point's carrier alone (shapes of the world); -1 where there is none.
-    between : (n_bodies, n_bodies)
-        First entry of the block of a body with points and a body with shapes.
-    dynamic : bool
-        Whether nodes may touch bodies: their blocks (9 x 9) come behind, one for every pair that touches.
-    points, bodies : as the kernels take them
-    """
-
-    rows: IntArray
-    cols: IntArray
-    own: IntArray
-    between: IntArray
-    dynamic: bool
-    points: IntArray
-    bodies: IntArray
-
-    @classmethod
-    def build(cls, bodies: IntArray, points: IntArray, hosts: IntArray, enabled: BoolArray) -> _Blocks:
-        """Number the blocks of a `BodyContact`."""
-        own = np.full(points.shape[0], -1, dtype=np.int64)
-        between = np.full((bodies.shape[0], bodies.shape[0]), -1, dtype=np.int64)
-        groups: list[IntArray] = []
-        size = 0
-        with_world = enabled[:, hosts < 0].any(axis=1)
-        for rigid, width in ((True, 6), (False, 3)):
-            chosen = np.flatnonzero(with_world & ((points[:, 2] >= 0) == rigid))
-            starts, which = np.unique(points[chosen, 0], return_inverse=True)
-            own[chosen] = size + width * width * which
-            size += width * width * starts.size
-            groups.append(starts[:, None] + np.arange(width))
-        on_bodies = points[:, 2] >= 0
-        met = np.zeros_like(between, dtype=bool)
-        for o in np.flatnonzero(hosts >= 0):
-            met[points[on_bodies & enabled[:, o], 2], hosts[o]] = True
-        a, b = np.nonzero(met)
-        between[a, b] = size + 144 * np.arange(a.size)
-        six = np.arange(6)
-        groups.append(np.concatenate([bodies[a, 0][:, None] + six, bodies[b, 0][:, None] + six], axis=1))
-        rows, cols = zip(*(_entries(dofs) for dofs in groups), strict=True)
-        dynamic = bool(enabled[np.ix_(~on_bodies, hosts >= 0)].any())
-        return cls(np.concatenate(rows), np.concatenate(cols), own, between, dynamic, points, bodies)
-
-    def pattern(self, keys: IntArray) -> tuple[IntArray, IntArray]:
-        """Return (rows, cols) of all blocks, those of ``keys`` last."""
-        if keys.size == 0:
-            return self.rows, self.cols
-        i, b = np.divmod(keys, self.bodies.shape[0])
-        node, body = self.points[i, 0][:, None] + np.arange(3), self.bodies[b, 0][:, None] + np.arange(6)
-        rows, cols = _entries(np.concatenate([node, body], axis=1))
-        return np.concatenate([self.rows, rows]), np.concatenate([self.cols, cols])
-
-
-def _entries(dofs: IntArray) -> tuple[IntArray, IntArray]:
-    """Return flat (rows, cols) of the dense blocks over each row of ``dofs`` (n_blocks, width)."""
-    shape = (dofs.shape[0], dofs.shape[1], dofs.shape[1])
-    rows = np.broadcast_to(dofs[:, :, None], shape).ravel()
-    cols = np.broadcast_to(dofs[:, None, :], shape).ravel()
-    return rows.astype(np.int64), cols.astype(np.int64)
 
 
 def _runs(points: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:

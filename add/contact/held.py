@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
+from add.kernels import held_rows as kernel
 from add.kernels.held_contact import held_bodies, held_nodes, held_pairs
 from add.kinematics import Kinematics, Weights
 from add.term import Decision, Hold, HoldOperators
@@ -47,15 +48,44 @@ class HeldRows:
     limit: FloatArray
     stiffness: FloatArray
 
+    @classmethod
+    def empty(cls, k: int, m: int, p: int) -> HeldRows:
+        """Return room for k pairs."""
+        return cls(
+            np.empty((k, 3)),
+            np.empty((k, 3, m)),
+            np.empty((k, 3, m)),
+            np.empty((k, m, m)),
+            np.empty((k, 3, p)),
+            np.empty((k, m, p)),
+            np.empty(k),
+            np.empty(k),
+        )
+
 
 #: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
 REST = 1e-10
 
 
-class HeldPairs(Hold):
-    """What a contact term holds; the equations stand in `add.kernels.held_contact`."""
+class _Evaluated(NamedTuple):
+    kin: Kinematics
+    theta: FloatArray
+    lam: FloatArray
+    rows: HeldRows
 
-    codes: Decision
+
+class HeldPairs(Hold):
+    """What a contact term holds; the equations stand in `add.kernels.held_contact`.
+
+    Attributes
+    ----------
+    codes : (n_points, n_shapes)
+        Branches of all pairs.
+    """
+
+    def __init__(self, codes: Decision) -> None:
+        self.codes = codes
+        self._last: _Evaluated | None = None
 
     @cached_property
     def pairs(self) -> IntArray:
@@ -78,12 +108,27 @@ class HeldPairs(Hold):
         """Where the block of each pair begins (k,) among the entries of the frozen term; row by row."""
 
     @abstractmethod
-    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
         """Return the rows at ``kin`` with the reactions ``lam`` (k, 3)."""
+
+    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray | None = None) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam`` (k, 3); without them `geometric` has no meaning.
+
+        A step asks for rows, limits and derivatives of the same state in turn: the last evaluation is kept.
+        """
+        last = self._last
+        if last is not None and last.kin is kin and last.theta is theta:
+            if lam is None or np.array_equal(lam, last.lam):
+                return last.rows
+        if lam is None:
+            lam = np.zeros((self.pairs.shape[0], 3))
+        rows = self._evaluate(kin, theta, lam)
+        self._last = _Evaluated(kin, theta, lam.copy(), rows)
+        return rows
 
     def rest(self, kin: Kinematics, theta: FloatArray) -> bool:
         """Whether no pair slides at ``kin``."""
-        rows = self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3))).rows
+        rows = self.evaluate(kin, theta).rows
         return bool(np.abs(rows).max(initial=0.0) <= REST)
 
     @property
@@ -92,16 +137,15 @@ class HeldPairs(Hold):
         return 3 * self.pairs.shape[0]
 
     @cached_property
-    def _places(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return, for every local entry of a pair's dense block, pair, row, column and position behind its first."""
+    def _places(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Pair, row and column of every entry of the pairs' dense blocks."""
         kept = self.dofs >= 0
-        rank = np.cumsum(kept, axis=1) - 1
         pair, row, column = np.nonzero(kept[:, :, None] & kept[:, None, :])
-        return pair, row, column, rank[pair, row] * kept.sum(axis=1)[pair] + rank[pair, column]
+        return pair, row, column
 
     def pattern(self, first: int) -> tuple[IntArray, IntArray]:
         """Return the entries of d(by_v^T lam)/dq, of the rows, and of the columns of the reactions."""
-        pair, row, column, _ = self._places
+        pair, row, column = self._places
         kept_pair, kept = np.nonzero(self.dofs >= 0)
         at = np.repeat(first + 3 * kept_pair, 3) + np.tile(np.arange(3), kept.size)
         dof = np.repeat(self.dofs[kept_pair, kept], 3)
@@ -113,15 +157,14 @@ class HeldPairs(Hold):
         lam = mu.reshape(-1, 3)
         held = self.evaluate(kin, theta, lam)
         rows += held.rows.ravel()
-        kept = self.dofs >= 0
-        np.add.at(out, self.dofs[kept], np.einsum("kam,ka->km", held.by_v, lam)[kept])
+        kernel.pull(self.dofs, held.by_v, lam, out)
 
     def jacobian(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
     ) -> None:
         """Add the weighted derivatives."""
         held = self.evaluate(kin, theta, mu.reshape(-1, 3))
-        pair, row, column, _ = self._places
+        pair, row, column = self._places
         kept_pair, kept = np.nonzero(self.dofs >= 0)
         by_state = weights.q * held.by_q + weights.v * held.by_v
         values = np.concatenate(
@@ -135,33 +178,29 @@ class HeldPairs(Hold):
 
     def operators(self, kin: Kinematics, theta: FloatArray) -> HoldOperators:
         """Return the linearised rows."""
-        held = self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3)))
-        return HoldOperators(self.dofs, held.by_v, held.by_q)
-
-    def _add_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
-        pair, row, column, position = self._places
-        np.add.at(data, slots[self.first_slots[pair] + position], blocks[pair, row, column])
+        held = self.evaluate(kin, theta)
+        return HoldOperators(held.by_v, held.by_q)
 
     def add_geometry(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
     ) -> None:
         """Add factor d(by_v^T lam)/dq."""
-        self._add_blocks(factor * self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric, data, slots)
+        geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
+        kernel.add_blocks(self.dofs, self.first_slots, factor, geometric, data, slots)
 
-    def add_penalty(
-        self, operators: HoldOperators, weights: Weights, penalty: float, data: FloatArray, slots: IntArray
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
     ) -> None:
-        """Add penalty by_v^T (weights.q by_q + weights.v by_v)."""
-        by_state = weights.q * operators.by_q + weights.v * operators.by_v
-        self._add_blocks(penalty * np.einsum("kam,kan->kmn", operators.by_v, by_state), data, slots)
+        """Add factor left^T right."""
+        kernel.add_products(self.dofs, self.first_slots, factor, left, right, data, slots)
 
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return c_f f_c of each pair, -1 where it does not touch [N]."""
-        return self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3))).limit
+        return self.evaluate(kin, theta).limit
 
     def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return k_t c, the forces of the linear law."""
-        held = self.evaluate(kin, theta, np.zeros((self.pairs.shape[0], 3)))
+        held = self.evaluate(kin, theta)
         return (held.stiffness[:, None] * held.rows).ravel()
 
     def parameter_vjp(
@@ -199,18 +238,12 @@ class HeldPairs(Hold):
 
 
 @final
-@dataclass(frozen=True)
 class HeldNodes(HeldPairs):
-    """Nodes held on obstacles of the world; reactions in world axes.
+    """Nodes held on obstacles of the world; reactions in world axes."""
 
-    Attributes
-    ----------
-    contact : PenaltyContact
-    codes : (n_points, n_obstacles)
-    """
-
-    contact: PenaltyContact
-    codes: Decision
+    def __init__(self, contact: PenaltyContact, codes: Decision) -> None:
+        super().__init__(codes)
+        self.contact = contact
 
     @cached_property
     def dofs(self) -> IntArray:
@@ -228,19 +261,9 @@ class HeldNodes(HeldPairs):
         """Nine entries a point."""
         return 9 * self.pairs[:, 0]
 
-    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
         """Return the rows at ``kin`` with the reactions ``lam``."""
-        k = self.pairs.shape[0]
-        held = HeldRows(
-            np.empty((k, 3)),
-            np.empty((k, 3, 3)),
-            np.empty((k, 3, 3)),
-            np.empty((k, 3, 3)),
-            np.zeros((k, 3, 0)),
-            np.zeros((k, 3, 0)),
-            np.empty(k),
-            np.empty(k),
-        )
+        held = HeldRows.empty(self.pairs.shape[0], 3, 0)
         # All but the friction law, whether it is a replay, and the branches.
         *arguments, _law, total = self.contact.arguments(kin, theta)
         enabled = 10
@@ -262,18 +285,12 @@ class HeldNodes(HeldPairs):
 
 
 @final
-@dataclass(frozen=True)
 class HeldBodies(HeldPairs):
-    """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape.
+    """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape."""
 
-    Attributes
-    ----------
-    contact : BodyContact
-    codes : (n_points, n_shapes)
-    """
-
-    contact: BodyContact
-    codes: Decision
+    def __init__(self, contact: BodyContact, codes: Decision) -> None:
+        super().__init__(codes)
+        self.contact = contact
 
     @cached_property
     def dofs(self) -> IntArray:
@@ -298,19 +315,9 @@ class HeldBodies(HeldPairs):
         """The dense block of both carriers."""
         return self.contact.first_entries(self.pairs, self.codes)
 
-    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
         """Return the rows at ``kin`` with the reactions ``lam``."""
-        k = self.pairs.shape[0]
-        held = HeldRows(
-            np.empty((k, 3)),
-            np.empty((k, 3, 12)),
-            np.empty((k, 3, 12)),
-            np.empty((k, 12, 12)),
-            np.empty((k, 3, 6)),
-            np.empty((k, 12, 6)),
-            np.empty(k),
-            np.empty(k),
-        )
+        held = HeldRows.empty(self.pairs.shape[0], 12, 6)
         held_bodies(
             *self.contact.held_arguments(kin, theta),
             self.codes.copy(),

@@ -4,107 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from add.contact.held import HeldNodes
+from add.contact.holding import PairContact
+from add.contact.pairs import FrictionLaw, PairParameters
 from add.contact.shapes import Shapes
 from add.kernels import contact as kernel
 from add.kinematics import Kinematics, Weights
 from add.maps import LinearPoints, NodePoints
-from add.term import DecidingTerm, Decision, Term
-from add.typing import BoolArray, FloatArray, IntArray
-
-
-class FrictionLaw(IntEnum):
-    """Friction against the relative tangential velocity."""
-
-    NONE = 0
-    LINEAR = 1
-    TANH = 2
-    #: The linear law, then equations that hold what sticks in it.
-    HYBRID = 3
-
-    @property
-    def kernel(self) -> int:
-        """The law of what is not held."""
-        return int(FrictionLaw.LINEAR if self is FrictionLaw.HYBRID else self)
+from add.term import Decision, Term
+from add.typing import FloatArray, IntArray
 
 
 @final
 @dataclass(frozen=True)
-class PairParameters:
-    """What holds between a body (row) and an obstacle (column).
-
-    Attributes
-    ----------
-    k_n, k_d, k_t, c_f : (n_bodies, n_obstacles)
-        Indices in theta: stiffness [N/m, or N/m^3 per area], damping [N s/m], stick stiffness [N s/m], friction [-].
-    onset : (n_bodies, n_obstacles)
-        Depth over which the stiffness grows from zero [m]; 0 is the paper's kink.
-    ramp : (n_bodies, n_obstacles)
-        Depth over which the damping grows [m]; 0 is the paper's jump.
-    enabled : (n_bodies, n_obstacles) bool
-    """
-
-    k_n: IntArray
-    k_d: IntArray
-    k_t: IntArray
-    c_f: IntArray
-    onset: FloatArray
-    ramp: FloatArray
-    enabled: BoolArray
-
-    def stiffnesses(self) -> IntArray:
-        """Return the indices in theta of k_n, k_d and k_t of all pairs that may touch."""
-        tables = (self.k_n, self.k_d, self.k_t)
-        return np.unique(np.concatenate([table[self.enabled] for table in tables])).astype(np.int64)
-
-
-def hold_sticking(codes: Decision) -> Decision:
-    """Return the codes with all pairs held that touch and do not slip."""
-    sticking = codes & (kernel.ACTIVE | kernel.SLIP) == kernel.ACTIVE
-    return np.where(sticking, codes | kernel.HELD, codes).astype(codes.dtype)
-
-
-def hold_touching(codes: Decision) -> Decision:
-    """Return the codes with all pairs held that touch; what comes to touch sticks stiffly."""
-    return np.where(codes & kernel.ACTIVE != 0, codes | kernel.HELD, codes).astype(codes.dtype)
-
-
-def release_held(codes: Decision, rows: BoolArray) -> Decision:
-    """Return the codes with some of the held pairs released, which ``rows`` (k,) picks in their order."""
-    out = codes.copy()
-    held = out[codes & kernel.HELD != 0]
-    held[rows] = held[rows] & ~kernel.HELD | kernel.RELEASED
-    out[codes & kernel.HELD != 0] = held
-    return out
-
-
-def count_branches(law: FrictionLaw, codes: Decision) -> dict[str, int]:
-    """Return how many pairs touch and, where the law has branches, how many stick, slip and creep."""
-    touching = codes & kernel.ACTIVE != 0
-    counts = {"touching": int(touching.sum())}
-    if law in (FrictionLaw.LINEAR, FrictionLaw.HYBRID):
-        slipping = touching & (codes & kernel.SLIP != 0)
-        held = touching & (codes & kernel.HELD != 0)
-        sticking = held if law is FrictionLaw.HYBRID else touching & ~slipping
-        counts |= {"sticking": int(sticking.sum()), "slipping": int(slipping.sum())}
-        if law is FrictionLaw.HYBRID:
-            counts["creeping"] = int((touching & ~slipping & ~held).sum())
-    return counts
-
-
-def normal_bits(total: bool, pulls: bool) -> int:
-    """Return what the kernels take for `coulomb_total`."""
-    return int(total) | (kernel.PULLS if pulls else 0)
-
-
-@final
-@dataclass(frozen=True)
-class PenaltyContact(DecidingTerm):
+class PenaltyContact(PairContact):
     """Forces of shapes on points of bodies; the equations stand in `add.kernels.contact`.
 
     Attributes
@@ -157,7 +74,7 @@ class PenaltyContact(DecidingTerm):
             pairs.onset,
             pairs.ramp,
             self.law.kernel,
-            normal_bits(self.total_normal, self.pulls),
+            self.normal_bits,
         )
 
     def new_codes(self) -> Decision:
@@ -184,60 +101,12 @@ class PenaltyContact(DecidingTerm):
         """Return a constant: against shapes of the world every point couples to itself alone."""
         return None
 
-    @property
-    def holds(self) -> bool:
-        """Whether the law is hybrid."""
-        return self.law is FrictionLaw.HYBRID
-
-    def hold(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs held that stick."""
-        return hold_sticking(decision) if self.holds else decision
-
-    def touching(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs held that touch."""
-        return hold_touching(decision) if self.holds else decision
-
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with all pairs held that touch; None if one of them slides."""
-        if not self.holds:
-            return None
-        codes = self.touching(self.decide(kin, theta))
-        hold = self.held(codes)
-        return codes if hold is None or hold.rest(kin, theta) else None
-
-    def held(self, decision: Decision) -> HeldNodes | None:
-        """Return the equations of the pairs that are held."""
-        return HeldNodes(self, decision) if self.holds and (decision & kernel.HELD).any() else None
-
-    def release(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without some of its holds."""
-        return release_held(decision, rows)
-
-    def without(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without some of its holds, as if they had never been."""
-        return release_held(decision, rows) & ~kernel.RELEASED
-
-    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
-        """Return which of the pairs held in ``decision`` are held in another one, too."""
-        return np.asarray(other[decision & kernel.HELD != 0] & kernel.HELD != 0)
+    def _hold(self, decision: Decision) -> HeldNodes:
+        return HeldNodes(self, decision)
 
     def frozen(self, decision: Decision) -> Term:
         """Return the smooth law of the given branch."""
         return FrozenContact(self, decision)
-
-    def describe(self, decision: Decision) -> dict[str, int]:
-        """Return how many pairs touch, stick and slip, and under the hybrid law creep: neither held nor slipping."""
-        return count_branches(self.law, decision)
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) contact forces [N]."""
-        out = np.zeros_like(kin.q)
-        self.decided_residual(kin, theta, out)
-        return -out
-
-    def stiffnesses(self) -> IntArray:
-        """Return the indices of all stiffnesses and dampings."""
-        return self.pairs.stiffnesses()
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""

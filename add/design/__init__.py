@@ -1,5 +1,6 @@
 """From an optimiser's x to theta, and the optimisers."""
 
+from add.design.experiment import Asked, Evaluator, Experiment
 from add.design.levenberg import LevenbergMarquardt
 from add.design.optimize import (
     LBFGSB,
@@ -12,7 +13,8 @@ from add.design.optimize import (
     PhaseResult,
 )
 from add.design.overrides import NumberOverride, with_overrides
-from add.design.problem import Asked, DesignParameter, Evaluator, Experiment, InverseProblem, Prior
+from add.design.parameters import DesignParameter, Prior
+from add.design.problem import InverseProblem
 from add.design.residuals import Jacobian, Residuals
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -12,154 +12,15 @@ import scipy.sparse as sp
 
 from add.adjoint import Schedule, sweep, value_and_gradient
 from add.adjoint.reverse import Evaluation, evaluate
-from add.design.maps import Composed, DesignMap, Placed, Transformed
+from add.design.experiment import Asked, Evaluator, Experiment
+from add.design.maps import Composed, Placed, Transformed
+from add.design.parameters import DesignParameter, Prior
 from add.design.residuals import Jacobian, Residuals
-from add.design.transforms import Transform
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.mocap import Recording
-from add.objectives import LeastSquares, Objective, Tracking, WeightedSum
-from add.objectives.least_squares import squares
-from add.simulate import Observer, Replay, Simulation, Trajectory
+from add.simulate import Observer, Replay, Trajectory
 from add.tangents import Directions
 from add.typing import FloatArray, IntArray
-
-
-@final
-@dataclass(frozen=True)
-class DesignParameter:
-    """A physical number, or vector, that the optimiser changes.
-
-    Attributes
-    ----------
-    name, unit : str
-    first : int
-        Its first entry in x.
-    start : (n,)
-        Physical values to start from.
-    transform : Transform
-    scale : float
-        Typical change in the transformed unit; x = transform^-1(p) / scale.
-    lower, upper : float
-        Physical bounds.
-    entries : (n,)
-        Which entries of the scene's vector these are.
-    targets : experiment name -> index arrays (n,) into that scene's numbers
-        Several arrays share the value.
-    """
-
-    name: str
-    unit: str
-    first: int
-    start: FloatArray
-    transform: Transform
-    scale: float
-    lower: float
-    upper: float
-    entries: tuple[int, ...]
-    targets: Mapping[str, tuple[IntArray, ...]]
-
-    @property
-    def n(self) -> int:
-        """Number of scalars."""
-        return self.start.size
-
-    @property
-    def slice(self) -> slice:
-        """Its place in x."""
-        return slice(self.first, self.first + self.n)
-
-
-@final
-@dataclass(frozen=True)
-class Experiment:
-    """One run of the inverse problem.
-
-    Attributes
-    ----------
-    name : str
-    simulation : Simulation
-    objective : WeightedSum
-    ties : DesignMap
-        From the scene's numbers to theta.
-    numbers : (n_s,)
-        The scene's numbers where no parameter changes them.
-    recording : Recording, optional
-    tracking : Tracking, optional
-        The part of the objective that follows the recording.
-    """
-
-    name: str
-    simulation: Simulation
-    objective: WeightedSum
-    ties: DesignMap
-    numbers: FloatArray
-    recording: Recording | None = None
-    tracking: Tracking | None = None
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """One experiment to evaluate.
-
-    Attributes
-    ----------
-    experiment : int
-        Its number.
-    theta : (n_theta,)
-    window : (start, stop), optional
-        Simulation times that count [s].
-    schedule : Schedule, optional
-        Of the reverse sweep.
-    """
-
-    experiment: int
-    theta: FloatArray
-    window: tuple[float, float] | None = None
-    schedule: Schedule | None = None
-
-
-class Evaluator(ABC):
-    """Evaluates the experiments of a problem in another place than this process."""
-
-    @abstractmethod
-    def evaluate(self, asked: Sequence[Asked]) -> list[Evaluation]:
-        """Return value and gradient by theta of each experiment, as `InverseProblem.evaluate_experiment` does.
-
-        Raises
-        ------
-        SolverError
-            If a run fails; of several, that of the first experiment.
-        """
-
-
-@final
-@dataclass(frozen=True)
-class Prior:
-    """weight * sum ((p - mean) / sigma)^2 over entries of the physical values [-]."""
-
-    index: IntArray
-    mean: float
-    sigma: float
-    weight: float
-
-    def value(self, p: FloatArray) -> float:
-        """Return the penalty."""
-        return self.weight * float((((p[self.index] - self.mean) / self.sigma) ** 2).sum())
-
-    def gradient(self, p: FloatArray, out: FloatArray) -> None:
-        """Add the gradient by the physical values."""
-        out[self.index] += 2.0 * self.weight * (p[self.index] - self.mean) / self.sigma**2
-
-    def residuals(self, p: FloatArray) -> FloatArray:
-        """Return rho with value = rho . rho."""
-        return np.sqrt(self.weight) * (p[self.index] - self.mean) / self.sigma
-
-    def residual_jacobian(self, n: int) -> sp.csr_array:
-        """Return its derivative by the physical values (r, n)."""
-        values = np.full(self.index.size, np.sqrt(self.weight) / self.sigma)
-        return sp.csr_array((values, (np.arange(self.index.size), self.index)), shape=(self.index.size, n))
 
 
 @final
@@ -269,24 +130,6 @@ class InverseProblem:
         """Return theta of one experiment."""
         return self.map_of(experiment).forward(x)
 
-    @staticmethod
-    def objective_within(experiment: Experiment, window: tuple[float, float] | None) -> tuple[Objective, int]:
-        """Return the experiment's objective of a time window and the steps it needs."""
-        simulation = experiment.simulation
-        if window is None:
-            return experiment.objective, simulation.n_steps
-        n_steps = min(simulation.n_steps, int(np.ceil(window[1] / simulation.stepper.dt - 1e-9)))
-        parts = tuple(
-            part.within(*window) if isinstance(part, Tracking) else part for part in experiment.objective.objectives
-        )
-        if parts and not any(isinstance(part, Tracking) and part.n_samples for part in parts):
-            raise InputError(
-                f"no target or recorded frame of experiment '{experiment.name}' lies in the window",
-                place="optimizer.phases",
-                found=list(window),
-            )
-        return WeightedSum(experiment.objective.weights, parts), n_steps
-
     def value_and_grad(
         self,
         x: FloatArray,
@@ -361,7 +204,7 @@ class InverseProblem:
             If the run fails.
         """
         experiment = self.experiments[asked.experiment]
-        objective, n_steps = self.objective_within(experiment, asked.window)
+        objective, n_steps = experiment.within(asked.window)
         return value_and_gradient(
             experiment.simulation,
             objective,
@@ -395,7 +238,7 @@ class InverseProblem:
         runs = {}
         for experiment in self.experiments:
             theta = self.theta(x, experiment)
-            parts, n_steps = self._squares(experiment, window)
+            parts, n_steps = experiment.squares_within(window)
             run = experiment.simulation.run(
                 theta,
                 n_steps=n_steps,
@@ -423,7 +266,7 @@ class InverseProblem:
             mapping = self.map_of(experiment)
             theta, run = mapping.forward(x), point.runs[experiment.name]
             directions = Directions(mapping.jacobian(x)[:, free])
-            parts, _ = self._squares(experiment, point.window)
+            parts, _ = experiment.squares_within(point.window)
             with one_blas_thread():
                 for k, tangents in enumerate(sweep(experiment.simulation, run, theta, directions)):
                     state = run.state(k)
@@ -441,19 +284,6 @@ class InverseProblem:
         """Return rho (m,) and J = d rho / dx: rho . rho is the objective and 2 J^T rho its gradient."""
         point = self.residuals(x, window=window)
         return point.rho, self.jacobian(point)
-
-    def _squares(
-        self, experiment: Experiment, window: tuple[float, float] | None
-    ) -> tuple[list[tuple[float, LeastSquares]], int]:
-        """Return the parts of an experiment's objective with the roots of their weights, and the steps they need."""
-        objective, n_steps = self.objective_within(experiment, window)
-        try:
-            parts = squares(objective)
-        except TypeError as error:
-            raise InputError(f"Gauss-Newton needs sums of squares: {error}", place="objective") from None
-        if any(weight < 0.0 for weight, _ in parts):
-            raise InputError("Gauss-Newton needs weights of at least 0", place="objective")
-        return [(float(np.sqrt(weight)), part) for weight, part in parts], n_steps
 
     def optimize(self, x0: FloatArray | None = None, **options: Any) -> Any:
         """Minimise with the problem's optimiser; see `add.design.LBFGSB.run` for options and result."""
@@ -477,7 +307,7 @@ class InverseProblem:
         value = sum(prior.value(p) for prior in self.priors)
         runs = {}
         for experiment in self.experiments:
-            objective, n_steps = self.objective_within(experiment, window)
+            objective, n_steps = experiment.within(window)
             part, runs[experiment.name] = evaluate(
                 experiment.simulation,
                 objective,

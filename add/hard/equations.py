@@ -36,8 +36,7 @@ from add.hard.pairs import ContactPairs
 from add.kernels.hard_contact import staggered_projections
 from add.kinematics import Kinematics, Weights
 from add.newton import ROUND_OFF, StepEquations
-from add.system import Assembler
-from add.term import Decisions
+from add.system import Assembler, FrozenSystem
 from add.typing import FloatArray, IntArray
 
 #: Singular values of the redundant contact equations below this share of the largest count as zero.
@@ -48,13 +47,13 @@ class Iterate:
     """Unknowns with all that follows from them."""
 
     __slots__ = (
-        "at", "balance", "branch", "contacts", "decisions", "force", "kin", "merit", "mu", "phi", "r", "rows", "u",
+        "at", "balance", "branch", "contacts", "force", "frozen", "kin", "merit", "mu", "phi", "r", "rows", "u",
     )  # fmt: skip
 
     def __init__(self, step: HardStep, u: FloatArray, mu: FloatArray, force: FloatArray) -> None:
         self.u, self.mu, self.force = u, mu, force
         self.kin = step.equations.kinematics(u)
-        self.r, self.rows, self.decisions = step.system.residual(self.kin, mu, step.theta)
+        self.r, self.rows, self.frozen = step.system.residual(self.kin, mu, step.theta)
         self.at = touches(step.pairs, self.kin, step.theta)
         pushed = np.zeros_like(self.r)
         add_forces(step.pairs, self.at, force, pushed)
@@ -147,7 +146,7 @@ class HardStep:
     def force_scale(self, at: Iterate) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._force_scale < 0.0:
-            self._force_scale = self.system.force_scale(at.kin, self.theta, at.decisions, self.options.newton.norm)
+            self._force_scale = at.frozen.force_scale(at.kin, self.theta, self.options.newton.norm)
         return self._force_scale
 
     def tolerance(self, at: Iterate) -> float:
@@ -180,7 +179,7 @@ class HardStep:
         eps = float(np.finfo(float).eps)
         scale = self.force_scale(at) + float(np.abs(at.force).sum())
         for weights, coordinates in ((self.equations.weights, at.u), (Weights(1.0, 0.0, 0.0), at.kin.q)):
-            pattern, data = self.assembler.assemble(at.kin, at.mu, self.theta, weights, at.decisions)
+            pattern, data = self.assembler.assemble(at.kin, at.mu, self.theta, weights, at.frozen)
             sizes = np.zeros(pattern.n)
             sizes[: self.free.size] = np.abs(coordinates[self.free])
             scale += float(np.linalg.norm(abs(pattern.matrix(data)) @ sizes, self.options.newton.norm))
@@ -190,9 +189,9 @@ class HardStep:
 
     # --- linear algebra -------------------------------------------------------------------------------------------
 
-    def matrix(self, kin: Kinematics, mu: FloatArray, decisions: Decisions) -> sp.csc_array:
+    def matrix(self, kin: Kinematics, mu: FloatArray, frozen: FrozenSystem) -> sp.csc_array:
         """Return dr/du of the system without contact."""
-        pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, decisions)
+        pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, frozen)
         return sp.csc_array(pattern.matrix(data.copy()))
 
     def _wide(self, rows: IntArray, blocks: FloatArray) -> sp.csc_array:
@@ -205,7 +204,7 @@ class HardStep:
 
     def tangent(self, point: Iterate, by: TouchDerivatives, rows: IntArray) -> sp.csc_array:
         """Return A = d(r - G^T F)/du over the unknowns."""
-        matrix = self.matrix(point.kin, point.mu, point.decisions)
+        matrix = self.matrix(point.kin, point.mu, point.frozen)
         bent = push_derivatives(self.pairs, point.at, by, point.force)[rows]
         turned = (self.pairs.rigid | self.pairs.hosted)[rows]
         if not turned.any():

@@ -25,7 +25,8 @@ from add.scene.spec_couplings import (
     SpringSpec,
     TorqueSpec,
 )
-from add.scene.spec_objective import DirectionMarkerSpec, PointObjectiveSpec, PoseObjectiveSpec
+from add.scene.spec_markers import DirectionMarkerSpec
+from add.scene.spec_objective import PointObjectiveSpec, PoseObjectiveSpec
 from add.scene.spec_rigid import (
     BoxGeometrySpec,
     CapsuleGeometrySpec,
@@ -185,7 +186,7 @@ class ContactTracks:
             if record is None:
                 found = term.places(kin, theta, term.decide(kin, theta))
             else:
-                reactions = self._system.reactions(i, record.mu, record.decisions)
+                reactions = self._system.frozen(record.decisions).reactions(i, record.mu)
                 found = term.places(kin, theta, record.decisions[i], reactions)
             carried = term.rigid[found.point]
             self._places.append(found.place[carried])

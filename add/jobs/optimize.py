@@ -139,7 +139,7 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
         for phase in optimizer.phases:
             problem.index_of(phase.parameters)
             for experiment in problem.experiments:
-                problem.objective_within(experiment, phase.window)
+                experiment.within(phase.window)
     except InputError as error:
         if error.file is None:
             error.file = scene.source

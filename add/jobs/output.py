@@ -17,7 +17,7 @@ from add.mocap import Recording
 from add.model import Model
 from add.scene.builder import BuiltScene
 from add.scene.numbers import CLOCK
-from add.scene.spec_objective import DirectionMarkerSpec
+from add.scene.spec_markers import DirectionMarkerSpec
 from add.simulate import Trajectory
 from add.terms import Coupling, DecidingCoupling, Elastic, Gravity, Inertia, RigidInertia
 from add.typing import FloatArray
@@ -66,7 +66,7 @@ def run_data(
             if record is None:
                 force[i] += contact.forces(kin, theta)
             else:
-                force[i] += system.decided_forces(number, kin, record.mu, theta, record.decisions)
+                force[i] += system.frozen(record.decisions).decided_forces(number, kin, record.mu, theta)
         links.record(i, kin)
         touching.record(kin, theta, record)
         if built.marker_names:

@@ -41,6 +41,10 @@ class DenseLU(Factorization):
         check_solution(self._norm, x, b, b - matrix @ x)
         return x
 
+    def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
+        """Return A^-1 b or A^-T b, neither refined nor checked."""
+        return dgetrs(self._lu, self._pivots, b, trans=int(transposed))[0] if self._dense.size else b.copy()
+
     def solve(self, b: FloatArray) -> FloatArray:
         """Return A^-1 b."""
         return self._solve(b, 0)

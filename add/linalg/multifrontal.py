@@ -16,6 +16,7 @@ from add.linalg.fronts import factorise, measure
 from add.linalg.graph import structure_of
 from add.linalg.ordering import nested_dissection, postponed, weak_vertices
 from add.linalg.refinement import refine
+from add.linalg.substitution import substitute_rows
 from add.linalg.superlu import SparseLU
 from add.linalg.symbolic import Fronts, Sizes, fronts_of
 from add.typing import FloatArray
@@ -171,6 +172,17 @@ class MultifrontalLU(Factorization):
             return fallback.solve_transposed(b) if transposed else fallback.solve(b)
         x = x.reshape(b.shape)
         check_solution(self._norm, x, b, defect.reshape(b.shape))
+        return x
+
+    def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
+        """Return A^-1 b or A^-T b (n, k), neither refined nor checked."""
+        assert self._current is not None, "factor first"
+        if self._fallback is not None:
+            return self._fallback.substitute(b, transposed)
+        self._counts["solves"] += 1
+        _, fronts, sizes = self._current
+        x, work = np.empty(b.shape), np.empty(b.shape[1] * sizes.border)
+        substitute_rows(self._blas, fronts, self._factors, self._swaps, transposed, b, x, work)
         return x
 
     def solve(self, b: FloatArray) -> FloatArray:

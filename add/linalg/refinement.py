@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from add.linalg.base import SOLVE_TOLERANCE
+from add.linalg.base import EPS, SOLVE_TOLERANCE
 from add.linalg.substitution import substitute
-
-#: Round-off.
-EPS = float(np.finfo(float).eps)
 
 
 @njit(cache=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from add.linalg.blas import L, N, T, U, gemm, gemv, trsm, trsv
@@ -81,3 +82,17 @@ def substitute(blas, fronts, factors, swaps, transposed, x, work):
             trsm(blas.trsm, (L, uplo, trans, diag, p, count, 1.0, factors, at, m, flat, low, n))
         if transposed:
             _exchange(x, low, swaps[low : low + p], False)
+
+
+@njit(cache=True)
+def substitute_rows(blas, fronts, factors, swaps, transposed, b, x, work):
+    """Fill x (n, k) with the solution for b (n, k), both in the order of the matrix; work as in `substitute`."""
+    n, count = b.shape
+    part = np.empty((count, n))
+    for i in range(n):
+        for c in range(count):
+            part[c, i] = b[fronts.order[i], c]
+    substitute(blas, fronts, factors, swaps, transposed, part, work)
+    for i in range(n):
+        for c in range(count):
+            x[fronts.order[i], c] = part[c, i]

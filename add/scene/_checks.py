@@ -11,17 +11,15 @@ from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_common import SignalReferenceSpec
 from add.scene.spec_couplings import FixedSpec
+from add.scene.spec_markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec_objective import (
-    DirectionMarkerSpec,
     LineObjectiveSpec,
     MarkersObjectiveSpec,
     ParameterSpec,
-    PointMarkerSpec,
     PointObjectiveSpec,
     PoseObjectiveSpec,
     PriorObjectiveSpec,
     ProximityObjectiveSpec,
-    RecordingSpec,
     SmoothnessObjectiveSpec,
     TrackObjectiveSpec,
 )

@@ -17,7 +17,7 @@ from add.scene.spec_common import (
     SphereSelectorSpec,
     SurfaceSelectorSpec,
 )
-from add.scene.spec_objective import NodesMarkerSpec, PointMarkerSpec, SurfaceMarkerSpec
+from add.scene.spec_markers import NodesMarkerSpec, PointMarkerSpec, SurfaceMarkerSpec
 from add.scene.spec_world import BoxObstacleSpec, CapsuleSpec, PlaneSpec, SphereSpec
 from add.typing import FloatArray, IntArray
 

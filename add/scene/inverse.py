@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from add.design.experiment import Experiment
 from add.design.levenberg import LevenbergMarquardt
 from add.design.optimize import LBFGSB, Phase, PhasedOptimizer
-from add.design.problem import DesignParameter, Experiment, InverseProblem, Prior
+from add.design.parameters import DesignParameter, Prior
+from add.design.problem import InverseProblem
 from add.design.transforms import Linear, Log, Softplus, Transform
 from add.errors import InputError
 from add.kernels.rotation import rotation_matrix, rotation_vector
@@ -113,7 +115,7 @@ def scene_objective(scene: Scene, built: BuiltScene, name: str, n_steps: int) ->
     place = f"experiments.{names.index(name)}.recording" if own else "recording"
     experiment = _experiment(name, built, spec, [], place)
     try:
-        objective, _ = InverseProblem.objective_within(experiment, (0.0, n_steps * spec.time.dt))
+        objective, _ = experiment.within((0.0, n_steps * spec.time.dt))
     except InputError:
         return None
     return objective

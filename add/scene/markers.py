@@ -17,13 +17,8 @@ from add.scene.geometry import marker_weights
 from add.scene.numbers import SceneNumber
 from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
-from add.scene.spec_objective import (
-    CenterMarkerSpec,
-    DirectionMarkerSpec,
-    NodesMarkerSpec,
-    PointMarkerSpec,
-    PoseObjectiveSpec,
-)
+from add.scene.spec_markers import CenterMarkerSpec, DirectionMarkerSpec, NodesMarkerSpec, PointMarkerSpec
+from add.scene.spec_objective import PoseObjectiveSpec
 from add.scene.spec_rigid import ParticleBodySpec
 from add.terms import FeatureKind, FeaturePoints
 from add.typing import FloatArray, IntArray

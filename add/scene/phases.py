@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from add.design.overrides import NumberOverride
-from add.design.problem import DesignParameter
+from add.design.parameters import DesignParameter
 from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.scene.builder import BuiltScene

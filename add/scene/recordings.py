@@ -11,13 +11,7 @@ from add.errors import InputError
 from add.mocap import PoseRecording, Recording, read_angle_csv, read_csv, read_pose_csv, register
 from add.mocap.recording import require_names
 from add.scene.spec import SceneSpec
-from add.scene.spec_objective import (
-    AngleSourceSpec,
-    DirectionMarkerSpec,
-    JointAngleSpec,
-    PointMarkerSpec,
-    RecordingSpec,
-)
+from add.scene.spec_markers import AngleSourceSpec, DirectionMarkerSpec, JointAngleSpec, PointMarkerSpec, RecordingSpec
 from add.typing import FloatArray
 
 

@@ -27,14 +27,8 @@ from add.scene.spec_common import (
     problem,
 )
 from add.scene.spec_couplings import CouplingSpec
-from add.scene.spec_objective import (
-    ExperimentSpec,
-    MarkerSpec,
-    ObjectiveSpec,
-    OptimizerSpec,
-    ParameterSpec,
-    RecordingSpec,
-)
+from add.scene.spec_markers import ExperimentSpec, MarkerSpec, RecordingSpec
+from add.scene.spec_objective import ObjectiveSpec, OptimizerSpec, ParameterSpec
 from add.scene.spec_rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
 from add.scene.spec_world import ContactSpec, ObstacleSpec, SignalSpec
 

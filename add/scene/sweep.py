@@ -8,7 +8,8 @@ from typing import final
 
 import numpy as np
 
-from add.design.problem import DesignParameter, InverseProblem
+from add.design.parameters import DesignParameter
+from add.design.problem import InverseProblem
 from add.design.transforms import Log
 from add.errors import InputError
 from add.scene._paths import nearest

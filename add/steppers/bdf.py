@@ -20,6 +20,11 @@ from add.typing import FloatArray
 _COEFFICIENTS = {1: (1.0, (1.0,)), 2: (2.0 / 3.0, (4.0 / 3.0, -1.0 / 3.0))}
 
 
+def _pair(newest: FloatArray, last: FloatArray) -> FloatArray:
+    """Return both (2, n); the general function takes longer than a small system's kernels."""
+    return np.concatenate([newest, last]).reshape(2, -1)
+
+
 class StartUp(Enum):
     """How BDF2 begins."""
 
@@ -108,16 +113,16 @@ class BDF(Stepper):
             # A frozen branch may have more than one root (slip forward or backward): stay at the recorded one.
             guesses.insert(0, replay.kin.v / c)
         before = Kinematics(state.q[0], state.v[0], a_last, state.t, state.step)
-        decisions = replay.decisions if replay else None
-        result = solve(assembler, equations, theta, guesses, self.newton, decisions, before)
+        frozen = system.frozen(replay.decisions) if replay else None
+        result = solve(assembler, equations, theta, guesses, self.newton, frozen, before)
         if not result.report.status.success:
             raise failure(result, assembler, equations, self.dt)
         kin = result.kin
-        following = State(t, state.step + 1, np.stack([kin.q, state.q[0]]), np.stack([kin.v, state.v[0]]))
+        following = State(t, state.step + 1, _pair(kin.q, state.q[0]), _pair(kin.v, state.v[0]))
         changed = replay.charts if replay else charts.beyond(kin.q, system.rotations)
         if not changed.size:
-            return following, Record(kin, result.mu, result.decisions, c, alpha, result.report)
-        record = Record(kin, result.mu, result.decisions, c, alpha, result.report, changed, following)
+            return following, Record(kin, result.mu, result.frozen.decisions, c, alpha, result.report)
+        record = Record(kin, result.mu, result.frozen.decisions, c, alpha, result.report, changed, following)
         return charts.change(following, changed), record
 
     @staticmethod
@@ -133,19 +138,20 @@ class BDF(Stepper):
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
         q_bar = state_bar.q[0] + c * state_bar.v[0]
-        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), record.decisions)
+        frozen = system.frozen(record.decisions)
+        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), frozen)
         rhs = np.concatenate([q_bar[free], np.zeros(record.mu.size)])
         solution = factorization.solve_transposed(rhs)
         lam = np.zeros(system.n)
         lam[free] = solution[: free.size]
         lam_rows = solution[free.size :]
         wanted = "qva" if prescribed.size else "va"
-        bar = system.state_vjp(kin, record.mu, theta, record.decisions, lam, lam_rows, wanted)
+        bar = frozen.state_vjp(kin, record.mu, theta, lam, lam_rows, wanted)
         if prescribed.size:
             by_position = (q_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
             system.motion.vjp(kin.t, theta, by_position, None, theta_bar)
         share = np.zeros_like(theta_bar)
-        system.parameter_vjp(kin, record.mu, theta, record.decisions, lam, lam_rows, share)
+        frozen.parameter_vjp(kin, record.mu, theta, lam, lam_rows, share)
         theta_bar -= share
         before = StateTangent.zeros(self.n_history, system.n)
         before.q[0] += state_bar.q[1]
@@ -166,7 +172,8 @@ class BDF(Stepper):
         """Push tangents forward through one step; see `Stepper.pushforward`."""
         system, c, kin = assembler.system, record.c, record.kin
         free, prescribed = system.partition.free, system.partition.prescribed
-        by_theta = system.parameter_tangents(kin, record.mu, theta, record.decisions, directions)
+        frozen = system.frozen(record.decisions)
+        by_theta = frozen.parameter_tangents(kin, record.mu, theta, directions)
         moved = system.motion_tangents(kin.t, theta, directions)
         tangents = tangents.including(by_theta.index, moved.index)
         if not tangents.index.size:
@@ -180,9 +187,9 @@ class BDF(Stepper):
         q_dot[np.ix_(prescribed, tangents.places(moved.index))] = moved.values
         v_dot = c * (q_dot - q_star)
         a_dot = c * (v_dot - v_star)
-        rhs = -assembler.product(kin, record.mu, theta, record.decisions, q_dot, v_dot, a_dot)
+        rhs = -assembler.product(kin, record.mu, theta, frozen, q_dot, v_dot, a_dot)
         rhs[:, tangents.places(by_theta.index)] -= by_theta.values
-        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), record.decisions)
+        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), frozen)
         q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         v_dot = c * (q_dot - q_star)
         after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([v_dot, before.v[0]]))

@@ -21,6 +21,17 @@ def _residual(theta, nodes, mass, density, gravity, out):
             out[3 * nodes[k] + i] -= m * theta[gravity[i]]
 
 
+@njit(cache=True)
+def _parameter_vjp(theta, nodes, mass, density, gravity, lam, out):
+    for k in range(nodes.size):
+        m, work = theta[density[k]] * mass[k], 0.0
+        for i in range(3):
+            at_node = lam[3 * nodes[k] + i]
+            out[gravity[i]] -= m * at_node
+            work += at_node * theta[gravity[i]]
+        out[density[k]] -= mass[k] * work
+
+
 @final
 @dataclass(frozen=True)
 class Gravity(Term):
@@ -57,9 +68,7 @@ class Gravity(Term):
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of densities, masses and g."""
-        at_nodes = lam.reshape(-1, 3)[self.nodes]
-        out[self.gravity] -= (theta[self.density] * self.mass) @ at_nodes
-        np.subtract.at(out, self.density, self.mass * (at_nodes @ theta[self.gravity]))
+        _parameter_vjp(theta, self.nodes, self.mass, self.density, self.gravity, lam, out)
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""

@@ -7,7 +7,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from add.kernels import couplings as kernel
+from add.kernels import joints as kernel
+from add.kernels.couplings import bond_derivatives, bond_force
 from add.term import Decision
 from add.terms.couplings import PLACE, TURNING, VECTOR, Coupling, DecidingCoupling, Slots
 from add.terms.features import Features, Indices, LawValues
@@ -29,10 +30,10 @@ class AngularDamping(Coupling):
         return cls(features, LawValues.of(np.full(len(k_md), -1), k_md))  # a bond of rates alone
 
     def law_forces(self, y, y_dot, p, f):
-        kernel.bond_force(y, y_dot, p, f)
+        bond_force(y, y_dot, p, f)
 
     def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        kernel.bond_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
+        bond_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
 
 
 @final

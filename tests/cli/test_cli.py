@@ -9,7 +9,8 @@ import sys
 import h5py
 import pytest
 
-from add.cli import COMPILING, main
+from add.cli import main
+from add.console import COMPILING
 
 SCENE = {
     "schema": "add-scene/1",

@@ -9,7 +9,7 @@ import numba
 import pytest
 from cli.test_cli import scene
 
-from add.cli import COMPILING
+from add.console import COMPILING
 from add.jobs.compiling import first_compilation
 
 HEAVY = {"dask", "distributed", "h5py", "matplotlib", "meshio", "numba", "numpy", "pydantic", "pyvista", "scipy", "vtk"}

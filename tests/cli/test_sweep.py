@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from jobs.test_sweep import SCENE, TWO, lines
 
-from add.cli import COMPILING, main
+from add.cli import main
+from add.console import COMPILING
 from add.io.runfolder import RunFolder
 from add.io.sweeps import read_sweep
 

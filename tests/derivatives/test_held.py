@@ -114,7 +114,9 @@ def test_matrix_parts_agree_with_the_constraint(point, host):
     for penalty, expected in ((0.0, whole[:n, :n]), (50.0, 50.0 * whole[:n, n:] @ whole[n:, :n])):
         values = np.zeros(rows.size)
         if penalty:
-            hold.add_penalty(hold.operators(kin, theta), weights, penalty, values, np.arange(rows.size))
+            operators = hold.operators(kin, theta)
+            by_u = weights.q * operators.by_q + weights.v * operators.by_v
+            hold.add_products(penalty, operators.by_v, by_u, values, np.arange(rows.size))
         else:
             hold.add_geometry(kin, lam, theta, weights.q, values, np.arange(rows.size))
         found = np.zeros((n, n))

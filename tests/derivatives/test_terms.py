@@ -42,7 +42,7 @@ from add.terms import Anchor, Elastic, FeaturePoints, Gravity, Inertia, Load, Ri
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term, taylor_rates
 
 # Layers above the physics: they drive or draw, and define no term.
-NO_PHYSICS = ("add.jobs", "add.view", "add.plot", "add.cli", "add.__main__")
+NO_PHYSICS = ("add.jobs", "add.view", "add.plot", "add.console", "add.cli", "add.__main__")
 
 
 def concrete(base: type) -> set[type]:

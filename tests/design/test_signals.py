@@ -1,4 +1,4 @@
-"""Signals: controls against SciPy's B-splines, rates against differences, support against the weights."""
+"""Signals: controls against SciPy's B-splines, rates against differences, rows that act against the weights."""
 
 import numpy as np
 import pytest
@@ -26,12 +26,16 @@ def times(rng, n=50):
 
 
 @pytest.mark.parametrize("name", SIGNALS)
-def test_support_and_rates(name, rng):
+def test_acting_rows_and_rates(name, rng):
     signal = SIGNALS[name]
     for t in times(rng):
         weights = signal.weights(t)
         assert weights.shape == signal.rates(t).shape == (signal.n_rows,)
-        outside = np.setdiff1d(np.arange(signal.n_rows), signal.support(t))
+        rows, acting = signal.acting(t)
+        inside = np.zeros(signal.n_rows, dtype=bool)
+        inside[rows] = True
+        assert np.array_equal(weights[inside], acting)
+        outside = np.flatnonzero(~inside)
         assert not weights[outside].any()
         if isinstance(signal, BSplineSignal):
             assert not signal.rates(t)[outside].any()
@@ -50,7 +54,7 @@ def test_control_is_the_b_spline(name, rng):
     for t in rng.uniform(signal.start, signal.end, 60):
         assert signal.weights(t) == pytest.approx(basis(t), abs=1e-13)
         assert signal.rates(t) == pytest.approx(basis.derivative()(t) if p else 0.0, abs=1e-10)
-        assert signal.support(t).size == p + 1
+        assert signal.acting(t)[1].size == p + 1
     for t in times(rng):
         assert signal.weights(t).sum() == pytest.approx(1.0, rel=1e-14)
         assert (signal.weights(t) >= 0.0).all()
@@ -64,7 +68,7 @@ def test_constant_intervals_hold_their_end():
     """One row a step: the step that ends at (k + 1) dt is driven by row k, whatever the rounding of k dt."""
     dt, n = 0.01, 300
     signal = BSplineSignal(0, n, 0.0, n * dt)
-    assert [int(signal.support((k + 1) * dt)[0]) for k in range(n)] == list(range(n))
+    assert [signal.acting((k + 1) * dt)[0].start for k in range(n)] == list(range(n))
 
 
 @pytest.mark.parametrize("arguments", [(2, 5, 0, 1), (3, 3, 0, 1), (1, 1, 0, 1), (0, 3, 1, 1)])

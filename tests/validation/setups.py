@@ -65,10 +65,10 @@ class Setup:
         free = system.partition.free
         for _ in range(max_iterations):
             kin = Kinematics(q, zero, zero, 0.0, 0)
-            r, _, decisions = system.residual(kin, mu, self.theta)
+            r, _, frozen = system.residual(kin, mu, self.theta)
             if np.linalg.norm(r[free]) <= tolerance:
                 return q
-            factors = assembler.factor(kin, mu, self.theta, Weights(1.0, 0.0, 0.0, 1.0), decisions)
+            factors = assembler.factor(kin, mu, self.theta, Weights(1.0, 0.0, 0.0, 1.0), frozen)
             q[free] -= factors.solve(r[free])
         raise AssertionError(f"no equilibrium: |r| = {np.linalg.norm(r[free])} N")
 
@@ -122,10 +122,10 @@ class Setup:
         assembler = Assembler(system)
         kin = Kinematics(q, np.zeros_like(q), np.zeros_like(q), 0.0, 0)
         mu = np.zeros(system.n_multipliers)
-        _, _, decisions = system.residual(kin, mu, self.theta)
+        _, _, frozen = system.residual(kin, mu, self.theta)
         out = []
         for weights in (Weights(1.0, 0.0, 0.0), Weights(0.0, 0.0, 1.0)):
-            pattern, data = assembler.assemble(kin, mu, self.theta, weights, decisions)
+            pattern, data = assembler.assemble(kin, mu, self.theta, weights, frozen)
             out.append(pattern.matrix(data.copy()).tocsc())
         return out[0], out[1]
 

@@ -167,7 +167,7 @@ def test_coulomb_holds_at_the_end_of_every_step() -> None:
             seen[key] += counts[key]
         if not counts["touching"]:
             continue
-        reactions = setup.model.system.reactions(0, record.mu, record.decisions)
+        reactions = setup.model.system.frozen(record.decisions).reactions(0, record.mu)
         places = term.places(record.kin, setup.theta, record.decisions[0], reactions)
         normal, friction = places.force[:, 2], np.linalg.norm(places.force[:, :2], axis=1)
         # The damping is no part of the limit; the elastic force is at least the normal force that is left.

@@ -33,7 +33,7 @@ def tail(simulation: Simulation, k: int, size: float) -> list[float]:
     equations = StepEquations(
         q_star, v_star, record.c, record.kin.t, record.kin.step, u[simulation.system.partition.prescribed]
     )
-    work = Solve(simulation.assembler(), equations, simulation.theta, EXACT, record.decisions)
+    work = Solve(simulation.assembler(), equations, simulation.theta, EXACT, simulation.system.frozen(record.decisions))
     rng = np.random.default_rng(k)
     result = work.iterate(work.guess(u + size * rng.normal(size=u.size)), 0.0, 0)
     assert result.report.status is Status.ROUND_OFF

@@ -1,0 +1,218 @@
+"""What commands say: text for people, JSON for machines, progress bars; and the options that choose among them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+#: Said before numba compiles something that is not in its cache.
+COMPILING = "compiling kernels (once after installation; this may take a minute) ..."
+
+
+class Console:
+    """Options of every command."""
+
+    def __init__(self, as_json: bool, quiet: bool) -> None:
+        self.json, self.quiet = as_json, quiet
+
+    def say(self, text: str) -> None:
+        """Print for people."""
+        if not (self.json or self.quiet):
+            click.echo(text)
+
+    def result(self, value: Any) -> None:
+        """Print for machines."""
+        if self.json:
+            click.echo(json.dumps(value, indent=1))
+
+    def compiling(self) -> None:
+        """Say why nothing moves for a while."""
+        if not (self.json or self.quiet):
+            tqdm.write(COMPILING, file=sys.stderr)
+
+    @property
+    def bars(self) -> bool:
+        """Whether progress bars are drawn."""
+        return not (self.json or self.quiet) and sys.stderr.isatty()
+
+
+def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add -v, -q and --json to a command."""
+
+    @click.option("-v", "--verbose", count=True, help="Say more; twice for debugging.")
+    @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+    @click.option(
+        "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to standard output."
+    )
+    @click.pass_context
+    def wrapped(ctx: click.Context, verbose: int, quiet: bool, as_json: bool, **arguments: Any) -> Any:
+        level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+        logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+        return ctx.invoke(command, Console(as_json, quiet), **arguments)
+
+    wrapped.__name__ = command.__name__
+    wrapped.__doc__ = command.__doc__
+    wrapped.__click_params__ = [*getattr(wrapped, "__click_params__", []), *getattr(command, "__click_params__", [])]  # type: ignore[attr-defined]
+    return wrapped
+
+
+@contextmanager
+def steps_bar(console: Console, total: int) -> Iterator[Callable[[Any, Any], Any]]:
+    """Yield a step observer that moves a progress bar."""
+    with tqdm(total=total, unit="step", desc="simulate", disable=not console.bars, file=sys.stderr) as bar:
+        yield lambda state, record: bar.update(1)
+
+
+@contextmanager
+def evaluations_bar(console: Console, total: int) -> Iterator[Callable[[Any, bool], None]]:
+    """Yield what an optimisation calls with every evaluation, and whether it was the best so far."""
+    with tqdm(total=total, unit="run", desc="optimize", disable=not console.bars, file=sys.stderr) as bar:
+
+        def progress(evaluation: Any, better: bool) -> None:
+            bar.update(1)
+            if better:
+                bar.set_postfix(phase=evaluation.phase, objective=f"{evaluation.value:.4g}")
+
+        yield progress
+
+
+@contextmanager
+def numbers_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """Yield what a gradient check calls after each number, with how many are done and how many there are."""
+    with tqdm(unit="number", desc="gradient", disable=not console.bars, file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(1)
+
+        yield progress
+
+
+@contextmanager
+def samples_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """Yield what a sweep calls with how many samples are done and how many there are; the first may be resumed ones."""
+    with tqdm(unit="run", desc="sweep", disable=not console.bars, file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            if bar.total is None:
+                bar.reset(total)
+                bar.initial = done
+            bar.update(done - bar.n)
+
+        yield progress
+
+
+def say_simulation(console: Console, result: dict[str, Any]) -> None:
+    """Say how far a simulation went, what it cost, and its checks."""
+    per_step = 1e3 * result["seconds"] / max(result["steps"], 1)
+    console.say(
+        f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s "
+        f"({per_step:.2f} ms a step, {result['newton']['iterations_per_step']:.2f} Newton iterations)"
+    )
+    _say_checks(console, result)
+
+
+def say_optimization(console: Console, result: dict[str, Any], few: dict[str, Any], many: dict[str, Any]) -> None:
+    """Say what an optimisation found: ``few`` parameters one by one, those of ``many`` by their range."""
+    console.say(f"objective {result['objective']['start']:.4g} -> {result['objective']['end']:.4g}")
+    console.say(f"{result['evaluations']} evaluations in {result['seconds']:.1f} s")
+    for phase in result["phases"]:
+        console.say(f"  phase {phase['name']}: {phase['evaluations']} evaluations, {phase['status']}")
+    _say_arrays(console, many)
+    for name, item in few.items():
+        error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
+        console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']} (from {item['start']:.6g})")
+    if "fit" in result:
+        console.say(f"  markers: rms {1e3 * result['fit']['rms']:.3f} mm over {result['fit']['samples']} samples")
+    _say_checks(console, result)
+
+
+def say_sweep(console: Console, result: dict[str, Any]) -> None:
+    """Say where the objective of a sweep was lowest."""
+    console.say(f"{result['samples']} samples, {result['failed']} failed, in {result['seconds']:.1f} s")
+    if result["objective"]:
+        console.say(f"lowest objective {result['objective']['minimum']:.6g} at")
+        for name, item in result["parameters"].items():
+            console.say(f"  {name} = {item['value']:.6g} {item['unit']}")
+
+
+def say_contents(console: Console, result: dict[str, Any], few: dict[str, Any], many: dict[str, Any]) -> None:
+    """Say what a run folder holds; ``few`` and ``many`` as in `say_optimization`."""
+    for key in ("steps", "end_time", "evaluations", "seconds"):
+        if key in result:
+            console.say(f"  {key}: {result[key]}")
+    _say_arrays(console, many)
+    for name, item in few.items():
+        if item["value"] is not None:  # of a sweep all samples may have failed
+            console.say(f"  {name} = {item['value']:.6g} {item['unit']}")
+    for name, body in result.get("bodies", {}).items():
+        parts = [f"{body['elements']} elements"] if "elements" in body else []
+        parts += [f"mass {body['mass']:.4g} kg"] if "mass" in body else []
+        place = ", ".join(f"{x:.5g}" for x in body["centre"])
+        console.say(f"  body {name}: {', '.join([*parts, f'centre ({place}) m'])}")
+
+
+def _say_checks(console: Console, result: dict[str, Any]) -> None:
+    for name, check in result.get("checks", {}).items():
+        mark = "ok  " if check["passed"] else "FAIL"
+        console.say(f"  {mark} {name} = {check['value']} (expected {check['expected']})")
+
+
+def _say_arrays(console: Console, many: dict[str, Any]) -> None:
+    """Say the range of each long array of parameters."""
+    for name, items in many.items():
+        values = [item["value"] for item in items]
+        console.say(f"  {name}: {len(items)} numbers, {min(values):.6g} to {max(values):.6g} {items[0]['unit']}")
+
+
+def gradient_text(item: Any) -> str:
+    """Lay out one experiment's check as a table."""
+    contact = ", ".join(f"{count} {key}" for key, count in item.decisions.items()) or "no contact"
+    lines = [
+        f"experiment {item.experiment}: {item.n_steps} steps, objective {item.value:.6g}, contact decisions: {contact}",
+        f"{'number':44} {'adjoint':>12} {'held diff.':>12} {'error/norm':>10} {'free diff.':>12} {'error/norm':>10} "
+        f"{'slope 1 %':>12} changed",
+    ]
+    for p in item.parameters:
+        lines.append(
+            f"{p.name:44} {p.adjoint:12.5e} {p.replayed:12.5e} {p.replayed_error:10.1e} {p.free:12.5e} "
+            f"{p.free_error:10.1e} {p.coarse:12.5e} {p.changed}"
+        )
+    lines.append("(derivatives by relative size: d phi / d ln s, or by a typical size where s = 0)")
+    if len(item.parameters) < item.n_numbers:
+        lines.append(
+            f"({len(item.parameters)} of {item.n_numbers} numbers one by one: of large blocks, such as controls, those "
+            "of the largest derivatives and some drawn; all along the directions of the next line)"
+        )
+    lines.append(
+        f"worst error {item.worst:.1e} of the norm {item.norm:.4g}; Taylor rates "
+        f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; "
+        f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
+    )
+    if item.decisions and not item.decisions.get("touching"):
+        lines.append("note: nothing touches within the window; a longer one (--steps) would check the contact as well")
+    lines += [f"note: {text}" for text in item.warnings]
+    return "\n".join(lines)
+
+
+def gradient_json(item: Any) -> dict[str, Any]:
+    """Return one experiment's check for `Console.result`."""
+    return {
+        "experiment": item.experiment,
+        "steps": item.n_steps,
+        "passed": item.passed,
+        "worst": item.worst,
+        "norm": item.norm,
+        "taylor_rates": list(item.taylor_rates),
+        "forward_error": item.forward_error,
+        "decisions": item.decisions,
+        "warnings": item.warnings,
+        "parameters": [vars(p) for p in item.parameters],
+    }

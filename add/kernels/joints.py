@@ -1,0 +1,230 @@
+"""Laws about the axes of joints: friction of their rotation, sliders, limits of an angle.
+
+Shapes and signs are those of `add.kernels.couplings`: features of interaction e are rows 3 e to 3 e + 2 of y, y_dot and
+f; derivatives are added to zeros.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from add.kernels.couplings import dot
+
+_JIT = {"cache": True, "error_model": "numpy"}
+
+
+# --- friction in a joint ----------------------------------------------------------------------------------------------
+
+
+@njit(**_JIT)
+def friction_force(y, y_dot, p, f):
+    """Fill the torques -T u on a and T u on b, p = (c, tau_c, s_0).
+
+    T = c s + tau_c tanh(s / s_0),  s = u . (omega_a - omega_b)
+    """
+    for e in range(p.shape[0]):
+        a, b, u = 3 * e, 3 * e + 1, y[3 * e + 2]
+        s = dot(u, y_dot[a]) - dot(u, y_dot[b])
+        torque = p[e, 0] * s + p[e, 1] * math.tanh(s / p[e, 2])
+        for i in range(3):
+            f[a, i] = -torque * u[i]
+            f[b, i] = torque * u[i]
+            f[3 * e + 2, i] = 0.0
+
+
+@njit(**_JIT)
+def friction_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
+    """Fill f and its derivatives: df_a/du = -T I - T' u (omega_a - omega_b)^T,  df_a/domega_a = -T' u u^T."""
+    friction_force(y, y_dot, p, f)
+    for e in range(p.shape[0]):
+        a, b, u = 3 * e, 3 * e + 1, y[3 * e + 2]
+        s = dot(u, y_dot[a]) - dot(u, y_dot[b])
+        tanh = math.tanh(s / p[e, 2])
+        bend = (1.0 - tanh * tanh) / p[e, 2]
+        torque, slope = p[e, 0] * s + p[e, 1] * tanh, p[e, 0] + p[e, 1] * bend
+        for t in range(2):
+            sign = 1.0 if t == 0 else -1.0
+            for i in range(3):
+                row = 3 * t + i
+                for j in range(3):
+                    f_y[e, row, 6 + j] = -sign * slope * u[i] * (y_dot[a, j] - y_dot[b, j])
+                    f_v[e, row, j] = -sign * slope * u[i] * u[j]
+                    f_v[e, row, 3 + j] = sign * slope * u[i] * u[j]
+                f_y[e, row, 6 + i] -= sign * torque
+                f_p[e, row, 0] = -sign * s * u[i]
+                f_p[e, row, 1] = -sign * tanh * u[i]
+                f_p[e, row, 2] = sign * p[e, 1] * bend * s / p[e, 2] * u[i]
+
+
+# --- slider -----------------------------------------------------------------------------------------------------------
+
+
+@njit(**_JIT)
+def slide(y, y_dot, e, offset, rate, A, A_dot):
+    """Fill the offset eps = d - u (u . d), d = y_a - y_b, its rate, A = d eps / d(y_a, y_b, u) (3, 9) and dA/dt.
+
+    A = [P, -P, B],  P = I - u u^T,  B = -(u . d) I - u d^T
+    """
+    a, b, c = 3 * e, 3 * e + 1, 3 * e + 2
+    u, u_dot = y[c], y_dot[c]
+    along, along_dot = 0.0, 0.0
+    for i in range(3):
+        d_i, v_i = y[a, i] - y[b, i], y_dot[a, i] - y_dot[b, i]
+        along += u[i] * d_i
+        along_dot += u_dot[i] * d_i + u[i] * v_i
+    for i in range(3):
+        offset[i] = y[a, i] - y[b, i] - u[i] * along
+        rate[i] = y_dot[a, i] - y_dot[b, i] - u_dot[i] * along - u[i] * along_dot
+        for j in range(3):
+            d_j, v_j = y[a, j] - y[b, j], y_dot[a, j] - y_dot[b, j]
+            one = 1.0 if i == j else 0.0
+            A[i, j] = one - u[i] * u[j]
+            A_dot[i, j] = -u_dot[i] * u[j] - u[i] * u_dot[j]
+            A[i, 3 + j] = -A[i, j]
+            A_dot[i, 3 + j] = -A_dot[i, j]
+            A[i, 6 + j] = -along * one - u[i] * d_j
+            A_dot[i, 6 + j] = -along_dot * one - u_dot[i] * d_j - u[i] * v_j
+
+
+@njit(**_JIT)
+def slider_force(y, y_dot, p, f):
+    """Fill f = -A^T (k eps + c eps_dot), see `slide`, p = (k, c): -dE/dy of E = k/2 |eps|^2, and damping likewise."""
+    offset, rate, A, A_dot = np.empty(3), np.empty(3), np.empty((3, 9)), np.empty((3, 9))
+    for e in range(p.shape[0]):
+        slide(y, y_dot, e, offset, rate, A, A_dot)
+        for j in range(9):
+            total = 0.0
+            for i in range(3):
+                total -= A[i, j] * (p[e, 0] * offset[i] + p[e, 1] * rate[i])
+            f[3 * e + j // 3, j % 3] = total
+
+
+@njit(**_JIT)
+def slider_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
+    """Fill f and its derivatives: df/dy = -A^T (k A + c dA/dt) - H, H the Hessian of g . eps at g = k eps + c eps_dot.
+
+    d eps_dot / dy = dA/dt, since second derivatives commute.
+    """
+    offset, rate, A, A_dot = np.empty(3), np.empty(3), np.empty((3, 9)), np.empty((3, 9))
+    g = np.empty(3)
+    for e in range(p.shape[0]):
+        k, c, u = p[e, 0], p[e, 1], y[3 * e + 2]
+        slide(y, y_dot, e, offset, rate, A, A_dot)
+        for i in range(3):
+            g[i] = k * offset[i] + c * rate[i]
+        for j in range(9):
+            for i in range(3):
+                f_p[e, j, 0] -= A[i, j] * offset[i]
+                f_p[e, j, 1] -= A[i, j] * rate[i]
+                for l in range(9):
+                    f_y[e, j, l] -= A[i, j] * (k * A[i, l] + c * A_dot[i, l])
+                    f_v[e, j, l] -= c * A[i, j] * A[i, l]
+            f[3 * e + j // 3, j % 3] = k * f_p[e, j, 0] + c * f_p[e, j, 1]
+        along_g = dot(u, g)
+        for i in range(3):
+            d_i = y[3 * e, i] - y[3 * e + 1, i]
+            for j in range(3):
+                d_j = y[3 * e, j] - y[3 * e + 1, j]
+                mixed = -u[i] * g[j] - (along_g if i == j else 0.0)  # d(g . eps) / dd_i du_j
+                f_y[e, i, 6 + j] -= mixed
+                f_y[e, 3 + i, 6 + j] += mixed
+                f_y[e, 6 + j, i] -= mixed
+                f_y[e, 6 + j, 3 + i] += mixed
+                f_y[e, 6 + i, 6 + j] += g[i] * d_j + d_i * g[j]
+
+
+# --- limits of an angle -----------------------------------------------------------------------------------------------
+
+
+@njit(**_JIT)
+def wrapped(angle):
+    """Return the angle in (-pi, pi] that differs from ``angle`` by whole turns."""
+    return angle - 2.0 * math.pi * math.ceil((angle - math.pi) / (2.0 * math.pi))
+
+
+@njit(**_JIT)
+def joint_angle(y, y_dot, e, gradient):
+    """Fill the gradient (9,) of phi = atan2(e_2 . m, e_1 . m); return phi, its rate and the two products."""
+    e1, e2, m = y[3 * e], y[3 * e + 1], y[3 * e + 2]
+    cos, sin = dot(e1, m), dot(e2, m)
+    r2 = cos * cos + sin * sin
+    rate = 0.0
+    for i in range(3):
+        gradient[i] = -sin * m[i] / r2
+        gradient[3 + i] = cos * m[i] / r2
+        gradient[6 + i] = (cos * e2[i] - sin * e1[i]) / r2
+        for a in range(3):
+            rate += gradient[3 * a + i] * y_dot[3 * e + a, i]
+    return math.atan2(sin, cos), rate, cos, sin
+
+
+@njit(**_JIT)
+def limit_force(y, y_dot, p, imposed, codes, f):
+    """Fill f = -(k x + c phi_dot) dphi/dy, x = phi - hi (code 1) or phi - lo (code -1), p = (k, c, lo, hi).
+
+    The turn of phi is the one nearest to the middle of the range. Return how many act.
+    """
+    active = 0
+    gradient = np.empty(9)
+    for e in range(p.shape[0]):
+        f[3 * e : 3 * e + 3] = 0.0
+        if imposed and codes[e] == 0:
+            continue
+        phi, rate, _, _ = joint_angle(y, y_dot, e, gradient)
+        lo, hi = p[e, 2], p[e, 3]
+        if not imposed:
+            off = wrapped(phi - 0.5 * (lo + hi))
+            codes[e] = 1 if off > 0.5 * (hi - lo) else (-1 if off < -0.5 * (hi - lo) else 0)
+            if codes[e] == 0:
+                continue
+        active += 1
+        torque = -p[e, 0] * wrapped(phi - (hi if codes[e] > 0 else lo)) - p[e, 1] * rate
+        for j in range(9):
+            f[3 * e + j // 3, j % 3] = torque * gradient[j]
+    return active
+
+
+@njit(**_JIT)
+def limit_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f and its derivatives: g and H being the gradient and Hessian of phi.
+
+    df/dy = -g (k g + c H y_dot)^T + tau H,  df/dy_dot = -c g g^T
+    """
+    g, c_y, s_y, turned = np.empty(9), np.empty(9), np.empty(9), np.empty(9)
+    H = np.empty((9, 9))
+    for e in range(p.shape[0]):
+        f[3 * e : 3 * e + 3] = 0.0
+        if codes[e] == 0:
+            continue
+        k, c = p[e, 0], p[e, 1]
+        phi, rate, cos, sin = joint_angle(y, y_dot, e, g)
+        excess = wrapped(phi - (p[e, 3] if codes[e] > 0 else p[e, 2]))
+        torque = -k * excess - c * rate
+        r2 = cos * cos + sin * sin
+        by_c, by_s = -sin / r2, cos / r2
+        by_cc, by_cs = 2.0 * sin * cos / (r2 * r2), (sin * sin - cos * cos) / (r2 * r2)
+        for i in range(3):
+            e1, e2, m = y[3 * e, i], y[3 * e + 1, i], y[3 * e + 2, i]
+            c_y[i], c_y[3 + i], c_y[6 + i] = m, 0.0, e1
+            s_y[i], s_y[3 + i], s_y[6 + i] = 0.0, m, e2
+        for i in range(9):
+            for j in range(9):
+                H[i, j] = by_cc * (c_y[i] * c_y[j] - s_y[i] * s_y[j]) + by_cs * (c_y[i] * s_y[j] + s_y[i] * c_y[j])
+        for i in range(3):
+            H[i, 6 + i] += by_c
+            H[6 + i, i] += by_c
+            H[3 + i, 6 + i] += by_s
+            H[6 + i, 3 + i] += by_s
+        for i in range(9):
+            turned[i] = 0.0
+            for j in range(9):
+                turned[i] += H[i, j] * y_dot[3 * e + j // 3, j % 3]
+        for i in range(9):
+            f[3 * e + i // 3, i % 3] = torque * g[i]
+            for j in range(9):
+                f_y[e, i, j] = -g[i] * (k * g[j] + c * turned[j]) + torque * H[i, j]
+                f_v[e, i, j] = -c * g[i] * g[j]
+            f_p[e, i, 0] = -excess * g[i]
+            f_p[e, i, 1] = -rate * g[i]
+            f_p[e, i, 3 if codes[e] > 0 else 2] = k * g[i]
