@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from add.kernels.held_rows import meet
 from add.kinematics import Kinematics
 from add.system import System
 from add.term import Hold
@@ -27,13 +28,9 @@ from add.typing import FloatArray, IntArray
 
 def share_coordinates(system: System, holds: Sequence[Hold]) -> bool:
     """Return whether two held points act on one free coordinate; nodes that are held once do not."""
-    free = np.zeros(system.n + 1, dtype=bool)
-    free[system.partition.free] = True
-    counts = np.zeros(system.n + 1, dtype=np.int64)
-    for hold in holds:
-        # No coordinate (-1) is the last entry, which is not free.
-        counts += np.bincount(hold.dofs.ravel() % (system.n + 1), minlength=system.n + 1)
-    return bool((counts[free] > 1).any())
+    taken = np.zeros(system.n, dtype=np.int8)
+    taken[system.partition.prescribed] = 2
+    return any(meet(hold.dofs, taken) for hold in holds)
 
 
 @final

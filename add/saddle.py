@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -10,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from add.assembly import Pattern
+from add.errors import SolverError
 from add.linalg import Factorization
 from add.typing import FloatArray, IntArray
 
@@ -20,8 +20,13 @@ PENALTY = 1e6
 #: Two or three passes reach round-off; more only where a row has next to nothing to hold.
 MAX_PASSES = 12
 
-#: Share of increments and reactions that the next pass may still be expected to change.
-PASS_TOLERANCE = 1e-13
+#: A last pass that still changes this share has solved nothing.
+DIVERGED = 1e-3
+
+#: Share of increments and reactions that the next pass may still be expected to change. Of increments Newton's own
+#: iterations correct the rest; cotangents are solved for once.
+INCREMENT_TOLERANCE = 1e-11
+COTANGENT_TOLERANCE = 1e-13
 
 
 @final
@@ -80,16 +85,21 @@ class HeldSolve:
         self.penalty = penalty
 
     def solve(self, b: FloatArray) -> FloatArray:
-        """Return x and y, stacked, for b and c, stacked: (n + m,) or (n + m, k)."""
-        return self._passes(b, self.factorization.solve, False, self.by_v, self.by_u)
+        """Return x and y, stacked, for b and c, stacked: (n + m,) or (n + m, k).
+
+        Raises
+        ------
+        SolverError
+            If the passes do not converge.
+        """
+        return self._passes(b, False, self.by_v, self.by_u, INCREMENT_TOLERANCE)
 
     def solve_transposed(self, b: FloatArray) -> FloatArray:
         """Return the solution of the transposed system."""
-        return self._passes(b, self.factorization.solve_transposed, True, self.by_u, self.by_v)
+        return self._passes(b, True, self.by_u, self.by_v, COTANGENT_TOLERANCE)
 
-    def _passes(
-        self, b: FloatArray, solve: Callable[[FloatArray], FloatArray], transposed: bool, columns: Rows, rows: Rows
-    ) -> FloatArray:
+    def _passes(self, b: FloatArray, transposed: bool, columns: Rows, rows: Rows, tolerance: float) -> FloatArray:
+        solve = self.factorization.solve_transposed if transposed else self.factorization.solve
         n, p, pattern = self.pattern.n, self.penalty, self.pattern
         given = np.ascontiguousarray(b).reshape(b.shape[0], -1)
         out = np.zeros_like(given)
@@ -101,9 +111,12 @@ class HeldSolve:
             step = (self.factorization.substitute(rhs, transposed) if k else
                     solve(rhs[:, 0] if b.ndim == 1 else rhs).reshape(n, -1))  # fmt: skip
             last, size = size, float(_advance(rows.index, rows.blocks, p, step, defect, out))
-            if k and not (size <= 0.5 * last and size * size / last > PASS_TOLERANCE):
+            if k and not (size <= 0.5 * last and size * size / last > tolerance):
                 break
             _defect(*matrix, columns.index, columns.blocks, rows.index, rows.blocks, out, given, defect)
+        # Written so that NaN counts as bad.
+        if not size <= DIVERGED:
+            raise SolverError("the reactions of held points are not found: the Jacobian is singular or close to it")
         return out.reshape(b.shape)
 
 

@@ -17,8 +17,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.kernels.held_rows import beyond
 from add.kinematics import Kinematics
-from add.newton import NewtonResult, Point, Solve, Status
+from add.newton import NewtonResult, Point, Solve
 from add.reactions import HeldPoints, share_coordinates
 from add.system import FrozenSystem
 from add.typing import FloatArray
@@ -28,8 +29,8 @@ _log = logging.getLogger(__name__)
 #: Share of the largest force family below which |r| is small enough to judge who sticks in the linear law.
 LOOSE_SHARE = 1e-4
 
-#: The same for who is let go, which is for good.
-STICK_SHARE = float(np.sqrt(np.finfo(float).eps))
+#: The same for who is let go, which is for good: reactions are then right to about this share.
+STICK_SHARE = 1e-6
 
 #: Reactions beyond this multiple of Coulomb's limit are no matter of a residual that is not small yet.
 BEARABLE = 1.5
@@ -51,10 +52,10 @@ def at_rest(work: Solve, before: Kinematics) -> FrozenSystem | None:
 
 def stay(work: Solve, resting: NewtonResult) -> NewtonResult | None:
     """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
-    for term, decision in zip(work.system.deciding, resting.frozen.decisions, strict=True):
-        if not np.array_equal(term.touching(decision), decision):
-            return None
-    mu = spread(work, resting)
+    pairs = zip(work.system.deciding, resting.frozen.decisions, strict=True)
+    if not all(term.all_held(decision) for term, decision in pairs):
+        return None
+    mu = spread(work, resting, resting.mu)
     return None if _release(work, resting, mu) else replace(resting, mu=mu)
 
 
@@ -122,7 +123,7 @@ def _finish(
             history += result.report.history[1:]
             if not result.report.status.success:
                 return None
-            u, mu = result.kin.q - work.equations.q_star, spread(work, result)
+            u, mu = result.kin.q - work.equations.q_star, spread(work, result, result.mu)
             following = _release(work, result, mu)
             if following is not None or result.report.residual <= work.tolerance(result):
                 break
@@ -153,9 +154,7 @@ def _bearable(
     move = work.direction(point, 0.0)
     if move is None:
         return None, point
-    trial = Point(work, u, mu + move[1])
-    estimate = work.result(trial, Status.CONVERGED, 0.0, 0, [trial.merit])
-    following = _release(work, estimate, spread(work, estimate), BEARABLE)
+    following = _release(work, point, spread(work, point, mu + move[1]), BEARABLE)
     if following is not None:
         history.append(point.merit)
         return following[0], point
@@ -179,16 +178,15 @@ def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> Newton
 
 
 def _release(
-    work: Solve, result: NewtonResult, mu: FloatArray, margin: float = 1.0
+    work: Solve, at: Point | NewtonResult, mu: FloatArray, margin: float = 1.0
 ) -> tuple[FrozenSystem, FloatArray] | None:
     """Return the equations without the holds that Coulomb forbids, and the other reactions; None if there are none."""
     system = work.system
-    decisions = list(result.frozen.decisions)
+    decisions = list(at.frozen.decisions)
     kept, changed = [mu[: system.n_multipliers]], False
-    for k, hold in result.frozen.holds:
-        lam = result.frozen.reactions(k, mu).reshape(-1, 3)
-        limits = hold.limits(result.kin, work.theta)
-        free = (limits < 0.0) | (np.linalg.norm(lam, axis=1) > margin * limits)
+    for k, hold in at.frozen.holds:
+        lam = at.frozen.reactions(k, mu).reshape(-1, 3)
+        free = beyond(lam, hold.limits(at.kin, work.theta), margin)
         if free.any():
             decisions[k] = system.deciding[k].release(decisions[k], free)
             changed = True
@@ -196,13 +194,13 @@ def _release(
     return (system.frozen(tuple(decisions)), np.concatenate(kept)) if changed else None
 
 
-def spread(work: Solve, result: NewtonResult) -> FloatArray:
-    """Return the multipliers with the reactions that count; see `add.reactions`."""
+def spread(work: Solve, at: Point | NewtonResult, mu: FloatArray) -> FloatArray:
+    """Return multipliers with the reactions that count, of which ``mu`` are some; see `add.reactions`."""
     system = work.system
-    holds = [hold for _, hold in result.frozen.holds]
+    holds = [hold for _, hold in at.frozen.holds]
     if not holds or not share_coordinates(system, holds):
-        return result.mu
+        return mu
     first = system.n_multipliers
-    points = HeldPoints.of(system, holds, result.kin, work.theta)
-    lam = points.spread(result.mu[first:].reshape(-1, 3))
-    return np.concatenate([result.mu[:first], lam.ravel()])
+    points = HeldPoints.of(system, holds, at.kin, work.theta)
+    lam = points.spread(mu[first:].reshape(-1, 3))
+    return np.concatenate([mu[:first], lam.ravel()])

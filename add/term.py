@@ -168,6 +168,10 @@ class DecidingTerm(ABC):
         """Return the decision with everything held that touches."""
         return decision
 
+    def all_held(self, decision: Decision) -> bool:
+        """Return whether everything is held that touches and could be."""
+        return True
+
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
         """Return the branch at ``kin`` with everything held that touches; None if any of it slides."""
         return None

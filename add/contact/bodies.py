@@ -203,8 +203,8 @@ class BodyContact(PairContact):
         """Return which nodes touch which bodies, or a constant where no node can touch a body."""
         return self.keys(decision).tobytes() if self._blocks.dynamic else None
 
-    def _hold(self, decision: Decision) -> HeldBodies:
-        return HeldBodies(self, decision)
+    def _hold(self, decision: Decision, pairs: IntArray) -> HeldBodies:
+        return HeldBodies(self, decision, pairs)
 
     def held_arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
         """Return what the kernel of held pairs takes: all but the runs that detection goes through."""

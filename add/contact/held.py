@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from add.kernels import held_rows as kernel
-from add.kernels.held_contact import held_bodies, held_nodes, held_pairs
+from add.kernels.held_contact import held_bodies, held_nodes
 from add.kinematics import Kinematics, Weights
 from add.term import Decision, Hold, HoldOperators
 from add.typing import FloatArray, IntArray
@@ -81,16 +81,13 @@ class HeldPairs(Hold):
     ----------
     codes : (n_points, n_shapes)
         Branches of all pairs.
+    pairs : (k, 2)
+        Points and shapes of the held ones.
     """
 
-    def __init__(self, codes: Decision) -> None:
-        self.codes = codes
+    def __init__(self, codes: Decision, pairs: IntArray) -> None:
+        self.codes, self.pairs = codes, pairs
         self._last: _Evaluated | None = None
-
-    @cached_property
-    def pairs(self) -> IntArray:
-        """The held pairs (k, 2) of points and shapes."""
-        return np.asarray(held_pairs(self.codes))
 
     @property
     @abstractmethod
@@ -241,8 +238,8 @@ class HeldPairs(Hold):
 class HeldNodes(HeldPairs):
     """Nodes held on obstacles of the world; reactions in world axes."""
 
-    def __init__(self, contact: PenaltyContact, codes: Decision) -> None:
-        super().__init__(codes)
+    def __init__(self, contact: PenaltyContact, codes: Decision, pairs: IntArray) -> None:
+        super().__init__(codes, pairs)
         self.contact = contact
 
     @cached_property
@@ -288,8 +285,8 @@ class HeldNodes(HeldPairs):
 class HeldBodies(HeldPairs):
     """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape."""
 
-    def __init__(self, contact: BodyContact, codes: Decision) -> None:
-        super().__init__(codes)
+    def __init__(self, contact: BodyContact, codes: Decision, pairs: IntArray) -> None:
+        super().__init__(codes, pairs)
         self.contact = contact
 
     @cached_property

@@ -9,10 +9,14 @@ import numpy as np
 
 from add.contact.held import HeldPairs
 from add.contact.pairs import FrictionLaw, PairParameters
+from add.kernels import held_rows as kernel
 from add.kernels.contact import ACTIVE, HELD, PULLS, RELEASED, SLIP
+from add.kernels.held_contact import held_pairs
 from add.kinematics import Kinematics
 from add.term import DecidingTerm, Decision
 from add.typing import BoolArray, FloatArray, IntArray
+
+_NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 class PairContact(DecidingTerm):
@@ -48,15 +52,17 @@ class PairContact(DecidingTerm):
     @final
     def hold(self, decision: Decision) -> Decision:
         """Return the decision with all pairs held that touch and do not slip."""
-        return self._with_held(decision, decision & (ACTIVE | SLIP) == ACTIVE)
+        return kernel.with_held(decision, False) if self.holds else decision
 
     @final
     def touching(self, decision: Decision) -> Decision:
         """Return the decision with all pairs held that touch; what comes to touch sticks stiffly."""
-        return self._with_held(decision, decision & ACTIVE != 0)
+        return kernel.with_held(decision, True) if self.holds else decision
 
-    def _with_held(self, decision: Decision, chosen: BoolArray) -> Decision:
-        return np.where(chosen, decision | HELD, decision).astype(decision.dtype) if self.holds else decision
+    @final
+    def all_held(self, decision: Decision) -> bool:
+        """Return whether all pairs are held that touch."""
+        return not self.holds or bool(kernel.all_held(decision))
 
     @final
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
@@ -70,11 +76,12 @@ class PairContact(DecidingTerm):
     @final
     def held(self, decision: Decision) -> HeldPairs | None:
         """Return the equations of the pairs that are held."""
-        return self._hold(decision) if self.holds and (decision & HELD).any() else None
+        pairs = held_pairs(decision) if self.holds else _NO_PAIRS
+        return self._hold(decision, pairs) if pairs.size else None
 
     @abstractmethod
-    def _hold(self, decision: Decision) -> HeldPairs:
-        """Return the equations of the pairs that are held, one at least."""
+    def _hold(self, decision: Decision, pairs: IntArray) -> HeldPairs:
+        """Return the equations of the pairs (k, 2) that are held, one at least."""
 
     @final
     def release(self, decision: Decision, rows: BoolArray) -> Decision:

@@ -101,8 +101,8 @@ class PenaltyContact(PairContact):
         """Return a constant: against shapes of the world every point couples to itself alone."""
         return None
 
-    def _hold(self, decision: Decision) -> HeldNodes:
-        return HeldNodes(self, decision)
+    def _hold(self, decision: Decision, pairs: IntArray) -> HeldNodes:
+        return HeldNodes(self, decision, pairs)
 
     def frozen(self, decision: Decision) -> Term:
         """Return the smooth law of the given branch."""

@@ -1,4 +1,4 @@
-"""BLAS from inside numba kernels: SciPy's own, through the addresses that `scipy.linalg.cython_blas` exports.
+"""BLAS and LAPACK from inside numba kernels: SciPy's own, through the addresses that its Cython modules export.
 
 An address is an argument, never a constant: it differs between processes, and a kernel in numba's cache must not
 remember it. Matrices are stored by columns in flat arrays and given as (array, offset, leading dimension).
@@ -29,12 +29,18 @@ class Blas(NamedTuple):
     trsm: int
     gemv: int
     trsv: int
+    syrk: int
+    potrf: int
 
 
 def addresses() -> Blas:
     """Return the addresses of SciPy's BLAS."""
-    module = "scipy.linalg.cython_blas"
-    return Blas(*(get_cython_function_address(module, name) for name in ("dgemm", "dtrsm", "dgemv", "dtrsv")))
+
+    def routine(module: str, name: str) -> int:
+        return int(get_cython_function_address(f"scipy.linalg.cython_{module}", name))
+
+    names = ("dgemm", "dtrsm", "dgemv", "dtrsv", "dsyrk")
+    return Blas._make([*(routine("blas", name) for name in names), routine("lapack", "dpotrf")])
 
 
 _KINDS = {
@@ -91,3 +97,9 @@ gemv = _routine("ciidaiaidai")
 
 #: x = op(A)^-1 x: (uplo, trans, diag, n, A, at, lda, x, at, incx)
 trsv = _routine("ccciaiai")
+
+#: The lower or upper half of C = alpha A A^T + beta C: (uplo, trans, n, k, alpha, A, at, lda, beta, C, at, ldc)
+syrk = _routine("cciidaidai")
+
+#: A = L L^T in place: (uplo, n, A, at, lda, info, at); info (int32) is not zero where A is not positive definite
+potrf = _routine("ciaia")

@@ -66,7 +66,7 @@ def _accepted(x, defect, size, most, tolerance):
 
 
 @njit(cache=True)
-def refine(blas, fronts, factors, swaps, indptr, indices, data, transposed, b, x, defect, work, most, steps):
+def refine(blas, fronts, factors, swaps, symmetric, indptr, indices, data, transposed, b, x, defect, work, most, steps):
     """Add to x the solutions of as many steps of refinement and leave the residual in ``defect``; all (n, k).
 
     Returns whether the residual is accepted.
@@ -78,7 +78,7 @@ def refine(blas, fronts, factors, swaps, indptr, indices, data, transposed, b, x
         for i in range(n):
             for c in range(count):
                 part[c, i] = defect[fronts.order[i], c]
-        substitute(blas, fronts, factors, swaps, transposed, part, work)
+        substitute(blas, fronts, factors, swaps, symmetric, transposed, part, work)
         for i in range(n):
             for c in range(count):
                 x[fronts.order[i], c] += part[c, i]

@@ -21,11 +21,12 @@ def _exchange(x, low, swaps, forward):
 
 
 @njit(cache=True)
-def substitute(blas, fronts, factors, swaps, transposed, x, work):
+def substitute(blas, fronts, factors, swaps, symmetric, transposed, x, work):
     """Overwrite x (k, n), in the order of elimination, by the solution; work is flat, k times the largest border.
 
     With P A = L U for each front and W = U12^T stored by columns, A^T is L' U' with L' = U^T, U' = L^T: the same sweeps
-    with the two borders exchanged, and the exchanges of rows at the end.
+    with the two borders exchanged, and the exchanges of rows at the end. ``symmetric`` factors are those of Cholesky:
+    L' = L, U' = L^T without exchanges.
     """
     count, n = x.shape
     flat = x.reshape(-1)
@@ -35,12 +36,16 @@ def substitute(blas, fronts, factors, swaps, transposed, x, work):
         rows = fronts.rows[fronts.border[s] : fronts.border[s + 1]]
         b = rows.size
         m = p + b
-        if transposed:
+        if symmetric:
+            below, stride = at + p, m
+            uplo, trans, diag = L, N, N
+        elif transposed:
             below, stride = at + m * p, b
+            uplo, trans, diag = U, T, N
         else:
             _exchange(x, low, swaps[low : low + p], True)
             below, stride = at + p, m
-        uplo, trans, diag = (U, T, N) if transposed else (L, N, U)
+            uplo, trans, diag = L, N, U
         if count == 1:
             trsv(blas.trsv, (uplo, trans, diag, p, factors, at, m, flat, low, 1))
             if b:
@@ -61,11 +66,15 @@ def substitute(blas, fronts, factors, swaps, transposed, x, work):
         rows = fronts.rows[fronts.border[s] : fronts.border[s + 1]]
         b = rows.size
         m = p + b
-        if transposed:
+        if symmetric:
             below, stride = at + p, m
+            uplo, trans, diag = L, T, N
+        elif transposed:
+            below, stride = at + p, m
+            uplo, trans, diag = L, T, U
         else:
             below, stride = at + m * p, b
-        uplo, trans, diag = (L, T, U) if transposed else (U, N, N)
+            uplo, trans, diag = U, N, N
         if count == 1:
             if b:
                 for i in range(b):
@@ -80,19 +89,19 @@ def substitute(blas, fronts, factors, swaps, transposed, x, work):
                         part[i] = column[rows[i]]
                 gemm(blas.gemm, (T, N, p, count, b, -1.0, factors, below, stride, work, 0, b, 1.0, flat, low, n))
             trsm(blas.trsm, (L, uplo, trans, diag, p, count, 1.0, factors, at, m, flat, low, n))
-        if transposed:
+        if transposed and not symmetric:
             _exchange(x, low, swaps[low : low + p], False)
 
 
 @njit(cache=True)
-def substitute_rows(blas, fronts, factors, swaps, transposed, b, x, work):
+def substitute_rows(blas, fronts, factors, swaps, symmetric, transposed, b, x, work):
     """Fill x (n, k) with the solution for b (n, k), both in the order of the matrix; work as in `substitute`."""
     n, count = b.shape
     part = np.empty((count, n))
     for i in range(n):
         for c in range(count):
             part[c, i] = b[fronts.order[i], c]
-    substitute(blas, fronts, factors, swaps, transposed, part, work)
+    substitute(blas, fronts, factors, swaps, symmetric, transposed, part, work)
     for i in range(n):
         for c in range(count):
             x[fronts.order[i], c] = part[c, i]

@@ -1,0 +1,108 @@
+"""The numbers of a multifrontal Cholesky factorisation: half the work of the LU where the matrix is symmetric."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from add.linalg.blas import L, N, R, T, potrf, syrk, trsm
+
+#: Entries that differ from their mirror images by this share of the largest in either column count as equal: assembly
+#: rounds them differently. Refinement with the matrix itself brings back what this leaves out.
+ASYMMETRY = 1e-13
+
+
+@njit(cache=True)
+def is_symmetric(indptr, indices, mirror, data, columns):
+    """Whether the values are symmetric with a positive diagonal; the structure is.
+
+    Parameters
+    ----------
+    indptr, indices : the structure by columns
+    mirror : (nnz,) place of the entry on the other side of the diagonal
+    data : (nnz,) values
+    columns : (n,) largest entry of each column
+    """
+    for j in range(columns.size):
+        for e in range(indptr[j], indptr[j + 1]):
+            i = indices[e]
+            if i > j:
+                # Written so that NaN counts as bad.
+                if not abs(data[e] - data[mirror[e]]) <= ASYMMETRY * min(columns[i], columns[j]):
+                    return False
+            elif i == j and not data[e] > 0.0:
+                return False
+    return True
+
+
+@njit(cache=True)
+def _gather_lower(x, at, m, p, child, local, y, top):
+    """Add the lower half of a child's contribution to its parent, as `add.linalg.fronts` does with all of it.
+
+    Rows of a border are in order, so that what is below the diagonal stays there.
+    """
+    size = local.size
+    b = m - p
+    for j in range(size):
+        source = y[child + j * size : child + (j + 1) * size]
+        if local[j] < p:
+            column = x[at + local[j] * m : at + (local[j] + 1) * m]
+            for i in range(j, size):
+                column[local[i]] += source[i]
+        else:
+            first = top + (local[j] - p) * b
+            column = y[first : first + b]
+            for i in range(j, size):
+                column[local[i] - p] += source[i]
+
+
+@njit(cache=True)
+def factorise_symmetric(blas, fronts, data, factors, stack, info):
+    """Factor; return whether the matrix is positive definite, without which the factors are of no use.
+
+    A11 becomes L11 L11^T, A21 becomes L21 = A21 L11^-T, and the contribution is A22 - L21 L21^T. Factors lie where
+    those of the LU do; the upper halves and the second borders are not touched.
+
+    Parameters
+    ----------
+    blas : Blas
+    fronts : Fronts
+    data : (nnz,) values of the matrix
+    factors, stack : filled
+    info : (1,) int32, room
+    """
+    top = 0
+    for s in range(fronts.pivots.size - 1):
+        p = fronts.pivots[s + 1] - fronts.pivots[s]
+        b = fronts.border[s + 1] - fronts.border[s]
+        m = p + b
+        at, panel = fronts.store[s], m * p
+        factors[at : at + panel] = 0.0
+        for e in range(fronts.entries[s], fronts.entries[s + 1]):
+            if fronts.target[e] < panel:
+                factors[at + fronts.target[e]] = data[fronts.source[e]]
+        first, last = fronts.children[s], fronts.children[s + 1]
+        bottom = top
+        if last > first:
+            stack[top : top + b * b] = 0.0
+            for k in range(first, last):
+                c = fronts.child[k]
+                bottom -= (fronts.border[c + 1] - fronts.border[c]) ** 2
+            place = bottom
+            for k in range(first, last):
+                c = fronts.child[k]
+                local = fronts.local[fronts.border[c] : fronts.border[c + 1]]
+                _gather_lower(factors, at, m, p, place, local, stack, top)
+                place += local.size**2
+        potrf(blas.potrf, (L, p, factors, at, m, info, 0))
+        if info[0] != 0:
+            return False
+        if b:
+            trsm(blas.trsm, (R, L, T, N, b, p, 1.0, factors, at, m, factors, at + p, m))
+            beta = 1.0 if last > first else 0.0
+            syrk(blas.syrk, (L, N, b, p, -1.0, factors, at + p, m, beta, stack, top, b))
+            if bottom < top:
+                for j in range(b):
+                    for i in range(j, b):
+                        stack[bottom + j * b + i] = stack[top + j * b + i]
+        top = bottom + b * b
+    return True
