@@ -20,9 +20,6 @@ PENALTY = 1e6
 #: Two or three passes reach round-off; more only where a row has next to nothing to hold.
 MAX_PASSES = 12
 
-#: A last pass that still changes this share has solved nothing.
-DIVERGED = 1e-3
-
 #: Share of increments and reactions that the next pass may still be expected to change. Of increments Newton's own
 #: iterations correct the rest; cotangents are solved for once.
 INCREMENT_TOLERANCE = 1e-11
@@ -90,7 +87,7 @@ class HeldSolve:
         Raises
         ------
         SolverError
-            If the passes do not converge.
+            If the matrix is singular or the solution not finite.
         """
         return self._passes(b, False, self.by_v, self.by_u, INCREMENT_TOLERANCE)
 
@@ -114,9 +111,8 @@ class HeldSolve:
             if k and not (size <= 0.5 * last and size * size / last > tolerance):
                 break
             _defect(*matrix, columns.index, columns.blocks, rows.index, rows.blocks, out, given, defect)
-        # Written so that NaN counts as bad.
-        if not size <= DIVERGED:
-            raise SolverError("the reactions of held points are not found: the Jacobian is singular or close to it")
+        if not np.isfinite(out).all():
+            raise SolverError("the reactions of held points are not finite: the Jacobian is singular or close to it")
         return out.reshape(b.shape)
 
 

@@ -98,6 +98,8 @@ class Simulation:
         The scene's own parameters, used where `run` is given none.
     solver : n_unknowns -> Factorization
         Back end of the linear algebra; each run makes its own.
+    threads : int
+        How many steps the sweeps of derivatives may linearise at once (see `add.adjoint.ahead`).
     """
 
     system: System
@@ -106,6 +108,7 @@ class Simulation:
     n_steps: int
     theta: FloatArray = field(repr=False)
     solver: Callable[[int], Factorization] = factorization_for
+    threads: int = 1
 
     def assembler(self) -> Assembler:
         """Return the matrix workspace of one run."""

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from add.adjoint.ahead import crew, linearisations
 from add.kinematics import StateTangent
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective
@@ -98,6 +99,8 @@ def sweep(
     q_dot, v_dot = np.split(start.values, 2)
     tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
     yield tangents
-    for record in trajectory.records:
-        tangents = stepper.pushforward(assembler, record, theta, tangents, directions)
+    assemblers = crew(assembler, simulation.threads)
+    steps = linearisations(stepper, assemblers, theta, trajectory.records)
+    for record, step in zip(trajectory.records, steps, strict=True):
+        tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)
         yield tangents

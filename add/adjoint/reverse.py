@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 
+from add.adjoint.ahead import crew, linearisations
 from add.adjoint.schedule import Schedule, StoreAll
 from add.kinematics import State, StateTangent
 from add.linalg import one_blas_thread
@@ -102,6 +103,7 @@ def value_and_gradient(
                 for observer in observers:
                     observer(state, record)
 
+        assemblers = crew(assembler, simulation.threads)
         theta_bar = np.zeros_like(theta)
         objective.parameter_gradient(theta, theta_bar)
         bar = StateTangent.zeros(simulation.stepper.n_history, simulation.system.n)
@@ -114,9 +116,11 @@ def value_and_gradient(
                     step_replay = replay.records[k] if replay else None
                     state, record = simulation.stepper.step(assembler, state, theta, step_replay)
                     kept.append((state, record))
-            for state, record in reversed(kept):
+            backwards = (record for _, record in reversed(kept))
+            steps = linearisations(simulation.stepper, assemblers, theta, backwards)
+            for (state, record), step in zip(reversed(kept), steps, strict=True):
                 objective.step_pullback(state, theta, bar, theta_bar)
-                bar = simulation.stepper.pullback(assembler, record, theta, bar, theta_bar)
+                bar = simulation.stepper.pullback(assembler, record, theta, bar, theta_bar, step)
         _pull_start(simulation, objective, assembler, checkpoints[0], start, theta, bar, theta_bar)
     return Evaluation(value, theta_bar)
 

@@ -24,7 +24,7 @@ An inverted point (J <= 0) writes NaN, which the line search rejects.
 import numpy as np
 from numba import njit
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "nogil": True}
 
 
 @njit(**_JIT)

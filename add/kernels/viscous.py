@@ -15,7 +15,7 @@ from numba import njit
 
 from add.kernels.elastic import gradient_of
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "nogil": True}
 
 
 @njit(**_JIT)

@@ -42,6 +42,15 @@ class Factorization(ABC):
     check the residual.
     """
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the present factors, as far as known."""
+        return 0
+
+    def copy(self) -> Factorization:
+        """Return a back end of this kind that can work at the same time, with what is known of the patterns."""
+        return type(self)()
+
     @abstractmethod
     def factor(self, pattern: Pattern, data: FloatArray) -> None:
         """Factor the matrix of this pattern and these values; the analysis of a known pattern id is reused.

@@ -11,7 +11,7 @@ from add.linalg.blas import L, N, R, T, potrf, syrk, trsm
 ASYMMETRY = 1e-13
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def is_symmetric(indptr, indices, mirror, data, columns):
     """Whether the values are symmetric with a positive diagonal; the structure is.
 
@@ -55,7 +55,7 @@ def _gather_lower(x, at, m, p, child, local, y, top):
                 column[local[i] - p] += source[i]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def factorise_symmetric(blas, fronts, data, factors, stack, info):
     """Factor; return whether the matrix is positive definite, without which the factors are of no use.
 

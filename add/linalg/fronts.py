@@ -18,7 +18,7 @@ ROUND_OFF = 1e-14
 REPLACEMENT = 1e-8
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def measure(indptr, indices, data, order, rows, columns, scale):
     """Fill the largest entry of every row and column, and of the columns in the order of elimination, too.
 
@@ -138,7 +138,7 @@ def _gather(x, at, m, p, child, local, y, top):
             column[local[i] - p] += source[i]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def factorise(blas, fronts, data, scale, factors, swaps, stack):
     """Factor; return the number of replaced pivots.
 

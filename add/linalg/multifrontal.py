@@ -103,6 +103,17 @@ class MultifrontalLU(Factorization):
         sizes = self._current.sizes if self._current else None
         return Statistics(**self._counts, fill=sizes.fill if sizes else 0, flops=sizes.flops if sizes else 0.0)
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the factors and of the stack."""
+        return self._factors.nbytes + self._stack.nbytes
+
+    def copy(self) -> MultifrontalLU:
+        """Return another one, which need not analyse the patterns anew."""
+        other = MultifrontalLU()
+        other._analyses.update(self._analyses)
+        return other
+
     def _analysis(self, pattern: Pattern, data: FloatArray) -> _Analysis:
         """Return the analysis of a pattern, new or known."""
         known = self._analyses.pop(pattern.id, None)

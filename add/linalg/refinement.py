@@ -65,7 +65,7 @@ def _accepted(x, defect, size, most, tolerance):
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def refine(blas, fronts, factors, swaps, symmetric, indptr, indices, data, transposed, b, x, defect, work, most, steps):
     """Add to x the solutions of as many steps of refinement and leave the residual in ``defect``; all (n, k).
 

@@ -93,7 +93,7 @@ def substitute(blas, fronts, factors, swaps, symmetric, transposed, x, work):
             _exchange(x, low, swaps[low : low + p], False)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def substitute_rows(blas, fronts, factors, swaps, symmetric, transposed, b, x, work):
     """Fill x (n, k) with the solution for b (n, k), both in the order of the matrix; work as in `substitute`."""
     n, count = b.shape

@@ -1,6 +1,6 @@
 """Time stepping."""
 
-from add.steppers.base import Record, Stepper
+from add.steppers.base import Linearised, Record, Stepper
 from add.steppers.bdf import BDF, StartUp
 
-__all__ = ["BDF", "Record", "StartUp", "Stepper"]
+__all__ = ["BDF", "Linearised", "Record", "StartUp", "Stepper"]

@@ -9,8 +9,10 @@ from typing import final
 import numpy as np
 
 from add.kinematics import Kinematics, State, StateTangent
+from add.linalg import Factorization
 from add.newton import NewtonReport
-from add.system import Assembler
+from add.saddle import HeldSolve
+from add.system import Assembler, FrozenSystem
 from add.tangents import Directions, StateTangents
 from add.term import Decisions
 from add.typing import FloatArray, IntArray
@@ -48,6 +50,23 @@ class Record:
     report: NewtonReport
     charts: IntArray = field(default_factory=lambda: NO_CHARTS)
     unchanged: State | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Linearised:
+    """A finished step, ready for both derivatives.
+
+    Attributes
+    ----------
+    frozen : FrozenSystem
+        The equations with the step's decisions.
+    factors : Factorization or HeldSolve
+        Of J = dr/du at the recorded state.
+    """
+
+    frozen: FrozenSystem
+    factors: Factorization | HeldSolve
 
 
 class Stepper(ABC):
@@ -93,10 +112,23 @@ class Stepper(ABC):
         """
 
     @abstractmethod
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
+        """Assemble and factor the matrix of a step; what comes back holds until the assembler's next call."""
+
+    @abstractmethod
     def pullback(
-        self, assembler: Assembler, record: Record, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        state_bar: StateTangent,
+        theta_bar: FloatArray,
+        linearised: Linearised | None = None,
     ) -> StateTangent:
-        """Return the cotangent of the state before the step; add that of theta to ``theta_bar``."""
+        """Return the cotangent of the state before the step; add that of theta to ``theta_bar``.
+
+        Without ``linearised``, the step is linearised here.
+        """
 
     @abstractmethod
     def pushforward(
@@ -106,5 +138,6 @@ class Stepper(ABC):
         theta: FloatArray,
         tangents: StateTangents,
         directions: Directions,
+        linearised: Linearised | None = None,
     ) -> StateTangents:
         """Return the tangents of the state after the step; one factorisation for all."""

@@ -12,7 +12,7 @@ from add import charts
 from add.kinematics import Kinematics, State, StateTangent, Weights
 from add.ladder import solve
 from add.newton import NewtonOptions, StepEquations, failure
-from add.steppers.base import Record, Stepper
+from add.steppers.base import Linearised, Record, Stepper
 from add.system import Assembler
 from add.tangents import Directions, StateTangents
 from add.typing import FloatArray
@@ -125,12 +125,20 @@ class BDF(Stepper):
         record = Record(kin, result.mu, result.frozen.decisions, c, alpha, result.report, changed, following)
         return charts.change(following, changed), record
 
-    @staticmethod
-    def _weights(c: float) -> Weights:
-        return Weights(1.0, c, c * c, 1.0)
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
+        """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `Stepper.linearise`."""
+        frozen, c = assembler.system.frozen(record.decisions), record.c
+        factors = assembler.factor(record.kin, record.mu, theta, Weights(1.0, c, c * c, 1.0), frozen)
+        return Linearised(frozen, factors)
 
     def pullback(
-        self, assembler: Assembler, record: Record, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        state_bar: StateTangent,
+        theta_bar: FloatArray,
+        linearised: Linearised | None = None,
     ) -> StateTangent:
         """Pull a cotangent back through one step; see `Stepper.pullback`."""
         system, c, kin = assembler.system, record.c, record.kin
@@ -138,10 +146,10 @@ class BDF(Stepper):
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
         q_bar = state_bar.q[0] + c * state_bar.v[0]
-        frozen = system.frozen(record.decisions)
-        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), frozen)
+        linearised = linearised or self.linearise(assembler, record, theta)
+        frozen = linearised.frozen
         rhs = np.concatenate([q_bar[free], np.zeros(record.mu.size)])
-        solution = factorization.solve_transposed(rhs)
+        solution = linearised.factors.solve_transposed(rhs)
         lam = np.zeros(system.n)
         lam[free] = solution[: free.size]
         lam_rows = solution[free.size :]
@@ -168,6 +176,7 @@ class BDF(Stepper):
         theta: FloatArray,
         tangents: StateTangents,
         directions: Directions,
+        linearised: Linearised | None = None,
     ) -> StateTangents:
         """Push tangents forward through one step; see `Stepper.pushforward`."""
         system, c, kin = assembler.system, record.c, record.kin
@@ -189,8 +198,8 @@ class BDF(Stepper):
         a_dot = c * (v_dot - v_star)
         rhs = -assembler.product(kin, record.mu, theta, frozen, q_dot, v_dot, a_dot)
         rhs[:, tangents.places(by_theta.index)] -= by_theta.values
-        factorization = assembler.factor(kin, record.mu, theta, self._weights(c), frozen)
-        q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
+        factors = (linearised or self.linearise(assembler, record, theta)).factors
+        q_dot[free] = factors.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         v_dot = c * (q_dot - q_star)
         after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([v_dot, before.v[0]]))
         if record.unchanged is not None:

@@ -40,6 +40,12 @@ class Assembler:
         # Derivatives by the state want the prescribed coordinates too.
         self._whole: dict[tuple[Hashable, ...], Pattern] = {}
 
+    def copy(self) -> Assembler:
+        """Return another one for the same run, which can be used at the same time; it knows the patterns so far."""
+        other = Assembler(self.system, self.factorization.copy())
+        other._patterns.update(self._patterns)
+        return other
+
     def prescribed(self, t: float, theta: FloatArray) -> FloatArray:
         """Return the prescribed coordinates (n_p,) at time ``t``; the initial pose is evaluated once a theta."""
         motion = self.system.motion

@@ -1,6 +1,7 @@
 """The comparisons that every gradient of a run has to pass, and what happened in the run."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,11 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every
     assert again.value == value
     assert np.array_equal(again.gradient, reverse.gradient)
 
+    # And so are threads that linearise ahead, over several segments.
+    threaded = replace(simulation, threads=3)
+    ahead = value_and_gradient(threaded, objective, schedule=Checkpoints(5))
+    assert np.array_equal(ahead.gradient, reverse.gradient)
+
     scale = np.where(theta != 0.0, np.abs(theta), 0.1)
     norm = np.linalg.norm(reverse.gradient * scale)
     rng = np.random.default_rng(3)
@@ -34,6 +40,8 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every
 
     forward = forward_tangents(simulation, trajectory, theta, directions)
     slopes = forward.derivative(objective, trajectory, theta)
+    again = forward_tangents(threaded, trajectory, theta, directions).derivative(objective, trajectory, theta)
+    assert np.array_equal(again, slopes)
     for direction, slope in zip(directions, slopes, strict=True):
         assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-10, abs=1e-10 * norm)
 

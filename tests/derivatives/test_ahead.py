@@ -1,0 +1,74 @@
+"""Linearisations made ahead: in order, as many as there is room for, and errors where they belong.
+
+That the derivatives are bit-equal is checked with every gradient of a run (`run_checks`).
+"""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from derivatives.small_models import RoughObjective, two_bodies
+
+from add.adjoint import ahead, value_and_gradient
+from add.errors import SolverError
+from add.fem import TET4
+from add.linalg import MultifrontalLU
+from add.steppers import BDF
+
+
+@pytest.fixture
+def simulation():
+    return two_bodies(TET4, n_steps=6)[1]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5, 20])
+def test_order_and_threads(simulation, threads, monkeypatch):
+    run = simulation.run()
+    assembler = simulation.assembler()
+    assemblers = ahead.crew(assembler, threads)
+    assert len(assemblers) == (1 if threads == 1 else threads + 1)
+    seen = []
+    linearise = BDF.linearise
+
+    def watched(self, assembler, record, theta):
+        seen.append(threading.current_thread())
+        return linearise(self, assembler, record, theta)
+
+    monkeypatch.setattr(BDF, "linearise", watched)
+    steps = ahead.linearisations(simulation.stepper, assemblers, simulation.theta, run.records)
+    for record, step in zip(run.records, steps, strict=True):
+        for found, recorded in zip(step.frozen.decisions, record.decisions, strict=True):
+            assert found is recorded
+    others = [thread for thread in seen if thread is not threading.main_thread()]
+    assert len(seen) == 6 and len(others) == (0 if threads == 1 else 6)
+    assert not any(thread.is_alive() for thread in others)
+
+
+def test_memory_limits_the_crew(simulation, monkeypatch):
+    assembler = simulation.assembler()
+    assembler.factorization = MultifrontalLU()
+    record = simulation.run().records[0]
+    simulation.stepper.linearise(assembler, record, simulation.theta)
+    size = assembler.factorization.memory
+    assert size > 1000
+    for copies, expected in ((0.5, 1), (1.5, 2), (2.5, 3), (100.0, 5)):
+        monkeypatch.setattr(ahead, "_free_memory", lambda copies=copies: copies * size / ahead.SHARE)
+        assert len(ahead.crew(assembler, 4)) == expected
+
+
+def test_a_failure_ends_the_sweep(simulation, monkeypatch):
+    """The error of the thread comes out, and no thread is left."""
+    linearise = BDF.linearise
+
+    def failing(self, assembler, record, theta):
+        if record.kin.step == 3:
+            raise SolverError("no such luck")
+        return linearise(self, assembler, record, theta)
+
+    monkeypatch.setattr(BDF, "linearise", failing)
+    before = threading.active_count()
+    objective = RoughObjective(np.ones(simulation.system.n))
+    with pytest.raises(SolverError, match="no such luck"):
+        value_and_gradient(replace(simulation, threads=3), objective)
+    assert threading.active_count() == before
