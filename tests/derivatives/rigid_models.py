@@ -190,7 +190,7 @@ def _bar(position, **more) -> dict:
 
 
 def linkage(stepper: BDF, n_steps: int = 32) -> tuple[Model, Simulation]:
-    """A driven chain with every kind of coupling: motor, stops, friction, spring, cables, slider, ball, net, forces."""
+    """A driven chain with every coupling: motor, stops, friction, spring, cables, slider, joints, net, forces."""
     stiff = {"stiffness": 2000.0, "damping": 0.5}
     angular = {"angular_stiffness": 20.0, "angular_damping": 0.01}
     scene = scene_from_dict({
@@ -205,6 +205,7 @@ def linkage(stepper: BDF, n_steps: int = 32) -> tuple[Model, Simulation]:
             "cart": _bar([0.0, 0.3, 0.1], velocity=[1.0, 0, 0], orientation=[0.8, 0.36, 0.48, 0]),
             "drop": _bar([0.55, 0.02, -0.05], orientation=[0.02, 0.9998, 0, 0], velocity=[-0.2, 0, 0],
                          angular_velocity=[5, 1, 2]),
+            "lid": _bar([0.3, 0.01, 0.06], angular_velocity=[0, 2, 0]),
             "net": {"type": "particles", "mass": 0.03, "stiffness": 80.0, "damping": 0.02, "collision": False,
                     "mesh": {"points": [[0, 0, 0], [0.05, 0, 0], [0, 0.06, 0]], "edges": [[0, 1], [1, 2], [0, 2]]},
                     "position": [0.3, 0.1, -0.1], "velocity": [0.5, 0, 0]},
@@ -233,6 +234,10 @@ def linkage(stepper: BDF, n_steps: int = 32) -> tuple[Model, Simulation]:
                        "stiffness": 120.0, "length": 0.22},
             "knot": {"type": "ball", "a": {"body": "arm", "at": [0, 0.02, 0]}, "b": {"body": "net", "at": [0, 0, 0]},
                      "stiffness": 40.0, "damping": 0.1},
+            "weld": {"type": "fixed", "a": {"body": "hand", "at": [0.02, 0, 0.03]}, "b": {"body": "lid"},
+                     **stiff, **angular},
+            "glue": {"type": "attachment", "nodes": "net", "where": {"nodes": [1, 2]}, "body": "lid",
+                     "stiffness": 20.0, "damping": 0.05},
             "wind": {"type": "force", "on": {"body": "drop", "at": [0.05, 0, 0]}, "force": [0.1, 0.3, 0.2]},
             "twist": {"type": "torque", "body": "cart", "torque": [0.01, 0.0, 0.02]},
         },
