@@ -121,6 +121,11 @@ def _finish(
         for share in (STICK_SHARE, 0.0):
             result = work.iterate(point, 0.0, linear.report.rung, share, MOST_ITERATIONS)
             history += result.report.history[1:]
+            if not result.report.status.success and releasing:
+                # The solution with more holds may lie across a kink; that of the linear law has slipping points slip.
+                point = Point(work, linear.kin.q - work.equations.q_star, _first_reactions(work, linear, held))
+                result = work.iterate(point, 0.0, linear.report.rung, share, MOST_ITERATIONS)
+                history += result.report.history
             if not result.report.status.success:
                 return None
             u, mu = result.kin.q - work.equations.q_star, spread(work, result, result.mu)
