@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,14 +29,27 @@ from add.console import (
 )
 from add.errors import AddError
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, as batch systems send it: taken like the interrupt key, but for the exit code."""
+
+
+class _Stopped(click.ClickException):
+    """A command was stopped: by what, and what is kept."""
+
+    def __init__(self, stop: KeyboardInterrupt, kept: str) -> None:
+        super().__init__(kept)
+        self.stop = stop
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Differentiable simulation of soft bodies with frictional contact.
 
-    Exit codes: 0 done, 2 bad input, 3 the solver or optimiser failed, 130 interrupted (what was done is kept).
+    Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed,
+    130 interrupted (Ctrl-C), 143 terminated (SIGTERM); what was done is kept.
     """
 
 
@@ -51,28 +66,31 @@ def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
 
 
-def _new_run(scene: str, output: str | None, force: bool) -> Any:
-    """Return an empty run folder."""
-    from add.io.runfolder import RunFolder
+@contextmanager
+def _keeping(folder: Any, scene: str) -> Iterator[None]:
+    """Let a command that is stopped say what its run folder keeps, and how to go on."""
+    from add.jobs.remains import kept_in
 
-    folder = RunFolder(_folder(scene, output), overwrite=force)
-    folder.clear()
-    return folder
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise _Stopped(stop, kept_in(folder, scene)) from stop
 
 
 @cli.command()
 @click.argument("scene", type=click.Path())
-@click.option("-o", "--output", help="Run folder [default: runs/NAME].")
+@click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
 @console_options
 def simulate(console: Console, scene: str, output: str | None, force: bool) -> None:
     """Run the forward simulation of SCENE."""
     from add.jobs import simulate_scene
+    from add.jobs.folders import new_run
 
     loaded = _load(console, scene)
-    loaded.build()
-    folder = _new_run(scene, output, force)
-    with steps_bar(console, loaded.spec.time.n_steps) as progress:
+    loaded.build().warn()
+    folder = new_run(loaded, _folder(scene, output), force=force)
+    with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
         result = simulate_scene(loaded, folder, progress=progress)
     say_simulation(console, result)
     console.say(f"run: {folder.path}")
@@ -81,7 +99,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool) -> N
 
 @cli.command()
 @click.argument("scene", type=click.Path())
-@click.option("-o", "--output", help="Run folder [default: runs/NAME].")
+@click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
 @click.option("--resume", is_flag=True, help="Go on with an optimisation that was interrupted or killed.")
 @click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
@@ -103,21 +121,22 @@ def optimize(
     from add.io.runfolder import RunFolder
     from add.jobs import check_optimization, optimize_scene
     from add.jobs.experiments import require_shareable
+    from add.jobs.folders import new_run
     from add.report import one_by_one, write_report
 
     loaded = _load(console, scene)
     problem, _ = check_optimization(loaded)
     workers = None
     if jobs is not None or cluster is not None:
-        require_shareable(problem)
+        require_shareable(problem, loaded.source)
         workers = click.get_current_context().with_resource(_workers(jobs, cluster))
     if resume:
         folder = RunFolder(_folder(scene, output), create=False)
     else:
-        folder = _new_run(scene, output, force)
+        folder = new_run(loaded, _folder(scene, output), force=force)
     spec = loaded.spec.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
-    with evaluations_bar(console, most) as progress:
+    with _keeping(folder, scene), evaluations_bar(console, most) as progress:
         result = optimize_scene(
             loaded,
             folder,
@@ -141,9 +160,12 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     """Validate SCENE; --gradient checks its derivatives."""
     from add.errors import SolverError
     from add.jobs import check_gradients, check_optimization
+    from add.scene.reader import experiment_scenes
 
     loaded = _load(console, scene)
     built = loaded.build()
+    started = [item.build() for item in experiment_scenes(loaded).values()] if loaded.spec.experiments else [built]
+    warnings = [text for item in started for text in item.warn()]
     if loaded.spec.objective and loaded.spec.parameters:
         check_optimization(loaded)
     system = built.model.system
@@ -152,7 +174,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
     )
     if not gradient:
-        console.result({"valid": True, "coordinates": system.n})
+        console.result({"valid": True, "coordinates": system.n, "warnings": warnings})
         return
     with numbers_bar(console) as progress:
         found = check_gradients(loaded, n_steps=steps, progress=progress)
@@ -163,7 +185,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         raise SolverError(f"{scene}: the gradient is not confirmed, see above")
 
 
-@cli.command()
+@cli.command(short_help="Sample the objective of SCENE and its gradient on a grid.")
 @click.argument("scene", type=click.Path())
 @click.option(
     "--parameter",
@@ -174,7 +196,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     help="One of the scene's `parameters`, or a component of it as bodies.ball.velocity.0; once or twice. "
     "[default: from bound to bound, 21 values]",
 )
-@click.option("-o", "--output", help="Run folder [default: runs/NAME_sweep].")
+@click.option("-o", "--output", help="Run folder [default: runs/NAME_sweep for the file NAME.json].")
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
 @click.option("--cluster", metavar="ADDRESS", help="Use the workers of this Dask scheduler, e.g. tcp://host:8786.")
@@ -191,14 +213,15 @@ def sweep(
     """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
     from add.io.runfolder import RunFolder
     from add.jobs import check_sweep, sweep_scene
+    from add.jobs.folders import clear
 
     loaded = _load(console, scene)
     check_sweep(loaded, parameters)
     workers = click.get_current_context().with_resource(_workers(jobs, cluster))
     folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
-    if force:
-        folder.clear()
-    with samples_bar(console) as progress:
+    if force or not folder.is_run:
+        clear(folder, loaded)
+    with _keeping(folder, scene), samples_bar(console) as progress:
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
     say_sweep(console, result)
     console.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
@@ -222,14 +245,21 @@ def _workers(jobs: int | None, address: str | None) -> Iterator[Any]:
 @cli.command()
 @click.argument("run", type=click.Path())
 @click.option(
-    "--colour", "--color", type=click.Choice(["displacement", "speed", "stress", "contact"]), default="displacement"
+    "--colour",
+    "--color",
+    type=click.Choice(["displacement", "speed", "stress", "contact"]),
+    default="displacement",
+    show_default=True,
+    help="What colours the bodies: way from the start, speed, von Mises stress, or contact force.",
 )
 @click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
 @click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
 @click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
 @click.option("--time", "at", type=float, help="Time of the screenshot [s] [default: the end].")
-@click.option("--fps", type=click.IntRange(min=1), default=30, help="Frames a second of the movie.")
-@click.option("--speed", type=float, default=1.0, help="Playing speed of the movie; 0.1 is slow motion.")
+@click.option("--fps", type=click.IntRange(min=1), default=30, show_default=True, help="Frames a second of the movie.")
+@click.option(
+    "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
+)
 @console_options
 def view(
     console: Console,
@@ -259,24 +289,35 @@ def view(
         console.say(str(path))
     console.result([str(path) for path in written])
     if not (screenshot or movie or html):
+        if signal.getsignal(signal.SIGTERM) is _terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a window would not let Python answer, and keeps nothing
         show(data, colour=colour)
 
 
 def _run_data(console: Console, run: str) -> Any:
     """Read a run folder, or build a scene's first state."""
     from add.io.results import read_run
+    from add.io.runfolder import RunFolder
     from add.jobs.output import run_data
+    from add.jobs.remains import to_view
 
     path = Path(run)
     if path.is_file() and path.suffix == ".json":
         built = _load(console, run).build()
         return run_data(built, built.run(n_steps=0), built.theta)
-    return read_run(path / "trajectory.h5" if path.is_dir() else path)
+    return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
 
 
-@cli.command()
+@cli.command(short_help="Draw the diagrams of RUN.")
 @click.argument("run", type=click.Path())
-@click.option("--format", "suffix", type=click.Choice(["png", "svg"]), default="png")
+@click.option(
+    "--format",
+    "suffix",
+    type=click.Choice(["png", "svg"]),
+    default="png",
+    show_default=True,
+    help="Of the pictures: pixels or lines.",
+)
 @click.option(
     "--log/--linear",
     "logarithmic",
@@ -299,16 +340,25 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 @click.argument("run", type=click.Path())
 @console_options
 def info(console: Console, run: str) -> None:
-    """Say what RUN holds."""
+    """Say what RUN holds; of a run that was cut, how to go on."""
     from add.io.runfolder import RunFolder
+    from add.jobs.remains import remains
     from add.report import one_by_one
 
     folder = RunFolder(run, create=False)
-    result, versions = folder.read_json("result.json"), folder.read_json("versions.json")
-    console.say(f"{folder.path}: {result['command']}, {result['status']}: {result.get('scene', '')}")
+    result = folder.read_json("result.json") if folder.result.is_file() else {}
+    versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
+    left = remains(folder)
+    command, status = (left.command or "a run", left.status) if left else (result["command"], result["status"])
+    console.say(f"{folder.path}: {command}, {status}" + (f": {result['scene']}" if result.get("scene") else ""))
+    if result.get("message"):
+        console.say(f"  {result['message']}")
+    if left:
+        console.say(f"  kept: {left.kept}; {left.advice}")
     say_contents(console, result, *one_by_one(result.get("parameters", {})))
-    console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
-    console.result({"result": result, "versions": versions})
+    if versions:
+        console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
+    console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})
 
 
 @cli.command()
@@ -330,14 +380,46 @@ def version(console: Console) -> None:
     console.result(versions())
 
 
+def _terminate(number: int, frame: object) -> None:
+    """Take the first SIGTERM for an interruption, and no further one: what is kept is being written."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Terminated("SIGTERM")
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Answer SIGTERM by `_terminate`, unless the program that runs this command answers it already."""
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _stopped(stop: BaseException | None, kept: str = "") -> int:
+    """Say that the command was stopped; return the exit code."""
+    terminated = isinstance(stop, _Terminated)
+    word = "terminated" if terminated else "interrupted"
+    click.echo(f"{word}; {kept}" if kept else word, err=True)
+    return _TERMINATED if terminated else _INTERRUPTED
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     try:
-        cli.main(arguments, prog_name="add", standalone_mode=False)
+        with _sigterm_interrupts():
+            cli.main(arguments, prog_name="add", standalone_mode=False)
         code = 0
-    except (click.exceptions.Abort, KeyboardInterrupt):  # click turns the second into the first
-        click.echo("interrupted; what was finished is kept", err=True)
-        code = _INTERRUPTED
+    except _Stopped as stopped:
+        code = _stopped(stopped.stop, stopped.message)
+    except click.exceptions.Abort as error:  # click's word for an interruption
+        code = _stopped(error.__cause__)
+    except KeyboardInterrupt as error:
+        code = _stopped(error)
     except click.ClickException as error:
         error.show()
         code = 2
@@ -346,4 +428,11 @@ def main(arguments: list[str] | None = None) -> None:
         code = error.exit_code
     except BrokenPipeError:
         code = 0
+    except OSError as error:
+        from add.io.runfolder import FULL
+
+        if error.errno not in FULL:
+            raise
+        click.echo(f"error: {error.filename or 'a file'}: {FULL[error.errno]}", err=True)
+        code = 2
     sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,10 @@ import click
 from tqdm import tqdm
 
 #: Said before numba compiles something that is not in its cache.
-COMPILING = "compiling kernels (once after installation; this may take a minute) ..."
+COMPILING = "compiling kernels (once for each new kind of scene; this may take a minute) ..."
+
+#: Seconds between two lines of progress where there is no terminal for a bar.
+LINE_EVERY = 20.0
 
 
 class Console:
@@ -85,12 +89,22 @@ def evaluations_bar(console: Console, total: int) -> Iterator[Callable[[Any, boo
 
 @contextmanager
 def numbers_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """Yield what a gradient check calls after each number, with how many are done and how many there are."""
+    """Yield what a gradient check calls after each number, with how many are done and how many there are.
+
+    Without a terminal it says so now and then in a line: a check takes minutes.
+    """
+    lines = not (console.bars or console.json or console.quiet)
+    begin = said = time.monotonic()
     with tqdm(unit="number", desc="gradient", disable=not console.bars, file=sys.stderr) as bar:
 
         def progress(done: int, total: int) -> None:
+            nonlocal said
             bar.total = total
             bar.update(1)
+            now = time.monotonic()
+            if lines and now - said >= LINE_EVERY:
+                said = now
+                click.echo(f"gradient: {done} of {total} numbers in {now - begin:.0f} s", err=True)
 
         yield progress
 
@@ -110,10 +124,12 @@ def samples_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
 
 
 def say_simulation(console: Console, result: dict[str, Any]) -> None:
-    """Say how far a simulation went, what it cost, and its checks."""
-    per_step = 1e3 * result["seconds"] / max(result["steps"], 1)
+    """Say how far a simulation went, what it cost, and its checks; a step costs what it does with kernels at hand."""
+    kernels = result["kernel_seconds"]
+    per_step = 1e3 * (result["seconds"] - kernels) / max(result["steps"], 1)
+    share = f", {kernels:.2f} s of it for compiling or loading kernels" if kernels > 0.05 * result["seconds"] else ""
     console.say(
-        f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s "
+        f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s{share} "
         f"({per_step:.2f} ms a step, {result['newton']['iterations_per_step']:.2f} Newton iterations)"
     )
     _say_checks(console, result)
@@ -123,8 +139,7 @@ def say_optimization(console: Console, result: dict[str, Any], few: dict[str, An
     """Say what an optimisation found: ``few`` parameters one by one, those of ``many`` by their range."""
     console.say(f"objective {result['objective']['start']:.4g} -> {result['objective']['end']:.4g}")
     console.say(f"{result['evaluations']} evaluations in {result['seconds']:.1f} s")
-    for phase in result["phases"]:
-        console.say(f"  phase {phase['name']}: {phase['evaluations']} evaluations, {phase['status']}")
+    _say_phases(console, result)
     _say_arrays(console, many)
     for name, item in few.items():
         error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
@@ -148,6 +163,7 @@ def say_contents(console: Console, result: dict[str, Any], few: dict[str, Any], 
     for key in ("steps", "end_time", "evaluations", "seconds"):
         if key in result:
             console.say(f"  {key}: {result[key]}")
+    _say_phases(console, result)
     _say_arrays(console, many)
     for name, item in few.items():
         if item["value"] is not None:  # of a sweep all samples may have failed
@@ -157,6 +173,12 @@ def say_contents(console: Console, result: dict[str, Any], few: dict[str, Any], 
         parts += [f"mass {body['mass']:.4g} kg"] if "mass" in body else []
         place = ", ".join(f"{x:.5g}" for x in body["centre"])
         console.say(f"  body {name}: {', '.join([*parts, f'centre ({place}) m'])}")
+
+
+def _say_phases(console: Console, result: dict[str, Any]) -> None:
+    """Say how each phase of an optimisation ended."""
+    for phase in result.get("phases", []):
+        console.say(f"  phase {phase['name']}: {phase['evaluations']} evaluations, {phase['status']}")
 
 
 def _say_checks(console: Console, result: dict[str, Any]) -> None:

@@ -188,6 +188,7 @@ class Solve:
         self.held: FrozenSystem | None = None
         self._rows: float | None = None
         self._scale: float | None = None
+        self._scales: FloatArray | None = None
 
     def row_norm(self, point: Point) -> float:
         """Return the share of the rows in the merit of an iterate [N].
@@ -229,6 +230,23 @@ class Solve:
     def measured(self, families: FloatArray) -> None:
         """Take the forces of the families (n_families, n) at the first finite iterate."""
         self._scale = largest_norm(families, self.options.norm)
+        if self.system.holding:
+            self._scales = np.max([self._of_bodies(force) for force in families], axis=0)
+
+    def _of_bodies(self, force: FloatArray) -> FloatArray:
+        """Return the norm of a force (n,) on the free coordinates of each body [N]."""
+        squares = np.bincount(self.system.owners, force[self.free] ** 2, len(self.system.dofs.entries))
+        return np.asarray(np.sqrt(squares))
+
+    def loose(self, point: Point, share: float, tolerance: float) -> bool:
+        """Whether every body's residual is at most this share of its own largest force family, or of the tolerance.
+
+        A heavy body says nothing about what a light one does beside it.
+        """
+        if self._scales is None:
+            return False
+        allowed = np.maximum(share * self._scales, tolerance)
+        return bool(np.all(self._of_bodies(point.r) <= allowed)) and self.row_norm(point) <= float(allowed.min())
 
     def guess(self, u: FloatArray) -> Point:
         """Return the iterate of a first guess, prescribed entries put in place."""
@@ -251,7 +269,7 @@ class Solve:
                     point.kin, point.mu, self.theta, self.equations.weights, point.frozen, damping
                 )
                 self.factorizations += 1
-            step = self.linear.solve(rhs)
+            step = self.linear.increment(rhs)
         except SolverError as error:
             _log.debug("step %d: %s", self.equations.step, error)
             return None
@@ -262,20 +280,18 @@ class Solve:
     ) -> NewtonResult:
         """Iterate from ``point``; positive ``damping`` regularises and adapts.
 
-        A positive ``share`` of the largest force family is a tolerance that is good enough, where it is the larger one.
+        With a positive ``share`` it is enough to be `loose`.
         ``most`` bounds the iterations in place of the options.
         """
         history = [point.merit]
         if not np.isfinite(point.merit):
             return self.result(point, Status.NOT_FINITE, self.options.atol, rung, history)
         tolerance = self.tolerance(point)
-        if share:
-            tolerance = max(tolerance, share * self.scale(point))
         limit = (most or self.options.max_iterations) * (4 if damping else 1)
         status = Status.MAX_ITERATIONS
         reuse = False
         for iteration in range(limit + 1):
-            if point.merit <= tolerance:
+            if point.merit <= tolerance or (share and self.loose(point, share, tolerance)):
                 status = Status.CONVERGED
                 break
             if self._stalled(history) and self._at_round_off(point):

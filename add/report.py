@@ -31,6 +31,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
     ----------
     folder : of the run. Of `result.json` these keys are used, all of them optional: command, scene, status,
         parameters: {path: {value, unit, start, standard_error, lower, upper}}, objective: {start, end},
+        phases: [{name, evaluations, start, end, status, success}],
         fit: {rms, unit, per_marker: {name: rms}}, evaluations, seconds,
         checks: {name: {passed, value, expected, unit}}.
     draw : draw the diagrams first (see `add.plot.plot_run`); every .png in the folder is linked in any case
@@ -49,6 +50,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
             logger.warning("the report has not all of its pictures: %s", error)
     parts = [
         _head(result),
+        _phases(result.get("phases") or []),
         _parameters(result.get("parameters") or {}),
         _fit(result.get("fit") or {}),
         _checks(result.get("checks") or {}),
@@ -121,7 +123,7 @@ def _head(result: Mapping[str, Any]) -> str:
     if result.get("command"):
         rows.append(["command", f"`{_cell(result['command'])}`"])
     if result.get("status"):
-        rows.append(["status", _cell(result["status"])])
+        rows.append(["status", _cell(result["status"]) + _limits(result.get("phases") or [])])
     if end is not None or start is not None:
         fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
         rows.append(["objective", f"{number(start)} → {number(end)}{fall}"])
@@ -130,6 +132,12 @@ def _head(result: Mapping[str, Any]) -> str:
     if result.get("seconds") is not None:
         rows.append(["wall time", duration(float(result["seconds"]))])
     return f"# {_cell(scene or 'Run')}\n\n" + _table(["", ""], rows, numbers_from=2)
+
+
+def _limits(phases: Sequence[Mapping[str, Any]]) -> str:
+    """Say in brief if the last phase, whose result the run's is, did not converge."""
+    last = phases[-1:]
+    return ", not converged" if any(phase.get("success") is False for phase in last) else ""
 
 
 def duration(seconds: float) -> str:
@@ -186,6 +194,21 @@ def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
         notes.append("± is one standard error.")
     table = _table(["parameter", "value", "unit", "start", "bounds"], rows)
     return "\n\n".join(["## Parameters", table, *notes])
+
+
+def _phases(phases: Sequence[Mapping[str, Any]]) -> str:
+    """Say how each phase ended, and which did not converge."""
+    if not phases:
+        return ""
+    rows, notes = [], []
+    for phase in phases:
+        objective = f"{number(phase.get('start'))} → {number(phase.get('end'))}"
+        status = _cell(phase.get("status") or "–")
+        rows.append([_cell(phase.get("name")), status, number(phase.get("evaluations")), objective])
+        if phase.get("success") is False:
+            notes.append(f"**Phase {_cell(phase.get('name'))} did not converge**: {status}.")
+    table = _table(["phase", "ended with", "evaluations", "objective"], rows, numbers_from=2)
+    return "\n\n".join(["## Phases", table, *notes])
 
 
 def _fit(fit: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -20,10 +21,13 @@ PENALTY = 1e6
 #: Two or three passes reach round-off; more only where a row has next to nothing to hold.
 MAX_PASSES = 12
 
-#: Share of increments and reactions that the next pass may still be expected to change. Of increments Newton's own
-#: iterations correct the rest; cotangents are solved for once.
+#: Share of increments and reactions that the next pass may still be expected to change: for derivatives, which are
+#: solved for once, and for Newton's increments, whose rest the next iteration finds.
+PASS_TOLERANCE = 1e-13
 INCREMENT_TOLERANCE = 1e-11
-COTANGENT_TOLERANCE = 1e-13
+
+#: What the balance of forces may be wrong by at the end, as a share of the largest number in it.
+DEFECT_TOLERANCE = 1e-6
 
 
 @final
@@ -87,33 +91,61 @@ class HeldSolve:
         Raises
         ------
         SolverError
-            If the matrix is singular or the solution not finite.
+            If the balance of forces is not reached.
         """
+        return self._passes(b, False, self.by_v, self.by_u, PASS_TOLERANCE)
+
+    def increment(self, b: FloatArray) -> FloatArray:
+        """Return the same as accurately as an iteration of Newton's needs it, in fewer passes."""
         return self._passes(b, False, self.by_v, self.by_u, INCREMENT_TOLERANCE)
 
     def solve_transposed(self, b: FloatArray) -> FloatArray:
         """Return the solution of the transposed system."""
-        return self._passes(b, True, self.by_u, self.by_v, COTANGENT_TOLERANCE)
+        return self._passes(b, True, self.by_u, self.by_v, PASS_TOLERANCE)
 
     def _passes(self, b: FloatArray, transposed: bool, columns: Rows, rows: Rows, tolerance: float) -> FloatArray:
-        solve = self.factorization.solve_transposed if transposed else self.factorization.solve
-        n, p, pattern = self.pattern.n, self.penalty, self.pattern
+        """Return the solution by passes with bare substitutions, or, where these do not get there, with refined solves.
+
+        Those may also leave A to another back end.
+        """
         given = np.ascontiguousarray(b).reshape(b.shape[0], -1)
-        out = np.zeros_like(given)
-        defect, rhs = given.copy(), np.empty((n, given.shape[1]))
+        refined = self.factorization.solve_transposed if transposed else self.factorization.solve
+        for solve in (lambda rhs: self.factorization.substitute(rhs, transposed), refined):
+            out, accepted = self._iterate(solve, given, transposed, columns, rows, tolerance)
+            if accepted:
+                return out.reshape(b.shape)
+        raise SolverError("the increments of held points are not found: the Jacobian is singular or close to it")
+
+    def _iterate(
+        self,
+        solve: Callable[[FloatArray], FloatArray],
+        b: FloatArray,
+        transposed: bool,
+        columns: Rows,
+        rows: Rows,
+        tolerance: float,
+    ) -> tuple[FloatArray, bool]:
+        """Return x and y, stacked (n + m, j), and whether the balance of forces is reached in every column."""
+        n, p, pattern = self.pattern.n, self.penalty, self.pattern
+        out = np.zeros_like(b)
+        defect, rhs = b.copy(), np.empty((n, b.shape[1]))
+        most = np.empty(b.shape[1])
         matrix = pattern.indptr, pattern.indices, self.data, transposed
+        equations = *matrix, columns.index, columns.blocks, rows.index, rows.blocks
         size = np.inf
         for k in range(MAX_PASSES):
             _right_hand_side(columns.index, columns.blocks, p, defect, rhs)
-            step = (self.factorization.substitute(rhs, transposed) if k else
-                    solve(rhs[:, 0] if b.ndim == 1 else rhs).reshape(n, -1))  # fmt: skip
+            step = solve(rhs)
             last, size = size, float(_advance(rows.index, rows.blocks, p, step, defect, out))
-            if k and not (size <= 0.5 * last and size * size / last > tolerance):
+            # Zeros converge, NaN does not.
+            if k and size * size <= tolerance * last:
+                return out, True
+            _defect(*equations, out, b, defect, most)
+            if k and not size <= 0.5 * last:
                 break
-            _defect(*matrix, columns.index, columns.blocks, rows.index, rows.blocks, out, given, defect)
-        if not np.isfinite(out).all():
-            raise SolverError("the reactions of held points are not finite: the Jacobian is singular or close to it")
-        return out.reshape(b.shape)
+        # The rows' own defects are left out: where they contradict each other they cannot all be zero.
+        wrong = np.abs(defect[:n]).max(axis=0, initial=0.0)
+        return out, bool(np.all(wrong <= DEFECT_TOLERANCE * most))
 
 
 @njit(cache=True, error_model="numpy")
@@ -148,13 +180,14 @@ def _right_hand_side(index, blocks, p, defect, rhs):
 
 @njit(cache=True, error_model="numpy")
 def _share(part, whole):
-    """The largest entry of a part over that of the whole."""
-    largest = size = 0.0
+    """The largest entry of a part over that of the whole; NaN if an entry is not finite."""
+    largest = size = nothing = 0.0
     for i in range(part.shape[0]):
         for j in range(part.shape[1]):
             largest = max(largest, abs(part[i, j]))
             size = max(size, abs(whole[i, j]))
-    return largest / max(size, 1e-300)
+            nothing += 0.0 * part[i, j]
+    return largest / max(size, 1e-300) + nothing
 
 
 @njit(cache=True, error_model="numpy")
@@ -168,19 +201,30 @@ def _advance(index, blocks, p, step, defect, out):
     _add_times(index, blocks, p, step, reaction)
     out[:n] += step
     out[n:] += reaction
-    return max(_share(step, out[:n]), _share(reaction, out[n:]))
+    increments, reactions = _share(step, out[:n]), _share(reaction, out[n:])
+    return max(increments, reactions) if increments + reactions < np.inf else np.nan
 
 
 @njit(cache=True, error_model="numpy")
-def _defect(indptr, indices, data, transposed, column_index, column_blocks, row_index, row_blocks, out, b, defect):
-    """Fill the defects: b - K x - G^T y, or with K^T, and c - G_u x; K in compressed columns."""
+def _defect(
+    indptr, indices, data, transposed, column_index, column_blocks, row_index, row_blocks, out, b, defect, most
+):
+    """Fill the defects: b - K x - G^T y, or with K^T, and c - G_u x; K in compressed columns.
+
+    ``most`` (j,) takes the largest product or number of b in the first of them, column by column.
+    """
     n = indptr.size - 1
     x, y = out[:n], out[n:]
     defect[:] = b
+    most[:] = 0.0
     for c in range(n):
+        for j in range(x.shape[1]):
+            most[j] = max(most[j], abs(b[c, j]))
         for k in range(indptr[c], indptr[c + 1]):
             to, come = (c, indices[k]) if transposed else (indices[k], c)
             for j in range(x.shape[1]):
-                defect[to, j] -= data[k] * x[come, j]
+                product = data[k] * x[come, j]
+                defect[to, j] -= product
+                most[j] = max(most[j], abs(product))
     _add_transposed(column_index, column_blocks, -1.0, y, defect[:n])
     _add_times(row_index, row_blocks, -1.0, x, defect[n:])

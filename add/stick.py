@@ -26,7 +26,7 @@ from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
 
-#: Share of the largest force family below which |r| is small enough to judge who sticks in the linear law.
+#: Share of a body's largest force family below which |r| is small enough to judge who sticks in the linear law.
 LOOSE_SHARE = 1e-4
 
 #: The same for who is let go, which is for good: reactions are then right to about this share.
@@ -115,17 +115,18 @@ def _finish(
     work: Solve, linear: NewtonResult, point: Point, held: FrozenSystem, history: list[float], releasing: bool
 ) -> NewtonResult | None:
     """Return the solution with these holds, or with fewer if ``releasing`` is allowed; None if there is none."""
+    released = False
     while True:
         work.held = held
         # First as far as the reactions may be judged, then to the end, which may still release a point.
         for share in (STICK_SHARE, 0.0):
             result = work.iterate(point, 0.0, linear.report.rung, share, MOST_ITERATIONS)
             history += result.report.history[1:]
-            if not result.report.status.success and releasing:
+            if not result.report.status.success and released:
                 # The solution with more holds may lie across a kink; that of the linear law has slipping points slip.
                 point = Point(work, linear.kin.q - work.equations.q_star, _first_reactions(work, linear, held))
                 result = work.iterate(point, 0.0, linear.report.rung, share, MOST_ITERATIONS)
-                history += result.report.history
+                history += result.report.history[1:]
             if not result.report.status.success:
                 return None
             u, mu = result.kin.q - work.equations.q_star, spread(work, result, result.mu)
@@ -139,6 +140,7 @@ def _finish(
         if not releasing:
             return None
         held, mu = following
+        released = True
         work.held = held
         point = Point(work, u, mu)
 

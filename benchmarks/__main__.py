@@ -38,7 +38,11 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="few steps and small meshes, about a minute")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--output", type=Path, default=RESULTS / "latest.json", help="where all figures go")
-    parser.add_argument("--history", type=Path, default=RESULTS / "history.jsonl", help="where a line is added")
+    parser.add_argument(
+        "--history",
+        type=Path,
+        help="where a line is added [default: results/history.jsonl for a whole run, nowhere for --small or --only]",
+    )
     parser.add_argument("--page", type=Path, help="where to write the page, such as docs/benchmarks.md; needs all")
     parser.add_argument("--from", type=Path, dest="stored", help="take the figures from this file and measure nothing")
     arguments = parser.parse_args()
@@ -48,17 +52,26 @@ def main() -> None:
         result = json.loads(arguments.stored.read_text(encoding="utf-8"))
     else:
         result = measure(arguments.only or list(SECTIONS), arguments.small)
-        for path in (arguments.output, arguments.history):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
         arguments.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        line = {key: result[key] for key in ("date", "commit", "changed_files", "small", "seconds", "machine")}
-        line["figures"] = {target.name: target.found for target in targets(result)}
-        with arguments.history.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        print(f"written: {arguments.output}, {arguments.history}")
+        print(f"written: {arguments.output}")
+        partial = arguments.small or (arguments.only is not None and set(arguments.only) != set(SECTIONS))
+        history = arguments.history or (None if partial else RESULTS / "history.jsonl")
+        if history is not None:
+            _add_line(history, result)
+            print(f"written: {history}")
     if arguments.page:
         arguments.page.write_text(page(result), encoding="utf-8")
         print(f"written: {arguments.page}")
+
+
+def _add_line(history: Path, result: dict[str, object]) -> None:
+    """Append a run's figures to the history; it is kept under version control, to be compared over months."""
+    line = {key: result[key] for key in ("date", "commit", "changed_files", "small", "seconds", "machine")}
+    line["figures"] = {target.name: target.found for target in targets(result)}
+    history.parent.mkdir(parents=True, exist_ok=True)
+    with history.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def measure(names: list[str], small: bool) -> dict[str, object]:

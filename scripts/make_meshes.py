@@ -1,7 +1,7 @@
 """Make meshes like the ready ones of data/meshes: python scripts/make_meshes.py FOLDER.
 
-Those that a mesher fills come out differently each time, and differently from the committed ones (see data/README.md),
-on which the numbers of the scenes rest. So the folder has to be named. The foot is the same always.
+The round ones are others than the committed ones (see data/README.md), on which the numbers of the scenes rest. So the
+folder has to be named. The foot is the same.
 """
 
 import argparse

@@ -6,15 +6,18 @@ as many steps as there are cores can be assembled and factored at once; the numb
 
 from __future__ import annotations
 
-import os
+import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 
 from add.steppers import Linearised, Record, Stepper
 from add.system import Assembler
 from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
 
 #: Share of the free memory that factors made ahead may take.
 SHARE = 0.25
@@ -28,12 +31,14 @@ def crew(assembler: Assembler, threads: int) -> list[Assembler]:
     if threads <= 1:
         return [assembler]
     room = SHARE * _free_memory() / max(assembler.factorization.memory, 1)
+    if room < threads:
+        _log.info("memory for the factors of %d of %d steps at once", int(room), threads)
     return [assembler, *(assembler.copy() for _ in range(int(min(threads, room))))]
 
 
 def linearisations(
     stepper: Stepper, assemblers: Sequence[Assembler], theta: FloatArray, records: Iterable[Record]
-) -> Iterator[Linearised]:
+) -> Generator[Linearised]:
     """Yield the steps of ``records`` linearised, in their order; each holds until the next is asked for."""
     if len(assemblers) == 1:
         for record in records:
@@ -57,8 +62,9 @@ def linearisations(
 
 
 def _free_memory() -> float:
-    """Return the free memory [bytes]; infinite where the system does not say."""
+    """Return the free memory [bytes], caches that can be dropped included; infinite where the system does not say."""
     try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
         return float("inf")

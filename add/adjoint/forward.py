@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import final
 
@@ -99,8 +100,15 @@ def sweep(
     q_dot, v_dot = np.split(start.values, 2)
     tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
     yield tangents
+    if simulation.threads <= 1 or not trajectory.records:
+        for record in trajectory.records:
+            tangents = stepper.pushforward(assembler, record, theta, tangents, directions)
+            yield tangents
+        return
+    # What the crew is to share: the analysis of the pattern and the size of its factors.
+    stepper.linearise(assembler, trajectory.records[0], theta)
     assemblers = crew(assembler, simulation.threads)
-    steps = linearisations(stepper, assemblers, theta, trajectory.records)
-    for record, step in zip(trajectory.records, steps, strict=True):
-        tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)
-        yield tangents
+    with closing(linearisations(stepper, assemblers, theta, trajectory.records)) as steps:
+        for record, step in zip(trajectory.records, steps, strict=True):
+            tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)
+            yield tangents

@@ -6,6 +6,7 @@ The sweep walks a schedule backwards and calls the stepper's `pullback`; it know
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import final
 
@@ -117,10 +118,10 @@ def value_and_gradient(
                     state, record = simulation.stepper.step(assembler, state, theta, step_replay)
                     kept.append((state, record))
             backwards = (record for _, record in reversed(kept))
-            steps = linearisations(simulation.stepper, assemblers, theta, backwards)
-            for (state, record), step in zip(reversed(kept), steps, strict=True):
-                objective.step_pullback(state, theta, bar, theta_bar)
-                bar = simulation.stepper.pullback(assembler, record, theta, bar, theta_bar, step)
+            with closing(linearisations(simulation.stepper, assemblers, theta, backwards)) as steps:
+                for (state, record), step in zip(reversed(kept), steps, strict=True):
+                    objective.step_pullback(state, theta, bar, theta_bar)
+                    bar = simulation.stepper.pullback(assembler, record, theta, bar, theta_bar, step)
         _pull_start(simulation, objective, assembler, checkpoints[0], start, theta, bar, theta_bar)
     return Evaluation(value, theta_bar)
 

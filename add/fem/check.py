@@ -8,7 +8,8 @@ from add.errors import InputError
 from add.fem.elements import FloatArray, IntArray
 from add.fem.geometry import determinants, element_volumes
 from add.fem.mesh import SoftMesh
-from add.fem.surface import face_multiplicity
+from add.fem.surface import face_multiplicity, folded_faces
+from add.typing import BoolArray
 
 DEGENERATE_RATIO = 1e-9
 """An element is degenerate where its volume density falls below this times its longest edge cubed [-]."""
@@ -80,16 +81,37 @@ def _check_topology(mesh: SoftMesh) -> None:
         raise InputError(f"element {numbers(crowded)} (counted from 0) has a face that three or more elements share")
 
 
+def _check_tangles(mesh: SoftMesh, inverted: BoolArray) -> None:
+    """Refuse elements that overlap their neighbours; `mesh` has positive volumes only, `inverted` those it had not."""
+    a, b = folded_faces(mesh)
+    if not len(a):
+        return
+    # Of two neighbours on one side of a face, one went round it against the other before: the rarer kind is to blame.
+    touched = np.unique(np.concatenate([a, b]))
+    rarer = inverted if inverted.mean() <= 0.5 else ~inverted
+    named = touched[rarer[touched]] if rarer[touched].any() else touched
+    what = "1 element overlaps a neighbour" if len(named) == 1 else f"{len(named)} elements overlap their neighbours"
+    raise InputError(
+        f"the mesh is tangled: {what}, {numbers(named)} (counted from 0); a node is probably misplaced",
+        found=f"{len(a)} faces with both of their elements on one side of them",
+        expected="none",
+    )
+
+
 def validate(mesh: SoftMesh) -> Validated:
     """Check a mesh, drop its unused nodes and reverse inverted elements.
 
-    An element of negative volume is given the opposite node order (tet10: mid-edge nodes along with the corners).
+    An element of negative volume is given the opposite node order (tet10: mid-edge nodes along with the corners): there
+    are programs that count the other way round, and files joined from both. An element that a misplaced node has turned
+    inside out is not mended like this, though its volume would be positive then: it would overlap its neighbours, and
+    the body would be heavier than its shape. So that is an error.
 
     Raises
     ------
     InputError
         naming elements (counted from 0) or nodes: no elements; node numbers out of range; coordinates that are not
-        finite; a node twice in one element; duplicate elements; a face shared by more than two elements; degenerate
+        finite; a node twice in one element; duplicate elements; a face shared by more than two elements; two elements
+        on the same side of a face; degenerate
         elements (det(dX/dxi) at some quadrature point below `DEGENERATE_RATIO` of the longest edge cubed, which
         includes hexahedra and curved tetrahedra that fold over).
     """
@@ -106,6 +128,7 @@ def validate(mesh: SoftMesh) -> Validated:
     if inverted.any():
         cells = np.where(inverted[:, None], mesh.cells[:, mesh.family.flip], mesh.cells)
         mesh = SoftMesh(mesh.points, cells, mesh.family)
+    _check_tangles(mesh, inverted)
     ratio = relative_determinants(mesh)
     degenerate = np.flatnonzero(~(ratio > DEGENERATE_RATIO))
     if len(degenerate):

@@ -37,6 +37,25 @@ def face_multiplicity(mesh: SoftMesh) -> IntArray:
     return count[slot.ravel()].reshape(len(mesh.cells), -1)
 
 
+def folded_faces(mesh: SoftMesh) -> tuple[IntArray, IntArray]:
+    """Inner faces that have both of their elements on the same side, as two arrays (k,) of elements.
+
+    Two elements of positive volume on either side of a face go round its corners in opposite directions.
+    """
+    family = mesh.family
+    n_corners = 4 if family.faces.shape[1] == 4 else 3
+    corners = mesh.cells[:, family.faces[:, :n_corners]].reshape(-1, n_corners)
+    first = corners.argmin(axis=1)[:, None]
+    after = np.take_along_axis(corners, (first + 1) % n_corners, axis=1)
+    before = np.take_along_axis(corners, (first - 1) % n_corners, axis=1)
+    forwards = (after < before).ravel()
+    _, slot, count = np.unique(np.sort(corners, axis=1), axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(slot.ravel(), kind="stable")
+    a, b = order[count[slot.ravel()][order] == 2].reshape(-1, 2).T
+    wrong = forwards[a] == forwards[b]
+    return a[wrong] // len(family.faces), b[wrong] // len(family.faces)
+
+
 def boundary_faces(mesh: SoftMesh) -> BoundaryFaces:
     """Faces that belong to exactly one element, oriented outward."""
     element, face = np.nonzero(face_multiplicity(mesh) == 1)

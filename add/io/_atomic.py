@@ -1,9 +1,27 @@
 """Files that are there whole or not at all."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import final
+
+from add.errors import InputError
+
+#: A disk without room, in small letters as it follows the file's name.
+FULL = {errno.ENOSPC: "no space left on device", errno.EDQUOT: "disk quota exceeded"}
+
+
+@final
+class CannotWrite(InputError):
+    """A file cannot be written: the disk is full, or the folder is closed. What was computed may be worth keeping."""
+
+    @classmethod
+    def because(cls, error: OSError, path: Path) -> "CannotWrite":
+        """Return what an operating system's error says about a file."""
+        reason = FULL.get(error.errno or 0) or f"cannot be written: {error.strerror or error}"
+        return cls(reason, file=path)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from add.errors import InputError
-from add.io._atomic import replacing
+from add.io._hdf5 import new_hdf5
 from add.io._results_data import RunData
 from add.io._results_parts import (
     BodyData,
@@ -31,15 +31,11 @@ def write_run(path: str | PathLike[str], data: RunData) -> None:
 
     Raises
     ------
-    InputError
-        naming the file, if it cannot be written.
+    CannotWrite
+        naming the file.
     """
-    path = Path(path)
-    try:
-        with replacing(path) as temporary, h5py.File(temporary, "w", track_order=True) as file:
-            _write(file, data)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+    with new_hdf5(Path(path)) as file:
+        _write(file, data)
 
 
 def read_run(path: str | PathLike[str]) -> RunData:
@@ -69,6 +65,21 @@ def read_run(path: str | PathLike[str]) -> RunData:
     except (OSError, RuntimeError, ValueError, TypeError) as error:  # what h5py raises on damaged content
         text = " ".join(str(error).split())
         raise InputError(f"truncated or damaged: {text}", file=path, expected="a whole trajectory.h5") from error
+
+
+def last_time(path: str | PathLike[str]) -> float:
+    """Return the time of the last state in a file that `write_run` wrote, without reading the rest [s].
+
+    Raises
+    ------
+    InputError
+        naming the file, if it has none.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            return float(file["t"][-1])
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"truncated or damaged: {error}", file=path, expected="a whole trajectory.h5") from error
 
 
 def _key(name: str) -> str:

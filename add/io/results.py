@@ -1,7 +1,7 @@
 """The trajectory of a run in one HDF5 file: what `simulate` leaves and what viewers, plots and reports read."""
 
 from add.io._results_data import RunData
-from add.io._results_file import FORMAT, read_run, write_run
+from add.io._results_file import FORMAT, last_time, read_run, write_run
 from add.io._results_parts import (
     LINE_KINDS,
     MODELS,
@@ -30,6 +30,7 @@ __all__ = [
     "RunData",
     "SheetData",
     "SolidData",
+    "last_time",
     "read_run",
     "write_run",
 ]

@@ -1,9 +1,11 @@
 """The folder of a run: what `simulate` and `optimize` leave, and what viewers, plots and reports read."""
 
+import contextlib
 import json
 import math
 import os
 import platform
+from collections.abc import Collection
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
@@ -12,11 +14,30 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.io._atomic import replacing
+from add.io._atomic import FULL, CannotWrite, replacing
+
+__all__ = [
+    "EVALUATIONS",
+    "FULL",
+    "GRID",
+    "MARKS",
+    "MESHES",
+    "REPORT",
+    "RESULT",
+    "SAMPLES",
+    "SCENE",
+    "SWEEP",
+    "TRAJECTORY",
+    "VERSIONS",
+    "CannotWrite",
+    "RunFolder",
+    "versions",
+]
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT = "evaluations.jsonl", "result.json", "report.md"
 GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
+MESHES = "meshes"
 MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT, GRID, SAMPLES, SWEEP)
 """A folder with one of these is a run folder."""
 
@@ -50,19 +71,27 @@ class RunFolder:
             return
         if self.path.exists() and not self.path.is_dir():
             raise InputError("a file is in the way of the run folder", file=self.path)
-        if self.path.is_dir() and any(self.path.iterdir()):
+        if self.path.is_dir() and self._holds_something():
             if not self.is_run:
                 raise InputError("the folder holds other things than a run", file=self.path,
                                  expected="an empty or new folder")  # fmt: skip
             if not overwrite:
+                run = f"a run of `add {self.command}`" if self.command else "a run"
                 raise InputError(
-                    "there is a run in this folder already: overwrite it (--force) or choose another (-o)",
+                    f"there is {run} in this folder already: choose another folder (-o), or replace the run (--force)",
                     file=self.path,
                 )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot be made: {error.strerror or error}", file=self.path) from error
+
+    def _holds_something(self) -> bool:
+        """Whether there is anything but the meshes of a run that was cut before it left anything else."""
+        try:
+            return any(path.name != MESHES or not _only_meshes(path) for path in self.path.iterdir())
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", file=self.path) from error
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -71,6 +100,18 @@ class RunFolder:
     def is_run(self) -> bool:
         """Whether a file of a run is in the folder."""
         return any((self.path / name).is_file() for name in MARKS)
+
+    @property
+    def command(self) -> str | None:
+        """The command that made the run; None where it was cut before it left anything of its own."""
+        with contextlib.suppress(InputError):
+            result = self.read_json(RESULT)
+            if isinstance(result, dict) and isinstance(result.get("command"), str):
+                return str(result["command"])
+        for name, command in ((GRID, "sweep"), (EVALUATIONS, "optimize"), (TRAJECTORY, "simulate")):
+            if (self.path / name).is_file():
+                return command
+        return None
 
     @property
     def scene(self) -> Path:
@@ -107,23 +148,52 @@ class RunFolder:
         """The same for people."""
         return self.path / REPORT
 
-    def clear(self) -> None:
-        """Remove the files of a run: those of `MARKS`, trajectories of experiments and diagrams; no others."""
+    def clear(self, keep: Collection[Path] = ()) -> None:
+        """Remove the files of a run: those of `MARKS`, trajectories of experiments, diagrams and meshes; no others.
+
+        Parameters
+        ----------
+        keep : meshes that stay, those of which the next run has need
+
+        Raises
+        ------
+        InputError
+            naming the file that cannot be removed.
+        """
         made = ("convergence", "energies", "markers", "newton", "landscape")
         diagrams = [f"{name}.{suffix}" for name in made for suffix in ("png", "svg")]
-        for name in (*MARKS, *diagrams):
-            (self.path / name).unlink(missing_ok=True)
-        for path in self.path.glob("trajectory_*.h5"):
-            path.unlink()
+        needed = {path.resolve() for path in keep}
+        try:
+            for name in (*MARKS, *diagrams):
+                (self.path / name).unlink(missing_ok=True)
+                for path in self.path.glob(f".[0-9]*.{name}"):  # of a run that was killed while it wrote
+                    path.unlink()
+            for path in self.path.glob("trajectory_*.h5"):
+                path.unlink()
+            for path in (self.path / MESHES).glob("*.msh"):
+                if path.resolve() not in needed:
+                    path.unlink()
+        except OSError as error:
+            raise InputError(
+                f"the run in this folder cannot be replaced: {error.strerror or error}",
+                file=self.path,
+                place=Path(error.filename).name if error.filename else None,
+            ) from error
 
     def write_text(self, name: str, text: str) -> Path:
-        """Write a text file; a reader sees the old one or the whole new one."""
+        """Write a text file; a reader sees the old one or the whole new one.
+
+        Raises
+        ------
+        CannotWrite
+            naming the file.
+        """
         path = self.path / name
         try:
             with replacing(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+            raise CannotWrite.because(error, path) from error
         return path
 
     def write_json(self, name: str, obj: Any) -> Path:
@@ -142,7 +212,7 @@ class RunFolder:
     def append_line(self, name: str, obj: Any) -> None:
         """Append an object as one line of JSON and bring it to the disk before returning.
 
-        A piece of a line that a killed run left at the end is cut off first.
+        A piece of a line that a killed run or a full disk left at the end is cut off first. Raises as `write_text`.
         """
         path = self.path / name
         line = json.dumps(_plain(obj), ensure_ascii=False, allow_nan=False).encode() + b"\n"
@@ -153,7 +223,7 @@ class RunFolder:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+            raise CannotWrite.because(error, path) from error
 
     def read_lines(self, name: str) -> list[Any]:
         """Read what `append_line` wrote; none if there is no file. A last line without its end is ignored."""
@@ -176,6 +246,10 @@ class RunFolder:
             return path.read_bytes().decode("utf-8", errors="replace")
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def _only_meshes(path: Path) -> bool:
+    return path.is_dir() and all(item.suffix == ".msh" for item in path.iterdir())
 
 
 def _cut_broken_line(file: Any) -> None:

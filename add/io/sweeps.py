@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from add.errors import InputError
-from add.io._atomic import replacing
+from add.io._hdf5 import new_hdf5
 from add.typing import BoolArray, FloatArray
 
 FORMAT = "add-sweep/1"
@@ -59,20 +59,16 @@ def write_sweep(path: str | PathLike[str], data: SweepData) -> None:
 
     Raises
     ------
-    InputError
-        naming the file, if it cannot be written.
+    CannotWrite
+        naming the file.
     """
-    path = Path(path)
-    try:
-        with replacing(path) as temporary, h5py.File(temporary, "w", track_order=True) as file:
-            file.attrs["format"] = FORMAT
-            for i, name in enumerate(data.names):
-                axis = file.create_dataset(f"grid/{i}", data=data.grid[i])
-                axis.attrs["name"], axis.attrs["unit"] = name, data.units[i]
-                axis.attrs["logarithmic"] = data.logarithmic[i]
-            file["values"], file["gradients"] = data.values, data.gradients
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+    with new_hdf5(Path(path)) as file:
+        file.attrs["format"] = FORMAT
+        for i, name in enumerate(data.names):
+            axis = file.create_dataset(f"grid/{i}", data=data.grid[i])
+            axis.attrs["name"], axis.attrs["unit"] = name, data.units[i]
+            axis.attrs["logarithmic"] = data.logarithmic[i]
+        file["values"], file["gradients"] = data.values, data.gradients
 
 
 def read_sweep(path: str | PathLike[str]) -> SweepData:

@@ -1,7 +1,8 @@
-"""Who waits for numba should know."""
+"""Who waits for numba should know, and should not take the time for that of his steps."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import final
@@ -16,6 +17,17 @@ def first_compilation(say: Callable[[], None]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def kernel_clock() -> Iterator[Callable[[], float]]:
+    """Yield the wall time that numba has needed within for compiling kernels and loading them from its cache [s].
+
+    Both are done under its compiler lock; a kernel that calls others brings them along, and is counted once.
+    """
+    clock = _Clock()
+    with install_listener("numba:compiler_lock", clock):
+        yield lambda: clock.seconds
+
+
 @final
 class _First(Listener):
     def __init__(self, say: Callable[[], None]) -> None:
@@ -28,3 +40,22 @@ class _First(Listener):
 
     def on_end(self, event: Event) -> None:
         pass
+
+
+@final
+class _Clock(Listener):
+    """Adds up the outermost events."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth, self._begin = 0, 0.0
+
+    def on_start(self, event: Event) -> None:
+        if not self._depth:
+            self._begin = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self.seconds += time.perf_counter() - self._begin

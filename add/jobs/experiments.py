@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, final
 
 from add.adjoint import Evaluation
@@ -14,8 +15,13 @@ from add.jobs.workers import Session, Work, Workers
 from add.scene.reader import Scene, scene_from_dict
 
 
-def require_shareable(problem: InverseProblem) -> None:
+def require_shareable(problem: InverseProblem, file: Path | None = None) -> None:
     """Refuse workers that would have nothing to do.
+
+    Parameters
+    ----------
+    problem : InverseProblem
+    file : of its scene, for the message
 
     Raises
     ------
@@ -23,10 +29,15 @@ def require_shareable(problem: InverseProblem) -> None:
         If there is one experiment only, or an optimiser that needs whole runs.
     """
     if len(problem.experiments) < 2:
-        raise InputError("workers share the experiments of a scene: this one has a single one", place="experiments")
+        raise InputError(
+            "workers (--jobs, --cluster) share the experiments of a scene: this one has a single one",
+            file=file,
+            place="experiments",
+        )
     if not isinstance(problem.optimizer, LBFGSB):
         raise InputError(
             "workers evaluate experiments for L-BFGS-B only: Gauss-Newton needs the runs themselves",
+            file=file,
             place="optimizer.method",
             expected="'l-bfgs-b'",
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any, final
 
 import numpy as np
@@ -16,10 +16,12 @@ from add.design.optimize import EvaluationLog, LoggedEvaluation
 from add.design.uncertainty import uncertainty
 from add.errors import InputError, SolverError
 from add.io.results import write_run
-from add.io.runfolder import RunFolder, versions
+from add.io.runfolder import EVALUATIONS, RESULT, SCENE, VERSIONS, CannotWrite, RunFolder, versions
 from add.jobs.expect import checks_of
 from add.jobs.experiments import evaluated_by
+from add.jobs.folders import title
 from add.jobs.output import run_data, summary
+from add.jobs.threads import on_all_cores
 from add.jobs.workers import Workers
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, experiment_scenes
@@ -49,7 +51,7 @@ class FolderLog(EvaluationLog):
     def __init__(self, folder: RunFolder, problem: InverseProblem, *, resume: bool) -> None:
         self._folder = folder
         self._problem = problem
-        self._known: list[dict[str, Any]] = folder.read_lines("evaluations.jsonl") if resume else []
+        self._known: list[dict[str, Any]] = folder.read_lines(EVALUATIONS) if resume else []
         self.replayed = 0
 
     def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
@@ -76,7 +78,7 @@ class FolderLog(EvaluationLog):
         if line["phase"] != phase or line["x"] != _hex(x):
             raise InputError(
                 "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",
-                file=self._folder.path / "evaluations.jsonl",
+                file=self._folder.path / EVALUATIONS,
                 place=f"line {index + 1}",
             )
 
@@ -109,7 +111,7 @@ class FolderLog(EvaluationLog):
         }
         if evaluation.memory:
             line["memory"] = [number.hex() for number in evaluation.memory]
-        self._folder.append_line("evaluations.jsonl", line)
+        self._folder.append_line(EVALUATIONS, line)
 
     def _compare(self, evaluation: LoggedEvaluation) -> None:
         """Refuse to go on where the last logged evaluation does not come out again: meshes or recordings changed."""
@@ -117,7 +119,7 @@ class FolderLog(EvaluationLog):
         if not np.isclose(evaluation.value, logged, rtol=SAME, atol=0.0):
             raise InputError(
                 "this run cannot be resumed: the data or the program are not those it was begun with",
-                file=self._folder.path / "evaluations.jsonl",
+                file=self._folder.path / EVALUATIONS,
                 place=f"line {evaluation.index + 1}",
                 found=f"objective {evaluation.value:.10g}",
                 expected=f"{logged:.10g}",
@@ -155,7 +157,7 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
 
 def require_same(scene: Scene, folder: RunFolder) -> None:
     """Refuse to resume with another scene than the folder's, texts, checks, output and the evaluation limit aside."""
-    here, there = _essence(scene.raw), _essence(folder.read_json("scene.json"))
+    here, there = _essence(scene.raw), _essence(folder.read_json(SCENE))
     place = _difference(there, here)
     if place is not None:
         raise InputError(
@@ -211,50 +213,80 @@ def optimize_scene(
     Returns
     -------
     dict
-        What ``result.json`` holds.
+        What ``result.json`` holds; ``seconds`` is the wall time of all parts of a run that was resumed.
+
+    Raises
+    ------
+    InputError
+        Also where the folder's run cannot be resumed with this scene.
+    SolverError
+        If a simulation fails at the start of a phase; a result says so, as after an interruption or on a full disk.
     """
+    if resume and folder.command not in (None, "optimize"):
+        raise InputError(f"this is a run of `add {folder.command}`: there is nothing to resume", file=folder.path)
     scene = materialise(scene, folder.path)
     problem, optimizer = check_optimization(scene)
     if resume:
         require_same(scene, folder)
-    folder.write_json("scene.json", scene.raw)
-    folder.write_json("versions.json", versions())
+    before = _seconds_before(folder) if resume else 0.0
+    folder.write_json(SCENE, scene.raw)
+    folder.write_json(VERSIONS, versions())
     log = FolderLog(folder, problem, resume=resume)
     begin = time.perf_counter()
-    try:
-        with evaluated_by(workers, scene, problem) if workers else nullcontext(problem) as shared:
-            found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
-    except (SolverError, KeyboardInterrupt) as error:
-        unfinished = {
+
+    def unfinished(error: BaseException) -> dict[str, Any]:
+        return {
             "format": "add-result/1",
             "command": "optimize",
             "status": "interrupted" if isinstance(error, KeyboardInterrupt) else "failed",
             "message": str(error),
-            "scene": scene.spec.name or "",
-            "evaluations": len(folder.read_lines("evaluations.jsonl")),
-            "seconds": time.perf_counter() - begin,
+            "scene": title(scene),
+            "evaluations": len(folder.read_lines(EVALUATIONS)),
+            "seconds": before + time.perf_counter() - begin,
         }
-        folder.write_json("result.json", unfinished)
+
+    result: dict[str, Any] = {}
+    try:
+        here = contextlib.nullcontext(on_all_cores(problem))
+        with evaluated_by(workers, scene, problem) if workers else here as shared:
+            found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
+        result, runs = _result(scene, problem, found)
+        result["seconds"] = before + time.perf_counter() - begin
+        result["replayed_evaluations"] = log.replayed
+        _write_trajectories(scene, problem, found, runs, folder)
+    except (SolverError, KeyboardInterrupt, CannotWrite) as error:
+        with contextlib.suppress(CannotWrite):  # what ended the run is worth more
+            folder.write_json(RESULT, result | unfinished(error))
         raise
-    result, runs = _result(scene, problem, found)
-    result["seconds"] = time.perf_counter() - begin
-    result["replayed_evaluations"] = log.replayed
+    folder.write_json(RESULT, result)
+    result["checks"] = checks_of(scene, "optimize", result)
+    folder.write_json(RESULT, result)
+    return result
+
+
+def _seconds_before(folder: RunFolder) -> float:
+    """Return the wall time of the parts before this one [s]; of a part that was killed, that of its evaluations."""
+    lines = folder.read_lines(EVALUATIONS)
+    result: dict[str, Any] = folder.read_json(RESULT) if folder.result.is_file() else {}
+    later = lines[result.get("evaluations", 0) :]
+    return float(result.get("seconds", 0.0)) + sum(float(line["seconds"]) for line in later)
+
+
+def _write_trajectories(
+    scene: Scene, problem: InverseProblem, found: OptimizationResult, runs: dict[str, Trajectory], folder: RunFolder
+) -> None:
+    """Write the run of every experiment at the optimum."""
     scenes = experiment_scenes(scene)
     for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
-        name = "trajectory.h5" if k == 0 else f"trajectory_{experiment.name}.h5"
-        theta = problem.theta(found.x, experiment)
+        path = folder.trajectory if k == 0 else folder.path / f"trajectory_{experiment.name}.h5"
         data = run_data(
             item.build(),
             runs[experiment.name],
-            theta,
+            problem.theta(found.x, experiment),
             every=item.spec.output.every,
             recording=experiment.recording,
         )
-        write_run(folder.path / name, data)
-    folder.write_json("result.json", result)
-    result["checks"] = checks_of(scene, "optimize", result)
-    folder.write_json("result.json", result)
-    return result
+        write_run(path, data)
 
 
 def _result(
@@ -289,7 +321,7 @@ def _result(
         "format": "add-result/1",
         "command": "optimize",
         "status": "done",
-        "scene": scene.spec.name or "",
+        "scene": title(scene),
         "parameters": parameters,
         "objective": {"start": begin, "end": value},
         "phases": [vars(phase) for phase in found.phases],

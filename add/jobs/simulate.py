@@ -11,8 +11,10 @@ import numpy as np
 
 from add.errors import SolverError
 from add.io.results import write_run
-from add.io.runfolder import RunFolder, versions
+from add.io.runfolder import RESULT, SCENE, VERSIONS, CannotWrite, RunFolder, versions
+from add.jobs.compiling import kernel_clock
 from add.jobs.expect import checks_of
+from add.jobs.folders import title
 from add.jobs.output import run_data, summary
 from add.kinematics import State
 from add.scene.materialise import materialise
@@ -48,7 +50,7 @@ class _Keeper:
                 list(self._records),
                 first.initial,
             )
-            self._write(partial)
+            _unless_full(lambda: self._write(partial))  # there may be room at the end
             self._last = time.monotonic()
 
 
@@ -72,38 +74,55 @@ def simulate_scene(
     ------
     SolverError
         If a step fails; the folder then holds the steps before it and a result that says so.
+    CannotWrite
+        If there is no room for the trajectory; a result says so as far as there is room for that.
+
+    Notes
+    -----
+    ``seconds`` is the wall time from the start to the last step; ``kernel_seconds`` of it went into compiling and
+    loading kernels, in a step or two at the beginning.
     """
     scene = materialise(scene, folder.path)
     built = scene.build()
     every = scene.spec.output.every
-    folder.write_json("scene.json", scene.raw)
-    folder.write_json("versions.json", versions())
+    folder.write_json(SCENE, scene.raw)
+    folder.write_json(VERSIONS, versions())
 
     def keep(trajectory: Trajectory) -> None:
-        write_run(folder.path / "trajectory.h5", run_data(built, trajectory, built.theta, every=every))
+        write_run(folder.trajectory, run_data(built, trajectory, built.theta, every=every))
 
+    head: dict[str, Any] = {"format": "add-result/1", "command": "simulate"}
     begin = time.perf_counter()
-    try:
-        observers: list[Callable[[State, Record], None]] = [_Keeper(keep, built.run(n_steps=0))]
-        if progress is not None:
-            observers.append(progress)
-        trajectory = built.run(observers=observers)
-    except (SolverError, KeyboardInterrupt) as error:
-        partial: Trajectory | None = getattr(error, "trajectory", None)
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        result: dict[str, Any] = {"format": "add-result/1", "command": "simulate", "status": status}
-        if partial is not None:
-            keep(partial)
-            result |= summary(built, partial, built.theta)
-        result |= {"message": str(error), "scene": scene.spec.name or "", "seconds": time.perf_counter() - begin}
-        folder.write_json("result.json", result)
-        raise
-    seconds = time.perf_counter() - begin
-    keep(trajectory)
-    result = {"format": "add-result/1", "command": "simulate", "status": "done", "scene": scene.spec.name or ""}
-    result |= summary(built, trajectory, built.theta)
-    result["seconds"] = seconds
-    folder.write_json("result.json", result)
+    trajectory: Trajectory | None = None
+    with kernel_clock() as kernels:
+        try:
+            observers: list[Callable[[State, Record], None]] = [_Keeper(keep, built.run(n_steps=0))]
+            if progress is not None:
+                observers.append(progress)
+            trajectory = built.run(observers=observers)
+            spent = {"seconds": time.perf_counter() - begin, "kernel_seconds": kernels()}
+            keep(trajectory)
+        except (SolverError, KeyboardInterrupt, CannotWrite) as error:
+            spent = {"seconds": time.perf_counter() - begin, "kernel_seconds": kernels()}
+            made = trajectory or getattr(error, "trajectory", None)
+            stopped = isinstance(error, KeyboardInterrupt)
+            head |= {"status": "interrupted" if stopped else "failed", "message": str(error), "scene": title(scene)}
+            if made is not None and (made.n_steps or not stopped):  # a start alone is not worth the wait
+                head |= summary(built, made, built.theta)
+                if not isinstance(error, CannotWrite):
+                    _unless_full(lambda: keep(made))
+            _unless_full(lambda: folder.write_json(RESULT, head | spent))
+            raise
+    result = head | {"status": "done", "scene": title(scene)} | summary(built, trajectory, built.theta) | spent
+    folder.write_json(RESULT, result)
     result["checks"] = checks_of(scene, "simulate", result)
-    folder.write_json("result.json", result)
+    folder.write_json(RESULT, result)
     return result
+
+
+def _unless_full(write: Callable[[], object]) -> None:
+    """Write what an unfinished run leaves; what ended it is said, whether there is room for that or not."""
+    try:
+        write()
+    except CannotWrite as error:
+        _log.warning("%s", error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -12,8 +13,9 @@ import numpy as np
 
 from add.design.problem import InverseProblem
 from add.errors import InputError, SolverError
-from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, VERSIONS, RunFolder, versions
+from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, VERSIONS, CannotWrite, RunFolder, versions
 from add.io.sweeps import SweepData, write_sweep
+from add.jobs.folders import title
 from add.jobs.optimize import SAME, require_same
 from add.jobs.workers import LocalProcesses, Work, Workers
 from add.linalg import one_blas_thread
@@ -131,7 +133,7 @@ def sweep_scene(
     Returns
     -------
     dict
-        What ``result.json`` holds.
+        What ``result.json`` holds; ``seconds`` is the wall time of all parts of a sweep that was gone on with.
 
     Raises
     ------
@@ -140,14 +142,16 @@ def sweep_scene(
     """
     begin = time.perf_counter()
     if folder.is_run and not (folder.path / GRID).is_file():
+        run = f"a run of `add {folder.command}`" if folder.command else "another run"
         raise InputError(
-            "there is a run of another kind in this folder: choose another (-o), or replace it (--force)",
+            f"there is {run} in this folder: choose another folder (-o), or replace the run (--force)",
             file=folder.path,
         )
     scene = materialise(scene, folder.path)
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)
     samples = _samples_before(scene, folder, problem, axes)
+    begin -= _seconds_before(folder)
     whole = list(itertools.product(*(range(axis.values.size) for axis in axes)))
     left = [index for index in whole if index not in samples]
     if progress is not None:
@@ -156,19 +160,27 @@ def sweep_scene(
         with (workers or LocalProcesses(1)).session(_Sampling(scene.raw, axes)) as session:
             for index, sample in session.spread(left):
                 samples[index] = sample
-                folder.append_line(SAMPLES, sample.line())
+                folder.append_line(SAMPLES, sample.line() | {"elapsed": time.perf_counter() - begin})
                 if progress is not None:
                     progress(len(samples), len(whole))
     except KeyboardInterrupt:
         # It may have come while a line was written.
         for index in samples.keys() - _stored(folder, axes).keys():
-            folder.append_line(SAMPLES, samples[index].line())
+            folder.append_line(SAMPLES, samples[index].line() | {"elapsed": time.perf_counter() - begin})
         _finish(scene, folder, axes, samples, "interrupted", time.perf_counter() - begin)
         raise
     except Exception:
-        _finish(scene, folder, axes, samples, "failed", time.perf_counter() - begin)
+        with contextlib.suppress(CannotWrite):  # what ended the sweep is worth more
+            _finish(scene, folder, axes, samples, "failed", time.perf_counter() - begin)
         raise
     return _finish(scene, folder, axes, samples, "done", time.perf_counter() - begin)
+
+
+def _seconds_before(folder: RunFolder) -> float:
+    """Return the wall time of the parts before this one, up to the last sample of one that was killed [s]."""
+    lines = folder.read_lines(SAMPLES)
+    result: dict[str, Any] = folder.read_json(RESULT) if folder.result.is_file() else {}
+    return max([float(result.get("seconds", 0.0)), *(float(line.get("elapsed", 0.0)) for line in lines[-1:])])
 
 
 def _grid(axes: tuple[SweepAxis, ...]) -> list[dict[str, Any]]:
@@ -255,7 +267,7 @@ def _finish(
         "format": "add-result/1",
         "command": "sweep",
         "status": status,
-        "scene": scene.spec.name or "",
+        "scene": title(scene),
         "samples": int(data.values.size),
         "sampled": len(samples),
         "failed": sum(bool(sample.message) for sample in samples.values()),

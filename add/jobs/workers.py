@@ -18,6 +18,9 @@ from typing import Generic, TypeAlias, TypeVar, final
 
 from add.errors import AddError, InputError
 
+#: Sent to a whole group by a terminal, and by systems of batch jobs.
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -178,10 +181,10 @@ class _Processes(Session[Task, Result]):
                 yield done
 
     def _start(self, n: int) -> None:
-        """Start more processes, deaf to the interrupt key from the start: this one answers it."""
+        """Start more processes, deaf to the interrupt key and to SIGTERM from the start: this one answers them."""
         context = multiprocessing.get_context("spawn")
         main = threading.current_thread() is threading.main_thread()
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in _STOPS if main}
         try:
             for _ in range(n):
                 here, there = context.Pipe()
@@ -191,15 +194,15 @@ class _Processes(Session[Task, Result]):
                 self._processes.append(process)
                 self._pipes.append(here)
         finally:
-            if main:
-                signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def close(self) -> None:
         """End the processes, whatever they are at."""
         for pipe in self._pipes:
             pipe.close()
         for process in self._processes:
-            process.terminate()
+            process.kill()
             process.join()
 
 
@@ -231,7 +234,8 @@ def _take(pipe: Connection, busy: dict[Connection, Task]) -> tuple[Task, Result]
 
 def _serve(pipe: Connection, work: Work[Task, Result]) -> None:
     """Answer tasks until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)
     logging.getLogger().setLevel(logging.ERROR)  # what fails is in the results
     here = _Here(work)
     with contextlib.suppress(EOFError, OSError):

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from add.linalg.blas import L, N, R, T, potrf, syrk, trsm
 
-#: Entries that differ from their mirror images by this share of the largest in either column count as equal: assembly
-#: rounds them differently. Refinement with the matrix itself brings back what this leaves out.
+#: Entries that differ from their mirror images by this share of sqrt(a_ii a_jj), the most that either can be in a
+#: positive definite matrix, count as equal: assembly rounds them differently. The measure knows no units. Refinement
+#: with the matrix itself brings back what this leaves out.
 ASYMMETRY = 1e-13
 
 
 @njit(cache=True, nogil=True)
-def is_symmetric(indptr, indices, mirror, data, columns):
+def is_symmetric(indptr, indices, mirror, diagonal, data):
     """Whether the values are symmetric with a positive diagonal; the structure is.
 
     Parameters
     ----------
     indptr, indices : the structure by columns
     mirror : (nnz,) place of the entry on the other side of the diagonal
+    diagonal : (n,) places of the diagonal entries
     data : (nnz,) values
-    columns : (n,) largest entry of each column
     """
-    for j in range(columns.size):
-        for e in range(indptr[j], indptr[j + 1]):
+    for j in range(diagonal.size):
+        # Written so that NaN counts as bad.
+        if not data[diagonal[j]] > 0.0:
+            return False
+        for e in range(diagonal[j] + 1, indptr[j + 1]):
             i = indices[e]
-            if i > j:
-                # Written so that NaN counts as bad.
-                if not abs(data[e] - data[mirror[e]]) <= ASYMMETRY * min(columns[i], columns[j]):
-                    return False
-            elif i == j and not data[e] > 0.0:
+            difference = data[e] - data[mirror[e]]
+            if difference != 0.0 and not (
+                abs(difference) <= ASYMMETRY * np.sqrt(data[diagonal[i]]) * np.sqrt(data[diagonal[j]])
+            ):
                 return False
     return True
 

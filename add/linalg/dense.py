@@ -18,6 +18,10 @@ from add.typing import FloatArray
 class DenseLU(Factorization):
     """LAPACK, called directly: for small systems the wrappers would take longer than the work."""
 
+    def copy(self) -> DenseLU:
+        """Return another one."""
+        return DenseLU()
+
     def factor(self, pattern: Pattern, data: FloatArray) -> None:
         """Factor; see `Factorization.factor`."""
         n = pattern.n

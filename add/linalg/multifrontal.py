@@ -170,8 +170,8 @@ class MultifrontalLU(Factorization):
         """Try Cholesky; return whether the matrix is symmetric and positive definite."""
         assert self._current is not None
         pattern, mirror, fronts, _ = self._current
-        structure = pattern.indptr, pattern.indices, mirror
-        if not (mirror.size and is_symmetric(*structure, self._data, self._column_sizes)):
+        structure = pattern.indptr, pattern.indices, mirror, pattern.diagonal
+        if not (mirror.size and is_symmetric(*structure, self._data)):
             return False
         if not factorise_symmetric(self._blas, fronts, self._data, self._factors, self._stack, self._info):
             return False

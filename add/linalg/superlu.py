@@ -100,6 +100,17 @@ class SparseLU(Factorization):
         except RuntimeError as error:
             raise SolverError(f"the Jacobian is singular ({error})") from None
 
+    def copy(self) -> SparseLU:
+        """Return another one, which analyses for itself."""
+        return SparseLU()
+
+    def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
+        """Return A^-1 b or A^-T b (n, k), neither refined nor checked."""
+        out = np.empty_like(b)
+        trans: Literal["N", "T"] = "T" if transposed else "N"
+        out[self._order] = self._lu.solve(b[self._order], trans)  # type: ignore[call-overload]
+        return out
+
     def _solve(self, b: FloatArray, trans: Literal["N", "T"]) -> FloatArray:
         rhs = b[self._order]
         matrix = self._permuted if trans == "N" else self._permuted.T

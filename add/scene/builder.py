@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -24,6 +25,7 @@ from add.model import (
     build_model,
     reactions,
 )
+from add.model.overlaps import deep_starts
 from add.newton import NewtonOptions
 from add.scene.couplings import MakeDriven, couplings
 from add.scene.geometry import body_mesh, locate_point, obstacle, select
@@ -41,6 +43,8 @@ from add.simulate import Simulation, Trajectory
 from add.start import EquilibriumStart, GivenStart
 from add.steppers import BDF, StartUp
 from add.typing import FloatArray
+
+logger = logging.getLogger(__name__)
 
 _FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
 _LAWS = {
@@ -91,6 +95,22 @@ class BuiltScene:
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulate.Simulation.run`."""
         return self.simulation.run(theta, **options)
+
+    def warn(self) -> list[str]:
+        """Log and return what is probably not meant, though it can be simulated: contacts that start deep."""
+        deep = deep_starts(self.model, self.theta)
+        if not deep:
+            return []
+        worst, others = deep[0], len(deep) - 1
+        what = "obstacles" if worst.other in self.scene.spec.obstacles else "bodies"
+        text = (
+            f"bodies.{worst.body}: starts {worst.depth:.3g} m deep inside {what}.{worst.other} (its own size is "
+            f"{worst.size:.3g} m), and the contact will throw it out; move it, or switch this pair off in contact.pairs"
+        )
+        if others:
+            text += f" ({others} more {'pair starts' if others == 1 else 'pairs start'} deep inside each other)"
+        logger.warning("%s: %s", self.scene.source or "scene", text)
+        return [text]
 
     @property
     def theta(self) -> FloatArray:

@@ -9,6 +9,7 @@ from add.fem import Locator, SoftMesh, Surface, surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model import Obstacle
+from add.scene._files import asked_for_by
 from add.scene.spec_bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
 from add.scene.spec_common import (
     AllSelectorSpec,
@@ -28,7 +29,7 @@ def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
     from add.io.shapes import shape_mesh
 
     mesh_spec = spec.mesh
-    try:
+    with asked_for_by(f"{place}.mesh.file" if isinstance(mesh_spec, FileMeshSpec) else f"{place}.mesh"):
         if isinstance(mesh_spec, FileMeshSpec):
             mesh = read_mesh(mesh_spec.file, spec.element)
         else:
@@ -53,10 +54,6 @@ def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
                     tube_radius=mesh_spec.minor_radius,
                     edge=mesh_spec.edge,
                 )
-    except InputError as error:
-        if error.place is None:
-            error.place = f"{place}.mesh"
-        raise
     return SoftMesh(mesh.points * spec.scale, mesh.cells, mesh.family)
 
 

@@ -331,15 +331,15 @@ def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tupl
 
 def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:
     if item.positions_file is not None:
+        at = f"{place}.positions_file"
         try:
             target = np.loadtxt(item.positions_file, delimiter="," if item.positions_file.endswith(".csv") else None)
         except (ValueError, UnicodeDecodeError) as error:
-            raise InputError(f"not a table of numbers: {error}", file=item.positions_file) from None
+            raise InputError(f"{item.positions_file}: not a table of numbers: {error}", place=at) from None
         if target.shape != rest.shape:
             raise InputError(
-                "the file does not fit the body",
-                file=item.positions_file,
-                place=f"{place}.positions_file",
+                f"{item.positions_file}: the file does not fit the body",
+                place=at,
                 found=f"{target.shape} numbers",
                 expected=f"{rest.shape}",
             )

@@ -1,4 +1,4 @@
-"""Write the meshes that a mesher makes to a run's folder, so that the run can be repeated, resumed and looked at."""
+"""Write the meshes of round shapes to a run's folder: it stays as it was run, should a later version mesh otherwise."""
 
 import logging
 from pathlib import Path
@@ -24,12 +24,12 @@ def materialise(scene: Scene, folder: Path) -> Scene:
 
     Returns
     -------
-    Scene, the same where there is nothing to replace. Boxes are structured, the same every time, and stay as they are.
+    Scene, the same where there is nothing to replace. Boxes stay as they are.
 
     Notes
     -----
-    A body of which an experiment changes the shape is left alone: its shapes are meshed in every process anew. (An
-    experiment that gives the body another mesh altogether keeps that one.)
+    A body of which an experiment changes the shape is left alone: its shapes are meshed anew. (An experiment that gives
+    the body another mesh altogether keeps that one.)
     """
     changes = {path for item in scene.spec.experiments for path in item.overrides}
     overrides = {}

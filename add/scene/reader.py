@@ -159,6 +159,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse(text: str, source: Path) -> dict[str, Any]:
+    if not text.strip():
+        raise InputError("the file is empty", file=source, expected="a scene: an object {...}")
     try:
         raw = json.loads(text, object_pairs_hook=_object, parse_constant=_NotJson)
     except json.JSONDecodeError as error:
@@ -237,14 +239,19 @@ def _path_slots(node: Any, place: str) -> Iterator[tuple[dict[str, Any], str, st
 
 
 def _resolve(raw: dict[str, Any], place: str, folder: Path) -> Iterator[Problem]:
-    """Fill in environment variables and make paths absolute, in place."""
+    """Fill in environment variables and make paths absolute, in place.
+
+    A path that begins with a variable counts from the working directory if its value does not say from where: that is
+    where the variable was set, as the user thinks of it; every other relative path counts from the scene's folder.
+    """
     for node, key, at in _path_slots(raw, place):
         unset = [name for name in _VARIABLE.findall(node[key]) if not os.environ.get(name)]
         for name in unset:
             yield Problem(at, f"the environment variable {name} is not set", shown(node[key]), "a folder or file in it")
         if not unset and node[key]:
             text = _VARIABLE.sub(lambda match: os.environ[match.group(1)], node[key])
-            node[key] = str(Path(os.path.normpath(folder / text)))
+            base = Path.cwd() if _VARIABLE.match(node[key]) else folder
+            node[key] = str(Path(os.path.normpath(base / text)))
 
 
 def _missing_files(raw: dict[str, Any], place: str) -> Iterator[Problem]:
@@ -255,10 +262,13 @@ def _missing_files(raw: dict[str, Any], place: str) -> Iterator[Problem]:
         except (OSError, ValueError):
             there = False
         if not there:
-            kind = "this is a folder, not a file" if os.path.isdir(path) else "there is no such file"
+            found = shown(path) if len(path) < 50 else f'"{path}"'
+            if os.path.isdir(path):
+                yield Problem(at, "this is a folder, not a file", found)
+                continue
             folder = Path(path).parent
-            near = nearest(Path(path).name, (p.name for p in folder.iterdir())) if folder.is_dir() else None
-            yield Problem(at, kind, shown(path) if len(path) < 50 else f'"{path}"', None, near)
+            files = [p.name for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
+            yield Problem(at, "there is no such file", found, None, nearest(Path(path).name, files))
 
 
 # --- experiments -------------------------------------------------------------------------------------------------
@@ -295,8 +305,9 @@ def _check_phases(scene: Scene) -> list[Problem]:
 
 
 def _shared_raw(raw: dict[str, Any]) -> dict[str, Any]:
-    """What a run of the scene needs: no experiments, no parameters, nor what refers to them."""
-    result = {key: copy.deepcopy(value) for key, value in raw.items() if key not in ("experiments", "parameters")}
+    """What a run of the scene needs: no experiments, no parameters, nor what refers to them; no gradient check."""
+    left_out = ("experiments", "parameters", "check")
+    result = {key: copy.deepcopy(value) for key, value in raw.items() if key not in left_out}
     if "objective" in result:
         result["objective"] = [term for term in result["objective"] if term["type"] != "prior"]
     if "optimizer" in result:

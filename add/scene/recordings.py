@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 from add.errors import InputError
 from add.mocap import PoseRecording, Recording, read_angle_csv, read_csv, read_pose_csv, register
 from add.mocap.recording import require_names
+from add.scene._files import asked_for_by
 from add.scene.spec import SceneSpec
 from add.scene.spec_markers import AngleSourceSpec, DirectionMarkerSpec, JointAngleSpec, PointMarkerSpec, RecordingSpec
 from add.typing import FloatArray
@@ -34,20 +35,26 @@ def load_recording(scene: SceneSpec, place: str) -> Recording:
     """
     spec, end = scene.recording, scene.time.end
     assert spec is not None
-    try:
+    with asked_for_by(place):
         recording = _read(spec, scene).with_origin(spec.time_offset)
         start, stop = spec.crop or (0.0, end)
         room = 1e-9 * max(1.0, abs(stop))
+        times = recording.times
+        if not ((times >= start - room) & (times <= stop + room)).any():
+            raise InputError(
+                f"{spec.file}: no frame "
+                + ("lies in this window" if spec.crop else "is seen while the simulation runs"),
+                place=f"{place}.crop" if spec.crop else f"{place}.time_offset",
+                found=f"frames from {times[0]:g} to {times[-1]:g} s on the clock of the simulation, with a time_offset "
+                f"of {spec.time_offset:g} s",
+                expected=f"one within [{start:g}, {stop:g}] s",
+            )
         recording = recording.crop(start - room, stop + room)
         for mask in spec.mask:
             name = mask.marker if spec.markers is None else spec.markers[mask.marker]
             recording = recording.mask([name], mask.from_, mask.to)
-    except InputError as error:
-        if error.place is None:
-            error.place = place
-        raise
-    if not recording.valid.any():
-        raise InputError("no marker is seen while the simulation runs", file=spec.file, place=place)
+        if not recording.valid.any():
+            raise InputError("no marker is seen while the simulation runs", file=spec.file)
     # A frame a rounding error before the start belongs to the start.
     return replace(recording, times=np.where(np.abs(recording.times) < room, 0.0, recording.times))
 

@@ -45,8 +45,9 @@ def reference_page() -> str:
         " do not edit it.\n",
         "A scene file is JSON in UTF-8. Units are SI, axes right-handed, quaternions w, x, y, z. A whole number is a"
         " number; a string or a truth value is not. A key that is not listed is an error. Relative paths count from the"
-        " scene file's folder. `add schema` prints the JSON Schema (`docs/add-scene-1.schema.json`), from which editors"
-        ' complete: put `"$schema"` in the scene.\n',
+        " scene file's folder; where a path begins with an environment variable whose value is relative, it counts from"
+        " the working directory. `add schema` prints the JSON Schema (`docs/add-scene-1.schema.json`), from which"
+        ' editors complete: put `"$schema"` in the scene.\n',
         "Names (of bodies, obstacles, markers ...) have letters, digits, `_`, `-`, `+`, `:` and spaces. A path such as"
         " `bodies.ball.material.young` or `objective.0.weight` joins keys and list positions (from 0) with dots.\n",
         *_section("Scene", schema),

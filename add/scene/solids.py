@@ -10,6 +10,7 @@ from add.errors import InputError
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.model import CarriedShape, NodalLoad, ParticleBody, Pin, RigidBody
+from add.scene._files import asked_for_by
 from add.scene.couplings import MakeDriven
 from add.scene.geometry import select_points
 from add.scene.numbers import SceneNumber
@@ -71,11 +72,8 @@ def rigid_body(
     geometry = body.geometry
     vertices, triangles = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
     if isinstance(geometry, FileGeometrySpec):
-        try:
+        with asked_for_by(f"{at}.geometry.file"):
             vertices, triangles = read_surface(geometry.file)
-        except InputError as error:
-            error.place = error.place or f"{at}.geometry.file"
-            raise
         vertices = geometry.scale * vertices
     points, radii, area, shapes = _collision(body, vertices, triangles)
     areas = np.full(radii.size, area / max(radii.size, 1))

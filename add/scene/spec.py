@@ -85,6 +85,11 @@ class TimeSpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> "TimeSpec":
         exactly_one(self, "duration", "steps")
+        if self.duration is not None and self.dt > self.duration * (1.0 + 1e-9):
+            raise problem(
+                "one step is longer than the duration", key="dt", found=f"{self.dt:g} s",
+                expected=f"at most {self.duration:g} s",
+            )  # fmt: skip
         if self.duration is not None and self.duration / self.dt > 1e9:
             raise problem("more than 1e9 steps", found=f"duration / dt = {self.duration / self.dt:.3g}")
         return self

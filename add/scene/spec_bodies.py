@@ -27,7 +27,11 @@ from add.scene.spec_common import (
 
 
 class FileMeshSpec(Spec):
-    """A mesh from a file that meshio reads (Gmsh, VTK, Abaqus, Medit ...)."""
+    """A mesh from a file that meshio reads (Gmsh, VTK, Abaqus, Medit ...).
+
+    Elements whose nodes go round the other way are turned. Elements that overlap their neighbours, as a misplaced node
+    makes them, are an error: turning those would hide the mistake and add to the mass.
+    """
 
     file: FilePath = Field(description="mesh file, relative to the scene file; `${NAME}` is an environment variable")
 
@@ -41,29 +45,35 @@ class BoxMeshSpec(Spec):
 
 
 class SphereMeshSpec(Spec):
-    """A ball centred at the origin of the rest frame."""
+    """A ball centred at the origin of the rest frame: 20 n^3 tetrahedra in n layers, n = 1.1 radius / edge, rounded."""
 
     shape: Literal["sphere"] = Field(description="kind of shape")
     radius: Positive = Field(description="radius [m]")
-    edge: Positive = Field(description="length of the element edges [m]")
+    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
 
 
 class CylinderMeshSpec(Spec):
-    """A cylinder along z centred at the origin of the rest frame."""
+    """A cylinder along z centred at the origin of the rest frame.
+
+    18 m n^2 tetrahedra in n rings and m layers, n = radius / edge and m = height / edge, rounded.
+    """
 
     shape: Literal["cylinder"] = Field(description="kind of shape")
     radius: Positive = Field(description="radius [m]")
     height: Positive = Field(description="length along z [m]")
-    edge: Positive = Field(description="length of the element edges [m]")
+    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
 
 
 class TorusMeshSpec(Spec):
-    """A torus around z centred at the origin of the rest frame."""
+    """A torus around z centred at the origin of the rest frame.
+
+    18 m n^2 tetrahedra in n rings and m sections, n = minor_radius / edge and m = 2 pi major_radius / edge, rounded.
+    """
 
     shape: Literal["torus"] = Field(description="kind of shape")
     major_radius: Positive = Field(description="distance of the tube's centre line from the axis [m]")
     minor_radius: Positive = Field(description="radius of the tube [m]; below `major_radius`")
-    edge: Positive = Field(description="length of the element edges [m]")
+    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
 
     @model_validator(mode="after")
     def _check(self) -> "TorusMeshSpec":

@@ -181,7 +181,7 @@ class BDF(Stepper):
         """Push tangents forward through one step; see `Stepper.pushforward`."""
         system, c, kin = assembler.system, record.c, record.kin
         free, prescribed = system.partition.free, system.partition.prescribed
-        frozen = system.frozen(record.decisions)
+        frozen = linearised.frozen if linearised else system.frozen(record.decisions)
         by_theta = frozen.parameter_tangents(kin, record.mu, theta, directions)
         moved = system.motion_tangents(kin.t, theta, directions)
         tangents = tangents.including(by_theta.index, moved.index)

@@ -81,12 +81,13 @@ class Assembler:
         last = self._asked
         if last is not None and weights == last[0] and all([a is b for a, b in zip(asked, last[1], strict=True)]):
             return pattern, self._data
-        self._asked = weights, asked
+        self._asked = None
         if self._data.size == pattern.nnz + 1:
             self._data[:] = 0.0
         else:
             self._data = pattern.new_data()
         self._fill(pattern, self._data, kin, mu, theta, weights, frozen)
+        self._asked = weights, asked
         return pattern, self._data
 
     def _fill(

@@ -35,6 +35,7 @@ class System:
     n_multipliers : number of rows of the constraints
     holding : whether contacts may add rows of their own, see `FrozenSystem.holds`
     parts : the constraints with their multipliers
+    owners : (n_free,) number of the body of each free coordinate
     """
 
     dofs: DofLayout
@@ -49,6 +50,7 @@ class System:
     n_multipliers: int = field(init=False)
     holding: bool = field(init=False)
     parts: list[tuple[Constraint, slice]] = field(init=False, repr=False)
+    owners: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         starts = [int(s) for s in np.cumsum([0, *(c.n_rows for c in self.constraints)])]
@@ -57,6 +59,8 @@ class System:
         object.__setattr__(self, "n_multipliers", starts[-1])
         object.__setattr__(self, "holding", any(d.holds for d in self.deciding))
         object.__setattr__(self, "parts", parts)
+        owners = np.repeat(np.arange(len(self.dofs.entries)), [entry.size for entry in self.dofs.entries])
+        object.__setattr__(self, "owners", owners[self.partition.free])
 
     @property
     def n_unknowns(self) -> int:

@@ -85,9 +85,7 @@ def _exact_contact(runs: Sequence[LawRun]) -> list[Row]:
         Row("exact contact: simulation [s]", f"{taken.seconds:.2f}", "fig2.seconds.sqp"),
         Row("exact contact: surface's centre along the incline at the end [m]", f"{end[0]:.4f}"),
     ]
-    return rows + [
-        Row(f"{item.law}: from there [mm]", f"{1e3 * (item.centre[-1, 0] - end[0]):.3f}") for item in runs
-    ]
+    return rows + [Row(f"{item.law}: from there [mm]", f"{1e3 * (item.centre[-1, 0] - end[0]):.3f}") for item in runs]
 
 
 ENTRY = Entry(

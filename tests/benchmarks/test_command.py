@@ -58,3 +58,19 @@ def test_every_run_adds_a_line_to_the_history(monkeypatch, tmp_path, capsys):
     assert json.loads(output.read_text())["exactness"] == [row]
     lines = [json.loads(line) for line in history.read_text().splitlines()]
     assert [line["figures"] for line in lines] == [{"nothing: difference of the back ends": 1e-9}] * 2
+
+
+def test_parts_and_small_runs_stay_out_of_the_history(monkeypatch, tmp_path):
+    row = {"scene": "nothing", "step": 1e-12, "reactions": 0.0, "cotangents": 1e-9}
+    monkeypatch.setattr(command, "SECTIONS", {"exactness": lambda small: [row], "sizes": lambda small: {}})
+    monkeypatch.setattr(command, "targets", lambda result: [])
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    history = tmp_path / "history.jsonl"
+    for arguments in (["--small"], ["--only", "exactness"]):
+        monkeypatch.setattr("sys.argv", ["python", *arguments])
+        command.main()
+        assert not history.exists()
+    for arguments in ([], ["--only", "exactness", "sizes"]):
+        monkeypatch.setattr("sys.argv", ["python", *arguments])
+        command.main()
+    assert len(history.read_text().splitlines()) == 2

@@ -3,14 +3,17 @@
 import copy
 import json
 import logging
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import click
 import h5py
 import pytest
 
-from add.cli import main
-from add.console import COMPILING
+from add.cli import cli, main
+from add.console import COMPILING, Console, say_simulation
 
 SCENE = {
     "schema": "add-scene/1",
@@ -166,6 +169,75 @@ def test_force_replaces_a_run(add, here):
     assert not (here / "run" / "evaluations.jsonl").exists()
 
 
+def test_a_run_of_another_command_is_named(add, here):
+    write(scene(**INVERSE, expect={}))
+    assert add("simulate", "scene.json", "-q")[0] == 0
+    code, _, err = add("optimize", "scene.json")
+    assert code == 2 and "a run of `add simulate`" in err and "-o" in err and "--force" in err
+
+
+def test_force_where_it_cannot_be(add, here):
+    assert add("simulate", write(scene()), "-q", "-o", "run")[0] == 0
+    (here / "run" / "report.md" / "in the way").mkdir(parents=True)
+    code, out, err = add("simulate", "scene.json", "-o", "run", "--force")
+    assert (code, out) == (2, "") and err.startswith("error: run: report.md: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["simulate", "optimize"])
+def test_force_makes_the_mesh_anew(add, here, command):
+    """Another mesh under the same name is another simulation."""
+    sizes = []
+    for edge, more in ((0.05, []), (0.025, ["--force"])):
+        raw = scene(("bodies.box.mesh", {"shape": "sphere", "radius": 0.05, "edge": edge}), **INVERSE, expect={})
+        assert add(command, write(raw), "-o", "run", "-q", *more)[0] == 0
+        sizes.append(json.loads((here / "run" / "result.json").read_text())["bodies"]["box"]["elements"])
+    assert sizes[1] > 2 * sizes[0]
+    assert add("simulate", "run/scene.json", "-o", "run", "--force", "-q")[0] == 0, "it reads its own mesh"
+    assert json.loads((here / "run" / "result.json").read_text())["bodies"]["box"]["elements"] == sizes[1]
+
+
+def test_a_scene_without_a_name_is_called_by_its_file(add, here):
+    raw = scene(**INVERSE, expect={})
+    del raw["name"]
+    assert add("optimize", write(raw, "throw.json"), "-q")[0] == 0
+    assert (here / "runs" / "throw" / "report.md").read_text().startswith("# throw\n")
+    assert add("info", "runs/throw")[1].startswith("runs/throw: optimize, done: throw\n")
+    assert add("simulate", "runs/throw/scene.json", "-o", "again", "-q")[0] == 0
+    assert add("info", "again")[1].startswith("again: simulate, done: throw\n")
+
+
+def test_report_says_how_the_phases_ended(add, here):
+    inverse = INVERSE | {"optimizer": {"max_evaluations": 1}}
+    assert add("optimize", write(scene(**inverse, expect={})), "-o", "run", "-q")[0] == 0
+    (phase,) = json.loads((here / "run" / "result.json").read_text())["phases"]
+    report = (here / "run" / "report.md").read_text()
+    assert "EXCEEDS LIMIT" in phase["status"] and not phase["success"]
+    assert f"| all | {phase['status']} | {phase['evaluations']} |" in report
+    assert "did not converge" in report and "| status | done, not converged |" in report
+    assert phase["status"] in add("info", "run")[1]
+    inverse = INVERSE | {"optimizer": {"max_evaluations": 50}}
+    assert add("optimize", write(scene(**inverse, expect={})), "-o", "run", "--force", "-q")[0] == 0
+    report = (here / "run" / "report.md").read_text()
+    assert "CONVERGENCE" in report and "not converge" not in report
+
+
+def test_gradient_check_says_where_it_is_without_a_terminal(add, monkeypatch):
+    monkeypatch.setattr("add.console.LINE_EVERY", 0.0)
+    write(scene(("bodies.box.mesh.divisions", [1, 1, 1])))
+    code, _, err = add("check", "scene.json", "--gradient", "--steps", "1")
+    assert code == 0 and re.search(r"^gradient: 2 of \d+ numbers in \d+ s$", err, re.MULTILINE)
+    for silent in ("--json", "-q"):
+        assert add("check", "scene.json", "--gradient", "--steps", "1", silent)[2] == ""
+
+
+def test_time_of_a_step_leaves_kernels_out(capsys):
+    result = {"steps": 10, "end_time": 1.0, "seconds": 21.0, "newton": {"iterations_per_step": 2.0}}
+    say_simulation(Console(False, False), result | {"kernel_seconds": 20.0})
+    assert "in 21.00 s, 20.00 s of it for compiling or loading kernels (100.00 ms a step" in capsys.readouterr().out
+    say_simulation(Console(False, False), result | {"kernel_seconds": 0.1})
+    assert "in 21.00 s (2090.00 ms a step" in capsys.readouterr().out
+
+
 def test_output_every_keeps_the_last(add, here):
     assert add("simulate", write(scene(output={"every": 7})), "-q", "-o", "run")[0] == 0
     with h5py.File("run/trajectory.h5") as file:
@@ -196,7 +268,7 @@ def test_check(add, here):
     assert (code, err) == (0, "")
     assert "valid; 1 bodies, 81 coordinates, 20 steps" in out
     code, out, _ = add("check", "scene.json", "--json")
-    assert code == 0 and parsed(out) == {"valid": True, "coordinates": 81}
+    assert code == 0 and parsed(out) == {"valid": True, "coordinates": 81, "warnings": []}
     assert [p.name for p in here.iterdir()] == ["scene.json"]
 
 
@@ -261,10 +333,19 @@ def test_schema_and_version(add):
 def test_help_of_every_command(add):
     code, out, _ = add("-h")
     assert code == 0
-    for command in ("simulate", "optimize", "check", "view", "plot", "info", "schema", "version"):
+    assert "..." not in out.partition("Commands:")[2]
+    for command in ("simulate", "optimize", "sweep", "check", "view", "plot", "info", "schema", "version"):
         assert command in out
         code, text, _ = add(command, "-h")
         assert code == 0 and "--json" in text
+        if "runs/NAME" in text:
+            assert "NAME.json" in text
+
+
+def test_every_option_is_explained():
+    for name, command in cli.commands.items():
+        for option in command.params:
+            assert isinstance(option, click.Argument) or getattr(option, "help", None), f"{name}: {option.name}"
 
 
 # --- bad input: 2 ----------------------------------------------------------------------------------------------------
@@ -454,6 +535,59 @@ def test_optimisation_that_cannot_start(add, here):
     result = json.loads((here / "run" / "result.json").read_text())
     assert (result["command"], result["status"]) == ("optimize", "failed")
     assert add("info", "run")[0] == 0
+
+
+# --- a full disk: 2 --------------------------------------------------------------------------------------------------
+
+#: In a folder that a run has just emptied, the place where a file is written leads to the device that is always full.
+FULL = """
+import os
+from pathlib import Path
+import add.jobs.{command} as job
+from add.cli import main
+
+def full(scene, folder, real=job.materialise):
+    name = "{file}" if "{file}".endswith("jsonl") else f".{{os.getpid()}}.{file}"
+    Path("run", name).symlink_to("/dev/full")
+    return real(scene, folder)
+
+job.materialise = full
+main({arguments})
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("simulate", "scene.json"),
+        ("simulate", "trajectory.h5"),
+        ("optimize", "evaluations.jsonl"),
+        ("optimize", "trajectory.h5"),
+        ("sweep", "sweep.h5"),
+    ],
+)
+def test_full_disk(here, command, file):
+    """One error, nothing that is half written, and what was computed is kept as far as there is room."""
+    write(scene(**INVERSE, expect={}))
+    more = ["--parameter", "bodies.box.velocity.0=0:1:2", "--jobs", "1"] if command == "sweep" else []
+    code = FULL.format(command=command, file=file, arguments=[command, "scene.json", "-o", "run", *more])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    errors = [line for line in done.stderr.splitlines() if line != COMPILING]
+    assert (done.returncode, errors) == (2, [f"error: run/{file}: no space left on device"])
+    left = {path.name for path in (here / "run").iterdir()}
+    assert not [name for name in left if name.startswith(".")]
+    if file == "scene.json":
+        assert left == set()
+        return
+    if file == "evaluations.jsonl":
+        (here / "run" / file).unlink()
+    info = subprocess.run([sys.executable, "-m", "add", "info", "run"], capture_output=True, text=True, timeout=120)
+    assert (info.returncode, info.stderr) == (0, "")
+    if file != "sweep.h5":
+        assert f"{command}, failed: box\n  run/{file}: no space left on device\n  kept: " in info.stdout
+    else:
+        assert "kept: 2 of 2 samples" in info.stdout
 
 
 # --- as a process ----------------------------------------------------------------------------------------------------

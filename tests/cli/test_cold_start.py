@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import numba
 import pytest
 from cli.test_cli import scene
 
 from add.console import COMPILING
-from add.jobs.compiling import first_compilation
+from add.jobs.compiling import first_compilation, kernel_clock
 
 HEAVY = {"dask", "distributed", "h5py", "matplotlib", "meshio", "numba", "numpy", "pydantic", "pyvista", "scipy", "vtk"}
 
@@ -42,6 +43,19 @@ def test_first_compilation_is_told_once():
         assert numba.njit(lambda x: x + 1)(1) == 2 and said == ["now"]
         assert numba.njit(lambda x: x + 2)(1) == 3 and said == ["now"]
     assert numba.njit(lambda x: x + 3)(1) == 4 and said == ["now"]
+
+
+def test_time_for_kernels_is_counted_once():
+    inner = numba.njit(lambda x: x + 1)
+    outer = numba.njit(lambda x: inner(x) + inner(x))  # compiles the inner one within
+    with kernel_clock() as seconds:
+        time.sleep(0.3)
+        assert seconds() == 0.0
+        begin = time.perf_counter()
+        assert outer(1) == 4
+        first, compiled = time.perf_counter() - begin, seconds()
+        assert outer(2) == 6
+        assert 0.5 * first < seconds() == compiled <= first
 
 
 @pytest.mark.slow

@@ -181,16 +181,64 @@ def test_resume_of_a_finished_run_changes_nothing(folder, tmp_path):
     assert_same(again, folder / "whole")
 
 
-def test_interrupted_keeps_its_log_and_goes_on(folder, tmp_path):
+#: What stops a command: signal, exit code, and the word for it.
+STOPS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+
+
+@pytest.mark.parametrize(("how", "expected", "word"), STOPS)
+def test_interrupted_keeps_its_log_and_goes_on(folder, tmp_path, capsys, how, expected, word):
     stopped = tmp_path / "run"
-    code, out, err = stop_after(stopped, 4, signal.SIGINT, "optimize", folder / "scene.json", "-o", stopped)
-    assert (code, out) == (130, "")
-    assert "interrupted" in err and "Traceback" not in err
-    assert len(log_of(stopped)) >= 4
+    code, out, err = stop_after(stopped, 4, how, "optimize", folder / "scene.json", "-o", stopped)
+    assert (code, out) == (expected, "")
+    made = len(log_of(stopped))
+    going_on = f"`add optimize {folder / 'scene.json'} -o {stopped} --resume` goes on"
+    assert err == f"{word}; kept in {stopped}: {made} evaluations; {going_on}\n"
+    assert made >= 4
     assert result_of(stopped)["status"] == "interrupted"
-    assert run("info", stopped, "-q") == 0
+    assert run("info", stopped) == 0
+    said = capsys.readouterr().out
+    assert f"{stopped}: optimize, interrupted" in said and f"kept: {made} evaluations" in said and "--resume" in said
     assert run("optimize", folder / "scene.json", "-o", stopped, "--resume", "-q") == 0
     assert_same(stopped, folder / "whole")
+
+
+def test_clock_goes_on(folder, killed, tmp_path):
+    """The wall time is that of all parts: of one that was killed, that of its evaluations."""
+    resumed = copied(killed, tmp_path / "run")
+    lines = [json.loads(line) | {"seconds": 1000.0} for line in (killed / "evaluations.jsonl").read_text().splitlines()]
+    (resumed / "evaluations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run("optimize", folder / "scene.json", "-o", resumed, "--resume", "-q") == 0
+    total = result_of(resumed)["seconds"]
+    assert 1000.0 * len(lines) < total < 1000.0 * (len(lines) + 1)
+    assert run("optimize", folder / "scene.json", "-o", resumed, "--resume", "-q") == 0
+    assert total < result_of(resumed)["seconds"] < 1000.0 * (len(lines) + 1), "those of a finished part once"
+
+
+def test_killed_run_is_explained(folder, killed, tmp_path, capsys):
+    """No result: what there is, and how to go on; the folder's own scene serves as well."""
+    made = len(log_of(killed))
+    run_folder = copied(killed, tmp_path / "run")
+    assert run("info", run_folder) == 0
+    said = capsys.readouterr().out
+    going_on = f"add optimize {run_folder / 'scene.json'} -o {run_folder} --resume"
+    assert f"{run_folder}: optimize, not finished" in said and "killed" in said
+    assert f"kept: {made} evaluations; `{going_on}` goes on" in said
+    assert run("info", run_folder, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["result"] is None and found["unfinished"]["command"] == "optimize"
+    assert run("view", run_folder) == 2
+    error = capsys.readouterr().err
+    assert going_on in error and f"add plot {run_folder}" in error and f"add view {run_folder / 'scene.json'}" in error
+    assert run(*going_on.split()[1:], "-q") == 0
+    assert_same(run_folder, folder / "whole")
+
+
+def test_resume_of_another_command_is_refused(folder, tmp_path, capsys):
+    assert run("simulate", folder / "scene.json", "-o", tmp_path / "run", "-q") == 0
+    before = (tmp_path / "run" / "result.json").read_bytes()
+    assert run("optimize", folder / "scene.json", "-o", tmp_path / "run", "--resume") == 2
+    assert "`add simulate`: there is nothing to resume" in capsys.readouterr().err
+    assert (tmp_path / "run" / "result.json").read_bytes() == before
 
 
 def test_more_evaluations_may_be_asked_for(folder, killed, tmp_path):
@@ -247,17 +295,19 @@ def test_changed_recording_is_refused(tmp_path, capsys):
     assert err.count("error:") == 1 and "cannot be resumed" in err and "evaluations.jsonl" in err
 
 
-def test_interrupted_simulation_keeps_its_steps(folder, tmp_path):
+@pytest.mark.parametrize(("how", "expected", "word"), STOPS)
+def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected, word):
     raw = {**SCENE, "time": {"dt": 0.0005, "steps": 100_000}}
     (tmp_path / "long.json").write_text(json.dumps(raw))
     process = begin("simulate", tmp_path / "long.json", "-o", tmp_path / "run")
     wait_until((tmp_path / "run" / "versions.json").is_file, process)
     time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
-    assert "interrupted" in err and "Traceback" not in err
+    assert (process.returncode, out) == (expected, "")
     result = result_of(tmp_path / "run")
+    kept = f"kept in {tmp_path / 'run'}: {result['steps']} steps, to t = {result['end_time']:g} s"
+    assert f"{word}; {kept}; `add view {tmp_path / 'run'}` shows it" in err and err.count("\n") == 1
     assert result["status"] == "interrupted" and result["steps"] >= 1
     with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
         assert file["t"].shape == (result["steps"] + 1,)
@@ -265,3 +315,33 @@ def test_interrupted_simulation_keeps_its_steps(folder, tmp_path):
         assert np.isfinite(file["q"][:]).all()
     assert not [name for name in os.listdir(tmp_path / "run") if name.startswith(".")]
     assert run("plot", tmp_path / "run", "-q") == 0
+
+
+def test_killed_simulation_is_explained(tmp_path, capsys, monkeypatch):
+    """What is left of one that was killed: nothing but the scene, or states written on the way."""
+    (tmp_path / "short.json").write_text(json.dumps(SCENE))
+    assert run("simulate", tmp_path / "short.json", "-o", tmp_path / "run", "-q") == 0
+    (tmp_path / "run" / "result.json").unlink()
+    capsys.readouterr()
+    assert run("info", tmp_path / "run") == 0
+    said = capsys.readouterr().out
+    assert f"{tmp_path / 'run'}: simulate, not finished" in said and "states up to t = 0.15 s" in said
+    assert "--force` begins anew" in said
+    (tmp_path / "run" / "trajectory.h5").unlink()
+    assert run("info", tmp_path / "run") == 0
+    assert "nothing yet" in capsys.readouterr().out
+    assert run("view", tmp_path / "run") == 2
+    assert f"`add view {tmp_path / 'run' / 'scene.json'}` shows the scene" in capsys.readouterr().err
+
+
+def test_stopped_where_nothing_is_kept(tmp_path):
+    """A gradient check keeps nothing, and does not say otherwise."""
+    raw = SCENE | {"time": {"dt": 0.0005, "steps": 1000}, "check": {"steps": 1000}}
+    (tmp_path / "long.json").write_text(json.dumps(raw))
+    process = begin("check", tmp_path / "long.json", "--gradient")
+    assert process.stdout is not None and "valid" in process.stdout.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, "")
+    assert err.strip() == "terminated"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from derivatives.small_models import RoughObjective, two_bodies
 
-from add.adjoint import ahead, value_and_gradient
+from add.adjoint import ahead, forward, forward_tangents, value_and_gradient
 from add.errors import SolverError
 from add.fem import TET4
 from add.linalg import MultifrontalLU
@@ -55,6 +55,36 @@ def test_memory_limits_the_crew(simulation, monkeypatch):
     for copies, expected in ((0.5, 1), (1.5, 2), (2.5, 3), (100.0, 5)):
         monkeypatch.setattr(ahead, "_free_memory", lambda copies=copies: copies * size / ahead.SHARE)
         assert len(ahead.crew(assembler, 4)) == expected
+
+
+def test_forward_sweeps_know_the_memory_too(simulation, monkeypatch):
+    """The crew is called after the first factorisation, whose analysis and size it shares."""
+    crews = []
+    crew = ahead.crew
+
+    def watched(assembler, threads):
+        crews.append((assembler.factorization.statistics.factorizations, crew(assembler, threads)))
+        return crews[-1][1]
+
+    monkeypatch.setattr(forward, "crew", watched)
+    threaded = replace(simulation, threads=2, solver=lambda n: MultifrontalLU())
+    directions = np.eye(simulation.theta.size)[:, :3]
+    forward_tangents(threaded, simulation.run(), simulation.theta, directions)
+    ((factorizations, assemblers),) = crews
+    assert factorizations > 0
+    assert [a.factorization.statistics.analyses for a in assemblers] == [1, 0, 0]
+
+
+def test_an_error_of_the_objective_leaves_no_thread(simulation):
+    class Broken(RoughObjective):
+        def step_pullback(self, state, theta, state_bar, theta_bar):
+            if state.step == 4:
+                raise ArithmeticError("broken")
+
+    before = threading.active_count()
+    with pytest.raises(ArithmeticError):
+        value_and_gradient(replace(simulation, threads=3), Broken(np.ones(simulation.system.n)))
+    assert threading.active_count() == before
 
 
 def test_a_failure_ends_the_sweep(simulation, monkeypatch):

@@ -7,10 +7,11 @@ from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, THETA, Case, p
 from add.assembly import Pattern
 from add.contact import FrictionLaw, PenaltyContact, Shapes
 from add.contact.held import HeldBodies, HeldNodes
+from add.errors import SolverError
 from add.kernels.contact import ACTIVE, HELD
 from add.kernels.rotation import rotation_matrix
 from add.kinematics import Kinematics, Weights
-from add.linalg import DenseLU
+from add.linalg import DenseLU, MultifrontalLU, SparseLU
 from add.maps import FrameMap, Frames, NodePoints, WeightedPoints
 from add.saddle import HeldSolve, Rows
 from add.testing import check_constraint
@@ -151,3 +152,65 @@ def test_solver_with_dependent_rows(transposed, columns):
         reactions = found[n:].reshape((copies, m, *b.shape[1:]))
         assert np.allclose(reactions.sum(axis=0), exact[n:], rtol=1e-10, atol=1e-10)
         assert np.allclose(reactions, reactions[0], rtol=1e-6, atol=1e-9)
+
+
+def _small_system(rng, back_end, n=30):
+    """A definite matrix, with six rows that hold the first unknowns, and its solver."""
+    K = rng.normal(size=(n, n))
+    K = K @ K.T + n * np.eye(n)
+    index = np.array([[0, 1, 2, -1], [3, 4, 5, 6]])
+    blocks = rng.normal(size=(2, 3, 4))
+    G = np.zeros((6, n))
+    for k in range(2):
+        used = index[k] >= 0
+        G[3 * k : 3 * k + 3, index[k, used]] = blocks[k][:, used]
+    penalty = 1e6 * float(np.abs(np.diag(K)).mean())
+    rows, cols = (part.ravel() for part in np.indices((n, n)))
+    pattern = Pattern.build(n, [(rows, cols)])
+    data, penalised = pattern.new_data(), pattern.new_data()
+    np.add.at(data, pattern.slots[0], K.ravel())
+    np.add.at(penalised, pattern.slots[0], (K + penalty * G.T @ G).ravel())
+    factorization = back_end()
+    factorization.factor(pattern, penalised)
+    held = Rows(index, blocks)
+    return np.block([[K, G.T], [G, np.zeros((6, 6))]]), HeldSolve(factorization, pattern, data, held, held, penalty)
+
+
+@pytest.mark.parametrize("columns", [0, 3])
+@pytest.mark.parametrize("back_end", [DenseLU, MultifrontalLU, SparseLU])
+def test_every_back_end_solves_and_zeros_stay_zeros(back_end, columns):
+    """A cotangent is exactly zero behind the last step that an objective sees."""
+    rng = np.random.default_rng(6)
+    whole, solver = _small_system(rng, back_end)
+    shape = (whole.shape[0], columns) if columns else whole.shape[:1]
+    for solve in (solver.solve, solver.solve_transposed, solver.increment):
+        assert not solve(np.zeros(shape)).any()
+        b = rng.normal(size=shape)
+        exact = np.linalg.solve(whole, b)
+        # Increments are what the next iteration of Newton's corrects; derivatives are exact.
+        tolerance = 1e-9 if solve == solver.increment else 1e-12
+        assert np.abs(solve(b) - exact).max() < tolerance * np.abs(exact).max()
+
+
+def test_a_singular_matrix_is_no_solution():
+    """Nothing holds the last unknown: an error, and no number."""
+    n = 30
+    index, blocks = np.array([[0, 1, 2]]), np.eye(3)[None]
+    pattern = Pattern.build(n, [(np.arange(n), np.arange(n))])
+    data = np.append(np.ones(n), 0.0)
+    data[n - 1] = 0.0
+    penalised = data.copy()
+    penalised[:3] += 1e6
+    factorization = MultifrontalLU()
+    with pytest.raises(SolverError):
+        factorization.factor(pattern, penalised)
+        held = Rows(index, blocks)
+        HeldSolve(factorization, pattern, data, held, held, 1e6).solve(np.ones(n + 3))
+
+
+def test_what_is_not_finite_is_no_solution():
+    whole, solver = _small_system(np.random.default_rng(6), DenseLU)
+    b = np.ones(whole.shape[0])
+    b[3] = np.nan
+    with pytest.raises(SolverError):
+        solver.solve(b)

@@ -307,3 +307,39 @@ def test_crowded_face_is_refused():
     points = np.concatenate([TET4.nodes, [[0, 0, -1], [0.2, 0.2, -2]]])
     with pytest.raises(InputError, match="three or more"):
         validate(SoftMesh(points, [[0, 1, 2, 3], [0, 2, 1, 4], [0, 2, 1, 5]], TET4))
+
+
+@families
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_tangled_meshes_are_refused(family, mirrored):
+    """A corner in the middle of the box is moved through the faces opposite to it: some elements turn inside out."""
+    mesh = box_mesh((3.0, 3.0, 3.0), (3, 3, 3), TET4 if family is TET10 else family)
+    points = mesh.points.copy()
+    inner = np.flatnonzero((np.abs(points) < 1.0).all(axis=1))[0]
+    points[inner] += (1.6, 0.1, 0.2)
+    cells = mesh.cells[:, mesh.family.flip] if mirrored else mesh.cells
+    tangled = SoftMesh(points, cells, mesh.family)
+    if family is TET10:
+        tangled = to_tet10(tangled)
+    turned = np.flatnonzero((element_volumes(tangled) < 0.0) != mirrored)
+    # A hexahedron folds before its volume changes sign.
+    assert family is HEX8 or 0 < len(turned) < mesh.n_elements / 2
+    first = "degenerate: flat, folded" if family is HEX8 else rf"tangled: \d+ elements overlap .*, {turned[0]}, "
+    with pytest.raises(InputError, match=first):
+        validate(tangled)
+
+
+@families
+def test_elements_of_either_order_are_no_tangle(family, rng):
+    mesh = distorted(family, rng, 0.05)
+    swapped = rng.random(mesh.n_elements) < 0.5
+    cells = np.where(swapped[:, None], mesh.cells[:, family.flip], mesh.cells)
+    valid = validate(SoftMesh(mesh.points, cells, family))
+    assert valid.n_flipped == swapped.sum()
+    np.testing.assert_array_equal(valid.mesh.cells, mesh.cells)
+
+
+def test_overlapping_neighbours_of_positive_volume_are_refused():
+    points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0.2, 0.2, 2)]
+    with pytest.raises(InputError, match=r"tangled: 2 elements overlap their neighbours, 0, 1 .*found 1 faces"):
+        validate(SoftMesh(points, [[0, 1, 2, 3], [0, 1, 2, 4]], TET4))

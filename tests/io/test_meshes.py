@@ -101,6 +101,10 @@ def write_broken(folder):
     broken[4] = np.nan
     write(folder / "nan.vtu", broken, [("tetra", cells)])
     write(folder / "flat.vtk", points, [])
+    tangled = box_mesh((2, 2, 2), (2, 2, 2), TET4)
+    moved = tangled.points.copy()
+    moved[np.linalg.norm(moved, axis=1) < 0.1] = (1.2, 0.3, 0.2)
+    write(folder / "tangled.vtu", moved, [("tetra", tangled.cells)])
 
 
 BROKEN = {
@@ -125,6 +129,7 @@ BROKEN = {
     "twice.vtu": "element 24 .* duplicate",
     "nan.vtu": "node 4 .* not finite",
     "flat.vtk": "cannot be read",
+    "tangled.vtu": r"tangled: \d+ elements overlap their neighbours, .* \(counted from 0\)",
 }
 
 

@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -11,7 +14,7 @@ from view.sample_solids import solids_run
 
 from add.errors import InputError
 from add.io.results import ContactData, JointData, LineData, SheetData, SolidData, read_run, write_run
-from add.io.runfolder import RunFolder, versions
+from add.io.runfolder import CannotWrite, RunFolder, versions
 
 
 @pytest.fixture(scope="module")
@@ -159,11 +162,32 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, data, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("add.io._results_file._write", fail)
-    with pytest.raises(InputError, match="No space left"):
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(CannotWrite, match=r"a\.h5: no space left on device"):
         write_run(path, data)
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+def test_a_full_disk_is_one_error(tmp_path, data):
+    """In a process of its own: a file that HDF5 cannot close would fell Python at its end."""
+    write_run(tmp_path / "whole.h5", data)
+    code = """
+import os, sys
+from pathlib import Path
+from add.errors import AddError
+from add.io.results import read_run, write_run
+data = read_run("whole.h5")
+Path(f".{os.getpid()}.a.h5").symlink_to("/dev/full")
+try:
+    write_run("a.h5", data)
+except AddError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "a.h5: no space left on device\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["whole.h5"]
 
 
 def test_errors_name_the_file(tmp_path, data):
@@ -239,7 +263,7 @@ def test_run_folder_protects_what_is_there(tmp_path):
     run = RunFolder(tmp_path / "deep" / "run")
     RunFolder(run.path)  # still empty
     run.write_json("result.json", {"a": 1})
-    with pytest.raises(InputError, match="overwrite"):
+    with pytest.raises(InputError, match="there is a run in this folder already"):
         RunFolder(run.path)
     (run.path / "notes.txt").write_text("mine")
     again = RunFolder(run.path, overwrite=True)
@@ -284,3 +308,47 @@ def test_versions():
     assert set(found) == {"add", "python", "numpy", "scipy", "numba", "platform"}
     assert json.dumps(found)
     assert found["numpy"] == np.__version__
+
+
+def test_clear_removes_meshes_that_nobody_needs(tmp_path):
+    """A mesh of an earlier run would be taken for that of the next."""
+    run = RunFolder(tmp_path / "run")
+    meshes = run.path / "meshes"
+    meshes.mkdir()
+    for name in ("old.msh", "needed.msh", "notes.txt"):
+        (meshes / name).write_text("x")
+    run.write_json("scene.json", {})
+    (run.path / ".123.trajectory.h5").write_text("cut off")
+    run.clear(keep=[meshes / "needed.msh"])
+    assert sorted(path.name for path in run.path.rglob("*")) == ["meshes", "needed.msh", "notes.txt"]
+    with pytest.raises(InputError, match="other things than a run"):
+        RunFolder(run.path)
+    (meshes / "notes.txt").unlink()
+    assert not RunFolder(run.path).is_run, "a run that was cut before it left more than a mesh is in nobody's way"
+
+
+def test_a_run_that_cannot_be_cleared_is_an_error(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    run.write_json("scene.json", {})
+    (run.path / "result.json" / "in the way").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"run: result\.json: the run in this folder cannot be replaced"):
+        run.clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "command"),
+    [
+        ("result.json", '{"command": "sweep"}', "sweep"),
+        ("result.json", "{", None),
+        ("grid.json", "", "sweep"),
+        ("evaluations.jsonl", "", "optimize"),
+        ("trajectory.h5", "", "simulate"),
+        ("scene.json", "", None),
+    ],
+)
+def test_command_of_a_run(tmp_path, name, content, command):
+    run = RunFolder(tmp_path / "run")
+    (run.path / name).write_text(content)
+    assert run.command == command
+    with pytest.raises(InputError, match=f"a run of `add {command}`" if command else "there is a run in this folder"):
+        RunFolder(run.path)

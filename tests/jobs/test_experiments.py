@@ -124,7 +124,8 @@ def test_nothing_to_share(tmp_path, monkeypatch, capsys, change, message):
     (tmp_path / "scene.json").write_text(json.dumps({**TWO, **change}))
     with pytest.raises(SystemExit) as end:
         main(["optimize", "scene.json", "--jobs", "2", "-q"])
-    assert end.value.code == 2 and message in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert end.value.code == 2 and message in error and error.startswith("error: scene.json: ")
     assert [path.name for path in tmp_path.iterdir()] == ["scene.json"]
 
 

@@ -53,7 +53,8 @@ def whole(scene, tmp_path_factory):
 
 
 def lines(folder):
-    found = [{k: v for k, v in line.items() if k != "seconds"} for line in folder.read_lines(SAMPLES)]
+    measured = ("seconds", "elapsed")
+    found = [{k: v for k, v in line.items() if k not in measured} for line in folder.read_lines(SAMPLES)]
     return sorted(found, key=lambda line: line["index"])
 
 
@@ -130,9 +131,25 @@ def test_another_scene_or_kind_of_run_is_refused(tmp_path, scene, whole):
         sweep_scene(apply_overrides(scene, {"gravity": [0, 0, -1.0]}), whole[0], TWO)
     run = RunFolder(tmp_path / "run")
     run.write_json("result.json", {})
-    with pytest.raises(InputError, match="another kind"):
+    with pytest.raises(InputError, match="another run"):
+        sweep_scene(scene, run, TWO)
+    run.write_json("result.json", {"command": "simulate"})
+    with pytest.raises(InputError, match="a run of `add simulate`"):
         sweep_scene(scene, run, TWO)
     assert [path.name for path in run.path.iterdir()] == ["result.json"]
+
+
+def test_clock_goes_on(tmp_path, scene, whole):
+    """The wall time is that of all parts, also of one that was killed after its last sample."""
+    run = RunFolder(tmp_path / "run")
+    for name in ("scene.json", GRID):
+        (run.path / name).write_bytes((whole[0].path / name).read_bytes())
+    line = whole[0].read_lines(SAMPLES)[0]
+    assert line["elapsed"] >= line["seconds"]
+    run.append_line(SAMPLES, line | {"elapsed": 1000.0})
+    first = sweep_scene(scene, run, TWO)["seconds"]
+    assert 1000.0 < first < 1500.0
+    assert first < sweep_scene(scene, run, TWO)["seconds"] < 1500.0
 
 
 def test_other_data_are_refused(tmp_path, scene, whole):

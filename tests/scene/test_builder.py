@@ -645,11 +645,11 @@ ERRORS = {
         "markers.top.surface",
         "no surface node",
     ),
-    "mesh file": ([(f"{BLOCK}.mesh", {"file": "bad.msh"})], "bad.msh", f"{BLOCK}.mesh", ""),
+    "mesh file": ([(f"{BLOCK}.mesh", {"file": "bad.msh"})], "bad.msh", f"{BLOCK}.mesh.file", "cannot be read"),
     "element of the file": (
         [(f"{BLOCK}.mesh", {"file": "tet.vtk"}), (f"{BLOCK}.element", "hex8")],
         "tet.vtk",
-        f"{BLOCK}.mesh",
+        f"{BLOCK}.mesh.file",
         "hex8",
     ),
     "nothing to minimise": ([("parameters", [{"path": "gravity"}])], None, "objective", "nothing to minimise"),
@@ -681,7 +681,7 @@ ERRORS = {
     "pose that is text": (
         [*FIT, ("objective", [{"type": "pose", "body": "cube", "positions_file": "bad.msh", "time": "end"}])],
         "bad.msh",
-        "",
+        "objective.0.positions_file",
         "not a table of numbers",
     ),
     "no recording": ([*RECORDING[:3]], None, "", "recording"),
@@ -697,7 +697,31 @@ ERRORS = {
         "recording",
         "Z",
     ),
-    "recording before": ([*RECORDING, ("recording.time_offset", 50.0)], "r.csv", "recording", ""),
+    "recording before": (
+        [*RECORDING, ("recording.time_offset", 50.0)],
+        "r.csv",
+        "recording.time_offset",
+        "frames from -50 to -49.9 s on the clock of the simulation, with a time_offset of 50 s; expected one within "
+        "[0, 0.1] s",
+    ),
+    "recording not in its window": (
+        [*RECORDING, ("recording.crop", [0.01, 0.02])],
+        "r.csv",
+        "recording.crop",
+        "no frame lies in this window",
+    ),
+    "no recording there": (
+        [*RECORDING, ("recording.file", "bad.msh")],
+        "bad.msh",
+        "recording",
+        "",
+    ),
+    "surface": (
+        [("bodies.stone", {"type": "rigid", "mass": 1, "geometry": {"file": "bad.stl"}})],
+        "bad.stl",
+        "bodies.stone.geometry.file",
+        "",
+    ),
     "register others": (
         [*RECORDING, ("recording.register", {"markers": {"A": [0, 0, 0], "B": [1, 0, 0], "Z": [0, 1, 0]}})],
         "r.csv",
@@ -745,6 +769,7 @@ def files(tmp_path):
     (tmp_path / "r.csv").rename(tmp_path / "hole.csv")
     record(tmp_path, times, np.random.default_rng(0).normal(size=(3, 4, 3)))
     (tmp_path / "bad.msh").write_text("this is no mesh")
+    (tmp_path / "bad.stl").write_text("this is no surface")
     (tmp_path / "tet.vtk").write_text(VTK)
     (tmp_path / "pose.csv").write_text("1,2,3\n4,5,6\n")
     return tmp_path
@@ -762,7 +787,8 @@ def test_errors_name_file_and_place(files, case):
         else:
             scene.build()
     error = caught.value
-    assert str(error.file) == str(files / (file or "scene.json"))
+    assert str(error.file) == str(path), "the scene, whatever file it names"
+    assert file is None or str(files / file) in error.message
     assert str(error.place or "").startswith(place)
     text = str(error)
     assert word in text and str(error.file) in text and place in text

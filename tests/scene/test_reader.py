@@ -86,7 +86,7 @@ def test_spec_is_frozen(folder):
 
 
 @pytest.mark.parametrize(
-    ("dt", "duration", "n"), [(0.1, 0.3, 3), (0.01, 0.5, 50), (0.1, 0.31, 4), (1, 0.5, 1), (0.1, 0.3 + 1e-12, 3)]
+    ("dt", "duration", "n"), [(0.1, 0.3, 3), (0.01, 0.5, 50), (0.1, 0.31, 4), (0.5, 0.5, 1), (0.1, 0.3 + 1e-12, 3)]
 )
 def test_duration_rounds_up_to_whole_steps(dt, duration, n):
     assert TimeSpec(dt=dt, duration=duration).n_steps == n
@@ -104,6 +104,19 @@ def test_environment_variable_in_a_path(folder, monkeypatch):
     scene = load_scene(write(folder, raw))
     assert scene.raw["recording"]["file"] == str(folder / "ball.csv")
     assert scene.spec.name == "${ADD_TEST_DATA}"
+
+
+def test_relative_environment_variable(folder, monkeypatch):
+    """It was set where the command runs; within a path it only names a folder, and the path counts from the scene."""
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("ADD_TEST_DATA", "..")
+    scene = load_scene(write(folder, changed(("recording.file", "${ADD_TEST_DATA}/ball.csv"))))
+    assert scene.raw["recording"]["file"] == str(folder / "ball.csv")
+    monkeypatch.setenv("ADD_TEST_DATA", "elsewhere")
+    scene = load_scene(write(folder, changed(("recording.file", "./${ADD_TEST_DATA}/../ball.csv"))))
+    assert scene.raw["recording"]["file"] == str(folder / "ball.csv")
 
 
 # --- paths, overrides, experiments -------------------------------------------------------------------------------
@@ -199,7 +212,7 @@ def test_scene_without_experiments_is_its_own(folder):
         ("nan.json", ["gravity.2", "not a finite number", "NaN"]),
         ("infinity.json", ["time.dt", "-Infinity"]),
         ("syntax.json", ["line 3 column 1", "not JSON"]),
-        ("empty.json", ["line 1 column 1", "not JSON"]),
+        ("empty.json", ["the file is empty"]),
         ("latin1.json", ["line 2", "UTF-8", "0xe9"]),
         ("no_schema.json", ["schema", "missing", "add-scene/1"]),
         ("misspelt_schema.json", ["schema", "did you mean 'schema' where it says 'shema'"]),
@@ -307,6 +320,7 @@ BAD = [
     ([("time.steps", 50)], "time", "exactly one of 'duration' or 'steps'"),
     ([("time.duration", DELETE)], "time", "exactly one"),
     ([("time.dt", 1e-12)], "time", "more than 1e9 steps"),
+    ([("time.dt", 0.6)], "time.dt", "longer than the duration (found 0.6 s; expected at most 0.5 s)"),
     ([("time.newton", {"atol": 0, "rtol": 0})], "time.newton", "must be above 0"),
     ([("signals.shake.times", [0, 0.2, 0.1])], "signals.shake.times.2", "must increase"),
     ([("signals.shake.times", [0, 0.2])], "signals.shake.values", "as many values as times"),
@@ -379,6 +393,7 @@ BAD = [
     # files
     ([(f"{BALL}.mesh.file", "bal.msh")], f"{BALL}.mesh.file", LIKE + "'ball.msh'"),
     ([(f"{BALL}.mesh.file", ".")], f"{BALL}.mesh.file", "a folder"),
+    ([(f"{BALL}.mesh.file", "/tmp")], f"{BALL}.mesh.file", '(found "/tmp")'),
     ([("recording.file", "${ADD_NOT_SET}/ball.csv")], "recording.file", "variable ADD_NOT_SET is not set"),
     ([("experiments.1.recording.file", "none.csv")], "experiments.1", "recording.file: there is no such file"),
 ]
@@ -395,6 +410,21 @@ def test_bad_scene(folder, monkeypatch, edits, place, word):
     assert line is not None, text
     assert word in line
     assert "<" not in text.replace("<=", "").replace(" < ", ""), "a tag of a union shows"
+
+
+def test_a_folder_is_not_suggested_for_itself(folder):
+    with pytest.raises(InputError) as error:
+        load_scene(write(folder, changed((f"{BALL}.mesh.file", "/tmp"))))
+    assert "did you mean" not in str(error.value)
+
+
+def test_an_experiment_may_be_shorter_than_the_gradient_check(folder):
+    """The check goes to the end of a shorter run."""
+    experiments = [
+        {"name": "low", "overrides": {"time.duration": duration}, "recording": GOOD["recording"]} for duration in (0.4,)
+    ]
+    base = [("experiments", experiments), ("parameters", []), ("optimizer", {}), ("objective", [])]
+    assert load_scene(write(folder, changed(*base, ("check", {"steps": 40})))).spec.check.steps == 40
 
 
 def test_infinite_number_by_overflow(folder):

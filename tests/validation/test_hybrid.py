@@ -5,12 +5,15 @@ import numpy as np
 import pytest
 from validation.setups import G, Setup
 
+from add.adjoint import value_and_gradient
 from add.contact import BodyContact, FrictionLaw, PenaltyContact
 from add.fem import HEX8, box_mesh
+from add.kernels.contact import HELD
 from add.kernels.distance import PLANE
 from add.kinematics import State
 from add.model import ContactModel, Obstacle, RigidBody, SoftBody, build_model
 from add.newton import NewtonOptions
+from add.objectives.base import Objective
 from add.simulate import Simulation, Trajectory
 from add.start import GivenStart
 from add.steppers import BDF
@@ -181,3 +184,64 @@ def test_coulomb_holds_at_the_end_of_every_step() -> None:
             assert np.abs(rows).max() < 1e-12
             assert load.max() <= 1.0
     assert seen["sticking"] > 100 and seen["slipping"] > 100
+
+
+class _Place(Objective):
+    """The place of the first coordinate after one step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def step_value(self, state, theta):
+        return float(state.q[0][0]) if state.step == self.step else 0.0
+
+    def step_pullback(self, state, theta, state_bar, theta_bar):
+        if state.step == self.step:
+            state_bar.q[0][0] += 1.0
+
+
+def test_an_objective_may_end_while_points_are_held() -> None:
+    """Behind its last step cotangents are zero: the gradient is that of the shorter run."""
+    setup = box_on_slope(2, 0.8 * CRITICAL)
+    simulation = Simulation(
+        setup.model.system, GivenStart(setup.model.initial), BDF(0.02, 2, newton=NEWTON), 20, setup.theta
+    )
+    long = value_and_gradient(simulation, _Place(8))
+    short = value_and_gradient(simulation, _Place(8), n_steps=8)
+    assert np.linalg.norm(short.gradient) > 1e-3
+    np.testing.assert_array_equal(long.gradient, short.gradient)
+
+
+def _light_and_heavy(mass: float) -> tuple[np.ndarray, list[int]]:
+    """Return the way of a box of 1 kg that slides to rest on a slope, far from one of ``mass``; and what is held."""
+    points, angle = grid(2), 0.5 * CRITICAL
+    bodies = [RigidBody(name, points, np.zeros(4), np.full(4, 0.01)) for name in ("light", "heavy")]
+    floor = Obstacle("floor", PLANE, (0.0, 0.0, 0.0), np.eye(3), np.zeros(3), np.zeros(3))
+    model = build_model(rigid=bodies, obstacles=[floor], contact=ContactModel(law=FrictionLaw.HYBRID))
+    setup = Setup(model, np.zeros(model.system.parameters.n))
+    setup = setup.put(gravity=(G * np.sin(angle), 0.0, -G * np.cos(angle)))
+    for name, m, speed, y in (("light", 1.0, 0.5, 0.0), ("heavy", mass, 3.0, 5.0)):
+        k_n = K_N * m / 8
+        lean = m * G * np.sin(angle) * SIZE[2] / 2 / (k_n * (points[:, 0] ** 2).sum())
+        values = {
+            f"bodies__{name}__mass": m,
+            f"bodies__{name}__inertia": (*(m / 12 * (np.square(SIZE).sum() - np.square(SIZE))), 0.0, 0.0, 0.0),
+            f"bodies__{name}__position": (0.0, y, SIZE[2] / 2 - m * G * np.cos(angle) / (4 * k_n)),
+            f"bodies__{name}__orientation": (0.0, lean, 0.0),
+            f"bodies__{name}__velocity": (speed, 0.0, 0.0),
+        }
+        contact = {"k_n": k_n, "k_d": 1e-2 * k_n, "k_t": k_n, "c_f": C_F}
+        setup = setup.put(**values, **{f"contact__{name}__floor__{key}": value for key, value in contact.items()})
+    stepper = BDF(0.02, 1, newton=NewtonOptions(atol=1e-9, rtol=1e-12))
+    run = Simulation(model.system, GivenStart(model.initial), stepper, 25, setup.theta).run()
+    return run.q[:, 0], [int((record.decisions[0][:4] & HELD != 0).sum()) for record in run.records]
+
+
+def test_a_heavy_body_says_nothing_about_a_light_one() -> None:
+    """Who sticks, and who is let go, is judged body by body: a box slides and stops as it does alone."""
+    way, held = _light_and_heavy(1.0)
+    assert held[0] == 0 and held[-1] == 4
+    for mass in (1e4, 1e6):
+        beside, also = _light_and_heavy(mass)
+        assert also == held
+        assert np.abs(beside - way).max() < 1e-9

@@ -1,0 +1,174 @@
+"""Bodies that start inside what they should touch from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from add.contact import BodyContact, PenaltyContact
+from add.kernels import distance
+from add.kernels.rotation import rotation_matrix
+from add.kinematics import Kinematics
+from add.model.build import Model
+from add.typing import BoolArray, FloatArray, IntArray
+
+DEEP = 0.1
+"""Depth from which on a start counts as a mistake, over the largest extent of the body's contact points [-]; what
+stands on soft feet may well be meant to start some per cent in the floor."""
+
+
+@final
+@dataclass(frozen=True)
+class Overlap:
+    """A body whose points start inside a shape.
+
+    Attributes
+    ----------
+    body, other : whose points, and whose shape: an obstacle or a body
+    depth : of the deepest point [m]
+    size : largest extent of the body's contact points along the axes [m]
+    """
+
+    body: str
+    other: str
+    depth: float
+    size: float
+
+
+class _Meeting(NamedTuple):
+    """Points (n, ...) and shapes (ns, ...) where they start.
+
+    `free`: points that move; `fixed`: shapes that do not; `enabled` (groups, ns): pairs that touch.
+    """
+
+    points: FloatArray
+    radius: FloatArray
+    group: IntArray
+    free: BoolArray
+    kind: IntArray
+    size: FloatArray
+    rotation: FloatArray
+    position: FloatArray
+    fixed: BoolArray
+    names: tuple[str, ...]
+    enabled: BoolArray
+
+
+def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
+    """Return the pairs that start deeper in each other than `DEEP`, the deepest first.
+
+    Only contacts count that are switched on and can move something: prescribed points are left out where the shape is
+    prescribed too. A body of one point without a radius has no size, and is never found.
+    """
+    q, v = model.initial.evaluate(theta)
+    prescribed = model.system.partition.prescribed
+    q[prescribed] = model.system.motion.positions(0.0, theta)
+    kin = Kinematics(q, v, np.zeros_like(v), t=0.0, step=0)
+    moves = np.ones(q.size, dtype=bool)
+    moves[prescribed] = False
+    owners = [b.name for b in model.bodies] + [b.name for b in model.particles] + [b.name for b in model.rigid]
+    meetings = [_nodes(term, kin, theta, moves) for term in model.term(PenaltyContact)]
+    carriers = [body.name for body in model.rigid for _ in body.shapes]
+    world = [obstacle.name for obstacle in model.obstacles]
+    meetings += [_bodies(term, kin, theta, moves, (*world, *carriers)) for term in model.term(BodyContact)]
+    found: dict[tuple[str, str], Overlap] = {}
+    for item in (overlap for meeting in meetings for overlap in _overlaps(meeting, owners)):
+        known = found.get((item.body, item.other))
+        if known is None or item.depth > known.depth:
+            found[item.body, item.other] = item
+    return sorted(found.values(), key=lambda item: -item.depth)
+
+
+def _overlaps(meeting: _Meeting, owners: list[str]) -> Iterator[Overlap]:
+    for group in np.unique(meeting.group):
+        mine = meeting.group == group
+        points, radius = meeting.points[mine], meeting.radius[mine]
+        extent = (points + radius[:, None]).max(axis=0) - (points - radius[:, None]).min(axis=0)
+        size = float(extent.max())
+        for o in np.flatnonzero(meeting.enabled[group]):
+            counts = meeting.free[mine] | (not meeting.fixed[o])
+            if not counts.any() or size == 0.0:
+                continue
+            local = (points[counts] - meeting.position[o]) @ meeting.rotation[o]
+            depth = float((radius[counts] - gaps(int(meeting.kind[o]), meeting.size[o], local)).max())
+            if depth > DEEP * size:
+                yield Overlap(owners[group], meeting.names[o], depth, size)
+
+
+def gaps(kind: int, size: FloatArray, points: FloatArray) -> FloatArray:
+    """Signed distance of points from a shape, (n,) [m]: that of `add.kernels.distance`, for many points at once.
+
+    Parameters
+    ----------
+    kind, size : of the shape, as there
+    points : (n, 3) in the shape's frame [m]
+    """
+    if kind == distance.PLANE:
+        return points[:, 2]
+    if kind == distance.SPHERE:
+        return _norm(points) - size[0]
+    if kind == distance.CAPSULE:
+        beyond = np.maximum(np.abs(points[:, 2]) - size[1], 0.0)
+        return _norm(np.column_stack([points[:, :2], beyond])) - size[0]
+    # How far beyond each pair of faces, or the side and the caps, a point is.
+    beyond = np.abs(points) - size
+    if kind == distance.CYLINDER:
+        beyond = np.column_stack([_norm(points[:, :2]) - size[0], np.abs(points[:, 2]) - size[1]])
+    return _norm(np.maximum(beyond, 0.0)) + np.minimum(beyond.max(axis=1), 0.0)
+
+
+def _norm(vectors: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(vectors, axis=1))
+
+
+def _nodes(term: PenaltyContact, kin: Kinematics, theta: FloatArray, moves: BoolArray) -> _Meeting:
+    """Nodes against the world."""
+    points, _ = term.points.points(kin, theta)
+    kind, size, rotation, position, _, _ = term.shapes.arguments(kin)
+    free = np.asarray(term.points.gather(moves.astype(float)).any(axis=1))
+    none, fixed = np.zeros(points.shape[0]), np.ones(kind.size, dtype=bool)
+    return _Meeting(
+        points, none, term.body, free, kind, size, rotation, position, fixed, term.shapes.names, term.pairs.enabled
+    )
+
+
+def _bodies(
+    term: BodyContact, kin: Kinematics, theta: FloatArray, moves: BoolArray, names: tuple[str, ...]
+) -> _Meeting:
+    """Points of bodies against shapes of the world and of bodies."""
+    first = term.carrier[:, None] + np.arange(3)
+    points = kin.q[first]
+    for start in np.unique(term.carrier[term.rigid]):
+        mine = term.rigid & (term.carrier == start)
+        turn = rotation_matrix(kin.q[start + 3 : start + 6])
+        points[mine] += (term.arm[mine] - _values(theta, term.centre[mine])) @ turn.T
+    rotation, position = term.rotation.copy(), term.position.copy()
+    on_bodies = np.flatnonzero(term.shape_carrier >= 0)
+    for o in on_bodies:
+        start = term.shape_carrier[o]
+        turn = rotation_matrix(kin.q[start + 3 : start + 6])
+        rotation[o] = turn @ rotation[o]
+        position[o] = kin.q[start : start + 3] + turn @ (position[o] - _values(theta, term.shape_centre[o]))
+    fixed = np.ones(term.kind.size, dtype=bool)
+    fixed[on_bodies] = ~moves[term.shape_carrier[on_bodies]]
+    return _Meeting(
+        points,
+        term.radius,
+        term.group,
+        np.asarray(moves[first].any(axis=1)),
+        term.kind,
+        term.size,
+        rotation,
+        position,
+        fixed,
+        names,
+        term.pairs.enabled,
+    )
+
+
+def _values(theta: FloatArray, index: IntArray) -> FloatArray:
+    """Numbers of theta, zero where the index is -1."""
+    return np.where(index >= 0, theta[index], 0.0)
