@@ -57,6 +57,12 @@ class Timed(Factorization):
         self.inner.factor(pattern, data)
         self.factoring.append(time.process_time() - begin)
 
+    def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
+        begin = time.process_time()
+        x = self.inner.substitute(b, transposed)
+        self.solving += time.process_time() - begin
+        return x
+
     def solve(self, b: FloatArray) -> FloatArray:
         begin = time.process_time()
         x = self.inner.solve(b)

@@ -47,9 +47,12 @@ class Factorization(ABC):
         """Bytes of the present factors, as far as known."""
         return 0
 
-    @abstractmethod
     def copy(self) -> Factorization:
-        """Return a back end of this kind that can work at the same time, with what is known of the patterns."""
+        """Return a back end of this kind that can work at the same time, with what is known of the patterns.
+
+        Asked for only by sweeps on several threads.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `copy`, which `Simulation.threads` above one needs")
 
     @abstractmethod
     def factor(self, pattern: Pattern, data: FloatArray) -> None:
@@ -69,9 +72,9 @@ class Factorization(ABC):
     def solve_transposed(self, b: FloatArray) -> FloatArray:
         """Return x with A^T x = b."""
 
-    @abstractmethod
     def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
-        """Return a solution (n, k) without refinement or check, for callers that refine and check on their own."""
+        """Return a solution (n, k) for callers that refine and check on their own: back ends may leave that out."""
+        return self.solve_transposed(b) if transposed else self.solve(b)
 
     def increment(self, b: FloatArray) -> FloatArray:
         """Return x with A x = b, as accurately as an iteration of Newton's needs it."""
