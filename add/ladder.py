@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from add.errors import SolverError
 from add.kinematics import Kinematics
-from add.newton import NewtonOptions, NewtonResult, Solve, StepEquations
+from add.newton import NewtonOptions, NewtonResult, Solve, Status, StepEquations
 from add.stick import LOOSE_SHARE, at_rest, settle, stay
 from add.system import Assembler, FrozenSystem
 from add.typing import FloatArray
@@ -133,3 +134,16 @@ def _climb(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonRe
                 _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
                 return found
     return result
+
+
+def failure(result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float) -> SolverError:
+    """Return the error that names step, time, residual, the worst coordinate and the remedy."""
+    report = result.report
+    place = assembler.system.dofs.describe(report.worst)
+    remedy = f"try dt < {dt:g}" if dt else "the bodies may not be held: pin them or start from a given state"
+    if report.status is Status.NO_DECREASE or report.status is Status.MAX_ITERATIONS:
+        remedy += ", a damping ramp, a smooth contact onset, or a softer contact stiffness"
+    return SolverError(
+        f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
+        f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"
+    )

@@ -389,16 +389,3 @@ class Solve:
             status, len(history) - 1, self.factorizations, point.merit, tolerance, worst, rung, tuple(history)
         )
         return NewtonResult(point.kin, point.mu, point.frozen, report)
-
-
-def failure(result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float) -> SolverError:
-    """Return the error that names step, time, residual, the worst coordinate and the remedy."""
-    report = result.report
-    place = assembler.system.dofs.describe(report.worst)
-    remedy = f"try dt < {dt:g}" if dt else "the bodies may not be held: pin them or start from a given state"
-    if report.status is Status.NO_DECREASE or report.status is Status.MAX_ITERATIONS:
-        remedy += ", a damping ramp, a smooth contact onset, or a softer contact stiffness"
-    return SolverError(
-        f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
-        f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"
-    )

@@ -11,8 +11,8 @@ import numpy as np
 from add.errors import SolverError
 from add.initial import InitialState
 from add.kinematics import Kinematics, Weights
-from add.ladder import solve
-from add.newton import NewtonOptions, NewtonResult, StepEquations, failure
+from add.ladder import failure, solve
+from add.newton import NewtonOptions, NewtonResult, StepEquations
 from add.system import Assembler
 from add.tangents import Columns, Directions, ThetaMap, push
 from add.term import Decisions

@@ -33,7 +33,8 @@ def crew(assembler: Assembler, threads: int) -> list[Assembler]:
     room = SHARE * _free_memory() / max(assembler.factorization.memory, 1)
     if room < threads:
         _log.info("memory for the factors of %d of %d steps at once", int(room), threads)
-    return [assembler, *(assembler.copy() for _ in range(int(min(threads, room))))]
+    copies = [assembler.copy() for _ in range(int(min(threads, room)))]
+    return [assembler, *(copy for copy in copies if copy is not None)]
 
 
 def linearisations(

@@ -22,14 +22,7 @@ _NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 class PairContact(DecidingTerm):
     """Contact of points (rows of a decision) with shapes (columns); bits of `add.kernels.contact`.
 
-    Attributes
-    ----------
-    pairs : PairParameters
-    law : FrictionLaw
-    total_normal : bool
-        Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
-    pulls : bool
-        Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
+    The attributes below are fields of both kinds of contact, and described there.
     """
 
     pairs: PairParameters

@@ -47,12 +47,12 @@ class Factorization(ABC):
         """Bytes of the present factors, as far as known."""
         return 0
 
-    def copy(self) -> Factorization:
+    def copy(self) -> Factorization | None:
         """Return a back end of this kind that can work at the same time, with what is known of the patterns.
 
-        Asked for only by sweeps on several threads.
+        None where that cannot be: sweeps then stay on one thread.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no `copy`, which `Simulation.threads` above one needs")
+        return None
 
     @abstractmethod
     def factor(self, pattern: Pattern, data: FloatArray) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from add.linalg.blas import L, N, R, T, potrf, syrk, trsm
+from add.linalg.fronts import add_children
 
 #: Entries that differ from their mirror images by this share of sqrt(a_ii a_jj), the most that either can be in a
 #: positive definite matrix, count as equal: assembly rounds them differently. The measure knows no units. Refinement
@@ -38,27 +39,6 @@ def is_symmetric(indptr, indices, mirror, diagonal, data):
     return True
 
 
-@njit(cache=True)
-def _gather_lower(x, at, m, p, child, local, y, top):
-    """Add the lower half of a child's contribution to its parent, as `add.linalg.fronts` does with all of it.
-
-    Rows of a border are in order, so that what is below the diagonal stays there.
-    """
-    size = local.size
-    b = m - p
-    for j in range(size):
-        source = y[child + j * size : child + (j + 1) * size]
-        if local[j] < p:
-            column = x[at + local[j] * m : at + (local[j] + 1) * m]
-            for i in range(j, size):
-                column[local[i]] += source[i]
-        else:
-            first = top + (local[j] - p) * b
-            column = y[first : first + b]
-            for i in range(j, size):
-                column[local[i] - p] += source[i]
-
-
 @njit(cache=True, nogil=True)
 def factorise_symmetric(blas, fronts, data, factors, stack, info):
     """Factor; return whether the matrix is positive definite, without which the factors are of no use.
@@ -84,25 +64,13 @@ def factorise_symmetric(blas, fronts, data, factors, stack, info):
         for e in range(fronts.entries[s], fronts.entries[s + 1]):
             if fronts.target[e] < panel:
                 factors[at + fronts.target[e]] = data[fronts.source[e]]
-        first, last = fronts.children[s], fronts.children[s + 1]
-        bottom = top
-        if last > first:
-            stack[top : top + b * b] = 0.0
-            for k in range(first, last):
-                c = fronts.child[k]
-                bottom -= (fronts.border[c + 1] - fronts.border[c]) ** 2
-            place = bottom
-            for k in range(first, last):
-                c = fronts.child[k]
-                local = fronts.local[fronts.border[c] : fronts.border[c + 1]]
-                _gather_lower(factors, at, m, p, place, local, stack, top)
-                place += local.size**2
+        bottom = add_children(fronts, s, True, factors, at, m, p, stack, top)
         potrf(blas.potrf, (L, p, factors, at, m, info, 0))
         if info[0] != 0:
             return False
         if b:
             trsm(blas.trsm, (R, L, T, N, b, p, 1.0, factors, at, m, factors, at + p, m))
-            beta = 1.0 if last > first else 0.0
+            beta = 1.0 if bottom < top else 0.0
             syrk(blas.syrk, (L, N, b, p, -1.0, factors, at + p, m, beta, stack, top, b))
             if bottom < top:
                 for j in range(b):

@@ -138,6 +138,52 @@ def _gather(x, at, m, p, child, local, y, top):
             column[local[i] - p] += source[i]
 
 
+@njit(cache=True)
+def _gather_lower(x, at, m, p, child, local, y, top):
+    """Add the lower half of a child's contribution to its parent, as `_gather` does with all of it.
+
+    Rows of a border are in order, so that what is below the diagonal stays there.
+    """
+    size = local.size
+    b = m - p
+    for j in range(size):
+        source = y[child + j * size : child + (j + 1) * size]
+        if local[j] < p:
+            column = x[at + local[j] * m : at + (local[j] + 1) * m]
+            for i in range(j, size):
+                column[local[i]] += source[i]
+        else:
+            first = top + (local[j] - p) * b
+            column = y[first : first + b]
+            for i in range(j, size):
+                column[local[i] - p] += source[i]
+
+
+@njit(cache=True)
+def add_children(fronts, s, lower, x, at, m, p, y, top):
+    """Gather the contributions of a front's children, or their lower halves, the last on y; return where they begin.
+
+    Their sum over the border is left at ``y[top]``, where there is a child with rows.
+    """
+    first, last = fronts.children[s], fronts.children[s + 1]
+    bottom = top
+    for k in range(first, last):
+        c = fronts.child[k]
+        bottom -= (fronts.border[c + 1] - fronts.border[c]) ** 2
+    if bottom < top:
+        y[top : top + (m - p) ** 2] = 0.0
+        place = bottom
+        for k in range(first, last):
+            c = fronts.child[k]
+            local = fronts.local[fronts.border[c] : fronts.border[c + 1]]
+            if lower:
+                _gather_lower(x, at, m, p, place, local, y, top)
+            else:
+                _gather(x, at, m, p, place, local, y, top)
+            place += local.size**2
+    return bottom
+
+
 @njit(cache=True, nogil=True)
 def factorise(blas, fronts, data, scale, factors, swaps, stack):
     """Factor; return the number of replaced pivots.
@@ -165,26 +211,14 @@ def factorise(blas, fronts, data, scale, factors, swaps, stack):
         factors[at : fronts.store[s + 1]] = 0.0
         for e in range(fronts.entries[s], fronts.entries[s + 1]):
             factors[at + fronts.target[e]] = data[fronts.source[e]]
-        first, last = fronts.children[s], fronts.children[s + 1]
-        bottom = top
-        if last > first:
-            stack[top : top + b * b] = 0.0
-            for k in range(first, last):
-                c = fronts.child[k]
-                bottom -= (fronts.border[c + 1] - fronts.border[c]) ** 2
-            place = bottom
-            for k in range(first, last):
-                c = fronts.child[k]
-                local = fronts.local[fronts.border[c] : fronts.border[c + 1]]
-                _gather(factors, at, m, p, place, local, stack, top)
-                place += local.size**2
+        bottom = add_children(fronts, s, False, factors, at, m, p, stack, top)
         replaced += _eliminate(blas, factors, at, m, p, swaps[low:high], scale[low:high])
         if b:
             _swap_rows_of_border(factors, border, b, swaps[low:high])
             trsm(blas.trsm, (R, U, N, N, b, p, 1.0, factors, at, m, factors, at + p, m))
             if p > 1:
                 trsm(blas.trsm, (R, L, T, U, b, p, 1.0, factors, at, m, factors, border, b))
-            beta = 1.0 if last > first else 0.0
+            beta = 1.0 if bottom < top else 0.0
             gemm(blas.gemm, (N, T, b, b, p, -1.0, factors, at + p, m, factors, border, b, beta, stack, top, b))
             if bottom < top:
                 made, kept = stack[top : top + b * b], stack[bottom : bottom + b * b]

@@ -10,8 +10,8 @@ import numpy as np
 
 from add import charts
 from add.kinematics import Kinematics, State, StateTangent, Weights
-from add.ladder import solve
-from add.newton import NewtonOptions, StepEquations, failure
+from add.ladder import failure, solve
+from add.newton import NewtonOptions, StepEquations
 from add.steppers.base import Linearised, Record, Stepper
 from add.system import Assembler
 from add.tangents import Directions, StateTangents

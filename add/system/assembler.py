@@ -40,9 +40,15 @@ class Assembler:
         # Derivatives by the state want the prescribed coordinates too.
         self._whole: dict[tuple[Hashable, ...], Pattern] = {}
 
-    def copy(self) -> Assembler:
-        """Return another one for the same run, which can be used at the same time; it knows the patterns so far."""
-        other = Assembler(self.system, self.factorization.copy())
+    def copy(self) -> Assembler | None:
+        """Return another one for the same run, which can be used at the same time; it knows the patterns so far.
+
+        None where the back end cannot be copied.
+        """
+        factorization = self.factorization.copy()
+        if factorization is None:
+            return None
+        other = Assembler(self.system, factorization)
         other._patterns.update(self._patterns)
         return other
 

@@ -13,7 +13,7 @@ from derivatives.small_models import RoughObjective, two_bodies
 from add.adjoint import ahead, forward, forward_tangents, value_and_gradient
 from add.errors import SolverError
 from add.fem import TET4
-from add.linalg import MultifrontalLU
+from add.linalg import DenseLU, Factorization, MultifrontalLU
 from add.steppers import BDF
 
 
@@ -55,6 +55,28 @@ def test_memory_limits_the_crew(simulation, monkeypatch):
     for copies, expected in ((0.5, 1), (1.5, 2), (2.5, 3), (100.0, 5)):
         monkeypatch.setattr(ahead, "_free_memory", lambda copies=copies: copies * size / ahead.SHARE)
         assert len(ahead.crew(assembler, 4)) == expected
+
+
+def test_a_back_end_that_cannot_be_copied_stays_on_one_thread(simulation):
+    class Plain(Factorization):
+        """The three methods that a back end of a user needs."""
+
+        def __init__(self):
+            self.inner = DenseLU()
+
+        def factor(self, pattern, data):
+            self.inner.factor(pattern, data)
+
+        def solve(self, b):
+            return self.inner.solve(b)
+
+        def solve_transposed(self, b):
+            return self.inner.solve_transposed(b)
+
+    objective = RoughObjective(np.ones(simulation.system.n))
+    plain = replace(simulation, solver=lambda n: Plain())
+    threaded = value_and_gradient(replace(plain, threads=3), objective)
+    np.testing.assert_array_equal(threaded.gradient, value_and_gradient(plain, objective).gradient)
 
 
 def test_forward_sweeps_know_the_memory_too(simulation, monkeypatch):
