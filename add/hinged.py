@@ -27,7 +27,7 @@ def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
 class HingedPose(Pose):
     """How a rigid body b starts that hangs on a hinge of another body a, or of the world.
 
-        R_b = R_a exp(angle [e]x) R_0,   omega_b = omega_a + rate n,   n = R_a e
+        R_b = R_a exp(angle [e]x) R_0,   omega_b = omega_a + rate n,   n = R_a e,   R_0 = A^T B
         x_b = x_a + arm_a - arm_b,       v_b = v_a + omega_a x arm_a - omega_b x arm_b
         arm_a = R_a (P_a - C_a),         arm_b = R_b (P_b - C_b)
 
@@ -42,8 +42,9 @@ class HingedPose(Pose):
     parent_start : int
         First coordinate of a.
     parent_centre : (3,) indices into theta of C_a, or None for the world
-    relative : (3, 3)
-        R_0, from b's frame to a's at angle zero.
+    reference_a : (3,) indices into theta of the rotation vector of A, or None for the world, A = I
+    reference_b : (3,) indices into theta of the rotation vector of B
+        Orientations of both bodies at angle zero: those that their scene gives them.
     places : (2, 3) indices into theta
         P_a and P_b, the hinge in both frames.
     axis : (3,) indices into theta
@@ -58,7 +59,8 @@ class HingedPose(Pose):
     parent: Pose | None
     parent_start: int
     parent_centre: IntArray | None
-    relative: FloatArray
+    reference_a: IntArray | None
+    reference_b: IntArray
     places: IntArray
     axis: IntArray
     centre: IntArray
@@ -79,7 +81,9 @@ class HingedPose(Pose):
         """Return the entries of theta that are read beside a's start; -1 where the world has none."""
         none = np.full(3, -1)
         parent = none if self.parent_centre is None else self.parent_centre
-        return np.concatenate([self.places[0], parent, self.axis, [self.angle, self.rate], self.places[1], self.centre])
+        before = none if self.reference_a is None else self.reference_a
+        of_b = self.places[1], self.centre, before, self.reference_b
+        return np.concatenate([self.places[0], parent, self.axis, [self.angle, self.rate], *of_b])
 
     def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
         """Fill the body's part of their tangents."""
@@ -127,7 +131,11 @@ class _Found:
         self.n = self.R_a @ axis
         self.J_angle = left_jacobian(self.angle * axis)
         self.axis = axis
-        self.R_b = self.R_a @ rotation_matrix(self.angle * axis) @ pose.relative
+        self.hinged = self.R_a @ rotation_matrix(self.angle * axis)
+        self.reference_a = np.zeros(3) if pose.reference_a is None else theta[pose.reference_a]
+        self.reference_b = theta[pose.reference_b]
+        self.back = rotation_matrix(self.reference_a).T
+        self.R_b = self.hinged @ self.back @ rotation_matrix(self.reference_b)
         w_b = Rotation.from_matrix(self.R_b).as_rotvec()
         self.w_b, self.J_b = w_b, left_jacobian(w_b)
         self.arm_a = self.R_a @ (theta[pose.places[0]] - centre_a)
@@ -139,14 +147,17 @@ class _Found:
         self.v = np.concatenate([v_a + of_arms, self.rate_b])
 
     def along(self, inputs: FloatArray) -> FloatArray:
-        """Return the tangents (12, k) of q and v along (29, k): a's q and v, then `HingedPose._inputs`."""
+        """Return the tangents (12, k) of q and v along (35, k): a's q and v, then `HingedPose._inputs`."""
         x_a, w_a, v_a, rate_a, place_a, centre_a, axis = (inputs[3 * i : 3 * i + 3] for i in range(7))
         angle, rate, place_b, centre_b = inputs[21], inputs[22], inputs[23:26], inputs[26:29]
+        before, of_b = inputs[29:32], inputs[32:35]
         turn_a = self.J_a @ w_a
         omega_a = self.J_a @ rate_a + derivative(self.w_a, self.rate_a) @ w_a
         n = _cross(turn_a, self.n) + self.R_a @ axis
         change = self.axis[:, None] * angle + self.angle * axis
-        turn_b = turn_a + self.R_a @ self.J_angle @ change
+        # R_0 = A^T B turns by A^T (turn of B - turn of A) in a's frame.
+        relative = left_jacobian(self.reference_b) @ of_b - left_jacobian(self.reference_a) @ before
+        turn_b = turn_a + self.R_a @ self.J_angle @ change + self.hinged @ self.back @ relative
         arm_a = _cross(turn_a, self.arm_a) + self.R_a @ (place_a - centre_a)
         arm_b = _cross(turn_b, self.arm_b) + self.R_b @ (place_b - centre_b)
         omega_b = omega_a + self.n[:, None] * rate + self.rate * n

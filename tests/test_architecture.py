@@ -46,6 +46,7 @@ ORDER = (
     "adjoint",
     "mocap",
     "design",
+    "ties",
     "io",
     "scene",
     "jobs",

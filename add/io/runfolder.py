@@ -18,6 +18,7 @@ from add.io._atomic import FULL, CannotWrite, replacing
 
 __all__ = [
     "EVALUATIONS",
+    "FITTED",
     "FULL",
     "GRID",
     "MARKS",
@@ -35,10 +36,10 @@ __all__ = [
 ]
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
-EVALUATIONS, RESULT, REPORT = "evaluations.jsonl", "result.json", "report.md"
+EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
 GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
 MESHES = "meshes"
-MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT, GRID, SAMPLES, SWEEP)
+MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT, FITTED, GRID, SAMPLES, SWEEP)
 """A folder with one of these is a run folder."""
 
 

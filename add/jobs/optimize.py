@@ -16,7 +16,7 @@ from add.design.optimize import EvaluationLog, LoggedEvaluation
 from add.design.uncertainty import uncertainty
 from add.errors import InputError, SolverError
 from add.io.results import write_run
-from add.io.runfolder import EVALUATIONS, RESULT, SCENE, VERSIONS, CannotWrite, RunFolder, versions
+from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, VERSIONS, CannotWrite, RunFolder, versions
 from add.jobs.expect import checks_of
 from add.jobs.experiments import evaluated_by
 from add.jobs.folders import title
@@ -25,6 +25,7 @@ from add.jobs.threads import on_all_cores
 from add.jobs.workers import Workers
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, experiment_scenes
+from add.scene.write_back import with_values
 from add.simulate import Observer, Trajectory
 from add.typing import FloatArray
 
@@ -254,6 +255,7 @@ def optimize_scene(
         result["seconds"] = before + time.perf_counter() - begin
         result["replayed_evaluations"] = log.replayed
         _write_trajectories(scene, problem, found, runs, folder)
+        _write_fitted(scene, problem, found, folder)
     except (SolverError, KeyboardInterrupt, CannotWrite) as error:
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
             folder.write_json(RESULT, result | unfinished(error))
@@ -287,6 +289,14 @@ def _write_trajectories(
             recording=experiment.recording,
         )
         write_run(path, data)
+
+
+def _write_fitted(scene: Scene, problem: InverseProblem, found: OptimizationResult, folder: RunFolder) -> None:
+    """Write the scene with the optimum's numbers; say why if it would be none."""
+    try:
+        folder.write_json(FITTED, with_values(scene, problem, found.x).raw)
+    except InputError as error:
+        _log.warning("no %s is written: with the numbers found, the scene is not valid: %s", FITTED, error)
 
 
 def _result(

@@ -148,12 +148,12 @@ class ForceLink(Link):
 class HingeStart:
     """Where a body on a hinge starts: at an angle and a rate against the other. Names are blocks of theta.
 
+    At angle zero the bodies have the orientations of their own blocks.
+
     Attributes
     ----------
     a, b : str
         Names of rigid bodies; ``a`` is empty for the world.
-    relative : (3, 3)
-        Rotation from b's frame to a's at angle zero.
     place_a, place_b : str
         The hinge in both frames.
     axis : str
@@ -163,7 +163,6 @@ class HingeStart:
 
     a: str
     b: str
-    relative: FloatArray
     place_a: str
     place_b: str
     axis: str

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from add.kernels.rotation import rotation_vector
+from add.scene._frozen import check_frozen
 from add.scene._paths import explain_missing, get_value, nearest
 from add.scene._problems import Problem, one_of, shown
+from add.scene.coordinates import is_direction, is_orientation, numbers_of
 from add.scene.numbers import met_shapes
 from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
@@ -211,6 +212,13 @@ def _references(spec: SceneSpec) -> Iterator[Problem]:
     for k, item in enumerate(spec.objective):
         if isinstance(item, PriorObjectiveSpec):
             yield from _named(f"objective.{k}.parameter", "entry of `parameters`", item.parameter, declared)
+            if is_direction(".".join(item.parameter.split(".")[:3])):
+                yield Problem(
+                    f"objective.{k}.parameter",
+                    "a direction's numbers count from the scene's direction, so that a prior would move with it",
+                    f"'{item.parameter}'",
+                    "bounds of the parameter",
+                )
 
 
 def _parameters(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> Iterator[Problem]:
@@ -228,6 +236,7 @@ def _parameters(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, di
                 yield problem
                 continue
             values.append(value)
+            yield from check_frozen(spec, path, at)
             if item.experiment is None:
                 yield from _shadowed(spec, path, at)
         if len(values) == len(item.all_paths()):
@@ -244,14 +253,17 @@ def _number(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], Pro
         return [], Problem(at, f"no such path: {message}", f"'{path}'", None, close)
     value = get_value(scene, path)
     keys = path.split(".")
-    if section == "bodies" and keys[2:3] == ["orientation"]:
-        # Four numbers in the file, three degrees of freedom: the parameter is the rotation vector [rad].
-        vector = rotation_vector(get_value(scene, ".".join(keys[:3]))).tolist()
+    whole = ".".join(keys[:3])
+    if is_orientation(whole) or is_direction(whole):
+        numbers = numbers_of(whole, get_value(scene, whole), get_value(scene, whole)).tolist()
         if len(keys) == 3:
-            return vector, None
-        if int(keys[3]) > 2:
-            return [], Problem(at, "an orientation has three parameters, its rotation vector", f"'{path}'", "0, 1 or 2")
-        return [vector[int(keys[3])]], None
+            return numbers, None
+        if int(keys[3]) >= len(numbers):
+            what = "an orientation has three parameters, its rotation vector"
+            if is_direction(whole):
+                what = "a direction has two parameters, the angles by which it tilts away from the scene's"
+            return [], Problem(at, what, f"'{path}'", " or ".join(str(i) for i in range(len(numbers))))
+        return [numbers[int(keys[3])]], None
     if value is None:
         return [], Problem(at, "has no value in the scene; give it one there", f"'{path}', null", "a number")
     flat = _flat(value)

@@ -30,7 +30,7 @@ from add.newton import NewtonOptions
 from add.scene.couplings import MakeDriven, couplings
 from add.scene.geometry import body_mesh, locate_point, obstacle, select
 from add.scene.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
-from add.scene.numbers import CLOCK, SceneNumber, SceneNumbers, anchor_place
+from add.scene.numbers import CLOCK, SceneNumber, SceneNumbers
 from add.scene.reader import Scene
 from add.scene.signals import require_width, signal_of
 from add.scene.solids import particle_body, rigid_body
@@ -171,7 +171,7 @@ def _build(scene: Scene) -> BuiltScene:
         starts=parts.starts,
         extra=blocks,
     )
-    numbers = SceneNumbers(spec, model.system.parameters, extra)
+    numbers = SceneNumbers(spec, model.system.parameters, extra, [*parts.derived, *marks.derived])
     theta = numbers.ties.forward(numbers.values)
     time = spec.time
     newton = NewtonOptions(
@@ -212,7 +212,7 @@ def _body(name: str, body: SoftBodySpec, driven: MakeDriven) -> SoftBody:
     for k, anchor in enumerate(body.anchors):
         place = f"{at}.anchors.{k}"
         nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
-        anchors.append(PointAnchor(nodes, weights, driven(anchor_place(body, anchor), f"{place}.place", "m", 3)))
+        anchors.append(PointAnchor(nodes, weights, driven(anchor.place, f"{place}.place", "m", 3)))
     return SoftBody(
         name,
         mesh,

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.kernels.rotation import rotation_vector
 from add.model import Driven, ParticleBody, RigidBody, SoftBody
 from add.model.layout import Block
 from add.model.links import (
@@ -26,8 +26,8 @@ from add.model.links import (
     SpringLink,
     TorqueLink,
 )
-from add.scene.geometry import frame_along, locate_point, select_points
-from add.scene.numbers import SceneNumber
+from add.scene.geometry import locate_point, select_points
+from add.scene.numbers import SceneNumber, direction, pose_of, turn_of
 from add.scene.spec import SceneSpec
 from add.scene.spec_common import SignalReferenceSpec
 from add.scene.spec_couplings import (
@@ -44,7 +44,9 @@ from add.scene.spec_couplings import (
     SpringSpec,
     TorqueSpec,
 )
+from add.scene.ties import Derived, Input
 from add.terms import FeatureKind
+from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther, Rule
 from add.typing import FloatArray
 
 #: Given value, path, unit and number of columns -> the signal that drives it.
@@ -60,6 +62,7 @@ class CouplingParts:
     owners: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     numbers: list[SceneNumber] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
     connected: set[tuple[str, str]] = field(default_factory=set)
     starts: list[HingeStart] = field(default_factory=list)
 
@@ -71,6 +74,26 @@ class CouplingParts:
         self.numbers.append(SceneNumber(path, array, unit, ((target, factor),)))
         return target
 
+    def constant(self, name: str, value: FloatArray, unit: str) -> str:
+        """Add a block of theta that nothing changes; return its name."""
+        self.blocks.append((name, value.shape, unit))
+        self.numbers.append(SceneNumber(name, value, unit, ((name, 1.0),), fixed=True))
+        return name
+
+    def follow(self, name: str, unit: str, rule: Rule, *inputs: Input, shape: tuple[int, ...] = (3,)) -> str:
+        """Add a block of theta that follows from others; return its name."""
+        self.blocks.append((name, shape, unit))
+        self.derived.append(Derived((name,), rule, inputs))
+        return name
+
+    def direction(self, path: str, value: tuple[float, float, float], name: str) -> str:
+        """Add a direction of the scene; return the name of the block of theta that holds its unit vector."""
+        number, unit = direction(path, value, name)
+        self.blocks.append((name, (3,), "-"))
+        self.numbers.append(number)
+        self.derived.append(unit)
+        return name
+
     def signal(self, value: object, path: str, unit: str, width: int, driven: MakeDriven) -> Driven:
         """Return the signal of a value; its rows are a block of theta."""
         drive = driven(value, path, unit, width)
@@ -81,8 +104,24 @@ class CouplingParts:
 
 
 @final
+@dataclass(frozen=True)
+class _End:
+    """One end of a coupling.
+
+    Attributes
+    ----------
+    feature : BodyFeature
+    place : Input
+        The point in the body's frame, as the input of a tie.
+    """
+
+    feature: BodyFeature
+    place: Input
+
+
+@final
 class _Bodies:
-    """Where every body starts, and how a place on it is written."""
+    """How a place on a body is written."""
 
     def __init__(
         self, spec: SceneSpec, soft: list[SoftBody], particles: list[ParticleBody], rigid: list[RigidBody]
@@ -92,42 +131,55 @@ class _Bodies:
         self.particles = {body.name: body for body in particles}
         self.rigid = {body.name: body for body in rigid}
 
-    def pose(self, name: str | None) -> tuple[FloatArray, FloatArray]:
-        """Return rotation and position of a body's rest frame at the start; the world's is the identity."""
+    def pose(self, name: str | None) -> FloatArray:
+        """Return position and rotation vector (6,) of a body's rest frame at the start; the world's are zero."""
         if name is None:
-            return np.eye(3), np.zeros(3)
+            return np.zeros(6)
         body = self.spec.bodies[name]
-        return rotation_matrix(rotation_vector(body.orientation)), np.array(body.position)
-
-    def to_world(self, name: str | None, point: FloatArray) -> FloatArray:
-        rotation, position = self.pose(name)
-        return rotation @ point + position
-
-    def to_body(self, name: str | None, point: FloatArray) -> FloatArray:
-        rotation, position = self.pose(name)
-        return rotation.T @ (point - position)
+        return np.concatenate([np.array(body.position, dtype=float), rotation_vector(body.orientation)])
 
     def only_node(self, end: EndSpec) -> FloatArray | None:
         """Return the place of a body's only node, which is what a handle's end means."""
         sheet = self.particles.get(end.body or "")
         return sheet.points[0] if sheet is not None and sheet.n_nodes == 1 else None
 
-    def places(self, a: EndSpec, b: EndSpec) -> tuple[FloatArray, FloatArray]:
-        """Return both places in their own frames; one that is not given is where the other starts."""
+    def ends(self, a: EndSpec, b: EndSpec, at: str, parts: CouplingParts) -> tuple[_End, _End]:
+        """Return both ends; a place that is not given is where the other end starts, and follows both poses."""
         here, there = (self.only_node(end) if end.at is None else np.array(end.at, dtype=float) for end in (a, b))
         if here is None:
             assert there is not None
-            here = self.to_body(a.body, self.to_world(b.body, there))
+            second = self.given(b.body, there, f"{at}.b", parts)
+            return self.opposite(a.body, b.body, there, second, f"{at}.a", parts), second
+        first = self.given(a.body, here, f"{at}.a", parts)
         if there is None:
-            there = self.to_body(b.body, self.to_world(a.body, here))
-        return here, there
+            return first, self.opposite(b.body, a.body, here, first, f"{at}.b", parts)
+        return first, self.given(b.body, there, f"{at}.b", parts)
 
-    def point(self, name: str | None, place: FloatArray, path: str, parts: CouplingParts) -> BodyFeature:
-        """Return the feature of a place in a body's rest frame."""
-        if name is None:
-            return BodyFeature(FeatureKind.WORLD, arm=parts.number(f"{path}.at", place, "m"))
-        if name in self.rigid:
-            return BodyFeature(FeatureKind.POINT, name, parts.number(f"{path}.at", place, "m"))
+    def given(self, name: str | None, place: FloatArray, path: str, parts: CouplingParts) -> _End:
+        """Return the end at a place that the scene gives in the body's rest frame."""
+        if name is None or name in self.rigid:
+            arm = parts.number(f"{path}.at", place, "m")
+            return _End(self._arm(name, arm), arm)
+        return _End(self.node(name, place, path), place)
+
+    def opposite(
+        self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str, parts: CouplingParts
+    ) -> _End:
+        """Return the end on a body where the end of the other body, at ``place`` of its frame, starts."""
+        if name is None or name in self.rigid:
+            poses = (*pose_of(other), end.place, *pose_of(name))
+            arm = parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
+            return _End(self._arm(name, arm), arm)
+        # Which nodes stand for the place is decided here; the reader refuses parameters that would move it.
+        there = PlaceOnOther().value(np.concatenate([self.pose(other), place, self.pose(name)])[None])[0]
+        return _End(self.node(name, there, path), there)
+
+    @staticmethod
+    def _arm(name: str | None, arm: str) -> BodyFeature:
+        return BodyFeature(FeatureKind.WORLD, arm=arm) if name is None else BodyFeature(FeatureKind.POINT, name, arm)
+
+    def node(self, name: str, place: FloatArray, path: str) -> BodyFeature:
+        """Return the nodes that stand for a place in the rest frame of a body of nodes."""
         if name in self.particles:
             sheet = self.particles[name]
             away = np.linalg.norm(sheet.points - place, axis=1)
@@ -142,16 +194,15 @@ class _Bodies:
         nodes, weights = locate_point(body.mesh, tuple(place), 0.01, f"{path}.at")
         return BodyFeature(FeatureKind.NODES, name, nodes=nodes, weights=weights)
 
-    def direction(self, name: str | None, value: FloatArray, path: str, parts: CouplingParts) -> BodyFeature:
-        """Return the feature of a direction in a body's frame."""
-        arm = parts.number(path, value, "-")
+    def direction(self, name: str | None, arm: str) -> BodyFeature:
+        """Return the feature of a direction in a body's frame, of which ``arm`` names the block of theta."""
         return (
             BodyFeature(FeatureKind.WORLD, arm=arm) if name is None else BodyFeature(FeatureKind.DIRECTION, name, arm)
         )
 
-    def turned(self, a: str | None, b: str | None, direction: FloatArray) -> FloatArray:
-        """Return in b's frame what ``direction`` is in a's, at the start."""
-        return self.pose(b)[0].T @ self.pose(a)[0] @ direction
+    def carried(self, a: str | None, b: str | None, arm: str, name: str, parts: CouplingParts) -> BodyFeature:
+        """Return the direction of b that coincides at the start with the direction ``arm`` of a."""
+        return self.direction(b, parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
 
     def spin(self, name: str | None) -> BodyFeature:
         """Return the angular velocity of a rigid body; the world's is zero."""
@@ -197,8 +248,8 @@ def _coupling(
         return item.nodes, item.body
     if isinstance(item, ForceSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
-        on = bodies.point(item.on.body, place, f"{at}.on", parts)
-        parts.links.append(ForceLink(on, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
+        on = bodies.given(item.on.body, place, f"{at}.on", parts)
+        parts.links.append(ForceLink(on.feature, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
         return None
     if isinstance(item, TorqueSpec):
         if item.body not in bodies.rigid:
@@ -221,9 +272,9 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingP
     damping = parts.number(f"{at}.damping", item.damping, "N s/m")
     mesh = owner.mesh if isinstance(owner, SoftBody) else None
     for node in select_points(rest, item.where, f"{at}.where", mesh):
-        place = bodies.to_body(item.body, bodies.to_world(item.nodes, rest[node]))
         a = BodyFeature(FeatureKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
-        arm = parts.number(f"{at}.places.{node}", place, "m")
+        poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
+        arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
         parts.links.append(BondLink(a, BodyFeature(FeatureKind.POINT, item.body, arm), stiffness, damping))
 
 
@@ -234,15 +285,16 @@ def _pair(
     parts: CouplingParts,
     driven: MakeDriven,
 ) -> None:
-    here, there = bodies.places(item.a, item.b)
-    a = bodies.point(item.a.body, here, f"{at}.a", parts)
-    b = bodies.point(item.b.body, there, f"{at}.b", parts)
+    first, second = bodies.ends(item.a, item.b, at, parts)
+    a, b = first.feature, second.feature
     stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
     damping = parts.number(f"{at}.damping", item.damping, "N s/m")
     if isinstance(item, SpringSpec | CableSpec):
-        away = bodies.to_world(item.a.body, here) - bodies.to_world(item.b.body, there)
-        length = float(np.linalg.norm(away)) if item.length is None else item.length
-        name = parts.number(f"{at}.length", length, "m")
+        if item.length is None:
+            poses = (*pose_of(item.a.body), first.place, *pose_of(item.b.body), second.place)
+            name = parts.follow(f"{at}.length", "m", Distance(), *poses, shape=())
+        else:
+            name = parts.number(f"{at}.length", item.length, "m")
         parts.links.append(SpringLink(a, b, stiffness, damping, name, isinstance(item, CableSpec)))
         return
     if isinstance(item, BallSpec):
@@ -263,25 +315,21 @@ def _pair(
         _hinge(item, at, bodies, parts, angular, none, driven)
         return
     for k, axis in enumerate(np.eye(3)):
-        ends = _directions(item, axis, f"{at}.frame.{k}", bodies, parts)
+        arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
+        ends = bodies.direction(item.a.body, arm), _carried(item, arm, f"{at}.frame.{k}.b", bodies, parts)
         parts.links.append(BondLink(*ends, angular, none))
     if isinstance(item, SliderSpec):
-        axis = np.array(item.axis) / np.linalg.norm(item.axis)
-        line = bodies.direction(item.a.body, axis, f"{at}.axis", parts)
+        line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
         parts.links.append(SliderLink(a, b, line, stiffness, damping))
     else:
         parts.links.append(BondLink(a, b, stiffness, damping))
 
 
-def _directions(
-    item: HingeSpec | FixedSpec | SliderSpec, value: FloatArray, path: str, bodies: _Bodies, parts: CouplingParts
-) -> tuple[BodyFeature, BodyFeature]:
-    """Return a direction of a, and the one of b that coincides with it at the start."""
-    a, b = item.a.body, item.b.body
-    return (
-        bodies.direction(a, value, f"{path}.a", parts),
-        bodies.direction(b, bodies.turned(a, b, value), f"{path}.b", parts),
-    )
+def _carried(
+    item: HingeSpec | FixedSpec | SliderSpec, arm: str, name: str, bodies: _Bodies, parts: CouplingParts
+) -> BodyFeature:
+    """Return the direction of the joint's b that coincides at the start with the direction ``arm`` of its a."""
+    return bodies.carried(item.a.body, item.b.body, arm, name, parts)
 
 
 def _hinge_start(
@@ -299,7 +347,6 @@ def _hinge_start(
     return HingeStart(
         item.a.body or "",
         item.b.body,
-        bodies.pose(item.a.body)[0].T @ bodies.pose(item.b.body)[0],
         f"{at}.a.at",
         f"{at}.b.at",
         axis,
@@ -317,16 +364,19 @@ def _hinge(
     none: str,
     driven: MakeDriven,
 ) -> None:
-    axis = np.array(item.axis) / np.linalg.norm(item.axis)
-    line_a, line_b = _directions(item, axis, f"{at}.axis", bodies, parts)
+    axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
+    line_a = bodies.direction(item.a.body, axis)
+    line_b = _carried(item, axis, f"{at}.axis.b", bodies, parts)
     parts.links.append(BondLink(line_a, line_b, angular, none))
-    frame = frame_along(axis)
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     if item.start is not None:
         parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies, parts))
     if item.motor or item.limits:
-        e1, mark = _directions(item, frame[:, 0], f"{at}.reference", bodies, parts)
-        e2 = bodies.direction(item.a.body, frame[:, 1], f"{at}.reference.normal", parts)
+        across = f"{at}.reference.a", f"{at}.reference.normal"
+        parts.blocks += [(name, (3,), "-") for name in across]
+        parts.derived.append(Derived(across, AxesAcross(), (axis,)))
+        e1, e2 = (bodies.direction(item.a.body, name) for name in across)
+        mark = _carried(item, across[0], f"{at}.reference.b", bodies, parts)
     if item.motor:
         angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1, driven)
         k = parts.number(f"{at}.motor.stiffness", item.motor.stiffness, "N m/rad")

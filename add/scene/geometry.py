@@ -20,6 +20,7 @@ from add.scene.spec_common import (
 )
 from add.scene.spec_markers import NodesMarkerSpec, PointMarkerSpec, SurfaceMarkerSpec
 from add.scene.spec_world import BoxObstacleSpec, CapsuleSpec, PlaneSpec, SphereSpec
+from add.ties import axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 
 
@@ -134,9 +135,9 @@ def obstacle(name: str, spec: object) -> Obstacle:
     """Return an obstacle with the kernel's code and sizes."""
     velocity = np.array(spec.velocity)  # type: ignore[attr-defined]
     if isinstance(spec, PlaneSpec):
-        normal = np.array(spec.normal) / np.linalg.norm(spec.normal)
-        rotation = frame_along(normal)
-        return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), rotation, np.array(spec.point), velocity)
+        normal = unit_vector(np.array(spec.normal))
+        frame = np.stack([*axes_across(normal), normal], axis=1)
+        return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), frame, np.array(spec.point), velocity)
     if isinstance(spec, SphereSpec):
         return Obstacle(name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity)
     rotation = rotation_matrix(rotation_vector(spec.orientation))  # type: ignore[attr-defined]
@@ -146,11 +147,3 @@ def obstacle(name: str, spec: object) -> Obstacle:
     kind = distance.CAPSULE if isinstance(spec, CapsuleSpec) else distance.CYLINDER
     size = (spec.radius, spec.half_length, 0.0)  # type: ignore[attr-defined]
     return Obstacle(name, kind, size, rotation, centre, velocity)
-
-
-def frame_along(normal: FloatArray) -> FloatArray:
-    """Return a rotation whose third column is ``normal``; the identity for +z."""
-    helper = np.eye(3)[0] if abs(normal[0]) < 0.9 else np.eye(3)[1]
-    x = helper - (helper @ normal) * normal
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(normal, x), normal], axis=1)

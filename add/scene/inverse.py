@@ -36,6 +36,7 @@ from add.scene.spec_objective import (
     TrackObjectiveSpec,
 )
 from add.terms import FeatureKind, FeaturePoints
+from add.ties import unit_vector
 from add.typing import FloatArray
 
 _TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
@@ -228,6 +229,15 @@ def _regulariser(
     table = blocks[0].indices
     if isinstance(item, SmoothnessObjectiveSpec):
         return Smoothness(table)
+    if item.rows is not None:
+        centre = np.reshape(np.array(item.rows, dtype=float), (len(item.rows), -1))
+        if centre.shape != table.shape:
+            raise InputError(
+                f"the signal has {table.shape[0]} rows of {table.shape[1]} numbers",
+                place=f"{place}.rows",
+                found=f"{centre.shape[0]} rows of {centre.shape[1]}",
+            )
+        return Proximity(table, centre)
     if item.value is None:
         return Proximity(table, built.theta[table])
     centre = np.atleast_1d(np.array(item.value, dtype=float))
@@ -302,7 +312,7 @@ def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
             target = np.array([item.target])
             projector = _onto(item.axes)
         else:
-            direction = np.array(item.direction) / np.linalg.norm(item.direction)
+            direction = unit_vector(np.array(item.direction))
             target = np.array([item.point])
             projector = np.eye(3) - np.outer(direction, direction)
     targets = np.broadcast_to(target, (times.size, *target.shape))

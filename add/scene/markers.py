@@ -14,12 +14,13 @@ from add.model.features import gather, system_feature
 from add.model.layout import Block
 from add.model.links import BodyFeature
 from add.scene.geometry import marker_weights
-from add.scene.numbers import SceneNumber
+from add.scene.numbers import SceneNumber, direction
 from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_markers import CenterMarkerSpec, DirectionMarkerSpec, NodesMarkerSpec, PointMarkerSpec
 from add.scene.spec_objective import PoseObjectiveSpec
 from add.scene.spec_rigid import ParticleBodySpec
+from add.scene.ties import Derived
 from add.terms import FeatureKind, FeaturePoints
 from add.typing import FloatArray, IntArray
 
@@ -30,6 +31,7 @@ class MarkerParts:
     """What markers add to the numbers of a scene."""
 
     numbers: list[SceneNumber] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
 
 
 def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
@@ -39,14 +41,15 @@ def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
         if isinstance(spec.bodies[marker.body], SoftBodySpec | ParticleBodySpec):
             continue
         if isinstance(marker, PointMarkerSpec):
-            path, value, unit = f"markers.{name}.point", np.array(marker.point), "m"
+            path = f"markers.{name}.point"
+            blocks.append((path, (3,), "m"))
+            parts.numbers.append(SceneNumber(path, np.array(marker.point), "m", ((path, 1.0),)))
         elif isinstance(marker, DirectionMarkerSpec):
-            direction = np.array(marker.direction)
-            path, value, unit = f"markers.{name}.direction", direction / np.linalg.norm(direction), "-"
-        else:
-            continue
-        blocks.append((path, (3,), unit))
-        parts.numbers.append(SceneNumber(path, value, unit, ((path, 1.0),)))
+            path = f"markers.{name}.direction"
+            blocks.append((path, (3,), "-"))
+            number, unit = direction(path, marker.direction, path)
+            parts.numbers.append(number)
+            parts.derived.append(unit)
     return blocks
 
 

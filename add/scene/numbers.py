@@ -8,15 +8,17 @@ from typing import final
 
 import numpy as np
 
-from add.design.maps import Ties
+from add.design.maps import Composed
 from add.errors import InputError
-from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.kernels.rotation import rotation_vector
 from add.layout import ParameterLayout
 from add.scene.spec import SceneSpec
-from add.scene.spec_bodies import AnchorSpec, SoftBodySpec
+from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_common import SignalReferenceSpec
 from add.scene.spec_rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
 from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
+from add.scene.ties import Copy, Derived, OfScene, compose
+from add.ties import DampingFromRestitution, LameFromYoung, PlaceOnOther, TiltedDirection, axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 
 #: Path, and name in theta, of the recording's time at which the simulation starts.
@@ -36,13 +38,28 @@ def met_shapes(spec: SceneSpec) -> list[str]:
     return [*spec.obstacles, *carriers]
 
 
-def anchor_place(body: SoftBodySpec, anchor: AnchorSpec) -> tuple[float, float, float] | SignalReferenceSpec:
-    """Return where an anchor holds its point: as given, or where the point starts."""
-    if anchor.place is not None:
-        return anchor.place
-    rotation = rotation_matrix(rotation_vector(body.orientation))
-    x, y, z = np.array(body.position) + rotation @ np.array(anchor.at)
-    return float(x), float(y), float(z)
+#: Position and rotation vector of the world's frame.
+WORLD = np.zeros(6)
+
+
+def pose_of(body: str | None) -> tuple[str, str] | tuple[FloatArray]:
+    """Return the inputs of a tie that say where a body's frame starts; None is the world."""
+    return (WORLD,) if body is None else (f"bodies.{body}.position", f"bodies.{body}.orientation")
+
+
+def turn_of(body: str | None) -> str | FloatArray:
+    """Return the input of a tie that says how a body's frame starts turned."""
+    return WORLD[3:] if body is None else f"bodies.{body}.orientation"
+
+
+def direction(path: str, value: Sequence[float], block: str) -> tuple[SceneNumber, Derived]:
+    """Return a direction of the scene as a number of two tilts [rad], and the unit vector of theta that it gives.
+
+    The tilts turn the scene's own direction about two axes across it (`add.ties.axes_across`); they are zero there.
+    """
+    start = unit_vector(np.array(value))
+    number = SceneNumber(path, np.zeros(2), "rad", ())
+    return number, Derived((block,), TiltedDirection(), (OfScene(path), start, axes_across(start)))
 
 
 @final
@@ -77,15 +94,21 @@ class SceneNumbers:
     layout : ParameterLayout
         Of s; names are paths into the scene.
     values : (n_s,)
-    ties : Ties
+    ties : Composed
         s -> theta.
     """
 
-    def __init__(self, spec: SceneSpec, theta: ParameterLayout, extra: Sequence[SceneNumber] = ()) -> None:
+    def __init__(
+        self,
+        spec: SceneSpec,
+        theta: ParameterLayout,
+        extra: Sequence[SceneNumber] = (),
+        derived: Sequence[Derived] = (),
+    ) -> None:
         self._blocks: list[tuple[str, tuple[int, ...], str]] = []
         self._values: list[FloatArray] = []
         self._copies: list[tuple[str, str, float | FloatArray]] = []
-        self._moduli: list[tuple[str, str, str, str]] = []
+        self._derived: list[Derived] = list(derived)
         self._pulls = spec.contact.pulls
         self._rebounds: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
@@ -120,7 +143,8 @@ class SceneNumbers:
         if material.young is not None:
             self._add(f"{at}.material.young", material.young, "Pa")
             self._add(f"{at}.material.poisson", material.poisson, "-")
-            self._moduli.append((f"{at}.material.young", f"{at}.material.poisson", f"{at}.mu", f"{at}.lambda"))
+            given = OfScene(f"{at}.material.young"), OfScene(f"{at}.material.poisson")
+            self._derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), given))
         else:
             self._add(f"{at}.material.mu", material.mu, "Pa", f"{at}.mu")
             self._add(f"{at}.material.lambda", material.lambda_, "Pa", f"{at}.lambda")
@@ -140,9 +164,12 @@ class SceneNumbers:
             self._add(f"{at}.point_masses.{k}.mass", mass.mass, "kg", f"{at}.point_masses.{k}.mass")
         values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
         values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
-        values += [
-            (f"{at}.anchors.{k}.place", anchor_place(body, anchor), "m") for k, anchor in enumerate(body.anchors)
-        ]
+        for k, anchor in enumerate(body.anchors):
+            if anchor.place is not None:
+                values.append((f"{at}.anchors.{k}.place", anchor.place, "m"))
+            else:  # where the point starts
+                start = PlaceOnOther(), (*pose_of(name), np.array(anchor.at), *pose_of(None))
+                self._derived.append(Derived((f"{at}.anchors.{k}.place",), *start))
         for path, value, unit in values:
             if not isinstance(value, SignalReferenceSpec):
                 self._add(path, np.array(value), unit, path)
@@ -207,43 +234,47 @@ class SceneNumbers:
                 else:
                     self._copies.append((source["stiffness"], f"{pair_name}.k_t", stick_factor))
 
-    def _tie(self, theta: ParameterLayout, base: FloatArray) -> Ties:
-        sources, targets, factors = [], [], []
+    def _tie(self, theta: ParameterLayout, base: FloatArray) -> Composed:
+        copies = []
         for path, name, factor in self._copies:
             name, _, row = name.partition("#")
-            source, target = self.layout[path].indices, theta[name].indices
-            target = target[int(row)] if row else target
-            sources.append(np.broadcast_to(source, target.shape).ravel())
-            targets.append(target.ravel())
-            factors.append(np.broadcast_to(factor, target.shape).astype(float).ravel())
-        moduli = [
-            (self.layout[e].start, self.layout[nu].start, theta[mu].start, theta[lam].start)
-            for e, nu, mu, lam in self._moduli
-        ]
-        return Ties(
-            self.layout.n,
-            theta.n,
-            np.concatenate(sources),
-            np.concatenate(targets),
-            np.concatenate(factors),
-            np.array(moduli, dtype=np.int64).reshape(-1, 4),
-            np.array([self._rebound(pair, theta) for pair in self._rebounds], dtype=np.int64).reshape(-1, 6),
-            base,
-            self._pulls,
-        )
+            target = theta[name].indices
+            copies.append(Copy(path, target[int(row)] if row else target, np.asarray(factor)))
+        rebounds = [self._rebound(pair, theta) for pair in self._rebounds]
+        return compose(self.layout, theta, base, copies, [*self._derived, *rebounds])
 
-    def _rebound(self, pair: tuple[str, str], theta: ParameterLayout) -> tuple[int, ...]:
-        """Return the row of `Ties.rebounds` for a body and what it meets."""
+    def _rebound(self, pair: tuple[str, str], theta: ParameterLayout) -> Derived:
+        """Return the damping of a body and what it meets, by their restitution."""
         path, touching = self._rebounds[pair]
-        masses = [theta[f"bodies.{name}.mass"].start if f"bodies.{name}.mass" in theta else -1 for name in pair]
-        if masses[0] < 0:
+        masses = [f"bodies.{name}.mass" if f"bodies.{name}.mass" in theta else np.array(np.inf) for name in pair]
+        if not isinstance(masses[0], str):
             raise InputError(
                 "restitution is given for bodies with one mass, rigid ones and particles; give 'damping' here",
                 place=path,
                 found=f"body '{pair[0]}'",
             )
         name = f"contact.{pair[0]}.{pair[1]}"
-        return self.layout[path].start, theta[f"{name}.k_n"].start, *masses, theta[f"{name}.k_d"].start, touching
+        rule = DampingFromRestitution(touching, self._pulls)
+        return Derived((f"{name}.k_d",), rule, (OfScene(path), f"{name}.k_n", *masses))
+
+    def root(self, path: str) -> str:
+        """Return the path of the whole number, vector or table that a parameter path names, or names an entry of.
+
+        Raises
+        ------
+        InputError
+            If the path names a number that cannot be differentiated.
+        """
+        keys = path.split(".")
+        for cut in range(len(keys), 0, -1):
+            name = ".".join(keys[:cut])
+            if name in self.layout:
+                return name
+        raise InputError(
+            "this number cannot be a parameter: the motion is not differentiated with respect to it",
+            place=path,
+            expected=", ".join(entry.name for entry in self.layout.entries[:12]) + " ...",
+        )
 
     def resolve(self, path: str) -> tuple[IntArray, str]:
         """Return the flat indices in s that a parameter path names, and their unit.
@@ -255,15 +286,8 @@ class SceneNumbers:
         InputError
             If the path names a number that cannot be differentiated.
         """
-        keys = path.split(".")
-        for cut in range(len(keys), 0, -1):
-            name = ".".join(keys[:cut])
-            if name in self.layout:
-                entry = self.layout[name]
-                index = entry.indices[tuple(int(k) for k in keys[cut:])] if cut < len(keys) else entry.indices
-                return np.ravel(index), entry.unit
-        raise InputError(
-            "this number cannot be a parameter: the motion is not differentiated with respect to it",
-            place=path,
-            expected=", ".join(entry.name for entry in self.layout.entries[:12]) + " ...",
-        )
+        name = self.root(path)
+        entry = self.layout[name]
+        within = path[len(name) + 1 :]
+        index = entry.indices[tuple(int(key) for key in within.split("."))] if within else entry.indices
+        return np.ravel(index), entry.unit

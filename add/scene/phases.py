@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from add.design.overrides import NumberOverride
 from add.design.parameters import DesignParameter
 from add.errors import InputError
-from add.kernels.rotation import rotation_vector
+from add.scene._paths import get_value
 from add.scene.builder import BuiltScene
-from add.typing import FloatArray
+from add.scene.coordinates import numbers_of
 
 
 def number_overrides(
@@ -22,7 +20,7 @@ def number_overrides(
 
     Parameters
     ----------
-    overrides : path into the scene -> value, in SI units; an orientation is a quaternion, as in the scene
+    overrides : path into the scene -> value, in SI units; orientations and directions are written as in the scene
     built : experiment name -> BuiltScene
     parameters : those of the scene
     place : of the overrides in the scene
@@ -50,9 +48,7 @@ def number_overrides(
                 raise InputError(
                     "this number belongs to a parameter, which would win", place=f"{place}.{path}", found=f"'{path}'"
                 )
-            values = _flat(value)
-            if path.endswith(".orientation") and values.size == 4:
-                values = np.asarray(rotation_vector(values), dtype=float)
+            values = numbers_of(path, value, get_value(scene.scene.full(), path))
             if values.size != index.size:
                 raise InputError(
                     "the override has not the size of what it replaces",
@@ -63,6 +59,3 @@ def number_overrides(
             out.append(NumberOverride(name, index, values))
     return tuple(out)
 
-
-def _flat(value: Any) -> FloatArray:
-    return np.ravel(np.asarray(value, dtype=float))

@@ -13,6 +13,7 @@ from add.mocap.recording import require_names
 from add.scene._files import asked_for_by
 from add.scene.spec import SceneSpec
 from add.scene.spec_markers import AngleSourceSpec, DirectionMarkerSpec, JointAngleSpec, PointMarkerSpec, RecordingSpec
+from add.ties import unit_vector
 from add.typing import FloatArray
 
 
@@ -98,14 +99,14 @@ def _angles(file: str, angles: dict[str, AngleSourceSpec]) -> Recording:
     tips = []
     for name, item in angles.items():
         turn = _turns(recording.angles[:, recording.names.index(name)], item.axis)
-        tips.append(turn.apply(np.array(item.zero) / np.linalg.norm(item.zero)))
+        tips.append(turn.apply(unit_vector(np.array(item.zero))))
     seen = np.ones((recording.n_frames, len(angles)), dtype=bool)
     names = tuple(item.marker for item in angles.values())
     return Recording(names, recording.times, np.stack(tips, axis=1), seen, recording.source)
 
 
 def _turns(angles: FloatArray, axis: tuple[float, float, float]) -> Rotation:
-    return Rotation.from_rotvec(angles[:, None] * (np.array(axis) / np.linalg.norm(axis)))
+    return Rotation.from_rotvec(angles[:, None] * unit_vector(np.array(axis)))
 
 
 def _on_body(pose: PoseRecording, scene: SceneSpec, body: str) -> Recording:
@@ -119,7 +120,7 @@ def _on_body(pose: PoseRecording, scene: SceneSpec, body: str) -> Recording:
             points[name] = np.array(marker.point)
             origins.append(1.0)
         elif isinstance(marker, DirectionMarkerSpec):
-            points[name] = np.array(marker.direction) / np.linalg.norm(marker.direction)
+            points[name] = unit_vector(np.array(marker.direction))
             origins.append(0.0)
     recording = pose.markers(np.stack(list(points.values())), list(points))
     # A direction turns with the body, but stays where it is.

@@ -224,7 +224,8 @@ def particle_body(name: str, body: ParticleBodySpec, driven: MakeDriven) -> tupl
         for key, unit in (("stiffness", "N/m"), ("damping", "N s/m")):
             numbers.append(SceneNumber(f"{at}.{key}", np.array(getattr(body, key)), unit, ((f"{at}.{key}", 1.0),)))
         lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
-        numbers.append(SceneNumber(f"{at}.lengths", lengths, "m", ((f"{at}.lengths", 1.0),)))
+        # Of the mesh, and no number of the scene.
+        numbers.append(SceneNumber(f"{at}.lengths", lengths, "m", ((f"{at}.lengths", 1.0),), fixed=True))
     sheet = ParticleBody(
         name, points, np.full(n, 1.0 / n), edges, triangles, body.mass is None, body.collision, tuple(pins),
         tuple(loads),

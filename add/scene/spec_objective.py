@@ -28,6 +28,7 @@ from add.scene.spec_common import (
     problem,
     unique,
 )
+from add.scene.spec_world import Values
 
 # --- objective -------------------------------------------------------------------------------------------------------
 
@@ -139,9 +140,20 @@ class ProximityObjectiveSpec(Spec):
     type: Literal["proximity"] = Field(description="kind of objective")
     signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
     value: NumberOrVectorSpec | None = Field(
-        None, description="row that all are compared with, in the unit of the signal; null = the scene's rows"
+        None, description="row that all are compared with, in the unit of the signal"
+    )
+    rows: Values | None = Field(
+        None,
+        description="rows that they are compared with, one for each; null, and no `value` = the signal's rows in the "
+        "scene",
     )
     weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "ProximityObjectiveSpec":
+        if self.value is not None and self.rows is not None:
+            raise problem("'value' and 'rows' exclude each other", key="rows")
+        return self
 
 
 ObjectiveSpec = Annotated[

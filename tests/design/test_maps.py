@@ -3,22 +3,23 @@
 import importlib
 import inspect
 import pkgutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import add.design
 import add.scene
+import add.ties
 from add.contact.restitution import clipped_restitution_from_damping, restitution_from_damping
-from add.design.maps import Composed, DesignMap, Placed, Ties, Transformed
+from add.design.maps import Composed, DesignMap, Placed, Transformed
 from add.design.transforms import Linear, Log, Softplus, Transform
 from add.testing import check_pullback
+from add.ties import DampingFromRestitution, Extended, LameFromYoung, Selected, Tie
 
 
 def subclasses(base: type) -> set[type]:
     """Every concrete subclass in the packages that may hold one."""
-    for package in (add.design, add.scene):
+    for package in (add.design, add.scene, add.ties):
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
             importlib.import_module(module.name)
     found, todo = set(), [base]
@@ -34,37 +35,46 @@ TRANSFORMED = Transformed((Linear(), Log(), Softplus(), Log()), np.array([2.0, 1
 # 0 serves two places, 1 none, and entry 2 of the base stays
 PLACED = Placed(np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([0, 2, 0, 3]), np.array([4, 0, 1, 3]), 4)
 # s = (E, nu, k_n, E', nu', free); k_n feeds k_n and k_t = 0.01 k_n; two bodies; theta[7] follows nothing
-TIES = Ties(
-    6,
-    8,
-    np.array([2, 2, 5]),
-    np.array([0, 1, 6]),
-    np.array([1.0, 0.01, -3.0]),
-    np.array([[0, 1, 2, 3], [3, 4, 4, 5]]),
+TIES = Composed(
+    (
+        Extended(
+            6, np.zeros(8), np.zeros(0), np.array([2, 2, 5]), np.array([0, 1, 6]), np.array([1.0, 0.01, -3.0])
+        ),
+        Tie(LameFromYoung(), np.array([[0, 1], [3, 4]]), 6 + np.array([[2, 3], [4, 5]])),
+        Selected(14, 6, 14),
+    )
 )
-# s = (e, k_n, m_1, m_2, e'); two balls, and the first of them on the ground with three points
-REBOUNDS = Ties(
-    5,
-    7,
-    np.array([1, 1, 2, 3]),
-    np.array([0, 4, 1, 2]),
-    np.array([1.0, 2.0, 1.0, 0.5]),
-    np.zeros((0, 4), dtype=int),
-    np.array([[0, 0, 1, 2, 3, 1], [4, 4, 1, -1, 5, 3]]),
-    np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0]),
-)
+
+
+def rebounds(pulls: bool) -> Composed:
+    """s = (e, k_n, m_1, m_2, e'); two balls, and the first of them on the ground with three points."""
+    scaled = Extended(
+        5,
+        np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0]),
+        np.array([np.inf]),
+        np.array([1, 1, 2, 3]),
+        np.array([0, 4, 1, 2]),
+        np.array([1.0, 2.0, 1.0, 0.5]),
+    )
+    balls = Tie(DampingFromRestitution(1, pulls), np.array([[0, 5, 6, 7]]), np.array([[8]]))
+    ground = Tie(DampingFromRestitution(3, pulls), np.array([[4, 9, 6, 12]]), np.array([[10]]))
+    return Composed((scaled, balls, ground, Selected(13, 5, 12)))
+
+
+REBOUNDS = rebounds(pulls=False)
 X = np.array([0.4, -0.7, 1.3, 2.0])
 S = np.array([2e4, 0.3, 1e3, 5e3, -0.2, 0.7])
 
 MAP_CASES = {
     Transformed: [(TRANSFORMED, X)],
     Placed: [(PLACED, X), (Placed(np.arange(3.0), np.zeros(0, int), np.zeros(0, int), 4), X)],
-    Ties: [
+    Extended: [(TIES.maps[0], S)],
+    Tie: [(Tie(LameFromYoung(), np.array([[0, 1], [3, 4]]), np.array([[6, 7], [2, 5]])), np.append(S, [1.0, 2.0]))],
+    Selected: [(Selected(6, 2, 5), S)],
+    Composed: [
         (TIES, S),
         (REBOUNDS, np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
-        (replace(REBOUNDS, pulls=True), np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
-    ],
-    Composed: [
+        (rebounds(pulls=True), np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
         (Composed((TRANSFORMED, PLACED)), X),
         (Composed((TRANSFORMED, Placed(S, np.array([1, 2, 3]), np.array([0, 2, 5]), 4), TIES)), X),
     ],
@@ -179,5 +189,5 @@ def test_damping_from_restitution():
     assert clipped_restitution_from_damping(theta[3], k, mass) == pytest.approx(e, rel=1e-12)
     assert clipped_restitution_from_damping(theta[5], 2.0 * k, m_1, 3) == pytest.approx(e_2, rel=1e-12)
     assert theta[6] == 4.0
-    pulling = replace(REBOUNDS, pulls=True).forward(np.array([e, k, m_1, m_2, e_2]))
+    pulling = rebounds(pulls=True).forward(np.array([e, k, m_1, m_2, e_2]))
     assert restitution_from_damping(pulling[3], k, mass) == pytest.approx(e, rel=1e-12)

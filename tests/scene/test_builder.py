@@ -413,7 +413,8 @@ def test_every_entry_of_theta_follows_from_a_number():
         (f"{BLOCK}.point_masses", [{"at": [0, 0, 0], "mass": 1}]),
     )
     ties, layout = scene.numbers.ties, scene.model.system.parameters
-    fed = set(ties.target.tolist()) | set(ties.moduli[:, 2:].ravel().tolist())
+    copied, *tied, _ = ties.maps
+    fed = set(copied.target.tolist()) | {i - copied.n_in for tie in tied for i in tie.outputs.ravel().tolist()}
     assert [layout.describe(i) for i in range(layout.n) if i not in fed] == []
 
 

@@ -1,0 +1,23 @@
+"""How theta follows from the numbers of a scene: composed differentiable maps, built from small rules."""
+
+from add.ties.base import Extended, Rule, Selected, Tie
+from add.ties.directions import AxesAcross, CarriedDirection, TiltedDirection, axes_across, tilt_between, unit_vector
+from add.ties.physics import DampingFromRestitution, LameFromYoung
+from add.ties.places import Distance, PlaceOnOther
+
+__all__ = [
+    "AxesAcross",
+    "CarriedDirection",
+    "DampingFromRestitution",
+    "Distance",
+    "Extended",
+    "LameFromYoung",
+    "PlaceOnOther",
+    "Rule",
+    "Selected",
+    "Tie",
+    "TiltedDirection",
+    "axes_across",
+    "tilt_between",
+    "unit_vector",
+]

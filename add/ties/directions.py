@@ -1,0 +1,115 @@
+"""Rules of directions, which live on the unit sphere: two numbers turn one away from its value in the scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.kernels.rotation import left_jacobian, rotation_matrix, skew
+from add.ties.base import Rule
+from add.typing import FloatArray
+
+
+def unit_vector(vector: FloatArray) -> FloatArray:
+    """Return v / |v| (3,); no length overflows or vanishes on the way."""
+    v = np.asarray(vector, dtype=float)
+    # The square of a large entry would be infinite, that of a small one zero.
+    v = v / np.abs(v).max()
+    return v / np.linalg.norm(v)
+
+
+def axes_across(direction: FloatArray) -> FloatArray:
+    """Return (2, 3) unit vectors e1, e2 that make a right-handed frame (e1, e2, d) with a unit vector d (3,).
+
+    e1 is the part of the x axis across d, or of the y axis where d is within 26 degrees of x; for d = z these are x, y.
+    """
+    e1, e2 = AxesAcross().value(np.asarray(direction, dtype=float)[None])[0].reshape(2, 3)
+    return np.stack([e1, e2])
+
+
+def tilt_between(start: FloatArray, direction: FloatArray) -> FloatArray:
+    """Return the tilt t (2,) [rad] that turns the unit vector ``start`` into ``direction``; see `TiltedDirection`."""
+    axes = axes_across(start)
+    axis = np.cross(start, direction)
+    sine, cosine = np.linalg.norm(axis), float(np.dot(start, direction))
+    if sine < 1e-15:
+        return np.array([0.0 if cosine > 0.0 else np.pi, 0.0])
+    return np.arctan2(sine, cosine) / sine * (axes @ axis)
+
+
+@final
+@dataclass(frozen=True)
+class TiltedDirection(Rule):
+    """(t, d, e1, e2) -> exp([t1 e1 + t2 e2]x) d: a unit vector, turned about two axes across it.
+
+    Every direction but -d has one tilt |t| < pi; the two numbers are independent, so that no length has to be fixed.
+    """
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the directions [-]."""
+        return np.array([rotation_matrix(row[0] * row[5:8] + row[1] * row[8:11]) @ row[2:5] for row in x])
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by t, d, e1 and e2: d(R d) = -[R d]x J_l dw + R dd."""
+        out = np.empty((x.shape[0], 3, 11))
+        for i, row in enumerate(x):
+            e1, e2 = row[5:8], row[8:11]
+            w = row[0] * e1 + row[1] * e2
+            rotation = rotation_matrix(w)
+            by_w = -skew(rotation @ row[2:5]) @ left_jacobian(w)
+            out[i, :, 0], out[i, :, 1] = by_w @ e1, by_w @ e2
+            out[i, :, 2:5] = rotation
+            out[i, :, 5:8], out[i, :, 8:11] = row[0] * by_w, row[1] * by_w
+        return out
+
+
+@final
+@dataclass(frozen=True)
+class CarriedDirection(Rule):
+    """(w_a, e, w_b) -> R_b^T R_a e: a direction of body a in the frame of body b, for rotation vectors w."""
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the directions [-]."""
+        return np.array([rotation_matrix(row[6:9]).T @ rotation_matrix(row[0:3]) @ row[3:6] for row in x])
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by w_a, e and w_b."""
+        out = np.empty((x.shape[0], 3, 9))
+        for i, row in enumerate(x):
+            w_a, e, w_b = row.reshape(3, 3)
+            r_a, back = rotation_matrix(w_a), rotation_matrix(w_b).T
+            turning = back @ skew(r_a @ e)
+            out[i, :, 0:3] = -turning @ left_jacobian(w_a)
+            out[i, :, 3:6] = back @ r_a
+            out[i, :, 6:9] = turning @ left_jacobian(w_b)
+        return out
+
+
+@final
+@dataclass(frozen=True)
+class AxesAcross(Rule):
+    """d -> (e1, e2): axes across a unit vector, e1 = (h - (h . d) d) / |...|, e2 = d x e1, h the x or y axis."""
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the axes, (m, 6)."""
+        h = self._helper(x)
+        e1 = h - (h * x).sum(axis=1, keepdims=True) * x
+        e1 /= np.linalg.norm(e1, axis=1, keepdims=True)
+        return np.concatenate([e1, np.cross(x, e1)], axis=1)
+
+    @staticmethod
+    def _helper(x: FloatArray) -> FloatArray:
+        return np.where(np.abs(x[:, :1]) < 0.9, np.eye(3)[0], np.eye(3)[1])
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by d, on the branch of h."""
+        out = np.empty((x.shape[0], 6, 3))
+        for i, (d, h) in enumerate(zip(x, self._helper(x), strict=True)):
+            u = h - (h @ d) * d
+            e1 = u / np.linalg.norm(u)
+            by_u = -(np.outer(d, h) + (h @ d) * np.eye(3))
+            out[i, :3] = (np.eye(3) - np.outer(e1, e1)) @ by_u / np.linalg.norm(u)
+            out[i, 3:] = -skew(e1) + skew(d) @ out[i, :3]
+        return out

@@ -1,0 +1,76 @@
+"""Rules of materials and contacts: Lame's constants of a modulus, the damping that gives a restitution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.contact.restitution import (
+    clipped_damping_derivatives,
+    clipped_damping_from_restitution,
+    damping_derivatives,
+    damping_from_restitution,
+)
+from add.ties.base import Rule
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class LameFromYoung(Rule):
+    """(E, nu) -> (mu, lambda): mu = E / (2 (1 + nu)), lambda = E nu / ((1 + nu) (1 - 2 nu))."""
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return mu and lambda [Pa]."""
+        e, nu = x.T
+        return np.stack([e / (2.0 * (1.0 + nu)), e * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))], axis=1)
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by E and nu."""
+        e, nu = x.T
+        d = (1.0 + nu) * (1.0 - 2.0 * nu)
+        by_mu = [0.5 / (1.0 + nu), -0.5 * e / (1.0 + nu) ** 2]
+        by_lambda = [nu / d, e * (1.0 + 2.0 * nu * nu) / d**2]
+        return np.stack([np.stack(by_mu, axis=1), np.stack(by_lambda, axis=1)], axis=1)
+
+
+@final
+@dataclass(frozen=True)
+class DampingFromRestitution(Rule):
+    """(e, k_n, m_a, m_b) -> k_d of one of the points that touch at once; m_b is infinite where nothing gives way.
+
+    Attributes
+    ----------
+    n_points : int
+        Points that touch at once.
+    pulls : bool
+        Whether the contact may pull: then k_d is that of Eq. 22 (Geilinger et al. 2020).
+    """
+
+    n_points: int
+    pulls: bool
+
+    @staticmethod
+    def _mass(m_a: float, m_b: float) -> tuple[float, float, float]:
+        """Return the effective mass [kg] and its slopes by both masses."""
+        if np.isinf(m_b):
+            return m_a, 1.0, 0.0
+        total = m_a + m_b
+        return m_a * m_b / total, (m_b / total) ** 2, (m_a / total) ** 2
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return k_d [N s/m]."""
+        formula = damping_from_restitution if self.pulls else clipped_damping_from_restitution
+        return np.array([[formula(e, k_n, self._mass(m_a, m_b)[0], self.n_points)] for e, k_n, m_a, m_b in x.tolist()])
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by e, k_n and both masses."""
+        formula = damping_derivatives if self.pulls else clipped_damping_derivatives
+        out = np.empty((x.shape[0], 1, 4))
+        for i, (e, k_n, m_a, m_b) in enumerate(x.tolist()):
+            mass, by_a, by_b = self._mass(m_a, m_b)
+            slopes = formula(e, k_n, mass, self.n_points)
+            out[i, 0] = slopes.restitution, slopes.stiffness, slopes.mass * by_a, slopes.mass * by_b
+        return out

@@ -1,0 +1,140 @@
+"""A number means the same as a parameter, in the file, and as an override: defaults that depend on it follow it."""
+
+import numpy as np
+import pytest
+
+from add.errors import InputError
+from add.scene.coordinates import numbers_of
+from add.scene.reader import apply_overrides, scene_from_dict
+from add.scene.write_back import with_values
+
+BOX = {"shape": "box", "size": [0.1, 0.1, 0.1]}
+TILTED = [0.9689124217106447, 0.0, 0.24740395925452294, 0.0]  # 0.5 rad about y
+JOINT = {"stiffness": 1e3, "angular_stiffness": 10.0, "a": {"body": "a", "at": [0.05, 0, 0]}, "b": {"body": "b"}}
+
+
+def scene(couplings, parameters=(), **more):
+    bodies = {
+        name: {"type": "rigid", "mass": 1.0, "geometry": BOX, "position": position, "orientation": TILTED}
+        for name, position in (("a", [0.0, 0, 0]), ("b", [0.2, 0.1, 0]))
+    }
+    bodies["soft"] = {
+        "type": "soft",
+        "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [1, 1, 1]},
+        "material": {"model": "neo-hookean", "young": 1e4, "poisson": 0.3, "density": 1e3},
+        "anchors": [{"at": [0, 0, 0]}],
+        "position": [0.5, 0, 0],
+    }
+    return scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.01, "duration": 0.05},
+            "bodies": bodies,
+            "couplings": couplings,
+            "markers": {"m": {"body": "b", "point": [0, 0, 0]}},
+            "objective": [{"type": "point", "marker": "m", "target": [0, 0, 0], "time": "end"}],
+            "parameters": list(parameters),
+            **more,
+        }
+    )
+
+
+COUPLINGS = {
+    "spring": {"type": "spring", "a": {"body": "a", "at": [0.05, 0, 0]}, "b": {"body": "b"}, "stiffness": 10.0},
+    "length": {"type": "spring", "a": {"body": "a", "at": [0.05, 0, 0]}, "b": {"body": "b", "at": [0, 0.1, 0]},
+               "stiffness": 10.0},
+    "to world": {"type": "cable", "a": {"body": "a", "at": [0.05, 0, 0]}, "b": {"at": [0, 0, 1]}, "stiffness": 10.0},
+    "ball": {"type": "ball", "a": {"at": [0, 0, 0.3]}, "b": {"body": "b"}, "stiffness": 1e3},
+    "fixed": {"type": "fixed", **JOINT},
+    "slider": {"type": "slider", "axis": [0, 1, 2], **JOINT},
+    "hinge": {"type": "hinge", "axis": [0, 1, 2], "motor": {"angle": 0.1, "stiffness": 1.0}, **JOINT},
+    "hinged start": {"type": "hinge", "axis": [0, 1, 2], "start": {"angle": 0.3, "rate": 1.0}, **JOINT},
+    "attachment": {"type": "attachment", "nodes": "soft", "where": {"nodes": [0, 1]}, "body": "b", "stiffness": 1e2},
+}  # fmt: skip
+CHANGES = {
+    "bodies.a.position": [0.03, -0.02, 0.01],
+    "bodies.b.position": [0.25, 0.08, 0.02],
+    "bodies.a.orientation": [0.9950041652780258, 0.09983341664682815, 0.0, 0.0],
+    "bodies.b.orientation": [0.955336489125606, 0.0, 0.0, 0.29552020666133955],
+    "bodies.soft.position": [0.55, 0.1, 0.0],
+    "bodies.soft.orientation": [0.955336489125606, 0.0, 0.0, 0.29552020666133955],
+}
+
+
+@pytest.mark.parametrize("path", CHANGES)
+@pytest.mark.parametrize("name", COUPLINGS)
+def test_defaults_follow(name, path):
+    """theta, and the initial state, from a changed number are those of the scene that has this number in its file."""
+    before = scene({"c": COUPLINGS[name]})
+    built = before.build()
+    index, _ = built.numbers.resolve(path)
+    s = built.numbers.values.copy()
+    s[index] = numbers_of(path, CHANGES[path], None)
+    theta = built.numbers.ties.forward(s)
+    rebuilt = apply_overrides(before, {path: CHANGES[path]}).build()
+    assert theta == pytest.approx(rebuilt.theta, rel=1e-12, abs=1e-14)
+    for found, expected in zip(built.model.initial.evaluate(theta), rebuilt.model.initial.evaluate(rebuilt.theta),
+                               strict=True):  # fmt: skip
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("path", ["couplings.c.axis", "markers.d.direction"])
+@pytest.mark.parametrize("joint", ["hinge", "slider", "hinged start"])
+def test_a_direction_has_two_numbers_and_stays_on_the_sphere(joint, path):
+    markers = {"m": {"body": "b", "point": [0, 0, 0]}, "d": {"body": "b", "direction": [3.0, 0, 4.0]}}
+    this = scene({"c": COUPLINGS[joint]}, [{"path": path}], markers=markers)
+    problem = this.inverse_problem()
+    assert problem.n == 2 and problem.units() == ["rad", "rad"] and problem.x0.tolist() == [0.0, 0.0]
+    x = np.array([0.4, -0.9])
+    layout = this.build().model.system.parameters
+    theta = problem.theta(x, problem.experiments[0])
+    block = path if path.startswith("markers") else f"{path}.a"
+    turned = layout.view(theta, block)
+    assert np.linalg.norm(turned) == pytest.approx(1.0, abs=1e-15)
+    start = layout.view(this.build().theta, block)
+    assert np.arccos(turned @ start) == pytest.approx(np.hypot(*x))
+    again = with_values(this, problem, x)
+    assert again.build().theta == pytest.approx(theta, abs=1e-14)
+
+
+@pytest.mark.parametrize("length", [1e200, 1e-200, 1e300, 1e-300])
+def test_directions_of_any_length_are_scaled(length):
+    """A plane's normal of 1e200 once left no plane at all."""
+    obstacles = {
+        "floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, length]},
+        "wall": {"shape": "plane", "point": [0, 0, 0], "normal": [0, length, length]},
+    }
+    hinge = COUPLINGS["hinge"] | {"axis": [0, length, 2.0 * length]}
+    built = scene({"c": hinge}, obstacles=obstacles).build()
+    floor, wall = built.model.obstacles
+    assert np.array_equal(floor.rotation, np.eye(3))
+    assert wall.rotation[:, 2] == pytest.approx(np.array([0, 1, 1]) / np.sqrt(2.0))
+    axis = built.model.system.parameters.view(built.theta, "couplings.c.axis.a")
+    assert axis == pytest.approx(np.array([0, 1, 2]) / np.sqrt(5.0))
+
+
+def test_a_choice_of_nodes_cannot_follow_a_parameter():
+    spring = {"type": "spring", "a": {"body": "a", "at": [0.45, 0, 0]}, "b": {"body": "soft"}, "stiffness": 10.0}
+    orientation = {"bodies.a.orientation": [1, 0, 0, 0]}
+    raw = apply_overrides(scene({}), orientation).raw | {"couplings": {"c": spring}}
+    scene_from_dict(raw)
+    with pytest.raises(InputError, match=r"the nodes of couplings.c.b are those where the other end starts"):
+        scene_from_dict(raw | {"parameters": [{"path": "bodies.a.position"}]})
+
+
+def test_a_prior_on_a_direction_is_refused():
+    prior = {"type": "prior", "parameter": "couplings.c.axis", "mean": 0.0, "sigma": 1.0}
+    with pytest.raises(InputError, match="count from the scene's direction"):
+        scene({"c": COUPLINGS["hinge"]}, [{"path": "couplings.c.axis"}], objective=[prior])
+
+
+def test_a_direction_in_a_phase_is_written_as_in_the_scene():
+    phases = [{"name": "one", "overrides": {"couplings.c.axis": [0.0, 1.0, 0.0]}}, {"name": "two"}]
+    this = scene({"c": COUPLINGS["slider"]}, [{"path": "bodies.b.velocity"}], optimizer={"phases": phases})
+    problem = this.inverse_problem()
+    override = problem.optimizer.phases[0].overrides[0]
+    numbers = problem.experiments[0].numbers.copy()
+    numbers[override.index] = override.values
+    layout = this.build().model.system.parameters
+    axis = layout.view(problem.experiments[0].ties.forward(numbers), "couplings.c.axis.a")
+    assert axis == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)
