@@ -26,6 +26,7 @@ from add.console import (
     say_simulation,
     say_sweep,
     steps_bar,
+    strict_option,
 )
 from add.errors import AddError
 
@@ -62,6 +63,13 @@ def _load(console: Console, scene: str) -> Any:
     return load_scene(scene)
 
 
+def _warnings(loaded: Any) -> list[str]:
+    """Log and return what is probably not meant in a scene or in any of its experiments."""
+    from add.scene.reader import experiment_scenes
+
+    return [text for item in experiment_scenes(loaded).values() for text in item.build().warn()]
+
+
 def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
 
@@ -82,13 +90,14 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
 @click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
 @console_options
+@strict_option
 def simulate(console: Console, scene: str, output: str | None, force: bool) -> None:
     """Run the forward simulation of SCENE."""
     from add.jobs import simulate_scene
     from add.jobs.folders import new_run
 
     loaded = _load(console, scene)
-    loaded.build().warn()
+    console.heed(loaded.build().warn())
     folder = new_run(loaded, _folder(scene, output), force=force)
     with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
         result = simulate_scene(loaded, folder, progress=progress)
@@ -106,6 +115,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool) -> N
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes that share the experiments [default: none].")
 @click.option("--cluster", metavar="ADDRESS", help="Share the experiments among the workers of this Dask scheduler.")
 @console_options
+@strict_option
 def optimize(
     console: Console,
     scene: str,
@@ -126,6 +136,7 @@ def optimize(
 
     loaded = _load(console, scene)
     problem, _ = check_optimization(loaded)
+    console.heed(_warnings(loaded))
     workers = None
     if jobs is not None or cluster is not None:
         require_shareable(problem, loaded.source)
@@ -156,16 +167,16 @@ def optimize(
 @click.option("--gradient", is_flag=True, help="Compare the gradient with finite differences.")
 @click.option("--steps", type=click.IntRange(min=1), help="Length of the gradient check's window.")
 @console_options
+@strict_option
 def check(console: Console, scene: str, gradient: bool, steps: int | None) -> None:
     """Validate SCENE; --gradient checks its derivatives."""
     from add.errors import SolverError
     from add.jobs import check_gradients, check_optimization
-    from add.scene.reader import experiment_scenes
 
     loaded = _load(console, scene)
     built = loaded.build()
-    started = [item.build() for item in experiment_scenes(loaded).values()] if loaded.spec.experiments else [built]
-    warnings = [text for item in started for text in item.warn()]
+    warnings = _warnings(loaded)
+    console.heed(warnings)
     if loaded.spec.objective and loaded.spec.parameters:
         check_optimization(loaded)
     system = built.model.system
@@ -201,6 +212,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
 @click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
 @click.option("--cluster", metavar="ADDRESS", help="Use the workers of this Dask scheduler, e.g. tcp://host:8786.")
 @console_options
+@strict_option
 def sweep(
     console: Console,
     scene: str,
@@ -217,6 +229,7 @@ def sweep(
 
     loaded = _load(console, scene)
     check_sweep(loaded, parameters)
+    console.heed(_warnings(loaded))
     workers = click.get_current_context().with_resource(_workers(jobs, cluster))
     folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
     if force or not folder.is_run:

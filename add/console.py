@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import sys
@@ -13,6 +14,8 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from add.errors import InputError
+
 #: Said before numba compiles something that is not in its cache.
 COMPILING = "compiling kernels (once for each new kind of scene; this may take a minute) ..."
 
@@ -23,8 +26,18 @@ LINE_EVERY = 20.0
 class Console:
     """Options of every command."""
 
-    def __init__(self, as_json: bool, quiet: bool) -> None:
-        self.json, self.quiet = as_json, quiet
+    def __init__(self, as_json: bool, quiet: bool, strict: bool = False) -> None:
+        self.json, self.quiet, self.strict = as_json, quiet, strict
+
+    def heed(self, warnings: list[str]) -> None:
+        """Fail after warnings that were logged, if the user said --strict.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.strict and warnings:
+            raise InputError("; ".join([*warnings, "--strict makes warnings errors"]))
 
     def say(self, text: str) -> None:
         """Print for people."""
@@ -64,6 +77,37 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__
     wrapped.__click_params__ = [*getattr(wrapped, "__click_params__", []), *getattr(command, "__click_params__", [])]  # type: ignore[attr-defined]
+    return wrapped
+
+
+class _Kept(logging.Handler):
+    """Keeps warnings."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one."""
+        self.texts.append(record.getMessage())
+
+
+def strict_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --strict to a command: what it warned of before it began stops it, what comes later fails it at its end."""
+
+    @click.option("--strict", is_flag=True, help="Make warnings errors (exit code 2); results are kept.")
+    @functools.wraps(command)
+    def wrapped(console: Console, *, strict: bool, **arguments: Any) -> Any:
+        console.strict = strict
+        kept = _Kept()
+        logging.getLogger("add").addHandler(kept)
+        try:
+            result = command(console, **arguments)
+        finally:
+            logging.getLogger("add").removeHandler(kept)
+        console.heed(kept.texts)
+        return result
+
     return wrapped
 
 

@@ -25,9 +25,9 @@ from add.model import (
     build_model,
     reactions,
 )
-from add.model.overlaps import deep_starts
 from add.newton import NewtonOptions
 from add.scene.couplings import MakeDriven, couplings
+from add.scene.doubts import doubts
 from add.scene.geometry import body_mesh, locate_point, obstacle, select
 from add.scene.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.numbers import CLOCK, SceneNumber, SceneNumbers
@@ -97,20 +97,11 @@ class BuiltScene:
         return self.simulation.run(theta, **options)
 
     def warn(self) -> list[str]:
-        """Log and return what is probably not meant, though it can be simulated: contacts that start deep."""
-        deep = deep_starts(self.model, self.theta)
-        if not deep:
-            return []
-        worst, others = deep[0], len(deep) - 1
-        what = "obstacles" if worst.other in self.scene.spec.obstacles else "bodies"
-        text = (
-            f"bodies.{worst.body}: starts {worst.depth:.3g} m deep inside {what}.{worst.other} (its own size is "
-            f"{worst.size:.3g} m), and the contact will throw it out; move it, or switch this pair off in contact.pairs"
-        )
-        if others:
-            text += f" ({others} more {'pair starts' if others == 1 else 'pairs start'} deep inside each other)"
-        logger.warning("%s: %s", self.scene.source or "scene", text)
-        return [text]
+        """Log and return what is probably not meant, though it can be simulated; see `add.scene.doubts`."""
+        texts = doubts(self)
+        for text in texts:
+            logger.warning("%s: %s", self.scene.source or "scene", text)
+        return texts
 
     @property
     def theta(self) -> FloatArray:

@@ -1,0 +1,144 @@
+"""Warnings of what can be simulated, but is probably not meant; --strict makes them errors."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from add.cli import cli
+from add.scene.doubts import doubts
+from add.scene.reader import load_scene, scene_from_dict
+
+SOFT = {
+    "type": "soft",
+    "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [1, 1, 1]},
+    "material": {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 1e3},
+}
+BOX = {"type": "rigid", "mass": 1.0, "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}}
+TIME = {"dt": 0.01, "duration": 0.2}
+
+
+def raw(bodies, **more):
+    return {"schema": "add-scene/1", "time": TIME, "bodies": bodies, **more}
+
+
+def warned(bodies, **more):
+    return doubts(scene_from_dict(raw(bodies, **more)).build())
+
+
+def at(body, x):
+    return {**body, "position": [x, 0, 1]}
+
+
+def test_nothing_to_say():
+    assert warned({"a": at(SOFT, 0), "b": at(BOX, 1)}) == []
+
+
+@pytest.mark.parametrize(
+    ("material", "words"),
+    [
+        ({"young": 20.0, "poisson": 0.3}, "bodies.a.material: Young's modulus is 20 Pa, softer than any solid"),
+        ({"young": 900.0, "poisson": 0.3}, "less than the weight of 0.1 m of it on its area, 981 Pa"),
+        ({"mu": 300.0, "lambda": 400.0}, "it cannot carry itself"),
+    ],
+)
+def test_moduli_in_the_wrong_unit(material, words):
+    soft = SOFT | {"material": {"model": "neo-hookean", "density": 1e3} | material}
+    (text,) = warned({"a": soft})
+    assert words in text
+    if material.get("young") != 20.0:
+        assert warned({"a": soft}, gravity=[0, 0, 0]) == [], "nothing pulls at it"
+
+
+def test_two_steps():
+    (text,) = warned({"a": SOFT}, time={"dt": 0.1, "duration": 0.2})
+    assert text.startswith("time.dt: the run has only 2 steps of 0.1 s")
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e-4])
+def test_sizes_that_no_body_has(scale):
+    (text,) = warned({"a": SOFT | {"scale": scale, "material": SOFT["material"] | {"young": 1e9}}})
+    assert text.startswith("bodies.a: it is ") and "m across" in text
+
+
+def test_bodies_that_cannot_touch():
+    """Points of one meet the shape of the other: two soft bodies have no shape, nor has a rigid body from a file."""
+    (text,) = warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)})
+    assert text.startswith("contact.between_bodies: a and b pass through each other")
+    assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1)}, contact={"between_bodies": False}) == []
+    several = {f"s{k}": at(SOFT, k) for k in range(4)}
+    (text,) = warned(several)
+    assert "s0 and s1, s0 and s2, s0 and s3 and 3 more pairs" in text
+    a, b = ({"body": name, "at": [0, 0, 0]} for name in "ab")
+    spring = {"type": "spring", "a": a, "b": b, "stiffness": 1.0}
+    joined = {"a": at(SOFT, 0), "b": at(SOFT, 1)}
+    assert warned(joined, couplings={"c": spring}) == [], "bodies that are joined do not touch"
+    assert len(warned(joined, couplings={"c": spring | {"collide": True}})) == 1
+
+
+def test_a_marker_off_its_body():
+    (text,) = warned({"b": BOX}, markers={"m": {"body": "b", "point": [0, 50.0, 0]}})
+    assert text.startswith("markers.m.point: it is 50 m off its body 'b'")
+    assert warned({"b": BOX}, markers={"m": {"body": "b", "point": [0, 0.2, 0]}}) == []
+
+
+def recorded(tmp_path, positions, times=(0.0, 0.1), **more):
+    path = tmp_path / "take.csv"
+    rows = np.column_stack([times, positions])
+    np.savetxt(path, rows, delimiter=",", header="time_s,m_x_m,m_y_m,m_z_m", comments="")
+    recording = {"file": str(path), "markers": {"m": "m"}, **more}
+    markers = {"m": {"body": "b", "point": [0, 0, 0]}}
+    return warned({"b": at(BOX, 0)}, markers=markers, recording=recording)
+
+
+def test_millimetres_under_a_header_in_metres(tmp_path):
+    (text,) = recorded(tmp_path, [[0, 0, 1000.0], [0, 0, 990.0]])
+    assert text.startswith("recording: marker 'm' is first seen 999 m from where the scene starts it")
+    assert "are these millimetres? 'scale' takes 0.001" in text
+    assert recorded(tmp_path, [[0, 0, 1.0], [0, 0, 0.99]]) == []
+    assert recorded(tmp_path, [[0, 0, 1000.0], [0, 0, 990.0]], scale=1e-3) == []
+
+
+def test_a_marker_far_from_where_the_scene_starts_it(tmp_path):
+    (text,) = recorded(tmp_path, [[3.0, 0, 1.0], [3.0, 0, 0.99]])
+    assert "3 m from where the scene starts it" in text and "millimetres" not in text
+    # What falls has a way to go before it is first seen.
+    times = (0.15, 0.2)
+    assert recorded(tmp_path, [[0, 0, 0.6], [0, 0, 0.5]], times) == []
+
+
+def test_displacements_a_thousand_times_too_large(tmp_path):
+    (text,) = recorded(tmp_path, [[0, 0, 0.0], [0, 0, 40.0]], displacement=True)
+    assert text.startswith("recording: marker 'm' moves by 40 m") and "millimetres" in text
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, [str(x) for x in arguments])
+
+
+def test_strict(tmp_path):
+    bad, good = tmp_path / "bad.json", tmp_path / "good.json"
+    bad.write_text(json.dumps(raw({"a": at(SOFT, 0), "b": at(SOFT, 1)})))
+    good.write_text(json.dumps(raw({"a": at(SOFT, 0)})))
+    assert run("check", bad).exit_code == 0
+    for command in (["check", bad], ["simulate", bad, "-o", tmp_path / "run"]):
+        stopped = run(*command, "--strict")
+        assert stopped.exception.exit_code == 2
+        assert "pass through each other" in str(stopped.exception)
+        assert "--strict makes warnings errors" in str(stopped.exception)
+    assert not (tmp_path / "run").exists(), "nothing was begun"
+    assert run("check", good, "--strict").exit_code == 0
+
+
+def test_strict_fails_at_the_end_for_what_is_warned_of_later(tmp_path):
+    """A parameter that ends on its bound is only known after the fit, whose results are kept."""
+    path = tmp_path / "fit.json"
+    objective = [{"type": "point", "marker": "m", "target": [5, 0, 0], "time": "end"}]
+    parameters = [{"path": "bodies.b.velocity", "components": [0], "bounds": [-1.0, 1.0]}]
+    markers = {"m": {"body": "b", "point": [0, 0, 0]}}
+    path.write_text(json.dumps(raw({"b": at(BOX, 0)}, markers=markers, objective=objective, parameters=parameters)))
+    assert load_scene(path)
+    stopped = run("optimize", path, "-o", tmp_path / "run", "--strict")
+    assert stopped.exception.exit_code == 2 and "ended on its bound" in str(stopped.exception)
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["status"] == "done"
