@@ -10,8 +10,8 @@ from typing import final
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
+from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
 _pattern_ids = count()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numba import njit
 
 from add.assembly import Pattern
 from add.errors import SolverError
+from add.kernels.caching import njit
 from add.linalg import Factorization
 from add.typing import FloatArray, IntArray
 

@@ -33,8 +33,8 @@ Calls and views of arrays cost more here than the arithmetic: hence scalars, and
 """
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.contact import FEATURE_SHIFT, _to_frame, evaluate_pair
 from add.kernels.detection import (
     OMEGA,

@@ -21,9 +21,9 @@ and d(J^T (l x F)) = J^T (dl x F + l x dF) plus d(J^T tau)/dw at fixed tau.
 """
 
 import numpy as np
-from numba import njit
 
 from add.kernels.body_contact import cross, evaluate
+from add.kernels.caching import njit
 from add.kernels.contact import ACTIVE, HELD, add_matrices
 from add.kernels.detection import TURN, TURN_RATE, body_states, shape_frames, touching_pairs
 from add.kernels.rotation import turn_derivative

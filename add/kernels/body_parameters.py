@@ -4,9 +4,9 @@ A centre of mass X_c moves the points by -R dX_c (a) or the shapes by -R dX_c (b
 """
 
 import numpy as np
-from numba import njit
 
 from add.kernels.body_contact import cross, evaluate
+from add.kernels.caching import njit
 from add.kernels.contact import add_matrices
 from add.kernels.detection import body_states, shape_frames, touching_pairs
 from add.kernels.rotation import turn

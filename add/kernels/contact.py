@@ -40,8 +40,8 @@ writeable and of one dtype each (int64, int32, float64, bool): every other combi
 import math
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
 from add.kernels.friction import LINEAR, NONE, damping_ramp, elastic_energy, elastic_law, friction_law
 

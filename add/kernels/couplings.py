@@ -9,7 +9,8 @@ Features of interaction e are rows r e, r e + 1, ... of y, y_dot and f. Derivati
 import math
 
 import numpy as np
-from numba import njit
+
+from add.kernels.caching import njit
 
 _JIT = {"cache": True, "error_model": "numpy"}
 

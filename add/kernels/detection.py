@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.contact import ACTIVE, GIVEN, _to_frame, _touch, _touch_sphere
 from add.kernels.distance import BOX, CYLINDER, PLANE, SPHERE, distance_branch, distance_feature
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative

@@ -24,7 +24,7 @@ The normal is undefined on the axis or centre of a round branch; there it is the
 
 import math
 
-from numba import njit
+from add.kernels.caching import njit
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER = 0, 1, 2, 3, 4
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4

@@ -22,7 +22,8 @@ An inverted point (J <= 0) writes NaN, which the line search rejects.
 """
 
 import numpy as np
-from numba import njit
+
+from add.kernels.caching import njit
 
 _JIT = {"cache": True, "error_model": "numpy", "nogil": True}
 

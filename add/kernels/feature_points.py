@@ -1,8 +1,8 @@
 """Tangents and cotangents of features as points: the map (q, v, theta) -> (y, y_dot) of `add.kernels.features`."""
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.features import NODES, POINT, SPIN, WORLD, cross, entry, jacobians
 from add.kernels.rotation import fill_rotation
 

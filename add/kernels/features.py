@@ -17,8 +17,8 @@ rho, the coefficients of J_l and omega of rigid features from `evaluate` for the
 """
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
 WORLD, NODES, POINT, DIRECTION, SPIN = 0, 1, 2, 3, 4

@@ -6,7 +6,7 @@ is smooth in its real arguments (Geilinger et al. 2020, Eqs. 16-18 and 21; onset
 
 import math
 
-from numba import njit
+from add.kernels.caching import njit
 
 NONE, LINEAR, TANH = 0, 1, 2
 

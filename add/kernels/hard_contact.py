@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.distance import signed_distance
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 

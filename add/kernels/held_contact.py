@@ -21,10 +21,10 @@ In axes that turn with the shape, c depends on ds and dnu by
 """
 
 import numpy as np
-from numba import njit
 
 from add.kernels.body_contact import cross, evaluate
 from add.kernels.body_derivatives import fill_block, force_derivative
+from add.kernels.caching import njit
 from add.kernels.contact import ACTIVE, FEATURE_SHIFT, HELD, NO_SPIN, _to_frame, evaluate_pair
 from add.kernels.detection import TURN, body_states, point_place, shape_frames
 from add.kernels.distance import distance_branch, distance_feature

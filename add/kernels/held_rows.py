@@ -5,8 +5,8 @@ row by row, from entry ``first[k]`` on.
 """
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.contact import ACTIVE, HELD, SLIP
 
 

@@ -7,8 +7,8 @@ f; derivatives are added to zeros.
 import math
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.couplings import dot
 
 _JIT = {"cache": True, "error_model": "numpy"}

@@ -1,8 +1,8 @@
 """The derivative of how a body of nodes starts: x = p + R X, v = velocity + omega x R (X - X_c)."""
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.rotation import left_jacobian, rotation_matrix
 
 

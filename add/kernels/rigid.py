@@ -15,8 +15,8 @@ Common arguments
 """
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kernels.rotation import (
     fill_jacobian,
     fill_rotation,

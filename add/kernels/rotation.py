@@ -1,7 +1,8 @@
 """Rotation vectors: exponential map, left Jacobian, quaternions (w, x, y, z)."""
 
 import numpy as np
-from numba import njit
+
+from add.kernels.caching import njit
 
 
 @njit(cache=True)

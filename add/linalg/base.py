@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from functools import cache
 
 import numpy as np
-from numba import njit
 from threadpoolctl import ThreadpoolController
 
 from add.assembly import Pattern
 from add.errors import SolverError
+from add.kernels.caching import njit
 from add.typing import FloatArray
 
 #: A solve whose relative residual stays above this after refinement is repeated with more pivoting.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.linalg.blas import L, N, R, T, potrf, syrk, trsm
 from add.linalg.fronts import add_children
 

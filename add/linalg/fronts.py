@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.linalg.blas import L, N, R, T, U, gemm, trsm
 
 #: Columns that are eliminated one by one.

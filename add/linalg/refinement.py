@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.linalg.base import EPS, SOLVE_TOLERANCE
 from add.linalg.substitution import substitute
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 import numpy as np
-from numba import njit
 
+from add.kernels.caching import njit
 from add.kinematics import Kinematics, Weights
 from add.term import Term
 from add.typing import FloatArray, IntArray

@@ -1,0 +1,50 @@
+"""Compiled functions that are kept on disk for as long as no compiled function of the program changes.
+
+Numba keeps a compiled function together with all that it calls, and takes it anew only where the function's own file
+changed: after an edit of a law, every kernel that calls the law from another file would go on with the old one. Here
+the stamp of a cached function holds all files with compiled functions instead. (Numba itself adds its version, and the
+CPU.)
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@functools.cache
+def stamp() -> str:
+    """Return the hash of all files of the package that hold compiled functions."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        data = path.read_bytes()
+        if b"njit" in data:
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + data + b"\0")
+    return digest.hexdigest()
+
+
+def njit(*arguments: Any, **options: Any) -> Any:
+    """Compile a function as `numba.njit` does; with ``cache=True`` under the package's `stamp`.
+
+    Terms outside this package whose kernels call those of this one should use it, too.
+    """
+    if arguments and callable(arguments[0]):
+        return _stamped(numba.njit(*arguments, **options))
+    decorate: Callable[..., Any] = numba.njit(*arguments, **options)
+    return lambda function: _stamped(decorate(function))
+
+
+def _stamped(dispatcher: Any) -> Any:
+    """Let a cached function be valid for its own file's stamp and the package's."""
+    if isinstance(dispatcher, numba.core.dispatcher.Dispatcher):  # not where NUMBA_DISABLE_JIT is set
+        kept = getattr(dispatcher._cache, "_cache_file", None)  # none without cache=True
+        if kept is not None:
+            kept._source_stamp = kept._source_stamp, stamp()
+    return dispatcher

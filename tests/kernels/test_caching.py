@@ -1,0 +1,91 @@
+"""Compiled functions on disk: they are taken anew where any compiled function of the program has changed."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import add
+
+PACKAGE = Path(add.__file__).parent
+
+
+def copied(folder, *rooms):
+    """Copy some rooms of the package, without what is compiled already."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    if not rooms:
+        shutil.copytree(PACKAGE, folder / "add", ignore=ignored)
+        return
+    (folder / "add").mkdir()
+    shutil.copy(PACKAGE / "errors.py", folder / "add")
+    (folder / "add" / "__init__.py").write_text("")
+    for room in rooms:
+        shutil.copytree(PACKAGE / room, folder / "add" / room, ignore=ignored)
+
+
+def printed(folder, code):
+    env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, env=env | {"PYTHONPATH": str(folder)}, capture_output=True, text=True,
+                          timeout=300)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_changed_function_counts_for_those_that_call_it(tmp_path):
+    """`turn_derivative` of one file is called by a kernel of another, which numba alone would not compile again."""
+    copied(tmp_path, "kernels")
+    code = (
+        "import numpy as np, add\n"
+        "from add.kernels.poses import nodes_pose_vjp as f\n"
+        "i, out = np.arange(12).reshape(4, 3), np.zeros(12)\n"
+        "f(np.ones((1, 3)), np.zeros(3), 0, np.linspace(0, 1, 12), *i, np.ones(3), np.ones(3), out)\n"
+        "print(add.__file__, f.stats.cache_hits.total(), out[3])"
+    )
+    first = printed(tmp_path, code)
+    assert first[0] == str(tmp_path / "add" / "__init__.py")
+    again = printed(tmp_path, code)
+    assert (first[1], again[1]) == ("0", "1") and first[2] == again[2], "what is unchanged comes from the cache"
+    law = tmp_path / "add" / "kernels" / "rotation.py"
+    text = law.read_text()
+    law.write_text(text.replace("    return np.eye(3) + b * k + c * (k @ k)\n", "    return 2.0 * np.eye(3)\n"))
+    assert law.read_text() != text
+    changed = printed(tmp_path, code)
+    assert changed[1] == "0" and float(changed[2]) != float(first[2])
+
+
+@pytest.mark.slow
+def test_a_changed_law_changes_a_scene(tmp_path):
+    """Without friction a sliding box goes farther; nothing was cleared in between."""
+    copied(tmp_path)
+    cube = {"type": "rigid", "mass": 1.0, "geometry": {"shape": "box", "size": [0.1] * 3}}
+    floor = {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "duration": 0.1},
+        "bodies": {"b": cube | {"position": [0, 0, 0.05], "velocity": [1.0, 0, 0]}},
+        "obstacles": {"floor": floor},
+        "contact": {"stiffness": 1e4, "friction": 0.5, "damping_ramp": 0.001},
+    }
+    code = f"import add; print(add.scene_from_dict({scene}).build().run().q[-1][0])"
+    first = float(printed(tmp_path, code)[0])
+    law = tmp_path / "add" / "kernels" / "friction.py"
+    text = law.read_text()
+    start = text.index("def friction_law(")
+    body = re.sub(r"(?m)^( +)return .*$", r"\1return 0.0, 0.0, 0.0", text[start:])
+    law.write_text(text[:start] + body)
+    without = float(printed(tmp_path, code)[0])
+    assert without == pytest.approx(0.1, rel=1e-6) and first < without - 0.005
+
+
+def test_no_module_compiles_without_the_stamp():
+    """`numba.njit` with a cache belongs to one file alone."""
+    assert not [
+        str(path)
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "caching.py" and re.search(r"from numba import .*njit|numba\.njit", path.read_text())
+    ]
