@@ -7,13 +7,15 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
 
-.PHONY: help setup demo reproduce test test-all lint clean
+.PHONY: help setup demo reproduce test test-all test-minimum constraints lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
 	@echo "make reproduce the paper's figures and tables (over an hour); writes docs/reproduction.md"
 	@echo "make test      ruff, mypy and the quick tests"
 	@echo "make test-all  the same with the slow tests"
+	@echo "make test-minimum  the quick tests with the oldest dependencies that are allowed"
+	@echo "make constraints   the newest dependencies that are allowed, into constraints.txt"
 	@echo "make lint      ruff and mypy"
 	@echo "make setup     only make $(VENV) and install"
 	@echo "make clean     remove what building and testing left (not $(VENV), not runs/)"
@@ -35,6 +37,21 @@ test: lint
 
 test-all: lint
 	$(PYTEST)
+
+# The quick tests with the oldest version that pyproject.toml allows of each dependency; TESTS= names others than all.
+test-minimum:
+	python3 scripts/minimum_versions.py > .minimum-versions.txt
+	@VENV="$(VENV)-minimum" CONSTRAINTS=.minimum-versions.txt bash scripts/setup.sh
+	NUMBA_CACHE_DIR="$(VENV)-minimum/numba" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
+	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
+
+# The newest versions that pyproject.toml allows, as the next constraints.txt; run the tests before it is committed.
+constraints:
+	rm -rf $(VENV)-newest
+	touch .no-constraints.txt
+	@VENV="$(VENV)-newest" CONSTRAINTS=.no-constraints.txt bash scripts/setup.sh
+	(head -n 1 constraints.txt; $(VENV)-newest/bin/python -m pip freeze --exclude-editable) > .constraints.txt
+	mv .constraints.txt constraints.txt
 
 lint: setup
 	$(PYTHON_IN_VENV) -m ruff check .

@@ -3,12 +3,15 @@
 #
 #   VENV    where (default .venv in the checkout)        PYTHON  interpreter to build it with (default: the first >= 3.11)
 #   EXTRAS  extras of pyproject.toml (default test)
+#   CONSTRAINTS  versions for pip (default constraints.txt, those that the tests run with)
+#   APT=no  never asks apt-get for a missing library; without it, that is done for root alone (nothing here calls sudo)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 venv=${VENV:-.venv}
 extras=${EXTRAS:-test}
+constraints=${CONSTRAINTS:-constraints.txt}
 python="$venv/bin/python"
 stamp="$venv/.add-setup"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_INPUT=1
@@ -16,14 +19,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_INPUT=
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 
-apt_install() {  # adds what is missing, as root only; never upgrades or removes anything. 0 if something was added
-    local name missing=()
-    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+apt_install() {  # reason, packages: adds what is missing; never upgrades or removes anything. 0 if something was added
+    local name missing=() reason=$1
+    shift
+    [ "${APT:-yes}" != no ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
     for name in "$@"; do
         dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=("$name")
     done
     [ ${#missing[@]} -gt 0 ] || return 1
-    say "apt-get install ${missing[*]}"
+    say "$reason; you are root, so now: apt-get update, apt-get install ${missing[*]} (APT=no leaves this to you)"
     # The list of packages may be old or absent; apt-get's own messages go to stderr, so that stdout stays ours.
     apt-get update -qq >&2 || true
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
@@ -51,7 +55,7 @@ make_venv() {
     say "making $venv with Python $version ($(command -v "$base"))"
     # Debian and Ubuntu keep ensurepip, without which venv makes no pip, in a package of its own.
     if ! "$base" -c 'import ensurepip, venv' 2>/dev/null; then
-        apt_install "python$version-venv" || say "no ensurepip, and python$version-venv could not be installed"
+        apt_install "Python $version has no ensurepip, which makes environments" "python$version-venv" || say "no ensurepip, and python$version-venv could not be installed"
     fi
     if "$base" -c 'import ensurepip, venv' 2>/dev/null; then
         "$base" -m venv --clear "$venv"
@@ -85,17 +89,18 @@ if ! "$python" -m pip --version >/dev/null 2>&1; then
     make_venv
 fi
 
-want=$({ echo "$root $extras"; "$python" --version; cat pyproject.toml setup.cfg; } | sha256sum)
+want=$({ echo "$root $extras"; "$python" --version; cat pyproject.toml setup.cfg "$constraints"; } | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
     exit 0
 fi
 
 say "installing the package and its dependencies [$extras] in $venv"
-"$python" -m pip install --quiet --editable ".[$extras]"
+"$python" -m pip install --quiet --editable ".[$extras]" --constraint "$constraints"
 
 # VTK's wheel imports without any system library; to draw without a display it loads EGL or OSMesa at run time.
 if ! can_render; then
-    if apt_install libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri libxrender1 && can_render; then
+    missing="a picture could not be drawn without a display, for want of a system library"
+    if apt_install "$missing" libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri libxrender1 && can_render; then
         say "off-screen rendering works now"
     else
         say "off-screen rendering does not work: pictures and films will fail, everything else is fine." \
