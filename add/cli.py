@@ -27,9 +27,10 @@ from add.console import (
     say_sweep,
     steps_bar,
 )
-from add.errors import AddError
+from add.errors import AddError, OutOfMemory
 
 _INTERRUPTED, _TERMINATED = 130, 143
+_NO_MEMORY = "the memory was not enough"
 
 
 class _Terminated(KeyboardInterrupt):
@@ -48,8 +49,8 @@ class _Stopped(click.ClickException):
 def cli() -> None:
     """Differentiable simulation of soft bodies with frictional contact.
 
-    Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed,
-    130 interrupted (Ctrl-C), 143 terminated (SIGTERM); what was done is kept.
+    Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed or the memory was
+    not enough, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM); what was done is kept.
     """
 
 
@@ -75,6 +76,8 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         raise _Stopped(stop, kept_in(folder, scene)) from stop
+    except MemoryError as error:
+        raise OutOfMemory(f"{_NO_MEMORY}; {kept_in(folder, scene)}") from error
 
 
 @cli.command()
@@ -349,7 +352,8 @@ def info(console: Console, run: str) -> None:
     result = folder.read_json("result.json") if folder.result.is_file() else {}
     versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
     left = remains(folder)
-    command, status = (left.command or "a run", left.status) if left else (result["command"], result["status"])
+    command, status = (left.command, left.status) if left else (result.get("command"), result["status"])
+    command = command or "a run"
     console.say(f"{folder.path}: {command}, {status}" + (f": {result['scene']}" if result.get("scene") else ""))
     if result.get("message"):
         console.say(f"  {result['message']}")
@@ -426,13 +430,17 @@ def main(arguments: list[str] | None = None) -> None:
     except AddError as error:
         click.echo(f"error: {error}", err=True)
         code = error.exit_code
+    except MemoryError:
+        click.echo(f"error: {_NO_MEMORY}", err=True)
+        code = OutOfMemory.exit_code
     except BrokenPipeError:
         code = 0
     except OSError as error:
         from add.io.runfolder import FULL
 
-        if error.errno not in FULL:
+        if error.errno is None:
             raise
-        click.echo(f"error: {error.filename or 'a file'}: {FULL[error.errno]}", err=True)
+        reason = FULL.get(error.errno) or f"cannot be used: {error.strerror}"
+        click.echo(f"error: {error.filename or 'a file'}: {reason}", err=True)
         code = 2
     sys.exit(code)

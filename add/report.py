@@ -178,8 +178,8 @@ def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
     rows, notes = [], []
     few, many = one_by_one(parameters)
     for name, entries in many.items():
-        values = [entry["value"] for entry in entries]
-        span = f"{number(min(values))} … {number(max(values))}"
+        values = [entry["value"] for entry in entries if entry["value"] is not None]
+        span = f"{number(min(values))} … {number(max(values))}" if values else "–"
         rows.append([f"`{name}`, {len(entries)} numbers", span, _cell(entries[0].get("unit") or "–"), "–", "–"])
     for path, entry in few.items():
         value, error = entry.get("value"), entry.get("standard_error")

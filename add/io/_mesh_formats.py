@@ -91,7 +91,7 @@ def _require(path: Path, head: bytes, begins: tuple[bytes, ...], words: str) -> 
 
 
 def _check_tetgen(path: Path) -> None:
-    """Refuse a pair of .node and .ele without the line of counts, which the reader would wait for, or with wrong ones."""
+    """Refuse a .node and .ele without their lines of counts, which the reader would wait for, or with wrong ones."""
     for suffix, n_counts, words in (
         (".node", 4, "four counts: nodes, dimension, attributes, boundary markers"),
         (".ele", 3, "three counts: tetrahedra, nodes each, attributes"),

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from add.fem import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
 from add.files import require_regular
 from add.foreign import read_apart
 from add.io._mesh_formats import Way, way_to_read
-
-if TYPE_CHECKING:
-    import meshio
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +41,8 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
     Raises
     ------
     InputError
-        naming the file: missing, no plain file or unreadable; no volume cells; several families, or none that is known; see
-        `add.fem.validate` for what is wrong in the mesh itself (elements counted from 0 in the order of the file).
+        naming the file: missing, no plain file or unreadable; no volume cells; several families, or none that is known;
+        see `add.fem.validate` for what is wrong in the mesh itself (elements counted from 0 in the order of the file).
     """
     path = Path(path)
     if element is not None and element not in FAMILIES:

@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 #: How well the last logged evaluation has to come out again before a run is resumed; bits may differ between machines.
 SAME = 1e-6
+#: Numbers that Levenberg-Marquardt remembers of each evaluation.
+MEMORY = 3
 
 
 def _hex(values: FloatArray) -> list[str]:
@@ -70,12 +72,19 @@ class FolderLog(EvaluationLog):
         if index >= len(self._known):
             return []
         self._require(self._known[index], phase, index, x)
-        found = [self._evaluation(line) for line in self._known[index:] if line["phase"] == phase]
+        lines = [line for line in self._known[index:] if line["phase"] == phase]
+        for k, line in enumerate(lines):
+            if not len(line["x"]) == len(line["gradient"]) == x.size or len(line.get("memory", ())) != MEMORY:
+                raise InputError(
+                    "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
+                )
+        found = [self._evaluation(line) for line in lines]
         self.replayed += len(found)
         return found
 
     def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray) -> None:
-        if line["phase"] != phase or line["x"] != _hex(x):
+        whole = len(line["gradient"]) == len(line["x"])
+        if line["phase"] != phase or line["x"] != _hex(x) or not whole:
             raise InputError(
                 "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",
                 file=self._folder.path / EVALUATIONS,
@@ -171,6 +180,8 @@ def _essence(raw: dict[str, Any]) -> dict[str, Any]:
     free = ("$schema", "name", "description", "output", "check", "expect")
     essence = {key: value for key, value in raw.items() if key not in free}
     limits = essence.get("optimizer", {})
+    if not isinstance(limits, dict):
+        return essence
     return essence | {"optimizer": {key: value for key, value in limits.items() if key != "max_evaluations"}}
 
 
@@ -254,7 +265,7 @@ def optimize_scene(
         result["seconds"] = before + time.perf_counter() - begin
         result["replayed_evaluations"] = log.replayed
         _write_trajectories(scene, problem, found, runs, folder)
-    except (SolverError, KeyboardInterrupt, CannotWrite) as error:
+    except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
             folder.write_json(RESULT, result | unfinished(error))
         raise

@@ -76,6 +76,8 @@ def simulate_scene(
         If a step fails; the folder then holds the steps before it and a result that says so.
     CannotWrite
         If there is no room for the trajectory; a result says so as far as there is room for that.
+    MemoryError
+        The steps before are kept as of a step that fails.
 
     Notes
     -----
@@ -102,7 +104,7 @@ def simulate_scene(
             trajectory = built.run(observers=observers)
             spent = {"seconds": time.perf_counter() - begin, "kernel_seconds": kernels()}
             keep(trajectory)
-        except (SolverError, KeyboardInterrupt, CannotWrite) as error:
+        except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
             spent = {"seconds": time.perf_counter() - begin, "kernel_seconds": kernels()}
             made = trajectory or getattr(error, "trajectory", None)
             stopped = isinstance(error, KeyboardInterrupt)

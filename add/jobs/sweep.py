@@ -226,10 +226,19 @@ def _stored(folder: RunFolder, axes: tuple[SweepAxis, ...]) -> dict[tuple[int, .
     for number, line in enumerate(folder.read_lines(SAMPLES), 1):
         try:
             sample = Sample.parsed(line, len(axes))
-        except (KeyError, TypeError, ValueError) as error:
+            _require_place(sample, axes)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"not a sample: {error!r}", file=folder.path / SAMPLES, place=f"line {number}") from error
         samples[sample.index] = sample
     return samples
+
+
+def _require_place(sample: Sample, axes: tuple[SweepAxis, ...]) -> None:
+    shape = tuple(axis.values.size for axis in axes)
+    if len(sample.index) != len(shape) or any(i >= n for i, n in zip(sample.index, shape, strict=True)):
+        raise ValueError(f"index {sample.index} in a grid of {shape}")
+    if len(sample.gradient) != len(shape):
+        raise ValueError(f"a gradient of {len(sample.gradient)} numbers for {len(shape)} parameters")
 
 
 def _compare(folder: RunFolder, again: Sample, before: Sample) -> None:

@@ -15,6 +15,7 @@ from add.scene._paths import nearest
 from add.scene.spec import SceneSpec
 
 _SHOWN = 5  # problems listed in one error
+_TRANSLATED = 200  # problems put into words at most
 _TYPES = {
     "float_type": "a number",
     "int_type": "a whole number",
@@ -77,7 +78,7 @@ def one_of(words: Iterable[str]) -> str:
 
 def from_pydantic(error: ValidationError) -> list[Problem]:
     """The problems behind a validation error of `SceneSpec`."""
-    problems = [_translate(item) for item in error.errors(include_url=False)]
+    problems = [_translate(item) for item in error.errors(include_url=False)[:_TRANSLATED]]
     # A misspelt required key is one mistake, not two.
     meant = {_sibling(item.place, item.near) for item in problems if item.message == _UNKNOWN and item.near is not None}
     return [item for item in problems if not (item.message == _MISSING and item.place in meant)]
