@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from add.errors import InputError
-from add.files import in_bytes, open_regular
+from add.files import in_bytes, is_text, open_regular
 from add.io._atomic import CannotWrite, replacing
 from add.machine import available_memory
 
@@ -95,6 +95,8 @@ def _require_own(file: h5py.File) -> None:
         seen.add(group.id)
         for key in group:
             place = f"{group.name.rstrip('/')}/{key}"
+            if not is_text(key):
+                raise InputError("a name that is no text", place=ascii(place)[:80])
             link = group.get(key, getlink=True)
             if not isinstance(link, h5py.HardLink):
                 kind = "into another file" if isinstance(link, h5py.ExternalLink) else "to another place"

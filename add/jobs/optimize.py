@@ -25,6 +25,7 @@ from add.jobs.threads import on_all_cores
 from add.jobs.workers import Workers
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, experiment_scenes
+from add.scene.sizes import in_scene, require_room_to_run
 from add.simulate import Observer, Trajectory
 from add.typing import FloatArray
 
@@ -239,6 +240,9 @@ def optimize_scene(
     problem, optimizer = check_optimization(scene)
     if resume:
         require_same(scene, folder)
+    with in_scene(scene):
+        for experiment in problem.experiments:
+            require_room_to_run(experiment.simulation, every_state=schedule is None)
     before = _seconds_before(folder) if resume else 0.0
     folder.write_json(SCENE, scene.raw)
     folder.write_json(VERSIONS, versions())

@@ -19,6 +19,7 @@ from add.jobs.output import run_data, summary
 from add.kinematics import State
 from add.scene.materialise import materialise
 from add.scene.reader import Scene
+from add.scene.sizes import in_scene, require_room_on_disk, require_room_to_run
 from add.simulate import Trajectory
 from add.steppers import Record
 
@@ -87,6 +88,9 @@ def simulate_scene(
     scene = materialise(scene, folder.path)
     built = scene.build()
     every = scene.spec.output.every
+    with in_scene(scene):
+        require_room_to_run(built.simulation)
+        require_room_on_disk(built.simulation, folder.path, every)
     folder.write_json(SCENE, scene.raw)
     folder.write_json(VERSIONS, versions())
 

@@ -21,6 +21,7 @@ from add.jobs.workers import LocalProcesses, Work, Workers
 from add.linalg import one_blas_thread
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, scene_from_dict
+from add.scene.sizes import in_scene, require_room_to_run
 from add.scene.sweep import SweepAxis, sweep_axes
 from add.typing import FloatArray
 
@@ -150,6 +151,9 @@ def sweep_scene(
     scene = materialise(scene, folder.path)
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)
+    with in_scene(scene):
+        for experiment in problem.experiments:
+            require_room_to_run(experiment.simulation)
     samples = _samples_before(scene, folder, problem, axes)
     begin -= _seconds_before(folder)
     whole = list(itertools.product(*(range(axis.values.size) for axis in axes)))
