@@ -28,7 +28,7 @@ _CODE = "import sys; sys.path[:] = {path!r}; from add.foreign import _serve; _se
 
 
 def read_apart(
-    reader: str, path: str | PathLike[str], *, patience: float = PATIENCE, memory: float | None = None
+    reader: str, path: str | PathLike[str], *, patience: float | None = None, memory: float | None = None
 ) -> dict[str, NDArray[np.generic]]:
     """Call a reader in a process of its own.
 
@@ -36,7 +36,7 @@ def read_apart(
     ----------
     reader : "module:function"; the function gets the path and returns arrays by name, or raises an `InputError`
     path : of the file
-    patience : seconds that the process may take; a large file may take longer [s]
+    patience : seconds that the process may take; a large file may take longer; default: `PATIENCE` [s]
     memory : what it may take [bytes]; default: all that is free
 
     Raises
@@ -45,7 +45,7 @@ def read_apart(
         That of the reader, or naming the file: it takes too long, or too much memory.
     """
     file = os.fspath(path)
-    limit = patience + Path(file).stat().st_size / BYTES_A_SECOND
+    limit = (PATIENCE if patience is None else patience) + Path(file).stat().st_size / BYTES_A_SECOND
     room = available_memory() if memory is None else memory
     code = _CODE.format(path=sys.path, reader=reader, file=file, memory=room if np.isfinite(room) else 0.0)
     try:

@@ -49,7 +49,7 @@ class _Objective(_Form):
 class _Phase(_Form):
     name: Text
     evaluations: Count
-    status: Text = ""
+    status: Text
     start: Number | None = None
     end: Number | None = None
     success: bool | None = None

@@ -105,8 +105,9 @@ def _translate(error: Any) -> Problem:
     if kind == "branch":
         return _branch(keys, value, context)
     if kind == "extra_forbidden":
-        known = sorted(_keys(loc[:-1]))
-        return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", nearest(keys[-1], known))
+        known, key = sorted(_keys(loc[:-1])), str(loc[-1])
+        place = ".".join([*(keys if keys[-1:] != [key] else keys[:-1]), key[:200]])
+        return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", nearest(key, known))
     if kind == "missing":
         if isinstance(loc[-1], int):
             return Problem(".".join(keys[:-1]), "too few entries", shown(value), f"{_length(loc[:-1])} entries")

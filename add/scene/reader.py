@@ -40,7 +40,7 @@ __all__ = [
 
 KNOWN_SCHEMAS = (SCHEMA,)
 #: Size and number of entries from which on a file is no scene; and entries that experiments and phases may make of it.
-MOST_BYTES, MOST_ENTRIES, MOST_REPEATED = 2**26, 1_000_000, 10_000_000
+MOST_BYTES, MOST_ENTRIES, MOST_REPEATED = 2**26, 1_000_000, 1_000_000
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -370,6 +370,8 @@ def _check_experiments(scene: Scene) -> list[Problem]:
         Problem(f"experiments.{k}.name", f"the name '{names[k]}' appears twice", None, "different names")
         for k in repeated(names)
     ]
+    if problems:
+        return problems
     wholes: dict[str, dict[str, Any]] = {}
     for k, name in enumerate(names):
         raw, wrong = _experiment_raw(scene.raw, full, k)
