@@ -28,9 +28,10 @@ from add.console import (
     steps_bar,
     strict_option,
 )
-from add.errors import AddError
+from add.errors import AddError, OutOfMemory
 
 _INTERRUPTED, _TERMINATED = 130, 143
+_NO_MEMORY = "the memory was not enough"
 
 
 class _Terminated(KeyboardInterrupt):
@@ -49,8 +50,8 @@ class _Stopped(click.ClickException):
 def cli() -> None:
     """Differentiable simulation of soft bodies with frictional contact.
 
-    Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed,
-    130 interrupted (Ctrl-C), 143 terminated (SIGTERM); what was done is kept.
+    Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed or the memory was
+    not enough, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM); what was done is kept.
     """
 
 
@@ -83,6 +84,8 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         raise _Stopped(stop, kept_in(folder, scene)) from stop
+    except MemoryError as error:
+        raise OutOfMemory(f"{_NO_MEMORY}; {kept_in(folder, scene)}") from error
 
 
 @cli.command()
@@ -362,7 +365,8 @@ def info(console: Console, run: str) -> None:
     result = folder.read_json("result.json") if folder.result.is_file() else {}
     versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
     left = remains(folder)
-    command, status = (left.command or "a run", left.status) if left else (result["command"], result["status"])
+    command, status = (left.command, left.status) if left else (result.get("command"), result["status"])
+    command = command or "a run"
     console.say(f"{folder.path}: {command}, {status}" + (f": {result['scene']}" if result.get("scene") else ""))
     if result.get("message"):
         console.say(f"  {result['message']}")
@@ -439,13 +443,17 @@ def main(arguments: list[str] | None = None) -> None:
     except AddError as error:
         click.echo(f"error: {error}", err=True)
         code = error.exit_code
+    except MemoryError:
+        click.echo(f"error: {_NO_MEMORY}", err=True)
+        code = OutOfMemory.exit_code
     except BrokenPipeError:
         code = 0
     except OSError as error:
         from add.io.runfolder import FULL
 
-        if error.errno not in FULL:
+        if error.errno is None:
             raise
-        click.echo(f"error: {error.filename or 'a file'}: {FULL[error.errno]}", err=True)
+        reason = FULL.get(error.errno) or f"cannot be used: {error.strerror}"
+        click.echo(f"error: {error.filename or 'a file'}: {reason}", err=True)
         code = 2
     sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -234,7 +235,7 @@ def _say_checks(console: Console, result: dict[str, Any]) -> None:
 def _say_arrays(console: Console, many: dict[str, Any]) -> None:
     """Say the range of each long array of parameters."""
     for name, items in many.items():
-        values = [item["value"] for item in items]
+        values = [item["value"] for item in items if item["value"] is not None] or [math.nan]
         console.say(f"  {name}: {len(items)} numbers, {min(values):.6g} to {max(values):.6g} {items[0]['unit']}")
 
 

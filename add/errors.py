@@ -56,6 +56,12 @@ class InputError(AddError):
         return f"{head} ({tail})" if tail else head
 
 
+class OutOfMemory(AddError):
+    """The memory was not enough; the message says what is kept."""
+
+    exit_code: ClassVar[int] = 3
+
+
 class SolverError(AddError):
     """A solve or an optimisation did not arrive; the message names the step, the number, the limit and a remedy."""
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from add.errors import AddError
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
@@ -104,8 +105,24 @@ def with_error(value: object, error: object) -> str:
     return f"{value:.{places}f} ± {error:.{places}f}"
 
 
+#: What Markdown and the HTML in it take for more than a letter.
+_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "`": "&#96;", "[": "\\[", "]": "\\]",
+                        "*": "\\*", "\\": "\\\\"})  # fmt: skip
+
+
 def _cell(value: object) -> str:
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    """Write a text so that nothing in it is taken for markup."""
+    return _one_line(value).translate(_MARKS)
+
+
+def _code(value: object) -> str:
+    """Write a text as code: in there only the end of the code, and that of a cell, are more than letters."""
+    return "`" + _one_line(value).replace("`", "'").replace("|", "\\|") + "`"
+
+
+def _one_line(value: object) -> str:
+    text = "".join(letter if letter.isprintable() else " " for letter in str(value))
+    return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int = 1) -> str:
@@ -121,7 +138,7 @@ def _head(result: Mapping[str, Any]) -> str:
     start, end = objective.get("start"), objective.get("end")
     rows = []
     if result.get("command"):
-        rows.append(["command", f"`{_cell(result['command'])}`"])
+        rows.append(["command", _code(result["command"])])
     if result.get("status"):
         rows.append(["status", _cell(result["status"]) + _limits(result.get("phases") or [])])
     if end is not None or start is not None:
@@ -178,18 +195,18 @@ def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
     rows, notes = [], []
     few, many = one_by_one(parameters)
     for name, entries in many.items():
-        values = [entry["value"] for entry in entries]
-        span = f"{number(min(values))} … {number(max(values))}"
-        rows.append([f"`{name}`, {len(entries)} numbers", span, _cell(entries[0].get("unit") or "–"), "–", "–"])
+        values = [entry["value"] for entry in entries if entry["value"] is not None]
+        span = f"{number(min(values))} … {number(max(values))}" if values else "–"
+        rows.append([f"{_code(name)}, {len(entries)} numbers", span, _cell(entries[0].get("unit") or "–"), "–", "–"])
     for path, entry in few.items():
         value, error = entry.get("value"), entry.get("standard_error")
         low, high = entry.get("lower"), entry.get("upper")
         bounds = "–" if low is None and high is None else f"{number(low)} … {number(high)}"
-        rows.append([f"`{path}`", with_error(value, error), _cell(entry.get("unit") or "–"), number(entry.get("start")),
+        rows.append([_code(path), with_error(value, error), _cell(entry.get("unit") or "–"), number(entry.get("start")),
                      bounds])  # fmt: skip
         for limit, side in ((low, "lower"), (high, "upper")):
             if isinstance(value, int | float) and limit is not None and abs(value - limit) <= 1e-6 * abs(limit):
-                notes.append(f"`{path}` ended at its {side} bound: the objective wants it beyond.")
+                notes.append(f"{_code(path)} ended at its {side} bound: the objective wants it beyond.")
     if any(entry.get("standard_error") is not None for entry in parameters.values()):
         notes.append("± is one standard error.")
     table = _table(["parameter", "value", "unit", "start", "bounds"], rows)
@@ -218,7 +235,7 @@ def _fit(fit: Mapping[str, Any]) -> str:
     rows = [["all", number(fit.get("rms"), 4)]]
     for name, value in (fit.get("per_marker") or {}).items():
         rows.append([_cell(name), number(value.get("rms") if isinstance(value, Mapping) else value, 4)])
-    return "## Fit\n\n" + _table(["marker", f"rms distance [{unit}]"], rows)
+    return "## Fit\n\n" + _table(["marker", f"rms distance [{_cell(unit)}]"], rows)
 
 
 def _checks(checks: Mapping[str, Any]) -> str:
@@ -243,8 +260,7 @@ def _pictures(run: RunFolder) -> str:
     blocks = []
     for path in found:
         caption = _CAPTIONS.get(path.stem, "")
-        link = path.name.replace(" ", "%20")
-        blocks.append(f"![{path.stem}]({link})" + (f"\n\n{caption}" if caption else ""))
+        blocks.append(f"![{_cell(path.stem)}]({quote(path.name)})" + (f"\n\n{caption}" if caption else ""))
     return "\n\n".join(["## Pictures", *blocks]) if blocks else ""
 
 

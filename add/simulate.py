@@ -146,7 +146,7 @@ class Simulation:
         Raises
         ------
         SolverError
-            If a step fails; its ``trajectory`` holds the steps that were finished.
+            If a step fails; its ``trajectory`` holds the steps that were finished, as that of a `MemoryError` does.
         """
         theta = self.theta if theta is None else np.asarray(theta, dtype=float)
         n_steps = self.n_steps if n_steps is None else n_steps
@@ -166,7 +166,7 @@ class Simulation:
                     records.append(record)
                     for observer in observers:
                         observer(state, record)
-            except (SolverError, KeyboardInterrupt) as error:
+            except (SolverError, KeyboardInterrupt, MemoryError) as error:
                 done = len(records) + 1
                 partial = Trajectory(t[:done], q[:done], v[:done], start_record, records, initial)
                 error.trajectory = partial  # type: ignore[union-attr]

@@ -13,6 +13,9 @@ PACKAGE = ROOT / "add"
 # Lowest first: a layer imports only itself, layers on earlier lines, and `errors`.
 ORDER = (
     "errors",
+    "machine",
+    "files",
+    "foreign",
     "typing",
     "kernels",
     "fem",

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from pathlib import Path
 
+from add.machine import available_memory
 from add.steppers import Linearised, Record, Stepper
 from add.system import Assembler
 from add.typing import FloatArray
@@ -30,7 +30,7 @@ def crew(assembler: Assembler, threads: int) -> list[Assembler]:
     """
     if threads <= 1:
         return [assembler]
-    room = SHARE * _free_memory() / max(assembler.factorization.memory, 1)
+    room = SHARE * available_memory() / max(assembler.factorization.memory, 1)
     if room < threads:
         _log.info("memory for the factors of %d of %d steps at once", int(room), threads)
     copies = [assembler.copy() for _ in range(int(min(threads, room)))]
@@ -61,11 +61,3 @@ def linearisations(
     finally:
         pool.shutdown(cancel_futures=True)
 
-
-def _free_memory() -> float:
-    """Return the free memory [bytes], caches that can be dropped included; infinite where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return float("inf")

@@ -3,12 +3,15 @@
 import contextlib
 import errno
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import final
 
 from add.errors import InputError
 
+#: How the names of files begin that are not yet whole.
+TEMPORARY = ".add-"
 #: A disk without room, in small letters as it follows the file's name.
 FULL = {errno.ENOSPC: "no space left on device", errno.EDQUOT: "disk quota exceeded"}
 
@@ -26,8 +29,12 @@ class CannotWrite(InputError):
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path in the same folder; on success it replaces ``path``, on an exception it is removed."""
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")  # keeps the suffix, by which writers choose a format
+    """Give a temporary file in the same folder; on success it replaces ``path``, on an exception it is removed.
+
+    Its name cannot be foreseen, and it is new: nobody can have put a link there that leads elsewhere.
+    """
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}.{path.name}")  # writers choose a format by suffix
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield temporary
         with temporary.open("rb") as written:

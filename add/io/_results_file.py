@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from add.errors import InputError
-from add.io._hdf5 import new_hdf5
+from add.io._hdf5 import new_hdf5, opened_hdf5
 from add.io._results_data import RunData
 from add.io._results_parts import (
     BodyData,
@@ -22,6 +22,7 @@ from add.io._results_parts import (
 )
 
 FORMAT = "add-trajectory/1"
+_EXPECTED = "a whole trajectory.h5 written by add"
 # Groups that files of runs without such things do not have, old ones among them.
 _OPTIONAL = ("sheets", "solids", "lines", "joints", "goals")
 
@@ -44,27 +45,14 @@ def read_run(path: str | PathLike[str]) -> RunData:
     Raises
     ------
     InputError
-        naming the file: missing, not HDF5, truncated or damaged, of another format, or without a part of it.
+        naming the file: missing, not HDF5, truncated or damaged, of another format, without a part of it, or with parts
+        that lie in other files.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError("no such file", file=path, expected="the trajectory.h5 of a finished `add simulate`")
-    try:
-        with path.open("rb") as raw:
-            if raw.read(8) != b"\x89HDF\r\n\x1a\n":
-                raise InputError("not an HDF5 file", file=path, expected="a trajectory.h5 written by add")
-        with h5py.File(path, "r") as file:
-            found = file.attrs.get("format")
-            if found != FORMAT:
-                raise InputError("another format of trajectory", file=path, found=repr(found), expected=repr(FORMAT))
-            return _read(file)
-    except InputError as error:
-        raise InputError(
-            error.message, file=path, place=error.place, found=error.found, expected=error.expected
-        ) from error
-    except (OSError, RuntimeError, ValueError, TypeError) as error:  # what h5py raises on damaged content
-        text = " ".join(str(error).split())
-        raise InputError(f"truncated or damaged: {text}", file=path, expected="a whole trajectory.h5") from error
+    with opened_hdf5(Path(path), expected=_EXPECTED) as file:
+        found = file.attrs.get("format")
+        if not isinstance(found, str) or found != FORMAT:
+            raise InputError("another format of trajectory", found=repr(found)[:80], expected=repr(FORMAT))
+        return _read(file)
 
 
 def last_time(path: str | PathLike[str]) -> float:
@@ -75,11 +63,8 @@ def last_time(path: str | PathLike[str]) -> float:
     InputError
         naming the file, if it has none.
     """
-    try:
-        with h5py.File(path, "r") as file:
-            return float(file["t"][-1])
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"truncated or damaged: {error}", file=path, expected="a whole trajectory.h5") from error
+    with opened_hdf5(Path(path), expected=_EXPECTED) as file:
+        return float(file["t"][-1])
 
 
 def _key(name: str) -> str:

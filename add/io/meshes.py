@@ -7,15 +7,16 @@ import warnings
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.fem import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
-
-if TYPE_CHECKING:
-    import meshio
+from add.files import require_regular
+from add.foreign import read_apart
+from add.io._mesh_formats import Way, way_to_read
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,8 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
     Parameters
     ----------
     path : any format that meshio reads and that carries volume cells (.msh, .vtu, .vtk, .inp, .mesh, .xdmf ...; TetGen
-        by its .node or its .ele). Lines and surface cells next to the volume cells are ignored.
+        by its .node or its .ele). Lines and surface cells next to the volume cells are ignored. Formats whose readers
+        may not end on a damaged file are read in a process of their own, which costs a second.
     element : None: the family of the file. "tet10" of a tet4 file: straight-sided mid-edge nodes are added. Any other
         family has to be the one of the file.
 
@@ -39,21 +41,26 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
     Raises
     ------
     InputError
-        naming the file: missing or unreadable; no volume cells; several families, or none that is known; see
-        `add.fem.validate` for what is wrong in the mesh itself (elements counted from 0 in the order of the file).
+        naming the file: missing, no plain file or unreadable; no volume cells; several families, or none that is known;
+        see `add.fem.validate` for what is wrong in the mesh itself (elements counted from 0 in the order of the file).
     """
     path = Path(path)
     if element is not None and element not in FAMILIES:
         raise InputError(
             "unknown element family", file=path, found=repr(element), expected=" or ".join(map(repr, FAMILIES))
         )
-    if not path.exists():
-        raise InputError("no such file", file=path)
-    if not path.is_file():
-        raise InputError("not a file", file=path)
-    raw = _read_quietly(path)
     try:
-        mesh = _volume_cells(raw)
+        require_regular(path)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except IsADirectoryError:
+        raise InputError("not a file", file=path) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+    way = way_to_read(path)
+    points, blocks = _unpacked(read_apart(f"{__name__}:_parsed", path)) if way.apart else _read_quietly(path, way)
+    try:
+        mesh = _volume_cells(points, blocks)
         valid = validate(mesh)
     except InputError as error:
         raise InputError(
@@ -120,7 +127,13 @@ def _reason(error: BaseException, said: str) -> str:
     return (text if len(text) <= 200 else text[:197] + "...") or type(error).__name__
 
 
-def _read_quietly(path: Path) -> "meshio.Mesh":
+#: Name of a kind of cells, its dimension, and the cells.
+Block = tuple[str, int, NDArray[Any]]
+
+EXPECTED = "a volume mesh in a format that meshio knows, such as .msh, .vtu or .node with .ele"
+
+
+def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block]]:
     """Read a file with meshio; whatever goes wrong in there is one InputError."""
     import meshio
 
@@ -128,27 +141,38 @@ def _read_quietly(path: Path) -> "meshio.Mesh":
     try:
         path.open("rb").close()
         with _quiet() as said:
-            return meshio.read(path)
+            raw = meshio.read(path, file_format=way.name)
+            return np.asarray(raw.points), [(block.type, block.dim, np.asarray(block.data)) for block in raw.cells]
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
     except (Exception, SystemExit) as error:  # meshio raises what its parsers happen to raise, or leaves by sys.exit
         raise InputError(
-            f"cannot be read as a mesh: {_reason(error, said.getvalue())}",
-            file=path,
-            expected="a volume mesh in a format that meshio knows, such as .msh, .vtu or .node with .ele",
+            f"cannot be read as a mesh: {_reason(error, said.getvalue())}", file=path, expected=EXPECTED
         ) from error
 
 
-def _volume_cells(raw: "meshio.Mesh") -> SoftMesh:
+def _parsed(path: Path) -> dict[str, NDArray[Any]]:
+    """Read a file in a process of its own; see `_unpacked`."""
+    points, blocks = _read_quietly(path, way_to_read(path))
+    arrays = {f"{k} {kind} {dim}": cells for k, (kind, dim, cells) in enumerate(blocks) if cells.dtype != object}
+    return {"points": points} | arrays
+
+
+def _unpacked(arrays: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], list[Block]]:
+    names = [name.split() for name in arrays if name != "points"]
+    return arrays["points"], [(kind, int(dim), arrays[f"{k} {kind} {dim}"]) for k, kind, dim in names]
+
+
+def _volume_cells(points: NDArray[Any], blocks: list[Block]) -> SoftMesh:
     """Join the volume cells of one family."""
-    solid = [block for block in raw.cells if block.dim == 3 and len(block.data)]
+    solid = [(kind, cells) for kind, dim, cells in blocks if dim == 3 and len(cells)]
     counts: dict[str, int] = {}
-    for block in solid:
-        counts[block.type] = counts.get(block.type, 0) + len(block.data)
+    for kind, cells in solid:
+        counts[kind] = counts.get(kind, 0) + len(cells)
     listed = ", ".join(f"{count} {name}" for name, count in counts.items())
     known = " or ".join(f"{family.meshio_name} ({family.name})" for family in FAMILIES.values())
     if not solid:
-        others = ", ".join(f"{len(block.data)} {block.type}" for block in raw.cells if len(block.data)) or "no cells"
+        others = ", ".join(f"{len(cells)} {kind}" for kind, _, cells in blocks if len(cells)) or "no cells"
         raise InputError(
             "no volume elements: a volume mesh is needed (a surface can be filled by a mesher, such as fTetWild)",
             found=others,
@@ -161,5 +185,5 @@ def _volume_cells(raw: "meshio.Mesh") -> SoftMesh:
         )
     if len(counts) > 1:
         raise InputError("elements of several families in one mesh", found=listed, expected="one family")
-    cells = np.concatenate([np.asarray(block.data, dtype=np.int64) for block in solid])
-    return SoftMesh(raw.points, cells, _BY_MESHIO_NAME[solid[0].type])
+    joined = np.concatenate([np.asarray(cells, dtype=np.int64) for _, cells in solid])
+    return SoftMesh(points, joined, _BY_MESHIO_NAME[solid[0][0]])

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import platform
+import re
 from collections.abc import Collection
 from importlib import metadata
 from os import PathLike
@@ -14,7 +15,9 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.io._atomic import FULL, CannotWrite, replacing
+from add.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
+from add.io._atomic import FULL, TEMPORARY, CannotWrite, replacing
+from add.io._forms import require_form
 
 __all__ = [
     "EVALUATIONS",
@@ -41,6 +44,12 @@ GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
 MESHES = "meshes"
 MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT, FITTED, GRID, SAMPLES, SWEEP)
 """A folder with one of these is a run folder."""
+_PARTIAL = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.|\.[0-9]+\.")
+"""How the names of files begin that a killed run was writing; the second form is that of versions before."""
+_MOST_JSON = 2**27
+"""Size of a file from which on it is no JSON of ours [bytes]."""
+_MEMORY = 16.0
+"""Memory that lines of JSON take, in sizes of the file."""
 
 
 @final
@@ -64,6 +73,8 @@ class RunFolder:
 
     def __init__(self, path: str | PathLike[str], *, create: bool = True, overwrite: bool = False) -> None:
         self.path = Path(path)
+        if not is_text(str(self.path)) or "\0" in str(self.path):
+            raise InputError("the name of the run folder is no text", file=ascii(str(self.path)))
         if not create:
             if not self.path.is_dir():
                 raise InputError("no such run", file=self.path, expected="a folder written by `add`")
@@ -82,6 +93,8 @@ class RunFolder:
                     f"there is {run} in this folder already: choose another folder (-o), or replace the run (--force)",
                     file=self.path,
                 )
+        if (self.path / MESHES).is_symlink():
+            raise InputError("is a link to another folder: remove it", file=self.path / MESHES)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -167,11 +180,13 @@ class RunFolder:
         try:
             for name in (*MARKS, *diagrams):
                 (self.path / name).unlink(missing_ok=True)
-                for path in self.path.glob(f".[0-9]*.{name}"):  # of a run that was killed while it wrote
-                    path.unlink()
+                for path in self.path.glob(f".*.{name}"):  # of a run that was killed while it wrote
+                    if _PARTIAL.match(path.name):
+                        path.unlink()
             for path in self.path.glob("trajectory_*.h5"):
                 path.unlink()
-            for path in (self.path / MESHES).glob("*.msh"):
+            meshes = self.path / MESHES
+            for path in () if meshes.is_symlink() else meshes.glob("*.msh"):
                 if path.resolve() not in needed:
                     path.unlink()
         except OSError as error:
@@ -202,13 +217,17 @@ class RunFolder:
         return self.write_text(name, json.dumps(_plain(obj), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def read_json(self, name: str) -> Any:
-        """Read what `write_json` wrote."""
+        """Read what `write_json` wrote.
+
+        Raises
+        ------
+        InputError
+            naming the file: missing, not JSON, or not of the form that this file has.
+        """
         path = self.path / name
-        text = self._read_text(path)
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise InputError(f"not JSON: {error}", file=path) from error
+        value = parse_json(self._read(path, _MOST_JSON), path)
+        require_form(name, value, path)
+        return value
 
     def append_line(self, name: str, obj: Any) -> None:
         """Append an object as one line of JSON and bring it to the disk before returning.
@@ -218,7 +237,8 @@ class RunFolder:
         path = self.path / name
         line = json.dumps(_plain(obj), ensure_ascii=False, allow_nan=False).encode() + b"\n"
         try:
-            with path.open("ab+") as file:
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+            with os.fdopen(open_regular(path, flags, follow=False), "ab+") as file:
                 _cut_broken_line(file)
                 file.write(line)
                 file.flush()
@@ -227,24 +247,29 @@ class RunFolder:
             raise CannotWrite.because(error, path) from error
 
     def read_lines(self, name: str) -> list[Any]:
-        """Read what `append_line` wrote; none if there is no file. A last line without its end is ignored."""
+        """Read what `append_line` wrote; none if there is no file. A last line without its end is ignored.
+
+        Raises
+        ------
+        InputError
+            naming file and line: not JSON, or not of the form that the lines of this file have.
+        """
         path = self.path / name
-        if not path.is_file():
+        if not os.path.lexists(path):
             return []
         found = []
-        for number, line in enumerate(self._read_text(path).split("\n")[:-1], 1):
-            try:
-                found.append(json.loads(line))
-            except ValueError as error:
-                raise InputError(f"not JSON: {error}", file=path, place=f"line {number}") from error
+        for number, line in enumerate(lines_of(self._read(path, most_of_memory(_MEMORY))), 1):
+            value = parse_json(line.decode("utf-8", errors="replace"), path, f"line {number}")
+            require_form(name, value, path, f"line {number}")
+            found.append(value)
         return found
 
     @staticmethod
-    def _read_text(path: Path) -> str:
-        if not path.is_file():
-            raise InputError("no such file", file=path)
+    def _read(path: Path, most: float) -> bytes:
         try:
-            return path.read_bytes().decode("utf-8", errors="replace")
+            return read_regular(path, most=most, follow=False)
+        except FileNotFoundError:
+            raise InputError("no such file", file=path) from None
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
 

@@ -5,11 +5,10 @@ from os import PathLike
 from pathlib import Path
 from typing import final
 
-import h5py
 import numpy as np
 
 from add.errors import InputError
-from add.io._hdf5 import new_hdf5
+from add.io._hdf5 import new_hdf5, opened_hdf5
 from add.typing import BoolArray, FloatArray
 
 FORMAT = "add-sweep/1"
@@ -79,21 +78,33 @@ def read_sweep(path: str | PathLike[str]) -> SweepData:
     InputError
         naming the file: missing, damaged, or of another format.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError("no such file", file=path, expected="the sweep.h5 that `add sweep` leaves")
-    try:
-        with h5py.File(path, "r") as file:
-            if file.attrs.get("format") != FORMAT:
-                raise InputError("not a sweep", file=path, found=str(file.attrs.get("format")), expected=FORMAT)
-            axes = [file[f"grid/{i}"] for i in range(len(file["grid"]))]
-            return SweepData(
-                tuple(str(axis.attrs["name"]) for axis in axes),
-                tuple(str(axis.attrs["unit"]) for axis in axes),
-                tuple(np.asarray(axis[:], dtype=float) for axis in axes),
-                tuple(bool(axis.attrs["logarithmic"]) for axis in axes),
-                np.asarray(file["values"][:], dtype=float),
-                np.asarray(file["gradients"][:], dtype=float),
-            )
-    except (OSError, KeyError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from error
+    with opened_hdf5(Path(path), expected="the sweep.h5 that `add sweep` leaves") as file:
+        found = file.attrs.get("format")
+        if not isinstance(found, str) or found != FORMAT:
+            raise InputError("not a sweep", found=repr(found)[:80], expected=FORMAT)
+        axes = [file[f"grid/{i}"] for i in range(len(file["grid"]))]
+        data = SweepData(
+            tuple(str(axis.attrs["name"]) for axis in axes),
+            tuple(str(axis.attrs["unit"]) for axis in axes),
+            tuple(np.asarray(axis[:], dtype=float) for axis in axes),
+            tuple(bool(axis.attrs["logarithmic"]) for axis in axes),
+            np.asarray(file["values"][:], dtype=float),
+            np.asarray(file["gradients"][:], dtype=float),
+        )
+        _require_grid(data)
+        return data
+
+
+def _require_grid(data: SweepData) -> None:
+    """Refuse parts that do not fit."""
+    shape = tuple(len(values) for values in data.grid)
+    if len(shape) not in (1, 2) or min(shape) < 1:
+        raise InputError("a sweep has one or two parameters", place="grid", found=len(shape))
+    for k, (values, logarithmic) in enumerate(zip(data.grid, data.logarithmic, strict=True)):
+        if values.ndim != 1 or not np.isfinite(values).all() or not (np.diff(values) > 0.0).all():
+            raise InputError("the values of a grid must increase", place=f"grid/{k}")
+        if logarithmic and values[0] <= 0.0:
+            raise InputError("a grid of equal ratios must be above 0", place=f"grid/{k}", found=f"{values[0]:g}")
+    for name, values, wanted in (("values", data.values, shape), ("gradients", data.gradients, (*shape, len(shape)))):
+        if values.shape != wanted:
+            raise InputError("wrong shape", place=name, found=values.shape, expected=wanted)

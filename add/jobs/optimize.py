@@ -25,6 +25,7 @@ from add.jobs.threads import on_all_cores
 from add.jobs.workers import Workers
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, experiment_scenes
+from add.scene.sizes import in_scene, require_room_to_run
 from add.scene.write_back import with_values
 from add.simulate import Observer, Trajectory
 from add.typing import FloatArray
@@ -34,6 +35,8 @@ _log = logging.getLogger(__name__)
 
 #: How well the last logged evaluation has to come out again before a run is resumed; bits may differ between machines.
 SAME = 1e-6
+#: Numbers that Levenberg-Marquardt remembers of each evaluation.
+MEMORY = 3
 
 
 def _hex(values: FloatArray) -> list[str]:
@@ -71,12 +74,19 @@ class FolderLog(EvaluationLog):
         if index >= len(self._known):
             return []
         self._require(self._known[index], phase, index, x)
-        found = [self._evaluation(line) for line in self._known[index:] if line["phase"] == phase]
+        lines = [line for line in self._known[index:] if line["phase"] == phase]
+        for k, line in enumerate(lines):
+            if not len(line["x"]) == len(line["gradient"]) == x.size or len(line.get("memory", ())) != MEMORY:
+                raise InputError(
+                    "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
+                )
+        found = [self._evaluation(line) for line in lines]
         self.replayed += len(found)
         return found
 
     def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray) -> None:
-        if line["phase"] != phase or line["x"] != _hex(x):
+        whole = len(line["gradient"]) == len(line["x"])
+        if line["phase"] != phase or line["x"] != _hex(x) or not whole:
             raise InputError(
                 "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",
                 file=self._folder.path / EVALUATIONS,
@@ -172,6 +182,8 @@ def _essence(raw: dict[str, Any]) -> dict[str, Any]:
     free = ("$schema", "name", "description", "output", "check", "expect")
     essence = {key: value for key, value in raw.items() if key not in free}
     limits = essence.get("optimizer", {})
+    if not isinstance(limits, dict):
+        return essence
     return essence | {"optimizer": {key: value for key, value in limits.items() if key != "max_evaluations"}}
 
 
@@ -229,6 +241,9 @@ def optimize_scene(
     problem, optimizer = check_optimization(scene)
     if resume:
         require_same(scene, folder)
+    with in_scene(scene):
+        for experiment in problem.experiments:
+            require_room_to_run(experiment.simulation, every_state=schedule is None)
     before = _seconds_before(folder) if resume else 0.0
     folder.write_json(SCENE, scene.raw)
     folder.write_json(VERSIONS, versions())
@@ -256,7 +271,7 @@ def optimize_scene(
         result["replayed_evaluations"] = log.replayed
         _write_trajectories(scene, problem, found, runs, folder)
         _write_fitted(scene, problem, found, folder)
-    except (SolverError, KeyboardInterrupt, CannotWrite) as error:
+    except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
             folder.write_json(RESULT, result | unfinished(error))
         raise

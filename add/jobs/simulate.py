@@ -19,6 +19,7 @@ from add.jobs.output import run_data, summary
 from add.kinematics import State
 from add.scene.materialise import materialise
 from add.scene.reader import Scene
+from add.scene.sizes import in_scene, require_room_on_disk, require_room_to_run
 from add.simulate import Trajectory
 from add.steppers import Record
 
@@ -76,6 +77,8 @@ def simulate_scene(
         If a step fails; the folder then holds the steps before it and a result that says so.
     CannotWrite
         If there is no room for the trajectory; a result says so as far as there is room for that.
+    MemoryError
+        The steps before are kept as of a step that fails.
 
     Notes
     -----
@@ -85,6 +88,9 @@ def simulate_scene(
     scene = materialise(scene, folder.path)
     built = scene.build()
     every = scene.spec.output.every
+    with in_scene(scene):
+        require_room_to_run(built.simulation)
+        require_room_on_disk(built.simulation, folder.path, every)
     folder.write_json(SCENE, scene.raw)
     folder.write_json(VERSIONS, versions())
 
@@ -102,7 +108,7 @@ def simulate_scene(
             trajectory = built.run(observers=observers)
             spent = {"seconds": time.perf_counter() - begin, "kernel_seconds": kernels()}
             keep(trajectory)
-        except (SolverError, KeyboardInterrupt, CannotWrite) as error:
+        except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
             spent = {"seconds": time.perf_counter() - begin, "kernel_seconds": kernels()}
             made = trajectory or getattr(error, "trajectory", None)
             stopped = isinstance(error, KeyboardInterrupt)

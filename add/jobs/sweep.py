@@ -21,6 +21,7 @@ from add.jobs.workers import LocalProcesses, Work, Workers
 from add.linalg import one_blas_thread
 from add.scene.materialise import materialise
 from add.scene.reader import Scene, scene_from_dict
+from add.scene.sizes import in_scene, require_room_to_run
 from add.scene.sweep import SweepAxis, sweep_axes
 from add.typing import FloatArray
 
@@ -150,6 +151,9 @@ def sweep_scene(
     scene = materialise(scene, folder.path)
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)
+    with in_scene(scene):
+        for experiment in problem.experiments:
+            require_room_to_run(experiment.simulation)
     samples = _samples_before(scene, folder, problem, axes)
     begin -= _seconds_before(folder)
     whole = list(itertools.product(*(range(axis.values.size) for axis in axes)))
@@ -226,10 +230,19 @@ def _stored(folder: RunFolder, axes: tuple[SweepAxis, ...]) -> dict[tuple[int, .
     for number, line in enumerate(folder.read_lines(SAMPLES), 1):
         try:
             sample = Sample.parsed(line, len(axes))
-        except (KeyError, TypeError, ValueError) as error:
+            _require_place(sample, axes)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"not a sample: {error!r}", file=folder.path / SAMPLES, place=f"line {number}") from error
         samples[sample.index] = sample
     return samples
+
+
+def _require_place(sample: Sample, axes: tuple[SweepAxis, ...]) -> None:
+    shape = tuple(axis.values.size for axis in axes)
+    if len(sample.index) != len(shape) or any(i >= n for i, n in zip(sample.index, shape, strict=True)):
+        raise ValueError(f"index {sample.index} in a grid of {shape}")
+    if len(sample.gradient) != len(shape):
+        raise ValueError(f"a gradient of {len(sample.gradient)} numbers for {len(shape)} parameters")
 
 
 def _compare(folder: RunFolder, again: Sample, before: Sample) -> None:

@@ -25,6 +25,13 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+@final
+class WorkerLost(AddError, RuntimeError):
+    """A worker ended before its task."""
+
+    exit_code = 3
+
+
 class Work(ABC, Generic[Task, Result]):
     """What is done, as it travels to the workers: small, and picklable."""
 
@@ -77,6 +84,8 @@ def answer(function: Callable[[], Result]) -> Answer[Result]:
         return None, function()
     except AddError as error:
         return error, None
+    except MemoryError as error:
+        return MemoryError(str(error)), None
     except Exception:
         return RuntimeError(traceback.format_exc()), None
 
@@ -226,7 +235,7 @@ def _take(pipe: Connection, busy: dict[Connection, Task]) -> tuple[Task, Result]
     try:
         error, result = pipe.recv()
     except (EOFError, OSError):
-        raise RuntimeError("a process ended before its task: out of memory, or killed") from None
+        raise WorkerLost("a process ended before its task: out of memory, or killed") from None
     if error is not None:
         raise error
     return task, result

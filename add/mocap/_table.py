@@ -7,12 +7,17 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
+from add.files import most_of_memory, read_regular
+
+#: Columns of a table that somebody may have meant.
+MOST_COLUMNS = 10_000
+#: Memory that reading takes, in sizes of the file: every number as one of Python's.
+_MEMORY = 30.0
 
 __all__ = ["Header", "Table", "read_header", "read_rows"]
 
@@ -93,8 +98,14 @@ def read_header(file: str, rename: Mapping[str, str] | None = None) -> Header:
             found=repr(columns[0][:60]),
             expected="'time_s'",
         )
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            "too many columns", file=file, place=f"line {line}", found=len(columns), expected=f"at most {MOST_COLUMNS}"
+        )
+    seen: set[str] = set()
     for column, name in enumerate(columns):
-        if name in columns[:column]:
+        seen.add(name)
+        if len(seen) <= column:
             raise InputError(
                 "two columns have the same name",
                 file=file,
@@ -131,13 +142,14 @@ def read_rows(header: Header) -> Table:
 
 def _text(file: str) -> str:
     try:
-        data = Path(file).read_bytes()
+        data = read_regular(file, most=most_of_memory(_MEMORY))
     except FileNotFoundError as error:
         raise InputError("no such file", file=file, expected="a CSV recording") from error
     except IsADirectoryError as error:
         raise InputError("is a directory", file=file, expected="a CSV recording") from error
-    except OSError as error:
-        raise InputError("cannot read the file", file=file, found=error.strerror) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError("cannot read the file", file=file, found=reason) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg")
 BLUE, RED, GREEN, ORANGE, PURPLE, GREY = "#0b57d0", "#d93025", "#188038", "#e37400", "#8430ce", "#5f6368"
 _STYLE = {
+    "text.parse_math": False,  # names are letters, dollars among them
     "font.size": 9.5,
     "axes.titlesize": 10.5,
     "axes.spines.top": False,

@@ -1,6 +1,7 @@
 """Checks across the sections of a scene: names that refer to others, times inside the run, parameters that exist."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from add.scene._frozen import check_frozen
@@ -28,26 +29,37 @@ from add.scene.spec_rigid import KinematicBodySpec, ParticleBodySpec
 from add.scene.spec_world import ConstantSignalSpec, SineSignalSpec
 
 # Sections whose numbers are no physics, so that no derivative with respect to them exists.
+#: Most problems, and names that might have been meant, that are worth looking for.
+_LISTED = 200
 _FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output", "check", "expect")
 
 
 def check_world(spec: SceneSpec) -> list[Problem]:
     """Names and times of everything but the parameters."""
     parts = (_bodies, _couplings, _fixed_loops, _contact, _markers, _recordings, _objective)
-    return [problem for part in parts for problem in part(spec)]
+    return list(islice((problem for part in parts for problem in part(spec)), _LISTED))
 
 
-def _named(place: str, what: str, name: str, known: Iterable[str]) -> Iterator[Problem]:
-    known = list(known)
+def _named(place: str, what: str, name: str, known: Collection[str]) -> Iterator[Problem]:
     if name not in known:
+        known = list(islice(known, _LISTED))
         expected = f"one of {one_of(known)}" if known else f"a {what}, and the scene has none"
         yield Problem(place, f"there is no {what} of that name", f"'{name}'", expected, nearest(name, known))
 
 
 def _twice(place: str, what: str, names: list[Any]) -> Iterator[Problem]:
+    for k in repeated(names):
+        yield Problem(place.format(k=k), f"{what} {shown(names[k])} appears twice", None, "different ones")
+
+
+def repeated(names: Iterable[Any]) -> Iterator[int]:
+    """Iterate over the places of those that were there before."""
+    seen = set()
     for k, name in enumerate(names):
-        if name in names[:k]:
-            yield Problem(place.format(k=k), f"{what} {shown(name)} appears twice", None, "different ones")
+        item = tuple(name) if isinstance(name, list) else name
+        if item in seen:
+            yield k
+        seen.add(item)
 
 
 def _bodies(spec: SceneSpec) -> Iterator[Problem]:
@@ -66,9 +78,11 @@ def _bodies(spec: SceneSpec) -> Iterator[Problem]:
                 yield from _named(f"bodies.{name}.{place}.signal", "signal", value.signal, spec.signals)
         for key in ("loads", "point_masses"):
             names = [item.name for item in getattr(body, key, ())]
-            for k, item in enumerate(names):
-                if item is not None and item in names[:k]:
-                    yield Problem(f"bodies.{name}.{key}.{k}.name", f"the name '{item}' appears twice", None, "another")
+            for k in repeated(names):
+                if names[k] is not None:
+                    yield Problem(
+                        f"bodies.{name}.{key}.{k}.name", f"the name '{names[k]}' appears twice", None, "another"
+                    )
 
 
 def _couplings(spec: SceneSpec) -> Iterator[Problem]:
@@ -112,9 +126,12 @@ def _fixed_loops(spec: SceneSpec) -> Iterator[Problem]:
 
 def _contact(spec: SceneSpec) -> Iterator[Problem]:
     pairs = spec.contact.pairs
+    shapes = dict.fromkeys(met_shapes(spec))
     for k, pair in enumerate(pairs):
         yield from _named(f"contact.pairs.{k}.body", "body", pair.body, spec.bodies)
-        met = [name for name in met_shapes(spec) if name != pair.body]
+        if pair.obstacle in shapes and pair.obstacle != pair.body:
+            continue
+        met = [name for name in shapes if name != pair.body]
         yield from _named(f"contact.pairs.{k}.obstacle", "obstacle or body with a shape", pair.obstacle, met)
     yield from _twice("contact.pairs.{k}", "the pair", [[pair.body, pair.obstacle] for pair in pairs])
 

@@ -2,6 +2,7 @@
 
 import copy
 import difflib
+from itertools import islice
 from typing import Any
 
 from add.errors import InputError
@@ -11,7 +12,8 @@ _MISSING = object()
 
 def nearest(word: str, known: Any) -> str | None:
     """The entry of `known` that looks most like `word`, if any does."""
-    words = [str(item) for item in known]
+    words = [str(item) for item in islice(known, 1000)]
+    word = word[:200]
     lowered = {item.lower(): item for item in reversed(words)}
     close = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
     return lowered[close[0]] if close else None

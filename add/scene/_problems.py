@@ -15,6 +15,7 @@ from add.scene._paths import nearest
 from add.scene.spec import SceneSpec
 
 _SHOWN = 5  # problems listed in one error
+_TRANSLATED = 200  # problems put into words at most
 _TYPES = {
     "float_type": "a number",
     "int_type": "a whole number",
@@ -77,7 +78,7 @@ def one_of(words: Iterable[str]) -> str:
 
 def from_pydantic(error: ValidationError) -> list[Problem]:
     """The problems behind a validation error of `SceneSpec`."""
-    problems = [_translate(item) for item in error.errors(include_url=False)]
+    problems = [_translate(item) for item in error.errors(include_url=False)[:_TRANSLATED]]
     # A misspelt required key is one mistake, not two.
     meant = {_sibling(item.place, item.near) for item in problems if item.message == _UNKNOWN and item.near is not None}
     return [item for item in problems if not (item.message == _MISSING and item.place in meant)]
@@ -104,8 +105,9 @@ def _translate(error: Any) -> Problem:
     if kind == "branch":
         return _branch(keys, value, context)
     if kind == "extra_forbidden":
-        known = sorted(_keys(loc[:-1]))
-        return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", nearest(keys[-1], known))
+        known, key = sorted(_keys(loc[:-1])), str(loc[-1])
+        place = ".".join([*(keys if keys[-1:] != [key] else keys[:-1]), key[:200]])
+        return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", nearest(key, known))
     if kind == "missing":
         if isinstance(loc[-1], int):
             return Problem(".".join(keys[:-1]), "too few entries", shown(value), f"{_length(loc[:-1])} entries")

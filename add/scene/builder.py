@@ -33,6 +33,7 @@ from add.scene.markers import MarkerParts, marker_blocks, marker_map, pose_block
 from add.scene.numbers import CLOCK, SceneNumber, SceneNumbers
 from add.scene.reader import Scene
 from add.scene.signals import require_width, signal_of
+from add.scene.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.solids import particle_body, rigid_body
 from add.scene.spec import SceneSpec
 from add.scene.spec_bodies import SoftBodySpec
@@ -127,6 +128,7 @@ def build(scene: Scene) -> BuiltScene:
 
 def _build(scene: Scene) -> BuiltScene:
     spec = scene.spec
+    require_room_to_build(spec)
 
     def driven(value: object, path: str, unit: str, width: int) -> Driven:
         return _driven(value, path, unit, width, spec)
@@ -144,6 +146,7 @@ def _build(scene: Scene) -> BuiltScene:
             solid, more = rigid_body(name, body, driven)
             rigid.append(solid)
             extra += more
+    require_room_for_meshes([(body.name, body.mesh) for body in soft])
     obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
     parts = couplings(spec, soft, particles, rigid, driven)
     marks = MarkerParts()

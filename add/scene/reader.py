@@ -7,6 +7,7 @@ import copy
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from add.errors import InputError
-from add.scene._checks import check_design, check_world
+from add.files import is_text, nodes, read_regular, require_plain_json, require_regular
+from add.scene._checks import check_design, check_world, repeated
+from add.scene._path_slots import path_slots
 from add.scene._paths import explain_missing, get_value, nearest, set_value
 from add.scene._phases import check_phase_overrides
 from add.scene._problems import Problem, from_pydantic, one_of, raise_problems, shown
@@ -36,7 +39,8 @@ __all__ = [
 ]
 
 KNOWN_SCHEMAS = (SCHEMA,)
-_PATH_KEYS = ("file", "positions_file")
+#: Size and number of entries from which on a file is no scene; and entries that experiments and phases may make of it.
+MOST_BYTES, MOST_ENTRIES, MOST_REPEATED = 2**26, 1_000_000, 1_000_000
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -83,12 +87,15 @@ def load_scene(path: str | os.PathLike[str]) -> Scene:
 
 def scene_from_dict(raw: Mapping[str, Any], *, folder: str | os.PathLike[str] | None = None) -> Scene:
     """Check a scene given as a dictionary; relative paths count from `folder` (default: the working directory)."""
+    require_plain_json(raw, "scene", most=MOST_ENTRIES)
     return _scene(copy.deepcopy(dict(raw)), None, Path(folder if folder is not None else ".").absolute())
 
 
 def apply_overrides(scene: Scene, overrides: Mapping[str, Any]) -> Scene:
     """The scene with the values at some paths replaced, checked again; a path has to exist in `scene.full()`."""
     raw = copy.deepcopy(scene.raw)
+    for path, value in overrides.items():
+        require_plain_json(value, scene.source or "scene", path, most=MOST_ENTRIES)
     raise_problems(_override(raw, scene.full(), overrides, "overrides"), scene.source)
     return _scene(raw, scene.source, _folder(scene.source))
 
@@ -115,8 +122,10 @@ def _folder(source: Path | None) -> Path:
 
 
 def _read(source: Path) -> str:
+    if not is_text(str(source.absolute())):
+        raise InputError("the name of the file is no text", file=ascii(str(source)))
     try:
-        data = source.read_bytes()
+        data = read_regular(source, most=MOST_BYTES)
     except FileNotFoundError:
         raise InputError("there is no such file", file=source) from None
     except IsADirectoryError:
@@ -154,7 +163,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(set(keys)) == len(keys):
         return dict(pairs)
     marked = _Duplicates(pairs)
-    marked.twice = tuple(sorted({key for key in keys if keys.count(key) > 1}))
+    marked.twice = tuple(sorted(key for key, count in Counter(keys).items() if count > 1))
     return marked
 
 
@@ -171,6 +180,7 @@ def _parse(text: str, source: Path) -> dict[str, Any]:
         raise InputError("not a scene: nested too deeply", file=source) from None
     except ValueError as error:  # an integer of thousands of digits
         raise InputError(f"not JSON: {error}", file=source) from None
+    require_plain_json(raw, source, most=MOST_ENTRIES)
     raise_problems(list(_marked(raw, "")), source)
     if not isinstance(raw, dict):
         raise InputError("not a scene", file=source, found=shown(raw), expected="an object {...} at the top level")
@@ -199,15 +209,17 @@ def _items(node: Any) -> list[tuple[Any, Any]]:
 def _scene(raw: dict[str, Any], source: Path | None, folder: Path) -> Scene:
     """Resolve, validate and check; `raw` is changed in place (paths become absolute)."""
     _check_version(raw, source)
-    problems = list(_resolve(raw, "", folder))
+    written: dict[str, str] = {}
+    problems = list(_resolve(raw, folder, written))
     raise_problems(problems, source)
     try:
         spec = SceneSpec.model_validate(raw)
     except ValidationError as error:
         raise_problems(from_pydantic(error), source)
         raise  # not reached
-    raise_problems([*_missing_files(raw, ""), *check_world(spec)], source)
+    raise_problems([*_missing_files(raw, written), *check_world(spec)], source)
     scene = Scene(spec, raw, source)
+    _require_few_repeats(scene)
     raise_problems(_check_experiments(scene), source)
     return scene
 
@@ -228,50 +240,69 @@ def _check_version(raw: dict[str, Any], source: Path | None) -> None:
         )
 
 
-def _path_slots(node: Any, place: str) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """(object, key, place) of each file path of a scene, also inside overrides; tolerates wrong types."""
-    for key, item in _items(node):
-        at = f"{place}.{key}".lstrip(".")
-        if isinstance(node, dict) and isinstance(item, str) and key.rsplit(".", 1)[-1] in _PATH_KEYS:
-            yield node, key, at
-        elif key not in ("markers", "expect", "parameters", "optimizer"):  # `recording.markers` maps free names
-            yield from _path_slots(item, at)
-
-
-def _resolve(raw: dict[str, Any], place: str, folder: Path) -> Iterator[Problem]:
-    """Fill in environment variables and make paths absolute, in place.
+def _resolve(raw: dict[str, Any], folder: Path, written: dict[str, str]) -> Iterator[Problem]:
+    """Fill in environment variables and make paths absolute, in place; keep how a path with a variable was written.
 
     A path that begins with a variable counts from the working directory if its value does not say from where: that is
     where the variable was set, as the user thinks of it; every other relative path counts from the scene's folder.
     """
-    for node, key, at in _path_slots(raw, place):
+    for node, key, at in path_slots(raw):
         unset = [name for name in _VARIABLE.findall(node[key]) if not os.environ.get(name)]
         for name in unset:
             yield Problem(at, f"the environment variable {name} is not set", shown(node[key]), "a folder or file in it")
         if not unset and node[key]:
             text = _VARIABLE.sub(lambda match: os.environ[match.group(1)], node[key])
             base = Path.cwd() if _VARIABLE.match(node[key]) else folder
-            node[key] = str(Path(os.path.normpath(base / text)))
+            path = str(Path(os.path.normpath(base / text)))
+            if "${" in path:  # it would be filled in once more, when the scene is read as it was run
+                yield Problem(at, "the path to this file has '${' in it, which stands for a variable", shown(node[key]))
+            elif not is_text(path):
+                yield Problem(at, "the path to this file is no text", shown(node[key]))
+            elif text != node[key]:
+                written[at] = node[key]
+            node[key] = path
 
 
-def _missing_files(raw: dict[str, Any], place: str) -> Iterator[Problem]:
-    for node, key, at in _path_slots({k: v for k, v in raw.items() if k != "experiments"}, place):
+def _missing_files(raw: dict[str, Any], written: Mapping[str, str]) -> Iterator[Problem]:
+    """Files that are not there, as they are written in the scene: what is in a variable may be nobody's business."""
+    for node, key, at in path_slots({k: v for k, v in raw.items() if k != "experiments"}):
         path = node[key]
+        found = shown(written[at]) if at in written else shown(path) if len(path) < 50 else f'"{path}"'
         try:
-            there = Path(path).is_file()
+            require_regular(path)
+        except IsADirectoryError:
+            yield Problem(at, "this is a folder, not a file", found)
+        except InputError as error:
+            yield Problem(at, f"this is {error.found}, not a file", found)
         except (OSError, ValueError):
-            there = False
-        if not there:
-            found = shown(path) if len(path) < 50 else f'"{path}"'
-            if os.path.isdir(path):
-                yield Problem(at, "this is a folder, not a file", found)
-                continue
-            folder = Path(path).parent
-            files = [p.name for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
-            yield Problem(at, "there is no such file", found, None, nearest(Path(path).name, files))
+            near = None if at in written else nearest(Path(path).name, _beside(Path(path)))
+            yield Problem(at, "there is no such file", found, None, near)
+
+
+def _beside(path: Path) -> list[str]:
+    """Return the files of a folder, as far as it can be read."""
+    try:
+        with os.scandir(path.parent) as entries:
+            return [entry.name for entry, _ in zip(entries, range(1000), strict=False) if entry.is_file()]
+    except (OSError, ValueError):
+        return []
 
 
 # --- experiments -------------------------------------------------------------------------------------------------
+
+
+def _require_few_repeats(scene: Scene) -> None:
+    """Refuse experiments and phases, each a scene of its own to be checked, that would take hours to look at."""
+    repeats = len(scene.spec.experiments) + sum(bool(phase.overrides) for phase in scene.spec.optimizer.phases)
+    if repeats < 2:
+        return
+    entries = sum(1 for _ in nodes({key: value for key, value in scene.raw.items() if key != "experiments"}))
+    if repeats * entries > MOST_REPEATED:
+        raise InputError(
+            "too many experiments for a scene of this size", file=scene.source, place="experiments",
+            found=f"{repeats} experiments and phases of {entries} entries",
+            expected=f"at most {MOST_REPEATED:.0e} entries together",
+        )  # fmt: skip
 
 
 def _override(raw: dict[str, Any], full: dict[str, Any], overrides: Mapping[str, Any], place: str) -> list[Problem]:
@@ -336,10 +367,11 @@ def _check_experiments(scene: Scene) -> list[Problem]:
     spec, full = scene.spec, scene.full()
     names = [item.name for item in spec.experiments]
     problems = [
-        Problem(f"experiments.{k}.name", f"the name '{name}' appears twice", None, "different names")
-        for k, name in enumerate(names)
-        if name in names[:k]
+        Problem(f"experiments.{k}.name", f"the name '{names[k]}' appears twice", None, "different names")
+        for k in repeated(names)
     ]
+    if problems:
+        return problems
     wholes: dict[str, dict[str, Any]] = {}
     for k, name in enumerate(names):
         raw, wrong = _experiment_raw(scene.raw, full, k)

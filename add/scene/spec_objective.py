@@ -252,7 +252,7 @@ class OptimizerSpec(Spec):
         description="algorithm: `l-bfgs-b` (adjoint gradients), or `gauss-newton` (forward tangents, "
         "Levenberg-Marquardt damping), which needs fewer simulations and more work in each",
     )
-    history: Count = Field(10, description="`l-bfgs-b`: number of stored corrections")
+    history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
     damping: Positive = Field(
         1e-3, description="`gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]"
     )

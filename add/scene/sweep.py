@@ -17,6 +17,8 @@ from add.typing import FloatArray
 
 #: Values of an axis that does not say how many.
 SAMPLES = 21
+#: Values of an axis, at most.
+MOST_SAMPLES = 10_000
 _FORM = "PATH, PATH=low:high or PATH=low:high:n"
 
 
@@ -132,8 +134,12 @@ def _limit(text: str, bound: float, whole: str, side: str) -> float:
 
 
 def _count(text: str, whole: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) >= 2):
+    count = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not 2 <= count <= MOST_SAMPLES:
         raise InputError(
-            "not a number of values", place="--parameter", found=f"'{text}' in '{whole}'", expected="2 or more"
+            "not a number of values",
+            place="--parameter",
+            found=f"'{text[:40]}' in '{whole[:80]}'",
+            expected=f"2 to {MOST_SAMPLES}",
         )
-    return int(text)
+    return count

@@ -539,19 +539,24 @@ def test_optimisation_that_cannot_start(add, here):
 
 # --- a full disk: 2 --------------------------------------------------------------------------------------------------
 
-#: In a folder that a run has just emptied, the place where a file is written leads to the device that is always full.
+#: The place where a file is written leads to the device that is always full.
 FULL = """
 import os
-from pathlib import Path
-import add.jobs.{command} as job
+import add.io.runfolder as runfolder
 from add.cli import main
 
-def full(scene, folder, real=job.materialise):
-    name = "{file}" if "{file}".endswith("jsonl") else f".{{os.getpid()}}.{file}"
-    Path("run", name).symlink_to("/dev/full")
-    return real(scene, folder)
+def full(path, flags, *rest, real=os.open, **options):
+    number = real(path, flags, *rest, **options)
+    if str(path).endswith("{file}") and flags & os.O_EXCL:
+        os.unlink(path)
+        os.symlink("/dev/full", path)
+    return number
 
-job.materialise = full
+def appended(path, *rest, real=runfolder.open_regular, **options):
+    return os.open("/dev/full", os.O_RDWR) if path.name == "{file}" and rest else real(path, *rest, **options)
+
+os.open = full
+runfolder.open_regular = appended
 main({arguments})
 """
 
@@ -581,7 +586,7 @@ def test_full_disk(here, command, file):
         assert left == set()
         return
     if file == "evaluations.jsonl":
-        (here / "run" / file).unlink()
+        (here / "run" / file).unlink(missing_ok=True)
     info = subprocess.run([sys.executable, "-m", "add", "info", "run"], capture_output=True, text=True, timeout=120)
     assert (info.returncode, info.stderr) == (0, "")
     if file != "sweep.h5":

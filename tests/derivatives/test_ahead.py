@@ -53,7 +53,7 @@ def test_memory_limits_the_crew(simulation, monkeypatch):
     size = assembler.factorization.memory
     assert size > 1000
     for copies, expected in ((0.5, 1), (1.5, 2), (2.5, 3), (100.0, 5)):
-        monkeypatch.setattr(ahead, "_free_memory", lambda copies=copies: copies * size / ahead.SHARE)
+        monkeypatch.setattr(ahead, "available_memory", lambda copies=copies: copies * size / ahead.SHARE)
         assert len(ahead.crew(assembler, 4)) == expected
 
 

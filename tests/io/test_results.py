@@ -179,7 +179,14 @@ from pathlib import Path
 from add.errors import AddError
 from add.io.results import read_run, write_run
 data = read_run("whole.h5")
-Path(f".{os.getpid()}.a.h5").symlink_to("/dev/full")
+real = os.open
+def full(path, flags, *rest):  # a new file, whose place then leads to the device that is always full
+    number = real(path, flags, *rest)
+    if flags & os.O_EXCL:
+        os.unlink(path)
+        os.symlink("/dev/full", path)
+    return number
+os.open = full
 try:
     write_run("a.h5", data)
 except AddError as error:
@@ -286,21 +293,22 @@ def test_json(tmp_path):
 
 def test_lines_survive_a_kill(tmp_path):
     run = RunFolder(tmp_path / "run")
-    assert run.read_lines("evaluations.jsonl") == []
+    lines_file = run.path / "lines.jsonl"
+    assert run.read_lines("lines.jsonl") == []
     for i in range(3):
-        run.append_line("evaluations.jsonl", {"index": i, "value": (0.1 * i).hex()})
-    whole = run.evaluations.read_bytes()
+        run.append_line("lines.jsonl", {"index": i, "value": (0.1 * i).hex()})
+    whole = lines_file.read_bytes()
     for cut in range(len(whole) - 1, len(whole) - 20, -1):
-        run.evaluations.write_bytes(whole[:cut])
-        assert [line["index"] for line in run.read_lines("evaluations.jsonl")] == [0, 1]
-    run.append_line("evaluations.jsonl", {"index": 7, "long": "x" * 10_000})
-    run.evaluations.write_bytes(run.evaluations.read_bytes()[:-1])  # a piece longer than one block
-    run.append_line("evaluations.jsonl", {"index": 8})
-    assert [line["index"] for line in run.read_lines("evaluations.jsonl")] == [0, 1, 8]
-    lines = run.evaluations.read_text().splitlines()
-    run.evaluations.write_text("\n".join([lines[0], "{", lines[2], ""]))
+        lines_file.write_bytes(whole[:cut])
+        assert [line["index"] for line in run.read_lines("lines.jsonl")] == [0, 1]
+    run.append_line("lines.jsonl", {"index": 7, "long": "x" * 10_000})
+    lines_file.write_bytes(lines_file.read_bytes()[:-1])  # a piece longer than one block
+    run.append_line("lines.jsonl", {"index": 8})
+    assert [line["index"] for line in run.read_lines("lines.jsonl")] == [0, 1, 8]
+    lines = lines_file.read_text().splitlines()
+    lines_file.write_text("\n".join([lines[0], "{", lines[2], ""]))
     with pytest.raises(InputError, match="line 2: not JSON"):
-        run.read_lines("evaluations.jsonl")
+        run.read_lines("lines.jsonl")
 
 
 def test_versions():

@@ -306,5 +306,5 @@ def test_file_of_a_sweep(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_sweep(tmp_path / "other.h5")
     (tmp_path / "broken.h5").write_bytes(b"text")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="not an HDF5 file"):
         read_sweep(tmp_path / "broken.h5")

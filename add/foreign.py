@@ -1,0 +1,105 @@
+"""Readers of other packages that may not end, or take all memory: run in a process of their own, for a limited time.
+
+Starting one costs about a second, so that formats whose readers are known to end are read at once instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from add.errors import InputError
+from add.files import in_bytes
+from add.machine import available_memory
+
+#: Seconds that a reader may take, and how many bytes more of a file it may take for one second more.
+PATIENCE, BYTES_A_SECOND = 10.0, 2.5e5
+
+_CODE = "import sys; sys.path[:] = {path!r}; from add.foreign import _serve; _serve({reader!r}, {file!r}, {memory!r})"
+
+
+def read_apart(
+    reader: str, path: str | PathLike[str], *, patience: float | None = None, memory: float | None = None
+) -> dict[str, NDArray[np.generic]]:
+    """Call a reader in a process of its own.
+
+    Parameters
+    ----------
+    reader : "module:function"; the function gets the path and returns arrays by name, or raises an `InputError`
+    path : of the file
+    patience : seconds that the process may take; a large file may take longer; default: `PATIENCE` [s]
+    memory : what it may take [bytes]; default: all that is free
+
+    Raises
+    ------
+    InputError
+        That of the reader, or naming the file: it takes too long, or too much memory.
+    """
+    file = os.fspath(path)
+    limit = (PATIENCE if patience is None else patience) + Path(file).stat().st_size / BYTES_A_SECOND
+    room = available_memory() if memory is None else memory
+    code = _CODE.format(path=sys.path, reader=reader, file=file, memory=room if np.isfinite(room) else 0.0)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=limit, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"cannot be read: its reader does not come to an end (given up after {limit:.0f} s)",
+            file=file,
+            expected="a whole file of the format that its name says, or another format, such as .msh or .stl",
+        ) from None
+    if done.returncode == 0:
+        with np.load(io.BytesIO(done.stdout), allow_pickle=False) as found:
+            return dict(found)
+    said = done.stderr.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
+    try:
+        raise InputError(**json.loads(said))
+    except (ValueError, TypeError):
+        reason = f"its reader ended with {done.returncode}" + (f": {said[:200]}" if said else "")
+        raise InputError(f"cannot be read: {reason}", file=file) from None
+
+
+def _serve(reader: str, file: str, memory: float) -> None:
+    """Be the process: arrays to standard output, or an error to standard error as a line of JSON."""
+    out, sys.stdout = sys.stdout.buffer, sys.stderr
+    module, _, name = reader.partition(":")
+    function = getattr(importlib.import_module(module), name)
+    if memory:
+        _limit_memory(memory)
+    try:
+        arrays = function(Path(file))
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+    except InputError as error:
+        error.file = error.file or file
+        parts = {key: None if value is None else str(value) for key, value in vars(error).items()}
+    except (MemoryError, RecursionError):
+        parts = {"message": f"cannot be read: its reader needs more than the {in_bytes(memory)} that are free",
+                 "file": file}  # fmt: skip
+    else:
+        out.write(buffer.getbuffer())
+        out.flush()
+        os._exit(0)
+    sys.stderr.write("\n" + json.dumps(parts) + "\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _limit_memory(memory: float) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = int(min(memory, 2**62))
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
