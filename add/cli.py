@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
+import contextlib
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,17 +24,16 @@ from add.console import (
     say_optimization,
     say_simulation,
     say_sweep,
+    silence_broken_output,
     steps_bar,
     strict_option,
+    tell,
 )
 from add.errors import AddError, OutOfMemory
+from add.interrupts import Terminated, default_stops, stops_are_interruptions
 
 _INTERRUPTED, _TERMINATED = 130, 143
 _NO_MEMORY = "the memory was not enough"
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, as batch systems send it: taken like the interrupt key, but for the exit code."""
 
 
 class _Stopped(click.ClickException):
@@ -51,7 +49,7 @@ def cli() -> None:
     """Differentiable simulation of soft bodies with frictional contact.
 
     Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed or the memory was
-    not enough, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM); what was done is kept.
+    not enough, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM, SIGHUP); what was done is kept.
     """
 
 
@@ -92,21 +90,22 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
 @click.argument("scene", type=click.Path())
 @click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@click.option("--resume", is_flag=True, help="Go on with a simulation that was interrupted or killed.")
 @console_options
 @strict_option
-def simulate(console: Console, scene: str, output: str | None, force: bool) -> None:
+def simulate(console: Console, scene: str, output: str | None, force: bool, resume: bool) -> None:
     """Run the forward simulation of SCENE."""
     from add.jobs import simulate_scene
-    from add.jobs.folders import new_run
+    from add.jobs.folders import run_in
 
     loaded = _load(console, scene)
     console.heed(loaded.build().warn())
-    folder = new_run(loaded, _folder(scene, output), force=force)
-    with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
-        result = simulate_scene(loaded, folder, progress=progress)
-    say_simulation(console, result)
-    console.say(f"run: {folder.path}")
-    console.result(result)
+    with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
+        with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
+            result = simulate_scene(loaded, folder, resume=resume, progress=progress)
+        say_simulation(console, result)
+        console.say(f"run: {folder.path}")
+        console.result(result)
 
 
 @cli.command()
@@ -131,10 +130,9 @@ def optimize(
 ) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints
-    from add.io.runfolder import RunFolder
     from add.jobs import check_optimization, optimize_scene
     from add.jobs.experiments import require_shareable
-    from add.jobs.folders import new_run
+    from add.jobs.folders import run_in
     from add.report import one_by_one, write_report
 
     loaded = _load(console, scene)
@@ -144,25 +142,22 @@ def optimize(
     if jobs is not None or cluster is not None:
         require_shareable(problem, loaded.source)
         workers = click.get_current_context().with_resource(_workers(jobs, cluster))
-    if resume:
-        folder = RunFolder(_folder(scene, output), create=False)
-    else:
-        folder = new_run(loaded, _folder(scene, output), force=force)
     spec = loaded.spec.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
-    with _keeping(folder, scene), evaluations_bar(console, most) as progress:
-        result = optimize_scene(
-            loaded,
-            folder,
-            resume=resume,
-            progress=progress,
-            schedule=Checkpoints() if checkpoints else None,
-            workers=workers,
-        )
-    say_optimization(console, result, *one_by_one(result["parameters"]))
-    report = write_report(folder)
-    console.say(f"report: {report}")
-    console.result(result)
+    with run_in(loaded, _folder(scene, output), "optimize", force=force, resume=resume) as folder:
+        with _keeping(folder, scene), evaluations_bar(console, most) as progress:
+            result = optimize_scene(
+                loaded,
+                folder,
+                resume=resume,
+                progress=progress,
+                schedule=Checkpoints() if checkpoints else None,
+                workers=workers,
+            )
+        say_optimization(console, result, *one_by_one(result["parameters"]))
+        report = write_report(folder)
+        console.say(f"report: {report}")
+        console.result(result)
 
 
 @cli.command()
@@ -235,9 +230,9 @@ def sweep(
     console.heed(_warnings(loaded))
     workers = click.get_current_context().with_resource(_workers(jobs, cluster))
     folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
-    if force or not folder.is_run:
-        clear(folder, loaded)
-    with _keeping(folder, scene), samples_bar(console) as progress:
+    with folder.locked("sweep"), _keeping(folder, scene), samples_bar(console) as progress:
+        if force or not folder.is_run:
+            clear(folder, loaded)
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
     say_sweep(console, result)
     console.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
@@ -305,8 +300,7 @@ def view(
         console.say(str(path))
     console.result([str(path) for path in written])
     if not (screenshot or movie or html):
-        if signal.getsignal(signal.SIGTERM) is _terminate:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a window would not let Python answer, and keeps nothing
+        default_stops()  # a window would not let Python answer, and keeps nothing
         show(data, colour=colour)
 
 
@@ -384,7 +378,7 @@ def schema(console: Console) -> None:
     """Print the JSON Schema of scene files."""
     from add.scene.schema import schema_text
 
-    click.echo(schema_text())
+    console.write(schema_text())
 
 
 @cli.command()
@@ -397,38 +391,18 @@ def version(console: Console) -> None:
     console.result(versions())
 
 
-def _terminate(number: int, frame: object) -> None:
-    """Take the first SIGTERM for an interruption, and no further one: what is kept is being written."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _Terminated("SIGTERM")
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """Answer SIGTERM by `_terminate`, unless the program that runs this command answers it already."""
-    main_thread = threading.current_thread() is threading.main_thread()
-    if not main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
 def _stopped(stop: BaseException | None, kept: str = "") -> int:
     """Say that the command was stopped; return the exit code."""
-    terminated = isinstance(stop, _Terminated)
+    terminated = isinstance(stop, Terminated)
     word = "terminated" if terminated else "interrupted"
-    click.echo(f"{word}; {kept}" if kept else word, err=True)
+    tell(f"{word}; {kept}" if kept else word)
     return _TERMINATED if terminated else _INTERRUPTED
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     try:
-        with _sigterm_interrupts():
+        with stops_are_interruptions():
             cli.main(arguments, prog_name="add", standalone_mode=False)
         code = 0
     except _Stopped as stopped:
@@ -438,13 +412,14 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt as error:
         code = _stopped(error)
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError, ValueError):
+            error.show()
         code = 2
     except AddError as error:
-        click.echo(f"error: {error}", err=True)
+        tell(f"error: {error}")
         code = error.exit_code
     except MemoryError:
-        click.echo(f"error: {_NO_MEMORY}", err=True)
+        tell(f"error: {_NO_MEMORY}")
         code = OutOfMemory.exit_code
     except BrokenPipeError:
         code = 0
@@ -454,6 +429,8 @@ def main(arguments: list[str] | None = None) -> None:
         if error.errno is None:
             raise
         reason = FULL.get(error.errno) or f"cannot be used: {error.strerror}"
-        click.echo(f"error: {error.filename or 'a file'}: {reason}", err=True)
+        tell(f"error: {error.filename or 'a file'}: {reason}")
         code = 2
+    finally:
+        silence_broken_output()
     sys.exit(code)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import json
 import logging
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +32,7 @@ class Console:
 
     def __init__(self, as_json: bool, quiet: bool, strict: bool = False) -> None:
         self.json, self.quiet, self.strict = as_json, quiet, strict
+        self._broken: OSError | ValueError | None = None
 
     def heed(self, warnings: list[str]) -> None:
         """Fail after warnings that were logged, if the user said --strict.
@@ -43,22 +47,61 @@ class Console:
     def say(self, text: str) -> None:
         """Print for people."""
         if not (self.json or self.quiet):
-            click.echo(text)
+            self.write(text)
 
     def result(self, value: Any) -> None:
         """Print for machines."""
         if self.json:
-            click.echo(json.dumps(value, indent=1))
+            self.write(json.dumps(value, indent=1))
+
+    def write(self, text: str) -> None:
+        """Print to standard output; where that cannot be, go on in silence, since the work is worth more."""
+        if self._broken is None:
+            try:
+                click.echo(text)
+            except (OSError, ValueError) as error:  # a full disk, a reader that left, a closed stream
+                self._broken = error
+
+    def require_printed(self) -> None:
+        """Say that not everything could be printed; a reader that left, as `head` does, did not want it.
+
+        Raises
+        ------
+        InputError
+        """
+        if self._broken is not None and not isinstance(self._broken, BrokenPipeError):
+            reason = getattr(self._broken, "strerror", None) or self._broken
+            raise InputError(f"standard output: {reason}; the command itself came to its end")
 
     def compiling(self) -> None:
         """Say why nothing moves for a while."""
         if not (self.json or self.quiet):
-            tqdm.write(COMPILING, file=sys.stderr)
+            with contextlib.suppress(OSError, ValueError):
+                tqdm.write(COMPILING, file=sys.stderr or io.StringIO())
 
     @property
     def bars(self) -> bool:
         """Whether progress bars are drawn."""
-        return not (self.json or self.quiet) and sys.stderr.isatty()
+        return not (self.json or self.quiet) and sys.stderr is not None and sys.stderr.isatty()
+
+
+def tell(text: str) -> None:
+    """Print to standard error, if there is one."""
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(text, err=True)
+
+
+def silence_broken_output() -> None:
+    """Flush standard output and error; where that fails, let Python's own flush at its end go nowhere."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,7 +116,10 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(ctx: click.Context, verbose: int, quiet: bool, as_json: bool, **arguments: Any) -> Any:
         level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
         logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
-        return ctx.invoke(command, Console(as_json, quiet), **arguments)
+        console = Console(as_json, quiet)
+        result = ctx.invoke(command, console, **arguments)
+        console.require_printed()
+        return result
 
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__
@@ -149,7 +195,7 @@ def numbers_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
             now = time.monotonic()
             if lines and now - said >= LINE_EVERY:
                 said = now
-                click.echo(f"gradient: {done} of {total} numbers in {now - begin:.0f} s", err=True)
+                tell(f"gradient: {done} of {total} numbers in {now - begin:.0f} s")
 
         yield progress
 

@@ -70,17 +70,19 @@ class Trajectory:
         if unchanged is not None:
             return charts.change(unchanged, self.records[k - 1].charts)
         q0, v0 = self.q[k], self.v[k]
-        return State(float(self.t[k]), k, np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]]))
+        step = self.initial.step + k
+        return State(float(self.t[k]), step, np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]]))
 
     def states(self) -> Iterator[State]:
         """Iterate over all states, the initial one first."""
         return (self.state(k) for k in range(self.n_steps + 1))
 
     def kinematics(self, k: int) -> Kinematics:
-        """Return the kinematics at time ``t[k]``; accelerations at the start are zero."""
+        """Return the kinematics at time ``t[k]``; accelerations of the first state are zero."""
         if k:
             return self.records[k - 1].kin
-        return Kinematics(self.q[0], self.v[0], np.zeros_like(self.q[0]), 0.0, 0)
+        first = self.initial
+        return Kinematics(self.q[0], self.v[0], np.zeros_like(self.q[0]), first.t, first.step)
 
 
 @final
@@ -128,6 +130,7 @@ class Simulation:
         n_steps: int | None = None,
         observers: Sequence[Observer] = (),
         replay: Replay | None = None,
+        state: State | None = None,
     ) -> Trajectory:
         """Run the forward simulation.
 
@@ -138,6 +141,9 @@ class Simulation:
         observers : called after every step
         replay : Replay, optional
             Decisions to hold.
+        state : State, optional
+            Of an earlier run, with its history: go on from there, to the bit, instead of from the start. ``n_steps``
+            still counts from t = 0.
 
         Returns
         -------
@@ -153,8 +159,11 @@ class Simulation:
         assembler = self.assembler()
         records: list[Record] = []
         with one_blas_thread():
-            state, start_record = self.begin(assembler, theta, replay)
+            start_record: StartRecord | None = None
+            if state is None:
+                state, start_record = self.begin(assembler, theta, replay)
             initial = state
+            n_steps = max(n_steps - initial.step, 0)
             q = np.empty((n_steps + 1, self.system.n))
             v = np.empty_like(q)
             t = np.empty(n_steps + 1)

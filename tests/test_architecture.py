@@ -58,6 +58,7 @@ ORDER = (
     "report",
     "testing",
     "console",
+    "interrupts",
     "cli",
 )
 FACADE = "__init__"  # `import add` itself: re-exports anything

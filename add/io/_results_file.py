@@ -1,8 +1,12 @@
 """Reading and writing of trajectories, an HDF5 file each."""
 
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import h5py
 import numpy as np
@@ -19,7 +23,9 @@ from add.io._results_parts import (
     ObstacleData,
     SheetData,
     SolidData,
+    floats,
 )
+from add.kinematics import State
 
 FORMAT = "add-trajectory/1"
 _EXPECTED = "a whole trajectory.h5 written by add"
@@ -27,8 +33,32 @@ _EXPECTED = "a whole trajectory.h5 written by add"
 _OPTIONAL = ("sheets", "solids", "lines", "joints", "goals")
 
 
-def write_run(path: str | PathLike[str], data: RunData) -> None:
+@final
+@dataclass(frozen=True, eq=False)
+class ResumePoint:
+    """From where an unfinished run goes on.
+
+    Attributes
+    ----------
+    state : State
+        After the last step, with its history.
+    tally : Mapping
+        What was counted so far, as JSON knows it.
+    """
+
+    state: State
+    tally: Mapping[str, Any]
+
+
+def write_run(path: str | PathLike[str], data: RunData, point: ResumePoint | None = None) -> None:
     """Write a run to an HDF5 file; a reader sees the old file or the whole new one, never a part.
+
+    Parameters
+    ----------
+    path : of the file
+    data : RunData
+    point : ResumePoint, optional
+        Of a run that is not finished; ``data`` ends with its state.
 
     Raises
     ------
@@ -37,6 +67,31 @@ def write_run(path: str | PathLike[str], data: RunData) -> None:
     """
     with new_hdf5(Path(path)) as file:
         _write(file, data)
+        if point is not None:
+            group = file.create_group("resume")
+            group.attrs.update({"t": point.state.t, "step": point.state.step, "tally": json.dumps(dict(point.tally))})
+            _put(group, "q", point.state.q)
+            _put(group, "v", point.state.v)
+
+
+def read_point(path: str | PathLike[str]) -> ResumePoint | None:
+    """Return from where the run in a file goes on; None for a finished one.
+
+    Raises
+    ------
+    InputError
+        As `read_run`.
+    """
+    with opened_hdf5(Path(path), expected=_EXPECTED) as file:
+        if "resume" not in file:
+            return None
+        group = file["resume"]
+        q, v = (floats(_array(group, key), (None, None), f"resume.{key}") for key in ("q", "v"))
+        tally = json.loads(_attribute(group, "tally"))
+        t, step = float(_attribute(group, "t")), int(_attribute(group, "step"))
+        if q.shape != v.shape or not isinstance(tally, dict) or not (math.isfinite(t) and step >= 0):
+            raise InputError("no state to go on from", place="resume")
+        return ResumePoint(State(t, step, q, v), tally)
 
 
 def read_run(path: str | PathLike[str]) -> RunData:

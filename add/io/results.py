@@ -1,7 +1,8 @@
 """The trajectory of a run in one HDF5 file: what `simulate` leaves and what viewers, plots and reports read."""
 
 from add.io._results_data import RunData
-from add.io._results_file import FORMAT, last_time, read_run, write_run
+from add.io._results_file import FORMAT, ResumePoint, last_time, read_point, read_run, write_run
+from add.io._results_joined import joined
 from add.io._results_parts import (
     LINE_KINDS,
     MODELS,
@@ -27,10 +28,13 @@ __all__ = [
     "JointData",
     "LineData",
     "ObstacleData",
+    "ResumePoint",
     "RunData",
     "SheetData",
     "SolidData",
+    "joined",
     "last_time",
+    "read_point",
     "read_run",
     "write_run",
 ]

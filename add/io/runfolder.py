@@ -6,7 +6,7 @@ import math
 import os
 import platform
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from add.errors import InputError
 from add.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
 from add.io._atomic import FULL, TEMPORARY, CannotWrite, replacing
 from add.io._forms import require_form
+from add.io.lock import LOCK, FolderLock, Holder, holder_of
 
 __all__ = [
     "EVALUATIONS",
@@ -73,6 +74,7 @@ class RunFolder:
 
     def __init__(self, path: str | PathLike[str], *, create: bool = True, overwrite: bool = False) -> None:
         self.path = Path(path)
+        self._lock = FolderLock(self.path)
         if not is_text(str(self.path)) or "\0" in str(self.path):
             raise InputError("the name of the run folder is no text", file=ascii(str(self.path)))
         if not create:
@@ -103,12 +105,33 @@ class RunFolder:
     def _holds_something(self) -> bool:
         """Whether there is anything but the meshes of a run that was cut before it left anything else."""
         try:
-            return any(path.name != MESHES or not _only_meshes(path) for path in self.path.iterdir())
+            inside = [path for path in self.path.iterdir() if path.name != LOCK]
+            return any(path.name != MESHES or not _only_meshes(path) for path in inside)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", file=self.path) from error
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
+
+    @contextlib.contextmanager
+    def locked(self, command: str) -> Iterator[None]:
+        """Keep other processes from working in the folder; once more within does no harm.
+
+        Raises
+        ------
+        InputError
+            naming who works there.
+        """
+        self._lock.acquire(command)
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @property
+    def holder(self) -> Holder | None:
+        """Who works in the folder just now."""
+        return holder_of(self.path)
 
     @property
     def is_run(self) -> bool:

@@ -2,31 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from add.io.runfolder import SCENE, VERSIONS, RunFolder
+from add.io.runfolder import SCENE, VERSIONS, RunFolder, versions
 from add.scene.reader import Scene
 
+_log = logging.getLogger(__name__)
 
-def new_run(scene: Scene, path: Path, *, force: bool) -> RunFolder:
-    """Return an empty run folder.
+
+def locking(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a job, a function of a scene and a run folder, keep other processes from the folder while it works."""
+
+    def decorate(job: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(job)
+        def wrapped(scene: Scene, folder: RunFolder, *arguments: Any, **options: Any) -> Any:
+            with folder.locked(command):
+                return job(scene, folder, *arguments, **options)
+
+        return wrapped
+
+    return decorate
+
+
+@contextmanager
+def run_in(scene: Scene, path: Path, command: str, *, force: bool = False, resume: bool = False) -> Iterator[RunFolder]:
+    """Give a locked run folder: an empty one, or one with a run to go on with.
 
     Parameters
     ----------
     scene : the one to be run; meshes that it reads stay where they are
     path : of the folder
+    command : of `add`, to be named to others
     force : whether a run that is there already is thrown away
+    resume : whether the run that is there goes on
 
     Raises
     ------
     InputError
-        If there is a run, or something else, or it cannot be removed.
+        If there is a run, or something else, or another process works there, or the run cannot be removed.
     """
-    folder = RunFolder(path, overwrite=force)
-    clear(folder, scene)
-    return folder
+    folder = RunFolder(path, create=False) if resume else RunFolder(path, overwrite=force)
+    with folder.locked(command):
+        if not resume:
+            clear(folder, scene)
+        yield folder
+
+
+def note_versions(folder: RunFolder, *, resume: bool) -> None:
+    """Write with what a run is made; of one that goes on, say where that is something else than it was begun with."""
+    now = versions()
+    if resume and folder.versions.is_file():
+        before = folder.read_json(VERSIONS)
+        changed = [f"{key} {before.get(key, 'unknown')} -> {now[key]}" for key in now if before.get(key) != now[key]]
+        if changed:
+            _log.warning(
+                "%s: this run was begun with other versions (%s): what follows may differ from what it would have been",
+                folder.path,
+                ", ".join(changed),
+            )
+    folder.write_json(VERSIONS, now)
 
 
 def clear(folder: RunFolder, scene: Scene) -> None:

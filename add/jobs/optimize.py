@@ -16,10 +16,10 @@ from add.design.optimize import EvaluationLog, LoggedEvaluation
 from add.design.uncertainty import uncertainty
 from add.errors import InputError, SolverError
 from add.io.results import write_run
-from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, VERSIONS, CannotWrite, RunFolder, versions
+from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
 from add.jobs.expect import checks_of
 from add.jobs.experiments import evaluated_by
-from add.jobs.folders import title
+from add.jobs.folders import locking, note_versions, title
 from add.jobs.output import run_data, summary
 from add.jobs.threads import on_all_cores
 from add.jobs.workers import Workers
@@ -199,6 +199,7 @@ def _difference(old: Any, new: Any, place: str = "") -> str | None:
     return next((item for item in found if item is not None), None)
 
 
+@locking("optimize")
 def optimize_scene(
     scene: Scene,
     folder: RunFolder,
@@ -246,7 +247,7 @@ def optimize_scene(
             require_room_to_run(experiment.simulation, every_state=schedule is None)
     before = _seconds_before(folder) if resume else 0.0
     folder.write_json(SCENE, scene.raw)
-    folder.write_json(VERSIONS, versions())
+    note_versions(folder, resume=resume)
     log = FolderLog(folder, problem, resume=resume)
     begin = time.perf_counter()
 

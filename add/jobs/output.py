@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from add.contact import BodyContact, PenaltyContact
 from add.io.results import MODELS, BodyData, ObstacleData, RunData
 from add.jobs.drawn import ContactTracks, LinkTracks, goals, sheets, solids
+from add.jobs.tally import Tally
 from add.kernels.rotation import left_jacobian
 from add.kinematics import Kinematics
 from add.mocap import Recording
@@ -48,8 +49,9 @@ def run_data(
     every: int = 1,
     recording: Recording | None = None,
 ) -> RunData:
-    """Return what is kept of a run: every ``every``-th state and the last."""
-    kept = np.unique([*range(0, trajectory.n_steps + 1, every), trajectory.n_steps])
+    """Return what is kept of a run: the first state, every ``every``-th from t = 0, and the last."""
+    whole = -trajectory.initial.step % every
+    kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system = built.model, built.model.system
     kinds, contacts = _storing(model), _contacts(model)
     energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
@@ -130,20 +132,35 @@ def run_data(
     )
 
 
-def summary(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> dict[str, Any]:
-    """Return the numbers of a run that reports and ``expect`` blocks name."""
+def summary(
+    built: BuiltScene,
+    trajectory: Trajectory,
+    theta: FloatArray,
+    *,
+    before: Tally | None = None,
+    start: Kinematics | None = None,
+) -> dict[str, Any]:
+    """Return the numbers of a run that reports and ``expect`` blocks name.
+
+    Parameters
+    ----------
+    built, trajectory, theta
+    before : Tally, optional
+        Of the steps before the trajectory, where a run was gone on with.
+    start : Kinematics, optional
+        At t = 0; default: the trajectory's first.
+    """
     model = built.model
     last = trajectory.kinematics(trajectory.n_steps)
-    iterations = [record.report.iterations for record in trajectory.records]
-    factorizations = [record.report.factorizations for record in trajectory.records]
+    tally = (before or Tally()).add(model, trajectory.records)
     out: dict[str, Any] = {
-        "steps": trajectory.n_steps,
+        "steps": tally.steps,
         "end_time": float(trajectory.t[-1]),
         "newton": {
-            "iterations_per_step": float(np.mean(iterations)) if iterations else 0.0,
-            "most_iterations": max(iterations, default=0),
-            "factorizations": int(sum(factorizations)),
-            "fallbacks": sum(record.report.rung > 0 for record in trajectory.records),
+            "iterations_per_step": tally.iterations / tally.steps if tally.steps else 0.0,
+            "most_iterations": tally.most_iterations,
+            "factorizations": tally.factorizations,
+            "fallbacks": tally.fallbacks,
         },
         "energy": {"kinetic": _kinetic_energy(model, last, theta)},
         "bodies": {},
@@ -154,28 +171,16 @@ def summary(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> dic
     out["bodies"] = _nodal_bodies(model, last, theta) | _rigid_bodies(model, last, theta)
     if built.marker_names:
         places = built.markers.points(last, theta)[0]
-        start = built.markers.points(trajectory.kinematics(0), theta)[0]
+        first = built.markers.points(start or trajectory.kinematics(0), theta)[0]
         for j, name in enumerate(built.marker_names):
             out["markers"][name] = {
                 "final": places[j].tolist(),
-                "displacement": (places[j] - start[j]).tolist(),
+                "displacement": (places[j] - first[j]).tolist(),
             }
-    for key, kind in (("contact", (PenaltyContact, BodyContact)), ("couplings", (DecidingCoupling,))):
-        counts = _counts(model, trajectory, kind)
+    for key, counts in tally.events.items():
         if counts or key == "contact":
             out[key] = counts
     return out
-
-
-def _counts(model: Model, trajectory: Trajectory, kinds: tuple[type, ...]) -> dict[str, int]:
-    """Return how often, over all steps, things touched, stuck, hung slack ..."""
-    counts: dict[str, int] = {}
-    for record in trajectory.records:
-        for term, decision in zip(model.system.deciding, record.decisions, strict=True):
-            if isinstance(term, kinds):
-                for key, number in term.describe(decision).items():
-                    counts[key] = counts.get(key, 0) + number
-    return counts
 
 
 def _nodal_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 from add.errors import InputError
-from add.io.results import last_time
+from add.io.results import last_time, read_point
 from add.io.runfolder import EVALUATIONS, GRID, RESULT, SAMPLES, RunFolder
 
 #: Of a run without a result, or with that of an earlier part.
-UNFINISHED = "not finished: still running, or killed"
+UNFINISHED = "not finished: killed, or cut by a crash"
 
 
 @final
@@ -27,7 +28,7 @@ class Remains:
     command : str or None
         None where it was cut before it left anything of its own.
     status : str
-        "interrupted", "failed" or `UNFINISHED`.
+        "interrupted", "failed", `UNFINISHED`, or who works on it just now.
     kept : str
         What there is, such as "12 evaluations".
     advice : str
@@ -54,7 +55,10 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
     status = str(result.get("status", UNFINISHED))
     if command == "optimize" and evaluations > result.get("evaluations", 0):
         status = UNFINISHED  # the result is that of an earlier part
-    if status == "done":
+    holder = folder.holder
+    if holder is not None and holder.pid != os.getpid():
+        status = f"running: {holder}"
+    elif status == "done":
         return None
     run, file = shlex.quote(str(folder.path)), shlex.quote(scene or str(folder.scene))
     again = f"`add {command} {file} -o {run} --force` begins anew"
@@ -66,7 +70,8 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
         kept = f"{samples} of {_count(_grid_size(folder), 'sample')}"
         return Remains(command, status, kept, "the same `add sweep` again goes on")
     if folder.trajectory.is_file():
-        return Remains(command, status, _steps(folder, result), f"`add view {run}` shows it; {again}")
+        goes_on = f"`add simulate {file} -o {run} --resume` goes on" if _goes_on(folder) else again
+        return Remains(command, status, _steps(folder, result), f"`add view {run}` shows it; {goes_on}")
     if command == "simulate":
         return Remains(command, status, "no step", again)
     return Remains(command, status, "nothing yet", "the same command with --force begins anew")
@@ -98,6 +103,13 @@ def _steps(folder: RunFolder, result: dict[str, Any]) -> str:
     if "steps" in result:
         return f"{_count(result['steps'], 'step')}, to t = {result['end_time']:g} s"
     return f"states up to t = {last_time(folder.trajectory):g} s"
+
+
+def _goes_on(folder: RunFolder) -> bool:
+    """Whether a simulation keeps a state to go on from."""
+    with contextlib.suppress(InputError):
+        return read_point(folder.trajectory) is not None
+    return False
 
 
 def _grid_size(folder: RunFolder) -> int:

@@ -13,9 +13,9 @@ import numpy as np
 
 from add.design.problem import InverseProblem
 from add.errors import InputError, SolverError
-from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, VERSIONS, CannotWrite, RunFolder, versions
+from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, CannotWrite, RunFolder
 from add.io.sweeps import SweepData, write_sweep
-from add.jobs.folders import title
+from add.jobs.folders import locking, note_versions, title
 from add.jobs.optimize import SAME, require_same
 from add.jobs.workers import LocalProcesses, Work, Workers
 from add.linalg import one_blas_thread
@@ -112,6 +112,7 @@ def check_sweep(scene: Scene, parameters: Sequence[str]) -> tuple[SweepAxis, ...
     return sweep_axes(scene.inverse_problem(), parameters)
 
 
+@locking("sweep")
 def sweep_scene(
     scene: Scene,
     folder: RunFolder,
@@ -205,7 +206,7 @@ def _samples_before(
     """Return the samples that the folder has, or begin a new sweep there."""
     if not (folder.path / GRID).is_file():
         folder.write_json(SCENE, scene.raw)
-        folder.write_json(VERSIONS, versions())
+        note_versions(folder, resume=False)
         folder.write_json(GRID, _grid(axes))
         return {}
     require_same(scene, folder)
@@ -218,6 +219,7 @@ def _samples_before(
             expected=_described(_grid(axes)),
         )
     samples = _stored(folder, axes)
+    note_versions(folder, resume=True)
     finished = [sample for sample in samples.values() if not sample.message]
     if finished and len(samples) < np.prod([axis.values.size for axis in axes]):
         _compare(folder, _sample(problem, axes, finished[-1].index), finished[-1])

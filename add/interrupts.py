@@ -1,0 +1,70 @@
+"""How a command is stopped from outside, so that nothing that was finished is lost."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import final
+
+#: A second Ctrl-C this soon after the first belongs to it: what is kept is being written [s].
+GRACE = 2.0
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP, as batch systems and closed terminals send them: an interruption with another exit code."""
+
+
+@final
+class _Answer:
+    """Turns signals into exceptions, once each; impatience does not cut what the first one began to write."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Answer SIGINT; after `GRACE` another one is meant, and stops the writing, too."""
+        now = time.monotonic()
+        if self._first is None or now - self._first > GRACE:
+            self._first = now
+            raise KeyboardInterrupt
+
+    def terminate(self, number: int, frame: FrameType | None) -> None:
+        """Answer SIGTERM and SIGHUP, and no further one."""
+        for each in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_IGN)
+        raise Terminated(signal.Signals(number).name)
+
+
+@contextmanager
+def stops_are_interruptions() -> Iterator[None]:
+    """Answer SIGINT, SIGTERM and SIGHUP within, except those that the calling program answers or ignores already."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    answer = _Answer()
+    wanted = {
+        signal.SIGINT: (signal.default_int_handler, answer.interrupt),
+        signal.SIGTERM: (signal.SIG_DFL, answer.terminate),
+        signal.SIGHUP: (signal.SIG_DFL, answer.terminate),  # ignored under nohup
+    }
+    before = {number: signal.getsignal(number) for number in wanted}
+    ours = {number: handler for number, (usual, handler) in wanted.items() if before[number] is usual}
+    for number, handler in ours.items():
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+def default_stops() -> None:
+    """Let signals stop the process as they do without an answer."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if isinstance(getattr(signal.getsignal(number), "__self__", None), _Answer):
+                signal.signal(number, signal.SIG_DFL)

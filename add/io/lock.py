@@ -1,0 +1,183 @@
+"""One process at a time in a run folder: a lock that says who holds it, and that dies with its holder."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import getpass
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import final
+
+from add.errors import InputError
+from add.files import open_regular
+
+#: Name of the file in a run folder that is locked.
+LOCK = ".lock"
+_BYTES = 4096
+#: What `flock` says where a file system knows no locks.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
+
+
+@final
+@dataclass(frozen=True)
+class Holder:
+    """Who works in a run folder.
+
+    Attributes
+    ----------
+    command : of `add`
+    pid, host, user : of the process
+    since : time, to the second
+    """
+
+    command: str
+    pid: int
+    host: str
+    user: str
+    since: str
+
+    @classmethod
+    def this_process(cls, command: str) -> Holder:
+        """Return what is to be said of this process."""
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):  # a container may have no name for its user
+            user = str(os.getuid())
+        return cls(command, os.getpid(), platform.node(), user, datetime.now().astimezone().isoformat(" ", "seconds"))
+
+    def __str__(self) -> str:
+        return f"`add {self.command}`, process {self.pid} of {self.user} on {self.host}, since {self.since}"
+
+    @property
+    def gone(self) -> bool:
+        """Whether the process is known to be no more: it was one of this machine."""
+        if self.host != platform.node():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+@final
+class FolderLock:
+    """The lock of a run folder, held by one process; held twice by the same object, it is free after the second end.
+
+    The kernel frees it when its holder ends, whatever ends it: a file that a killed process left locks nothing.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / LOCK
+        self._file: int | None = None
+        self._depth = 0
+
+    def acquire(self, command: str) -> None:
+        """Take the lock.
+
+        Raises
+        ------
+        InputError
+            naming who has it.
+        """
+        self._depth += 1
+        if self._depth > 1:
+            return
+        try:
+            self._file = self._locked()
+            text = json.dumps(asdict(Holder.this_process(command)))
+            os.truncate(self._file, 0)
+            os.pwrite(self._file, text.encode(), 0)
+        except BaseException:
+            self.release()
+            raise
+
+    def _locked(self) -> int:
+        """Open and lock the file; again, if its holder removed it in between."""
+        while True:
+            try:
+                file = open_regular(self._path, os.O_RDWR | os.O_CREAT, follow=False)
+            except OSError as error:
+                raise InputError(f"cannot be locked: {error.strerror or error}", file=self._path) from error
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                holder = _read(file)
+                os.close(file)
+                if error.errno in _NO_LOCKS and (holder is None or holder.gone):
+                    return self._unlocked()
+                raise self._taken(holder, error) from None
+            if _same(file, self._path):
+                return file
+            os.close(file)
+
+    def _unlocked(self) -> int:
+        """Open the file on a file system without locks, where its content has to do."""
+        return open_regular(self._path, os.O_RDWR | os.O_CREAT, follow=False)
+
+    def _taken(self, holder: Holder | None, error: OSError) -> InputError:
+        who = str(holder) if holder else "another process"
+        advice = "wait for it, or choose another folder (-o)"
+        if error.errno in _NO_LOCKS:
+            advice += f"; if it is no more, remove {self._path}"
+        return InputError(f"in use by {who}: {advice}", file=self._path.parent)
+
+    def release(self) -> None:
+        """Give the lock back and remove its file."""
+        self._depth -= 1
+        if self._depth or self._file is None:
+            return
+        if _same(self._file, self._path):
+            self._path.unlink(missing_ok=True)
+        os.close(self._file)
+        self._file = None
+
+
+def holder_of(folder: Path) -> Holder | None:
+    """Return who works in a run folder; None if nobody does."""
+    try:
+        file = open_regular(folder / LOCK, os.O_RDONLY, follow=False)
+    except (OSError, InputError):
+        return None
+    try:
+        holder = _read(file)
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return None if error.errno in _NO_LOCKS and holder is not None and holder.gone else holder
+        return None
+    finally:
+        os.close(file)
+
+
+def _read(file: int) -> Holder | None:
+    """Return what a lock's file says; None where it says nothing that can be read."""
+    try:
+        found = json.loads(os.pread(file, _BYTES, 0))
+        holder = Holder(**{key: found[key] for key in ("command", "pid", "host", "user", "since")})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    texts = (holder.command, holder.host, holder.user, holder.since)
+    said = isinstance(holder.pid, int) and all(isinstance(text, str) and text.isprintable() for text in texts)
+    return holder if said else None
+
+
+def _same(file: int, path: Path) -> bool:
+    """Whether an open file is the one that a path names."""
+    try:
+        there = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    here = os.fstat(file)
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
