@@ -95,7 +95,7 @@ def _require_own(file: h5py.File) -> None:
         seen.add(group.id)
         for key in group:
             place = f"{group.name.rstrip('/')}/{key}"
-            if not is_text(key):
+            if not isinstance(key, str) or not is_text(key):
                 raise InputError("a name that is no text", place=ascii(place)[:80])
             link = group.get(key, getlink=True)
             if not isinstance(link, h5py.HardLink):

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 FILMS = (".mp4", ".gif")
 OVERSAMPLING = 2.0
+#: Frames of a film: at 30 a second an hour.
+MOST_FRAMES = 108_000
 """How many pixels VTK draws for one of the picture, along each side, with \"ssaa\"."""
 
 
@@ -54,6 +56,7 @@ def screenshot(
         What was written.
     """
     path = _target(path, PICTURES)
+    _require_finite(time)
     with _off_screen(size) as plotter:
         scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges, pixel=OVERSAMPLING)
         scene.set_time(float(data.t[-1] if time is None else time))
@@ -94,6 +97,13 @@ def movie(
         if not (np.isfinite(value) and value > 0.0):
             raise InputError(f"impossible {name} of a film", found=value, expected="a number > 0")
     duration = float(data.t[-1] - data.t[0])
+    if not duration / speed * fps <= MOST_FRAMES:
+        raise InputError(
+            "a film of too many frames: choose a higher speed or fewer frames a second",
+            file=path,
+            found=f"{duration / speed * fps:.3g}",
+            expected=f"at most {MOST_FRAMES}",
+        )
     n_frames = 1 + round(duration / speed * fps)
     times = np.linspace(data.t[0], data.t[-1], max(n_frames, 2))
     if n_frames < 15:
@@ -119,6 +129,7 @@ def export_html(
 ) -> Path:
     """Write one moment as an interactive page; needs trame, which is not installed with add."""
     path = _target(path, (".html", ".htm"))
+    _require_finite(time)
     with _off_screen((1280, 800)) as plotter:
         scene = Scene3D(data, plotter, colour=colour, pixel=OVERSAMPLING)
         scene.set_time(float(data.t[-1] if time is None else time))
@@ -133,6 +144,11 @@ def export_html(
                 file=path,
             ) from error
     return path
+
+
+def _require_finite(time: float | None) -> None:
+    if time is not None and not np.isfinite(time):
+        raise InputError("impossible time of a picture", found=time, expected="a number [s]")
 
 
 def _target(path: str | PathLike[str], suffixes: tuple[str, ...]) -> Path:

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_memory_that_ends_during_a_run(add, here, monkeypatch):
     def hungry(self, state, record, real=_Keeper.__call__):
         real(self, state, record)
         if len(self._states) == 5:
-            np.ones(2**60)
+            np.ones(10**15)
 
     monkeypatch.setattr(_Keeper, "__call__", hungry)
     code, out, err = add("simulate", "scene.json", "-o", "run", "-q")
@@ -118,7 +119,7 @@ def test_memory_that_ends_in_an_evaluation(add, here, monkeypatch, command):
     assert json.loads((here / "run" / "result.json").read_text())["status"] == "failed"
 
 
-# --- what is not what it seems -----------------------------------------------------------------------------------------
+# --- what is not what it seems ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", [("check",), ("simulate",), ("view", "--screenshot", "a.png")])
@@ -197,8 +198,15 @@ def test_sweeps_of_too_many_values(add, count):
     assert code == 2 and "not a number of values" in err and len(err) < 500
 
 
-@pytest.mark.parametrize("options", [("--fps", "1", "--speed", "1e-300", "--movie", "a.gif"), ("--time", "nan", "--screenshot", "a.png"),
-                                     ("--speed", "nan", "--movie", "a.gif"), ("--fps", "1000000000", "--movie", "a.gif")])  # fmt: skip
+FILMS = (
+    ("--fps", "1", "--speed", "1e-300", "--movie", "a.gif"),
+    ("--fps", "1000000000", "--movie", "a.gif"),
+    ("--speed", "nan", "--movie", "a.gif"),
+    ("--time", "nan", "--screenshot", "a.png"),
+)
+
+
+@pytest.mark.parametrize("options", FILMS)
 def test_films_without_end(add, runs, options):
     code, _, err = add("view", runs / "simulate", *options, "-q")
     assert code == 2 and err.count("error: ") == 1
@@ -237,8 +245,7 @@ def test_names_are_escaped_in_reports(tmp_path):
     )  # fmt: skip
     text = write_report(run, draw=False).read_text()
     outside = "".join(part for k, part in enumerate(text.split("`")) if k % 2 == 0)  # code shows what it holds
-    for mark in ("<script", "](http", "*f*"):
-        assert mark not in outside
+    assert not re.search(r"<script|(?<!\\)\]\(http|(?<!\\)\*f", outside)
     widths = {"parameter": 5, "phase": 4, "marker": 2, "check": 5}
     for line in text.splitlines():
         assert not line.startswith("# g")
@@ -247,7 +254,7 @@ def test_names_are_escaped_in_reports(tmp_path):
             assert cells in (2, *widths.values())
         head = line.split("|")[1].strip() if line.startswith("|") else ""
         if head in widths:
-            assert line.count("|") - 1 == widths[head]
+            assert line.replace("\\|", "").count("|") - 1 == widths[head]
 
 
 def test_names_are_letters_in_pictures(add, runs):

@@ -44,9 +44,9 @@ def named(name):
     """A scene with a soft and a rigid body of odd names, whose meshes lie beside it, and an experiment with others."""
     raw = {key: copy.deepcopy(SOFT[key]) for key in ("schema", "time", "obstacles")}
     rigid = copy.deepcopy(RIGID["bodies"]["expect"])
-    raw["bodies"] = {name: {"type": "soft", "mesh": {"file": "box.msh"}, "material": SOFT["bodies"]["block"]["material"],
-                            "position": [0, 0, 1]},
-                     f"{name} 2": rigid}  # fmt: skip
+    material = SOFT["bodies"]["block"]["material"]
+    soft = {"type": "soft", "mesh": {"file": "box.msh"}, "material": material, "position": [0, 0, 1]}
+    raw["bodies"] = {name: soft, f"{name} 2": rigid}
     raw["parameters"] = [{"path": f"bodies.{name}.position", "components": [2]}]
     raw["markers"] = {name: {"body": name, "point": [0, 0, 0]}}
     raw["objective"] = [{"type": "point", "marker": name, "target": [0, 0, 0], "time": "end"}]
