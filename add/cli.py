@@ -401,28 +401,34 @@ def _stopped(stop: BaseException | None, kept: str = "") -> int:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    with stops_are_interruptions():
+        code = _exit_code(arguments)
+        silence_broken_output()
+    sys.exit(code)
+
+
+def _exit_code(arguments: list[str] | None) -> int:
+    """Run the command line; say what went wrong, and return the code to exit with."""
     try:
-        with stops_are_interruptions():
-            cli.main(arguments, prog_name="add", standalone_mode=False)
-        code = 0
+        cli.main(arguments, prog_name="add", standalone_mode=False)
     except _Stopped as stopped:
-        code = _stopped(stopped.stop, stopped.message)
+        return _stopped(stopped.stop, stopped.message)
     except click.exceptions.Abort as error:  # click's word for an interruption
-        code = _stopped(error.__cause__)
+        return _stopped(error.__cause__)
     except KeyboardInterrupt as error:
-        code = _stopped(error)
+        return _stopped(error)
     except click.ClickException as error:
         with contextlib.suppress(OSError, ValueError):
             error.show()
-        code = 2
+        return 2
     except AddError as error:
         tell(f"error: {error}")
-        code = error.exit_code
+        return error.exit_code
     except MemoryError:
         tell(f"error: {_NO_MEMORY}")
-        code = OutOfMemory.exit_code
+        return OutOfMemory.exit_code
     except BrokenPipeError:
-        code = 0
+        return 0
     except OSError as error:
         from add.io.runfolder import FULL
 
@@ -430,7 +436,5 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         reason = FULL.get(error.errno) or f"cannot be used: {error.strerror}"
         tell(f"error: {error.filename or 'a file'}: {reason}")
-        code = 2
-    finally:
-        silence_broken_output()
-    sys.exit(code)
+        return 2
+    return 0

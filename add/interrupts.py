@@ -24,24 +24,29 @@ class _Answer:
 
     def __init__(self) -> None:
         self._first: float | None = None
+        self.stopped = False
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """Answer SIGINT; after `GRACE` another one is meant, and stops the writing, too."""
         now = time.monotonic()
         if self._first is None or now - self._first > GRACE:
-            self._first = now
+            self._first, self.stopped = now, True
             raise KeyboardInterrupt
 
     def terminate(self, number: int, frame: FrameType | None) -> None:
         """Answer SIGTERM and SIGHUP, and no further one."""
         for each in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_IGN)
+        self.stopped = True
         raise Terminated(signal.Signals(number).name)
 
 
 @contextmanager
 def stops_are_interruptions() -> Iterator[None]:
-    """Answer SIGINT, SIGTERM and SIGHUP within, except those that the calling program answers or ignores already."""
+    """Answer SIGINT, SIGTERM and SIGHUP within, except those that the calling program answers or ignores already.
+
+    After a stop the process is about to end: what still comes is ignored, so that its exit code stays.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -59,7 +64,7 @@ def stops_are_interruptions() -> Iterator[None]:
         yield
     finally:
         for number in ours:
-            signal.signal(number, before[number])
+            signal.signal(number, signal.SIG_IGN if answer.stopped else before[number])
 
 
 def default_stops() -> None:

@@ -1,0 +1,93 @@
+"""A simulation that was cut goes on from its last kept state, and is then the one that was never cut."""
+
+import json
+
+import pytest
+from faults.runs import FIT, same_run, scene
+
+from add.errors import InputError
+from add.io.results import read_point
+from add.io.runfolder import RunFolder
+from add.jobs import simulate_scene
+from add.jobs.remains import remains
+from add.scene.reader import scene_from_dict
+
+
+def whole(tmp_path, raw):
+    folder = RunFolder(tmp_path / "whole")
+    simulate_scene(scene_from_dict(raw), folder)
+    return folder
+
+
+def cut(tmp_path, raw, steps, name="cut", resume=False):
+    """Interrupt a run after some steps."""
+    folder = RunFolder(tmp_path / name, create=not resume)
+    count = iter(range(10**6))
+
+    def stop(state, record):
+        if next(count) == steps - 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_scene(scene_from_dict(raw), folder, progress=stop, resume=resume)
+    return folder
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("law", ["linear", "hybrid"])
+def test_a_run_in_three_parts_is_the_whole_run(tmp_path, every, integrator, law):
+    raw = scene(30, output={"every": every})
+    raw["time"]["integrator"] = integrator
+    raw["contact"]["friction_law"] = law
+    once = whole(tmp_path, raw)
+    folder = cut(tmp_path, raw, 7)
+    assert read_point(folder.trajectory).state.step == 7
+    left = remains(folder)
+    assert left.kept == "7 steps, to t = 0.028 s" and "--resume` goes on" in left.advice
+    cut(tmp_path, raw, 13, resume=True)
+    assert read_point(folder.trajectory).state.step == 20
+    result = simulate_scene(scene_from_dict(raw), folder, resume=True)
+    assert result["steps"] == 30 and result["contact"]["touching"] > 0
+    same_run(once.path, folder.path)
+    assert read_point(folder.trajectory) is None and remains(folder) is None
+
+
+def test_a_change_of_chart_is_kept(tmp_path):
+    """A body that turns by more than pi goes on with another rotation vector."""
+    raw = scene(60)
+    raw["bodies"]["b"]["angular_velocity"] = [0.0, 0.0, 30.0]
+    once = whole(tmp_path, raw)
+    for steps in (25, 27, 29):
+        folder = cut(tmp_path, raw, steps, name=f"cut {steps}")
+        simulate_scene(scene_from_dict(raw), folder, resume=True)
+        same_run(once.path, folder.path)
+
+
+def test_what_cannot_go_on_is_refused(tmp_path):
+    raw = scene(10)
+    done = whole(tmp_path, raw)
+    with pytest.raises(InputError, match="this run is complete"):
+        simulate_scene(scene_from_dict(raw), done, resume=True)
+    folder = cut(tmp_path, raw, 4)
+    other = json.loads(json.dumps(raw))
+    other["bodies"]["a"]["mass"] = 2.0
+    with pytest.raises(InputError, match="begun with another scene"):
+        simulate_scene(scene_from_dict(other), folder, resume=True)
+    with pytest.raises(InputError, match="keeps other states"):
+        simulate_scene(scene_from_dict(raw | {"output": {"every": 2}}), folder, resume=True)
+    from add.jobs import optimize_scene
+
+    with pytest.raises(InputError, match="this is a run of `add simulate`"):
+        optimize_scene(scene_from_dict(raw | FIT), folder, resume=True)
+
+
+def test_other_versions_are_said(tmp_path, caplog):
+    raw = scene(10)
+    folder = cut(tmp_path, raw, 4)
+    versions = json.loads(folder.versions.read_text())
+    folder.versions.write_text(json.dumps(versions | {"add": "0.0.1"}))
+    simulate_scene(scene_from_dict(raw), folder, resume=True)
+    (record,) = [item for item in caplog.records if "other versions" in item.getMessage()]
+    assert f"add 0.0.1 -> {versions['add']}" in record.getMessage()
+    assert json.loads(folder.versions.read_text()) == versions

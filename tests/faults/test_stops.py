@@ -1,0 +1,116 @@
+"""Signals, and standard output that cannot be written: what was finished is kept, and the exit code is right."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from faults.runs import FIT, begun, command, ran, same_run, scene
+from faults.test_locks import wait_for
+
+from add.interrupts import GRACE
+from add.io.lock import holder_of
+
+
+def long_run(tmp_path, steps=200_000):
+    (tmp_path / "scene.json").write_text(json.dumps(scene(steps)))
+    process = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q")
+    wait_for(lambda: (tmp_path / "run" / "versions.json").exists())
+    time.sleep(1.0)
+    return process
+
+
+def ended(process):
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"),
+                                 (signal.SIGHUP, 143, "terminated")]
+)  # fmt: skip
+def test_a_stopped_run_is_kept(tmp_path, number, code, word):
+    process = long_run(tmp_path)
+    process.send_signal(number)
+    found, err = ended(process)
+    assert found == code and err.startswith(f"{word}; kept in run: ") and "--resume` goes on" in err
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["status"] == "interrupted" and result["steps"] > 0
+    assert holder_of(tmp_path / "run") is None
+
+
+def test_impatience_does_not_cut_the_writing(tmp_path):
+    """Ctrl-C again and again within a second or two."""
+    process = long_run(tmp_path)
+    for _ in range(20):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.8 * GRACE / 20)
+        if process.poll() is not None:
+            break
+    code, err = ended(process)
+    assert code == 130 and "Traceback" not in err
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["status"] == "interrupted" and result["steps"] > 0
+    assert (tmp_path / "run" / "trajectory.h5").is_file()
+
+
+def test_nohup_is_respected(tmp_path):
+    (tmp_path / "scene.json").write_text(json.dumps(scene(2000)))
+    ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
+    process = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q", preexec_fn=ignoring)
+    wait_for(lambda: (tmp_path / "run" / "versions.json").exists())
+    process.send_signal(signal.SIGHUP)
+    assert ended(process)[0] == 0
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run, a fit and what they print, of which the tests below spoil the printing."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "scene.json").write_text(json.dumps(scene(5) | FIT))
+    assert ran(folder, "simulate", "scene.json", "-o", "whole", "-q")[0] == 0
+    return folder
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_full_disk_behind_standard_output(finished, options):
+    run = finished / f"full{len(options)}"
+    with open("/dev/full", "w") as full:
+        code, _, err = ran(finished, "simulate", "scene.json", "-o", run.name, *options, stdout=full)
+    assert code == 2 and "standard output: No space left on device" in err and "Traceback" not in err
+    same_run(finished / "whole", run)
+
+
+def test_closed_streams(finished):
+    """`>&- 2>&-`."""
+    for k, streams in enumerate((">&-", "2>&-", ">&- 2>&-")):
+        words = " ".join(f"'{word}'" for word in command("simulate", "scene.json", "-o", f"closed{k}"))
+        done = subprocess.run(["bash", "-c", f"{words} {streams}"], cwd=finished, timeout=300, capture_output=True)
+        assert done.returncode == 0 and b"Traceback" not in done.stderr
+        same_run(finished / "whole", finished / f"closed{k}")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [
+    (("optimize", "scene.json", "-o", "piped"), 0), (("check", "scene.json"), 0), (("schema",), 0),
+    (("check", "missing.json"), 2),
+])  # fmt: skip
+def test_a_reader_that_leaves(finished, arguments, code):
+    """`| head -0`: the pipe is closed before anything is printed."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        found, _, err = ran(finished, *arguments, stdout=write)
+    finally:
+        os.close(write)
+    assert found == code and "Traceback" not in err and "BrokenPipe" not in err
+    if arguments[0] == "optimize":
+        assert json.loads((finished / "piped" / "result.json").read_text())["status"] == "done"
+        assert (finished / "piped" / "report.md").is_file()
+
+
+def test_standard_error_is_full(finished):
+    with open("/dev/full", "w") as full:
+        assert ran(finished, "check", "missing.json", stderr=full)[0] == 2
