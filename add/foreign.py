@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import math
 import os
+import signal
 import subprocess
 import sys
 from os import PathLike
@@ -21,10 +23,15 @@ from add.errors import InputError
 from add.files import in_bytes
 from add.machine import available_memory
 
-#: Seconds that a reader may take, and how many bytes more of a file it may take for one second more.
+#: Seconds of the processor that a reader may take, and how many bytes of a file it may take for one second more.
 PATIENCE, BYTES_A_SECOND = 10.0, 2.5e5
+#: How many times as long it may take by the clock, where others are at work, too.
+_BUSY = 10.0
 
-_CODE = "import sys; sys.path[:] = {path!r}; from add.foreign import _serve; _serve({reader!r}, {file!r}, {memory!r})"
+_CODE = """
+import sys; sys.path[:] = {path!r}
+from add.foreign import _serve; _serve({reader!r}, {file!r}, {memory!r}, {seconds!r})
+"""
 
 
 def read_apart(
@@ -36,7 +43,7 @@ def read_apart(
     ----------
     reader : "module:function"; the function gets the path and returns arrays by name, or raises an `InputError`
     path : of the file
-    patience : seconds that the process may take; a large file may take longer; default: `PATIENCE` [s]
+    patience : processor time that the reader may take; a large file may take longer; default: `PATIENCE` [s]
     memory : what it may take [bytes]; default: all that is free
 
     Raises
@@ -47,17 +54,26 @@ def read_apart(
     file = os.fspath(path)
     limit = (PATIENCE if patience is None else patience) + Path(file).stat().st_size / BYTES_A_SECOND
     room = available_memory() if memory is None else memory
-    code = _CODE.format(path=sys.path, reader=reader, file=file, memory=room if np.isfinite(room) else 0.0)
+    code = _CODE.format(
+        path=sys.path, reader=reader, file=file, memory=room if np.isfinite(room) else 0.0, seconds=limit
+    )
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=limit, check=False
+            [sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_BUSY * limit,
+            check=False,
         )
+        ended = -done.returncode not in (signal.SIGXCPU, signal.SIGKILL)
     except subprocess.TimeoutExpired:
+        ended = False
+    if not ended:
         raise InputError(
             f"cannot be read: its reader does not come to an end (given up after {limit:.0f} s)",
             file=file,
             expected="a whole file of the format that its name says, or another format, such as .msh or .stl",
-        ) from None
+        )
     if done.returncode == 0:
         with np.load(io.BytesIO(done.stdout), allow_pickle=False) as found:
             return dict(found)
@@ -69,13 +85,12 @@ def read_apart(
         raise InputError(f"cannot be read: {reason}", file=file) from None
 
 
-def _serve(reader: str, file: str, memory: float) -> None:
+def _serve(reader: str, file: str, memory: float, seconds: float) -> None:
     """Be the process: arrays to standard output, or an error to standard error as a line of JSON."""
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     module, _, name = reader.partition(":")
     function = getattr(importlib.import_module(module), name)
-    if memory:
-        _limit_memory(memory)
+    _limit(memory, seconds)
     try:
         arrays = function(Path(file))
         buffer = io.BytesIO()
@@ -95,11 +110,20 @@ def _serve(reader: str, file: str, memory: float) -> None:
     os._exit(1)
 
 
-def _limit_memory(memory: float) -> None:
+def _limit(memory: float, seconds: float) -> None:
+    """Let the system end this process where it takes too much from here on."""
     try:
         import resource
     except ImportError:  # not on Windows
         return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = int(min(memory, 2**62))
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _set(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + seconds))
+    if memory:
+        _set(resource.RLIMIT_AS, int(min(memory, 2**62)))
+
+
+def _set(kind: int, most: int) -> None:
+    import resource
+
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -60,4 +60,3 @@ def linearisations(
             idle.append(assembler)
     finally:
         pool.shutdown(cancel_futures=True)
-

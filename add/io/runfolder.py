@@ -248,7 +248,7 @@ class RunFolder:
             naming the file: missing, not JSON, or not of the form that this file has.
         """
         path = self.path / name
-        value = parse_json(self._read(path, _MOST_JSON), path)
+        value = parse_json(self._read(path, _MOST_JSON).decode("utf-8", errors="replace"), path)
         require_form(name, value, path)
         return value
 

@@ -290,7 +290,7 @@ def _limited(seconds: float) -> Iterator[None]:
 @contextlib.contextmanager
 def _little_memory() -> Iterator[None]:
     known = [(module, module.available_memory) for module in (add.files, add.io._hdf5, add.scene.sizes)]
-    patience, add.foreign.PATIENCE = add.foreign.PATIENCE, 4.0
+    patience, add.foreign.PATIENCE = add.foreign.PATIENCE, 2.0
     for module, _ in known:
         module.available_memory = lambda: MEMORY
     try:

@@ -69,7 +69,8 @@ def test_meshes_of_another_kind(tmp_path, at_once, name, content):
 
 #: Files whose readers in meshio 5.3 never return.
 ENDLESS = {
-    "tecplot.tec": 'TITLE = "t"\nVARIABLES = "X", "Y", "Z"\nZONE T="a", N=5, E=2\n1 2 3\n',
+    "tecplot.tec": 'VARIABLES = "X", "Y", "Z"\nZONE NODES = 4, ELEMENTS = 1,\n'
+    "DATAPACKING = BLOCK, ZONETYPE = FETETRAHEDRON\n0.0 1.0\n",
     "ansys.msh": '(1 "mesh',
     "off.off": "OFF\n# nothing more",
 }
@@ -77,12 +78,12 @@ ENDLESS = {
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_readers_that_do_not_end(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("add.foreign.PATIENCE", 4.0)
+    monkeypatch.setattr("add.foreign.PATIENCE", 1.0)
     (tmp_path / name).write_text(ENDLESS[name])
     begin = time.monotonic()
-    with pytest.raises(InputError, match=f"{name}.*(does not come to an end|cannot be read)"):
+    with pytest.raises(InputError, match=f"{name}.*does not come to an end"):
         read_mesh(tmp_path / name)
-    assert time.monotonic() - begin < 20.0
+    assert time.monotonic() - begin < 60.0
 
 
 def test_meshes_read_apart_are_the_same(tmp_path):
