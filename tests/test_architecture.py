@@ -36,6 +36,7 @@ ORDER = (
     "model",
     "newton",
     "reactions",
+    "proximal",
     "stick",
     "ladder",
     "start",
