@@ -165,7 +165,7 @@ def failure(
     if options.max_iterations < NewtonOptions.max_iterations:
         remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
     if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
-        remedy += ", a smooth contact onset, or a softer contact stiffness"
+        remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
     return SolverError(
         f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
         f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"

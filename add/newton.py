@@ -302,7 +302,7 @@ class Solve:
             if point.merit <= tolerance or (share and self.loose(point, share, tolerance)):
                 status = Status.CONVERGED
                 break
-            if self._stalled(history) and self._at_round_off(point):
+            if self._stalled(history) and self.at_round_off(point):
                 status = Status.ROUND_OFF
                 break
             if iteration == limit:
@@ -320,7 +320,7 @@ class Solve:
                 continue
             reuse = following is not None and not damping and following.merit < self.options.reuse * point.merit
             if following is None:
-                if self._at_round_off(point):
+                if self.at_round_off(point):
                     status = Status.ROUND_OFF
                     break
                 if damping and damping < 1e8:
@@ -338,7 +338,8 @@ class Solve:
         """Whether the last three iterations brought next to nothing."""
         return len(history) > 3 and history[-1] > 0.7 * history[-4]
 
-    def _at_round_off(self, point: Point) -> bool:
+    def at_round_off(self, point: Point) -> bool:
+        """Whether the residual is as small as rounding allows."""
         return bool(point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point))
 
     def _round_off_scale(self, point: Point) -> float:

@@ -29,13 +29,13 @@ from add.newton import NewtonResult, Point, Solve, Status
 from add.typing import FloatArray
 
 #: The first pull, the least one, and the largest one, beyond which nothing moves.
-FIRST_PULL, LEAST_PULL, LARGEST_PULL = 1.0, 1e-8, 1e12
+FIRST_PULL, LEAST_PULL, LARGEST_PULL = 1.0, 1e-8, 1e8
 
 #: A proximal step is solved until its residual is this share of that at its beginning; more brings nothing.
 ROUGHLY = 0.5
 
 #: Iterations of Newton's method within one proximal step, and in all of them as a multiple of those of a rung.
-MOST_INNER, MOST_ITERATIONS = 15, 20
+MOST_INNER, MOST_ITERATIONS = 15, 30
 
 #: Below this pull the step's own equations are tried after every proximal step.
 TRY_BELOW = 1e-3
@@ -57,6 +57,8 @@ def flow(work: Solve, first: Point, rung: int, share: float) -> NewtonResult:
         following, spent = _proximal_step(work, point, pull, max(tolerance, ROUGHLY * point.merit))
         history += spent
         if following is None:
+            if work.at_round_off(point):
+                return work.result(point, Status.ROUND_OFF, tolerance, rung, history)
             pull *= 4.0
             continue
         point = Point(work, following.u, following.mu)

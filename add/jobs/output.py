@@ -11,10 +11,12 @@ from scipy.spatial.transform import Rotation
 from add.contact import BodyContact, PenaltyContact
 from add.io.results import MODELS, BodyData, ObstacleData, RunData
 from add.jobs.drawn import ContactTracks, LinkTracks, goals, sheets, solids
+from add.jobs.impacts import impact_json, shortest_impacts
 from add.kernels.rotation import left_jacobian
 from add.kinematics import Kinematics
 from add.mocap import Recording
 from add.model import Model
+from add.model.impacts import worth_saying
 from add.scene.builder import BuiltScene
 from add.scene.numbers import CLOCK
 from add.scene.spec_markers import DirectionMarkerSpec
@@ -164,6 +166,9 @@ def summary(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> dic
         counts = _counts(model, trajectory, kind)
         if counts or key == "contact":
             out[key] = counts
+    impacts = worth_saying(shortest_impacts(built, trajectory, theta))
+    if impacts:
+        out["impacts"] = [impact_json(impact) for impact in impacts]
     return out
 
 

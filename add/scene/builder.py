@@ -25,6 +25,7 @@ from add.model import (
     build_model,
     reactions,
 )
+from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts, few_steps
 from add.model.overlaps import deep_starts
 from add.newton import NewtonOptions
 from add.scene.couplings import MakeDriven, couplings
@@ -96,8 +97,32 @@ class BuiltScene:
         """Run the simulation; see `add.simulate.Simulation.run`."""
         return self.simulation.run(theta, **options)
 
+    @property
+    def order(self) -> int:
+        """Order of the BDF."""
+        return _ORDERS[self.scene.spec.time.integrator]
+
+    def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
+        """Return the pairs of bodies with one mass that a restitution or a damping acts between."""
+        pairs = self.scene.spec.contact.pairs
+        asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
+        return damped_pairs(self.model, self.theta if theta is None else theta, asked)
+
+    def expected_impacts(self) -> list[Impact]:
+        """Return how long an impact of each of these pairs will last."""
+        return expected_impacts(self.damped_pairs(), self.scene.spec.time.dt, self.order)
+
     def warn(self) -> list[str]:
-        """Log and return what is probably not meant, though it can be simulated: contacts that start deep."""
+        """Log and return what is probably not meant, though it can be simulated.
+
+        Contacts that start deep, and impacts with a restitution that last few steps.
+        """
+        texts = [*self._deep_starts(), *few_steps(self.expected_impacts())]
+        for text in texts:
+            logger.warning("%s: %s", self.scene.source or "scene", text)
+        return texts
+
+    def _deep_starts(self) -> list[str]:
         deep = deep_starts(self.model, self.theta)
         if not deep:
             return []
@@ -109,7 +134,6 @@ class BuiltScene:
         )
         if others:
             text += f" ({others} more {'pair starts' if others == 1 else 'pairs start'} deep inside each other)"
-        logger.warning("%s: %s", self.scene.source or "scene", text)
         return [text]
 
     @property
