@@ -97,6 +97,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     """Run the forward simulation of SCENE."""
     from add.jobs import simulate_scene
     from add.jobs.folders import run_in
+    from add.jobs.impacts import warn_of_impacts
 
     loaded = _load(console, scene)
     console.heed(loaded.build().warn())
@@ -104,6 +105,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
         with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
         say_simulation(console, result)
+        warn_of_impacts(result)
         console.say(f"run: {folder.path}")
         console.result(result)
 
@@ -133,6 +135,7 @@ def optimize(
     from add.jobs import check_optimization, optimize_scene
     from add.jobs.experiments import require_shareable
     from add.jobs.folders import run_in
+    from add.jobs.impacts import warn_of_impacts
     from add.report import one_by_one, write_report
 
     loaded = _load(console, scene)
@@ -155,6 +158,7 @@ def optimize(
                 workers=workers,
             )
         say_optimization(console, result, *one_by_one(result["parameters"]))
+        warn_of_impacts(result)
         report = write_report(folder)
         console.say(f"report: {report}")
         console.result(result)
@@ -170,6 +174,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     """Validate SCENE; --gradient checks its derivatives."""
     from add.errors import SolverError
     from add.jobs import check_gradients, check_optimization
+    from add.model.impacts import worth_saying
 
     loaded = _load(console, scene)
     built = loaded.build()
@@ -182,8 +187,13 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         f"{scene}: valid; {len(built.scene.spec.bodies)} bodies, {system.n} coordinates, "
         f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
     )
+    impacts = worth_saying(built.expected_impacts())
+    for impact in impacts:
+        if not (impact.pair.asked and impact.few):  # a warning
+            console.say(impact.text())
     if not gradient:
-        console.result({"valid": True, "coordinates": system.n, "warnings": warnings})
+        said = [impact.text() for impact in impacts]
+        console.result({"valid": True, "coordinates": system.n, "warnings": warnings, "impacts": said})
         return
     with numbers_bar(console) as progress:
         found = check_gradients(loaded, n_steps=steps, progress=progress)

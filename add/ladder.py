@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from add.errors import SolverError
 from add.kinematics import Kinematics
-from add.newton import NewtonOptions, NewtonResult, Solve, Status, StepEquations
+from add.newton import NewtonOptions, NewtonResult, Solve, StepEquations
+from add.proximal import flow
 from add.stick import LOOSE_SHARE, at_rest, settle, stay
 from add.system import Assembler, FrozenSystem
 from add.typing import FloatArray
@@ -22,6 +24,13 @@ REGULARISATION = 1e-4
 #: Shares of the contact stiffness through which the last rung of the ladder goes, quickly and slowly.
 CONTINUATION = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
 SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
+
+#: What helps a step that has no solution near by, and a start that finds no equilibrium.
+SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
+NOT_HELD = (
+    "the bodies may not be held, or two constraints ask for the same: pin the bodies, or start from a given state "
+    "(time.initial)"
+)
 
 
 def _stiffened(
@@ -69,9 +78,9 @@ def solve(
 
     Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
     values that are not finite.  Where that fails, the ladder: the other guesses in turn, then, from the best guess,
-    steps regularised by a multiple of the largest diagonal entry that falls while they succeed. At last, where anything
-    may touch, continuation from soft to the given contact stiffness. Hybrid friction then goes on from there; see
-    `add.stick`.
+    steps regularised by a multiple of the largest diagonal entry that falls while they succeed. Then, where anything
+    may touch, continuation from soft to the given contact stiffness. At last proximal steps; see `add.proximal`. Hybrid
+    friction then goes on from there; see `add.stick`.
 
     Parameters
     ----------
@@ -133,17 +142,40 @@ def _climb(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonRe
             if found.report.status.success:
                 _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
                 return found
+        if equations.c:
+            # The body that goes on as it did is where most such steps begin.
+            for point in [*points[1:], points[0]]:
+                found = flow(work, point, len(guesses) + 2, share)
+                if found.report.status.success:
+                    _log.info("step %d: solved by proximal steps", equations.step)
+                    return found
     return result
 
 
-def failure(result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float) -> SolverError:
-    """Return the error that names step, time, residual, the worst coordinate and the remedy."""
+def failure(
+    result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float, options: NewtonOptions
+) -> SolverError:
+    """Return the error that names step, time, residual, the worst coordinate and the remedy.
+
+    ``dt`` is the step [s], 0 for a start from equilibrium.
+    """
     report = result.report
     place = assembler.system.dofs.describe(report.worst)
-    remedy = f"try dt < {dt:g}" if dt else "the bodies may not be held: pin them or start from a given state"
-    if report.status is Status.NO_DECREASE or report.status is Status.MAX_ITERATIONS:
-        remedy += ", a damping ramp, a smooth contact onset, or a softer contact stiffness"
+    remedy = SMALLER_STEP.format(dt=0.25 * dt) if dt else NOT_HELD
+    if options.max_iterations < NewtonOptions.max_iterations:
+        remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
+    if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
+        remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
     return SolverError(
         f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
         f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"
     )
+
+
+@contextmanager
+def naming(place: str, remedy: str) -> Iterator[None]:
+    """Name step and remedy in the errors of linear solves that have no iterate: those of derivatives."""
+    try:
+        yield
+    except SolverError as error:
+        raise SolverError(f"{place}: {error}; {remedy}") from error

@@ -81,6 +81,9 @@ class StepEquations:
 
     with q_star = sum alpha_k q_k, v_star likewise, c = 1/(beta dt).  c = 0 is static equilibrium: v = a = 0.
     Prescribed entries of u are fixed in ``u_prescribed``.
+
+    ``pull`` and ``anchor`` make the equations of a proximal step (see `add.proximal`), whose inertia forces also draw u
+    to the anchor (n,): a = c (v - v_star) + pull c^2 (u - anchor). A step of time has none.
     """
 
     q_star: FloatArray
@@ -89,16 +92,21 @@ class StepEquations:
     t: float
     step: int
     u_prescribed: FloatArray
+    pull: float = 0.0
+    anchor: FloatArray | None = None
 
     @property
     def weights(self) -> Weights:
         """The factors of dr/dq, dr/dv, dr/da in J = dr/du."""
-        return Weights(1.0, self.c, self.c * self.c, 1.0)
+        return Weights(1.0, self.c, self.c * self.c * (1.0 + self.pull), 1.0)
 
     def kinematics(self, u: FloatArray) -> Kinematics:
         """Return (q, v, a) at ``u`` (n,)."""
         v = self.c * u
-        return Kinematics(self.q_star + u, v, self.c * (v - self.v_star), self.t, self.step)
+        a = self.c * (v - self.v_star)
+        if self.anchor is not None:
+            a += self.pull * self.c * self.c * (u - self.anchor)
+        return Kinematics(self.q_star + u, v, a, self.t, self.step)
 
 
 @final
@@ -106,8 +114,8 @@ class StepEquations:
 class NewtonReport:
     """What a solve did.
 
-    ``rung`` counts the attempts: 0 is the normal path, then come the other first guesses, regularised steps, and
-    continuation in the contact stiffness.
+    ``rung`` counts the attempts: 0 is the normal path, then come the other first guesses, regularised steps,
+    continuation in the contact stiffness, and proximal steps.
     """
 
     status: Status
@@ -294,7 +302,7 @@ class Solve:
             if point.merit <= tolerance or (share and self.loose(point, share, tolerance)):
                 status = Status.CONVERGED
                 break
-            if self._stalled(history) and self._at_round_off(point):
+            if self._stalled(history) and self.at_round_off(point):
                 status = Status.ROUND_OFF
                 break
             if iteration == limit:
@@ -312,7 +320,7 @@ class Solve:
                 continue
             reuse = following is not None and not damping and following.merit < self.options.reuse * point.merit
             if following is None:
-                if self._at_round_off(point):
+                if self.at_round_off(point):
                     status = Status.ROUND_OFF
                     break
                 if damping and damping < 1e8:
@@ -330,7 +338,8 @@ class Solve:
         """Whether the last three iterations brought next to nothing."""
         return len(history) > 3 and history[-1] > 0.7 * history[-4]
 
-    def _at_round_off(self, point: Point) -> bool:
+    def at_round_off(self, point: Point) -> bool:
+        """Whether the residual is as small as rounding allows."""
         return bool(point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point))
 
     def _round_off_scale(self, point: Point) -> float:
@@ -376,7 +385,11 @@ class Solve:
         for length, trial in trials:
             if not np.isfinite(trial.merit):
                 continue
-            rest = self.linear.solve(-np.concatenate([trial.r[self.free], trial.rows]))
+            try:
+                rest = self.linear.solve(-np.concatenate([trial.r[self.free], trial.rows]))
+            except SolverError as error:
+                _log.debug("step %d: %s", self.equations.step, error)
+                return None
             if float(np.linalg.norm(rest)) <= (1.0 - 0.25 * length) * size:
                 return trial
         return None

@@ -54,6 +54,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
         _phases(result.get("phases") or []),
         _parameters(result.get("parameters") or {}),
         _fit(result.get("fit") or {}),
+        _impacts(result),
         _checks(result.get("checks") or {}),
         _pictures(run),
         _versions(run),
@@ -187,6 +188,13 @@ def one_by_one(
         arrays.setdefault(path.partition("[")[0], []).append(entry)
     many = {name: entries for name, entries in arrays.items() if len(entries) > MOST_ROWS}
     return {path: entry for path, entry in parameters.items() if path.partition("[")[0] not in many}, many
+
+
+def _impacts(result: Mapping[str, Any]) -> str:
+    """Say how many steps the shortest impacts lasted, and what that does to their restitution."""
+    parts = [result] if "impacts" in result else list((result.get("experiments") or {}).values())
+    lines = [f"- {_cell(impact['text'])}" for part in parts for impact in part.get("impacts") or []]
+    return "\n".join(["## Impacts", "", *lines]) if lines else ""
 
 
 def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from add.errors import SolverError
 from add.initial import InitialState
 from add.kinematics import Kinematics, Weights
-from add.ladder import failure, solve
+from add.ladder import NOT_HELD, failure, naming, solve
 from add.newton import NewtonOptions, NewtonResult, StepEquations
 from add.system import Assembler
 from add.tangents import Columns, Directions, ThetaMap, push
@@ -161,7 +161,7 @@ class EquilibriumStart(Start):
             assembler, equations, theta, guesses, self.newton, system.frozen(replay.decisions) if replay else None
         )
         if not result.report.status.success:
-            raise SolverError(f"static equilibrium: {failure(result, assembler, equations, 0.0)}")
+            raise SolverError(f"static equilibrium: {failure(result, assembler, equations, 0.0, self.newton)}")
         record = StartRecord(result.kin, result.mu, result.frozen.decisions)
         return result.kin.q, zero, record
 
@@ -179,8 +179,9 @@ class EquilibriumStart(Start):
         system = assembler.system
         free, prescribed = system.partition.free, system.partition.prescribed
         frozen = system.frozen(record.decisions)
-        factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, frozen)
-        solution = factorization.solve_transposed(np.concatenate([q_bar[free], np.zeros(record.mu.size)]))
+        with naming("derivative of the static equilibrium", NOT_HELD):
+            factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, frozen)
+            solution = factorization.solve_transposed(np.concatenate([q_bar[free], np.zeros(record.mu.size)]))
         lam = np.zeros(system.n)
         lam[free] = solution[: free.size]
         lam_rows = solution[free.size :]
@@ -212,6 +213,7 @@ class EquilibriumStart(Start):
         q_dot[np.ix_(prescribed, np.searchsorted(index, moved.index))] = moved.values
         rhs = -assembler.product(record.kin, record.mu, theta, frozen, q_dot)
         rhs[:, np.searchsorted(index, by_theta.index)] -= by_theta.values
-        factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, frozen)
-        q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
+        with naming("derivative of the static equilibrium", NOT_HELD):
+            factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, frozen)
+            q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         return Columns(index, dots)

@@ -20,6 +20,7 @@ import numpy as np
 from add.kernels.held_rows import beyond
 from add.kinematics import Kinematics
 from add.newton import NewtonResult, Point, Solve
+from add.proximal import flow
 from add.reactions import HeldPoints, share_coordinates
 from add.system import FrozenSystem
 from add.typing import FloatArray
@@ -181,6 +182,9 @@ def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> Newton
     point = Point(work, linear.kin.q - work.equations.q_star, linear.mu)
     result = work.iterate(point, 0.0, linear.report.rung + 1)
     history += result.report.history[1:]
+    if not result.report.status.success:
+        result = flow(work, point, linear.report.rung + 2, 0.0)
+        history += result.report.history[1:]
     return replace(result, report=replace(result.report, history=tuple(history), iterations=len(history) - 1))
 
 

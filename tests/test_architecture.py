@@ -39,6 +39,7 @@ ORDER = (
     "model",
     "newton",
     "reactions",
+    "proximal",
     "stick",
     "ladder",
     "start",

@@ -365,7 +365,7 @@ def _result(
         result["experiments"][experiment.name] = entry
     if len(problem.experiments) == 1:
         only = next(iter(result["experiments"].values()))
-        result |= {key: only[key] for key in ("bodies", "markers", "contact", "newton") if key in only}
+        result |= {key: only[key] for key in ("bodies", "markers", "contact", "impacts", "newton") if key in only}
         if "fit" in only:
             result["fit"] = only["fit"]
     return result, runs

@@ -11,11 +11,13 @@ from scipy.spatial.transform import Rotation
 from add.contact import BodyContact, PenaltyContact
 from add.io.results import MODELS, BodyData, ObstacleData, RunData
 from add.jobs.drawn import ContactTracks, LinkTracks, goals, sheets, solids
+from add.jobs.impacts import impact_json
 from add.jobs.tally import Tally
 from add.kernels.rotation import left_jacobian
 from add.kinematics import Kinematics
 from add.mocap import Recording
 from add.model import Model
+from add.model.impacts import worth_saying
 from add.scene.builder import BuiltScene
 from add.scene.numbers import CLOCK
 from add.scene.spec_markers import DirectionMarkerSpec
@@ -152,7 +154,7 @@ def summary(
     """
     model = built.model
     last = trajectory.kinematics(trajectory.n_steps)
-    tally = (before or Tally()).add(model, trajectory.records)
+    tally = (before or Tally()).add(built, trajectory, theta)
     out: dict[str, Any] = {
         "steps": tally.steps,
         "end_time": float(trajectory.t[-1]),
@@ -180,6 +182,9 @@ def summary(
     for key, counts in tally.events.items():
         if counts or key == "contact":
             out[key] = counts
+    impacts = worth_saying(tally.impacts.shortest(built, theta))
+    if impacts:
+        out["impacts"] = [impact_json(impact) for impact in impacts]
     return out
 
 

@@ -138,8 +138,8 @@ def simulate_scene(
         return earlier.with_later(run_data(built, trajectory, built.theta, every=every), every)
 
     def keep(trajectory: Trajectory) -> None:
-        tally = earlier.tally.add(built.model, trajectory.records)
-        point = ResumePoint(trajectory.state(trajectory.n_steps), vars(tally) | spent())
+        tally = earlier.tally.add(built, trajectory, built.theta)
+        point = ResumePoint(trajectory.state(trajectory.n_steps), tally.plain() | spent())
         write_run(folder.trajectory, data(trajectory), point)
 
     def spent() -> dict[str, float]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
 from add.contact import BodyContact, PenaltyContact
-from add.model import Model
-from add.steppers import Record
+from add.jobs.impacts import ImpactLog
+from add.scene.builder import BuiltScene
+from add.simulate import Trajectory
 from add.terms import DecidingCoupling
+from add.typing import FloatArray
 
 _KINDS = {"contact": (PenaltyContact, BodyContact), "couplings": (DecidingCoupling,)}
 
@@ -23,6 +25,7 @@ class Tally:
     ----------
     steps, iterations, most_iterations, factorizations, fallbacks : int
     events : "contact" or "couplings" -> how often, over all steps, things touched, stuck, hung slack ...
+    impacts : ImpactLog
     """
 
     steps: int = 0
@@ -31,17 +34,19 @@ class Tally:
     factorizations: int = 0
     fallbacks: int = 0
     events: dict[str, dict[str, int]] = field(default_factory=lambda: {key: {} for key in _KINDS})
+    impacts: ImpactLog = field(default_factory=ImpactLog)
 
-    def add(self, model: Model, records: Sequence[Record]) -> Tally:
-        """Count these steps, too."""
-        for record in records:
+    def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
+        """Count the steps of a trajectory, too."""
+        self.impacts.add(built, trajectory, theta)
+        for record in trajectory.records:
             report = record.report
             self.steps += 1
             self.iterations += report.iterations
             self.most_iterations = max(self.most_iterations, report.iterations)
             self.factorizations += report.factorizations
             self.fallbacks += report.rung > 0
-            for term, decision in zip(model.system.deciding, record.decisions, strict=True):
+            for term, decision in zip(built.model.system.deciding, record.decisions, strict=True):
                 for key, kinds in _KINDS.items():
                     if isinstance(term, kinds):
                         counts = self.events[key]
@@ -49,9 +54,13 @@ class Tally:
                             counts[event] = counts.get(event, 0) + int(number)
         return self
 
+    def plain(self) -> dict[str, Any]:
+        """Return the tally as JSON knows it."""
+        return vars(self) | {"impacts": self.impacts.plain()}
+
     @classmethod
     def parsed(cls, found: Mapping[str, Any]) -> Tally:
-        """Return what `vars` of a tally was written as.
+        """Return what `plain` gave.
 
         Raises
         ------
@@ -66,4 +75,5 @@ class Tally:
             int(found["factorizations"]),
             int(found["fallbacks"]),
             events,
+            ImpactLog.parsed(found["impacts"]),
         )

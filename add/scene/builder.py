@@ -25,6 +25,7 @@ from add.model import (
     build_model,
     reactions,
 )
+from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.newton import NewtonOptions
 from add.scene.couplings import MakeDriven, couplings
 from add.scene.doubts import doubts
@@ -96,6 +97,21 @@ class BuiltScene:
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulate.Simulation.run`."""
         return self.simulation.run(theta, **options)
+
+    @property
+    def order(self) -> int:
+        """Order of the BDF."""
+        return _ORDERS[self.scene.spec.time.integrator]
+
+    def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
+        """Return the pairs of bodies with one mass that a restitution or a damping acts between."""
+        pairs = self.scene.spec.contact.pairs
+        asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
+        return damped_pairs(self.model, self.theta if theta is None else theta, asked)
+
+    def expected_impacts(self) -> list[Impact]:
+        """Return how long an impact of each of these pairs will last."""
+        return expected_impacts(self.damped_pairs(), self.scene.spec.time.dt, self.order)
 
     def warn(self) -> list[str]:
         """Log and return what is probably not meant, though it can be simulated; see `add.scene.doubts`."""

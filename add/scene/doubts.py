@@ -10,6 +10,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.kinematics import Kinematics
+from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.recordings import load_recording
 from add.scene.spec_couplings import AttachmentSpec, ForceSpec, TorqueSpec
@@ -33,7 +34,7 @@ _SHOWN = 3
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    parts = (_deep, _untouchable, _few_steps, _sizes, _soft, _markers, _recording)
+    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
     return [text for part in parts for text in part(built)]
 
 
@@ -121,6 +122,11 @@ def _few_steps(built: BuiltScene) -> Iterator[str]:
     if time.n_steps < FEW_STEPS:
         steps = "1 step" if time.n_steps == 1 else f"{time.n_steps} steps"
         yield f"time.dt: the run has only {steps} of {time.dt:g} s (times are in s)"
+
+
+def _impacts(built: BuiltScene) -> list[str]:
+    """Impacts with a restitution that last few steps."""
+    return few_steps(built.expected_impacts())
 
 
 def _sizes(built: BuiltScene) -> Iterator[str]:

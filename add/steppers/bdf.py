@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from typing import final
@@ -10,7 +11,7 @@ import numpy as np
 
 from add import charts
 from add.kinematics import Kinematics, State, StateTangent, Weights
-from add.ladder import failure, solve
+from add.ladder import SMALLER_STEP, failure, naming, solve
 from add.newton import NewtonOptions, StepEquations
 from add.steppers.base import Linearised, Record, Stepper
 from add.system import Assembler
@@ -116,7 +117,7 @@ class BDF(Stepper):
         frozen = system.frozen(replay.decisions) if replay else None
         result = solve(assembler, equations, theta, guesses, self.newton, frozen, before)
         if not result.report.status.success:
-            raise failure(result, assembler, equations, self.dt)
+            raise failure(result, assembler, equations, self.dt, self.newton)
         kin = result.kin
         following = State(t, state.step + 1, _pair(kin.q, state.q[0]), _pair(kin.v, state.v[0]))
         changed = replay.charts if replay else charts.beyond(kin.q, system.rotations)
@@ -128,8 +129,14 @@ class BDF(Stepper):
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `Stepper.linearise`."""
         frozen, c = assembler.system.frozen(record.decisions), record.c
-        factors = assembler.factor(record.kin, record.mu, theta, Weights(1.0, c, c * c, 1.0), frozen)
+        with self._naming(record):
+            factors = assembler.factor(record.kin, record.mu, theta, Weights(1.0, c, c * c, 1.0), frozen)
         return Linearised(frozen, factors)
+
+    def _naming(self, record: Record) -> AbstractContextManager[None]:
+        """Name the step in the errors of its derivative."""
+        place = f"derivative of step {record.kin.step} (t={record.kin.t:.6g} s)"
+        return naming(place, SMALLER_STEP.format(dt=0.25 * self.dt))
 
     def pullback(
         self,
@@ -149,7 +156,8 @@ class BDF(Stepper):
         linearised = linearised or self.linearise(assembler, record, theta)
         frozen = linearised.frozen
         rhs = np.concatenate([q_bar[free], np.zeros(record.mu.size)])
-        solution = linearised.factors.solve_transposed(rhs)
+        with self._naming(record):
+            solution = linearised.factors.solve_transposed(rhs)
         lam = np.zeros(system.n)
         lam[free] = solution[: free.size]
         lam_rows = solution[free.size :]
@@ -199,7 +207,8 @@ class BDF(Stepper):
         rhs = -assembler.product(kin, record.mu, theta, frozen, q_dot, v_dot, a_dot)
         rhs[:, tangents.places(by_theta.index)] -= by_theta.values
         factors = (linearised or self.linearise(assembler, record, theta)).factors
-        q_dot[free] = factors.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
+        with self._naming(record):
+            q_dot[free] = factors.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         v_dot = c * (q_dot - q_star)
         after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([v_dot, before.v[0]]))
         if record.unchanged is not None:

@@ -25,7 +25,7 @@ def scene(steps=60, **more):
             "b": box | {"position": [0.4, 0, 0.1], "angular_velocity": [3.0, 1.0, 8.0]},
         },
         "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
-        "contact": {"stiffness": 2e4, "friction": 0.4, "damping": 20.0, "damping_ramp": 0.002, "onset": 0.002},
+        "contact": {"stiffness": 2e4, "friction": 0.4, "damping": 5.0, "damping_ramp": 0.002, "onset": 0.002},
         "couplings": {
             "s": {"type": "spring", "a": {"body": "a", "at": [0, 0, 0]}, "b": {"body": "b"}, "stiffness": 20.0}
         },

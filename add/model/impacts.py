@@ -1,0 +1,183 @@
+"""Impacts of bodies with one mass: how many steps they last, and what that does to the restitution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from add.contact import BodyContact, PenaltyContact
+from add.contact.impacts import ENOUGH_STEPS, impact_duration, restitution_error, restitution_of_law
+from add.contact.restitution import (
+    clipped_restitution_from_damping,
+    effective_mass,
+    restitution_from_damping,
+)
+from add.model.build import Model
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Pair:
+    """A body of one mass and what it meets, with the numbers of a head-on impact.
+
+    Attributes
+    ----------
+    body, other : names
+    stiffness, damping : of one point [N/m], [N s/m]
+    mass : effective mass [kg]
+    touching : points that touch at once
+    restitution : e that the damping gives without onset and ramp
+    asked : whether the scene asks for it, instead of giving the damping
+    onset, ramp : [m]
+    pulls : whether the contact may pull
+    """
+
+    body: str
+    other: str
+    stiffness: float
+    damping: float
+    mass: float
+    touching: int
+    restitution: float
+    asked: bool
+    onset: float
+    ramp: float
+    pulls: bool
+
+    def duration(self) -> float:
+        """Return how long an impact lasts [s]."""
+        return impact_duration(self.damping, self.stiffness, self.mass, self.touching, pulls=self.pulls)
+
+    def at(self, speed: float) -> float:
+        """Return the restitution of the law at a speed [m/s], onset and ramp included."""
+        return restitution_of_law(
+            speed, self.damping, self.stiffness, self.mass, self.touching,
+            onset=self.onset, ramp=self.ramp, pulls=self.pulls,
+        )  # fmt: skip
+
+
+@final
+@dataclass(frozen=True)
+class Impact:
+    """An impact of a pair, expected or seen.
+
+    Attributes
+    ----------
+    pair : Pair
+    steps : float
+        How many steps it lasts.
+    dt : float
+        Step [s].
+    order : int
+        Of the BDF.
+    speed : float or None
+        Of approach [m/s]; None where it is expected only.
+    """
+
+    pair: Pair
+    steps: float
+    dt: float
+    order: int
+    speed: float | None = None
+
+    @property
+    def few(self) -> bool:
+        """Whether the impact has too few steps for its restitution."""
+        return self.steps < ENOUGH_STEPS
+
+    @property
+    def error(self) -> float:
+        """How far off the restitution may be."""
+        return restitution_error(self.pair.restitution, self.steps, self.order)
+
+    def text(self) -> str:
+        """Say how many steps it lasts and what that does."""
+        pair = self.pair
+        steps = f"{self.steps:.2g}" if self.steps < 10.0 else f"{self.steps:.0f}"
+        if self.speed is None:
+            head = f"{pair.body} on {pair.other}: an impact will last about {steps} steps"
+        else:
+            head = f"{pair.body} on {pair.other}: the shortest impact lasted {steps} steps (at {self.speed:.3g} m/s)"
+        source = "" if pair.asked else " of its damping"
+        text = f"{head}; the restitution {pair.restitution:.3g}{source} is kept to about +- {self.error:.2g}"
+        if self.speed is not None and (pair.onset or pair.ramp):
+            text += f", and onset and damping_ramp make it {pair.at(self.speed):.3f} at that speed with any step"
+        if self.few:
+            text += f"; below {ENOUGH_STEPS} steps: try time.dt = {self.dt * self.steps / ENOUGH_STEPS:.2g} s"
+        return text
+
+
+def few_steps(impacts: Iterable[Impact]) -> list[str]:
+    """Return the warnings: impacts of too few steps for a restitution that was asked for."""
+    return [impact.text() for impact in impacts if impact.pair.asked and impact.few]
+
+
+def worth_saying(impacts: Iterable[Impact]) -> list[Impact]:
+    """Return the impacts with a restitution, and those with a damping alone that have few steps."""
+    return [impact for impact in impacts if impact.pair.asked or impact.few]
+
+
+def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str], int]) -> list[Pair]:
+    """Return the pairs with a restitution (``asked``: body, other -> points that touch) or a damping.
+
+    Soft bodies have no mass of an impact, and are left out.
+    """
+    parameters = model.system.parameters
+    contact = next(iter([*model.term(BodyContact), *model.term(PenaltyContact)]), None)
+    if contact is None:
+        return []
+    onset, ramp = float(contact.pairs.onset.max()), float(contact.pairs.ramp.max())
+    moving = [body.name for body in model.rigid if not body.kinematic]
+    pairs = dict.fromkeys(asked)
+    pairs |= dict.fromkeys(pair for pair in _enabled(model) if pair[0] in moving)
+
+    def value(name: str) -> float:
+        return float(parameters.view(theta, name).ravel()[0])
+
+    out = []
+    for body, other in pairs:
+        k_n, k_d = (value(f"contact.{body}.{other}.{key}") for key in ("k_n", "k_d"))
+        given = (body, other) in asked
+        if not given:  # a restitution counts the stiffness as that of a point already
+            k_n, k_d = (scale * _scale(model, body) for scale in (k_n, k_d))
+        if k_d <= 0.0 and not given:
+            continue
+        masses = [value(f"bodies.{name}.mass") for name in (body, other) if f"bodies.{name}.mass" in parameters]
+        mass, touching = effective_mass(*masses), asked.get((body, other), 1)
+        formula = restitution_from_damping if contact.pulls else clipped_restitution_from_damping
+        e = max(formula(k_d, k_n, mass, touching), 1e-12)
+        out.append(Pair(body, other, k_n, k_d, mass, touching, e, given, onset, ramp, contact.pulls))
+    return out
+
+
+def expected_impacts(pairs: Iterable[Pair], dt: float, order: int) -> list[Impact]:
+    """Return what an impact of each pair will last."""
+    return [Impact(pair, pair.duration() / dt, dt, order) for pair in pairs]
+
+
+def names(model: Model) -> tuple[list[str], list[str]]:
+    """Return the names of the rows (bodies) and columns (what they meet) of the pairs of a `BodyContact`."""
+    owners = [b.name for b in model.bodies] + [b.name for b in model.particles] + [b.name for b in model.rigid]
+    carriers = [body.name for body in model.rigid for _ in body.shapes]
+    return owners, [*(obstacle.name for obstacle in model.obstacles), *carriers]
+
+
+def _enabled(model: Model) -> list[tuple[str, str]]:
+    owners, columns = names(model)
+    return [
+        (owners[i], columns[j])
+        for term in model.term(BodyContact)
+        for i, j in zip(*term.pairs.enabled.nonzero(), strict=True)
+    ]
+
+
+def _scale(model: Model, body: str) -> float:
+    """Return the largest factor of the stiffness of a point of a body: one, or its rest area [m^2]."""
+    owners, _ = names(model)
+    for term in model.term(BodyContact):
+        mine = term.scale[term.group == owners.index(body)]
+        if mine.size:
+            return float(mine.max())
+    return 1.0
