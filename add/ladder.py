@@ -149,6 +149,8 @@ def _climb(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonRe
                 if found.report.status.success:
                     _log.info("step %d: solved by proximal steps", equations.step)
                     return found
+                # The error tells of the way that came nearest.
+                result = min(result, found, key=lambda r: r.report.residual)
     return result
 
 

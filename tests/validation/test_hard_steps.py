@@ -1,16 +1,26 @@
 """Steps far longer than an impact: where every guess is in a wrong set of touching corners."""
 
+from dataclasses import replace
+from typing import final
+
 import numpy as np
 import pytest
 from derivatives.small_models import RoughObjective
+from fuzz.drops import drop
 
 from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
+from add.assembly import Pattern
 from add.contact import FrictionLaw
+from add.errors import SolverError
+from add.linalg import Factorization
+from add.linalg.dense import DenseLU
 from add.model import ContactModel
 from add.newton import NewtonOptions
+from add.scene.reader import scene_from_dict
 from add.simulate import Simulation
 from add.start import GivenStart
 from add.steppers import BDF
+from add.typing import FloatArray
 from scripts.rigid_cases import Rigid, box, box_moments, floor
 
 DT, K_N, MASS, SIZE = 1.0 / 60.0, 5e4, 0.1, (0.1, 0.1, 0.1)
@@ -56,3 +66,42 @@ def test_gradient_through_rescued_steps() -> None:
     h = 1e-6
     ends = [evaluate(simulation, objective, theta + s * direction, replay=trajectory.replay)[0] for s in (h, -h)]
     assert (ends[0] - ends[1]) / (2.0 * h) == pytest.approx(slope, rel=1e-4)
+
+
+@final
+class Failing(Factorization):
+    """Finds Newton's increments, and calls the matrix singular for every other right-hand side."""
+
+    def __init__(self) -> None:
+        self._inner = DenseLU()
+
+    def factor(self, pattern: Pattern, data: FloatArray) -> None:
+        """Factor."""
+        self._inner.factor(pattern, data)
+
+    def increment(self, b: FloatArray) -> FloatArray:
+        """Solve."""
+        return self._inner.solve(b)
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Fail."""
+        raise SolverError("the Jacobian is singular")
+
+    solve_transposed = solve
+
+
+def test_singular_matrix_within_the_line_search_ends_no_run() -> None:
+    """The natural monotonicity test solves once more by the factors; a failure there is a trial that does not pass."""
+    simulation = scene_from_dict(drop(97)).build().simulation
+    run = replace(simulation, solver=lambda n: Failing()).run(n_steps=30)
+    assert run.n_steps == 30
+
+
+def test_errors_of_derivatives_name_their_step() -> None:
+    simulation = replace(scene_from_dict(drop(97)).build().simulation, solver=lambda n: Failing())
+    objective = RoughObjective(np.ones(simulation.system.n))
+    with pytest.raises(SolverError, match=r"derivative of step 3 \(t=0.05 s\): the Jacobian is singular; try time.dt"):
+        value_and_gradient(simulation, objective, n_steps=3)
+    _, trajectory = evaluate(simulation, objective, n_steps=3)
+    with pytest.raises(SolverError, match=r"derivative of step 1 \(t=0.0166667 s\): .*; try time.dt = 0.00417 s"):
+        forward_tangents(simulation, trajectory, simulation.theta, [np.ones(simulation.theta.size)])
