@@ -69,6 +69,16 @@ def _warnings(loaded: Any) -> list[str]:
     return [text for item in experiment_scenes(loaded).values() for text in item.build().warn()]
 
 
+def _say_impacts(console: Console, result: dict[str, Any]) -> None:
+    """Say how many steps the shortest impacts lasted, as warnings where that is too few for their restitution."""
+    from add.jobs.impacts import impacts_of, warn_of_impacts
+
+    warn_of_impacts(result)
+    for impact in impacts_of(result):
+        if not impact["warning"]:
+            console.say(f"  {impact['text']}")
+
+
 def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
 
@@ -97,7 +107,6 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     """Run the forward simulation of SCENE."""
     from add.jobs import simulate_scene
     from add.jobs.folders import run_in
-    from add.jobs.impacts import warn_of_impacts
 
     loaded = _load(console, scene)
     console.heed(loaded.build().warn())
@@ -105,7 +114,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
         with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
         say_simulation(console, result)
-        warn_of_impacts(result)
+        _say_impacts(console, result)
         console.say(f"run: {folder.path}")
         console.result(result)
 
@@ -135,7 +144,6 @@ def optimize(
     from add.jobs import check_optimization, optimize_scene
     from add.jobs.experiments import require_shareable
     from add.jobs.folders import run_in
-    from add.jobs.impacts import warn_of_impacts
     from add.report import one_by_one, write_report
 
     loaded = _load(console, scene)
@@ -158,7 +166,7 @@ def optimize(
                 workers=workers,
             )
         say_optimization(console, result, *one_by_one(result["parameters"]))
-        warn_of_impacts(result)
+        _say_impacts(console, result)
         report = write_report(folder)
         console.say(f"report: {report}")
         console.result(result)
