@@ -5,6 +5,7 @@ Starting one costs about a second, so that formats whose readers are known to en
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import json
@@ -13,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
@@ -27,6 +29,8 @@ from add.machine import available_memory
 PATIENCE, BYTES_A_SECOND = 10.0, 2.5e5
 #: How many times as long it may take by the clock, where others are at work, too.
 _BUSY = 10.0
+#: Memory that a reader may take here: this much, and so many sizes of the file [bytes].
+_LEAST, _TIMES = 5e8, 200.0
 
 _CODE = """
 import sys; sys.path[:] = {path!r}
@@ -83,6 +87,34 @@ def read_apart(
     except (ValueError, TypeError):
         reason = f"its reader ended with {done.returncode}" + (f": {said[:200]}" if said else "")
         raise InputError(f"cannot be read: {reason}", file=file) from None
+
+
+@contextlib.contextmanager
+def little_memory(size: float) -> Iterator[None]:
+    """Let what is done inside fail with a `MemoryError` where it takes far more memory than its file can need.
+
+    A damaged number of a node or a count makes some readers fill an array of its size: all the memory there is.
+
+    Parameters
+    ----------
+    size : of the file [bytes]
+    """
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (ImportError, OSError, ValueError):  # only Linux says
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + int(_LEAST + _TIMES * size)
+    if before[0] != resource.RLIM_INFINITY:
+        most = min(most, before[0])
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _serve(reader: str, file: str, memory: float, seconds: float) -> None:

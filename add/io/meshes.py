@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from add.errors import InputError
 from add.fem import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
 from add.files import require_regular
-from add.foreign import read_apart
+from add.foreign import little_memory, read_apart
 from add.io._mesh_formats import Way, way_to_read
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block]]:
     said = io.StringIO()
     try:
         path.open("rb").close()
-        with _quiet() as said:
+        with _quiet() as said, little_memory(path.stat().st_size):
             raw = meshio.read(path, file_format=way.name)
             return np.asarray(raw.points), [(block.type, block.dim, np.asarray(block.data)) for block in raw.cells]
     except OSError as error:

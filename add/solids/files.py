@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.files import most_of_memory, read_regular, require_regular
-from add.foreign import read_apart
+from add.foreign import little_memory, read_apart
 from add.solids.surface import Surface, as_surface
 
 #: Formats whose readers are known to end.
@@ -84,7 +84,11 @@ def _parsed(path: Path) -> dict[str, NDArray[np.generic]]:
         content = read_regular(path, most=most_of_memory(_MEMORY))
         if kind == "stl":
             _check_stl(path, content)
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            little_memory(len(content)),
+        ):
             # From memory, so that nothing tells the reader where to look for other files.
             mesh = trimesh.load_mesh(io.BytesIO(content), file_type=kind, process=False)
         vertices, triangles = np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)

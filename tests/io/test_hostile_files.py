@@ -5,6 +5,7 @@ import os
 import time
 
 import h5py
+import meshio
 import numpy as np
 import pytest
 from view.sample_run import sample_run
@@ -87,8 +88,6 @@ def test_readers_that_do_not_end(tmp_path, name, monkeypatch):
 
 
 def test_meshes_read_apart_are_the_same(tmp_path):
-    import meshio
-
     mesh = box_mesh((1, 2, 3), (1, 2, 2), TET4)
     meshio.write_points_cells(tmp_path / "a.su2", mesh.points, [("tetra", mesh.cells)])
     again = read_mesh(tmp_path / "a.su2")
@@ -100,6 +99,19 @@ def test_a_reader_that_takes_all_memory(tmp_path):
     (tmp_path / "a.x").write_text("x")
     with pytest.raises(InputError, match=r"a\.x.*needs more than the 4 GB"):
         read_apart("fuzz.greedy:greedy", tmp_path / "a.x", memory=4e9)
+
+
+def test_a_damaged_number_does_not_take_all_memory(tmp_path, at_once):
+    """Gmsh numbers its nodes as it likes, and the reader makes a table up to the highest number."""
+    mesh = box_mesh((1, 1, 1), (1, 1, 1), TET4)
+    meshio.write_points_cells(tmp_path / "a.msh", mesh.points, [("tetra", mesh.cells)], file_format="gmsh", binary=True)
+    content = (tmp_path / "a.msh").read_bytes()
+    tags = np.arange(1, 9, dtype=np.int64).tobytes()
+    assert content.count(tags) == 1
+    damaged = np.array([1, 2, 3, 4, 5, 6, 7, 2**33], dtype=np.int64).tobytes()
+    (tmp_path / "a.msh").write_bytes(content.replace(tags, damaged))
+    with pytest.raises(InputError, match=r"a\.msh: cannot be read as a mesh"):
+        read_mesh(tmp_path / "a.msh")
 
 
 # --- surfaces --------------------------------------------------------------------------------------------------------
