@@ -279,12 +279,10 @@ def _write_trajectories(
     scenes = experiment_scenes(scene)
     for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
         path = folder.trajectory if k == 0 else folder.path / f"trajectory_{experiment.name}.h5"
+        run, theta = runs[experiment.name], problem.theta(found.x, experiment)
+        origin = None if experiment.tracking is None else experiment.tracking.origin_of(run.states(), theta)
         data = run_data(
-            item.build(),
-            runs[experiment.name],
-            problem.theta(found.x, experiment),
-            every=item.spec.output.every,
-            recording=experiment.recording,
+            item.build(), run, theta, every=item.spec.output.every, recording=experiment.recording, origin=origin
         )
         write_run(path, data)
 
@@ -336,6 +334,13 @@ def _result(
         fit = _fit(experiment, trajectory, theta)
         if fit:
             entry["fit"] = fit
+            if fit["frames_outside"]:
+                _log.warning(
+                    "experiment %s: the time offset has moved %d frames before the start or beyond the end of the run, "
+                    "where the motion is only continued straight on: give the run a longer time.duration, and a crop",
+                    experiment.name,
+                    fit["frames_outside"],
+                )
         result["experiments"][experiment.name] = entry
     if len(problem.experiments) == 1:
         only = next(iter(result["experiments"].values()))
@@ -349,7 +354,7 @@ def _fit(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -> d
     """Return how far the simulated markers are from the recorded ones."""
     if experiment.recording is None or experiment.tracking is None:
         return None
-    tracking = experiment.tracking
+    tracking = experiment.tracking.for_run()
     names = experiment.recording.names
     squares = np.zeros(len(names))
     seen = np.zeros(len(names))
@@ -364,12 +369,17 @@ def _fit(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -> d
             first = targets if first is None else np.where(np.isnan(first), targets, first)
             moved = np.linalg.norm(targets - first, axis=1)
             peak = np.fmax(peak, moved)
+    times = tracking.simulation_times(theta)
+    # Within a step of the run a straight line is as good as the step.
+    room = (1.0 + 1e-6) * experiment.simulation.stepper.dt
+    outside = (times < -room) | (times > trajectory.t[-1] + room)
     rms = np.sqrt(squares / np.maximum(seen, 1))
     together = float(np.sqrt(squares.sum() / max(seen.sum(), 1)))
     return {
         "rms": together,
         "unit": "m",
         "samples": int(seen.sum()),
+        "frames_outside": int(outside.sum()),
         "peak_displacement": float(peak.max(initial=0.0)),
         "rms_over_peak": together / float(peak.max()) if peak.max(initial=0.0) > 0 else None,
         "per_marker": {
