@@ -169,6 +169,9 @@ class RunFolder:
                 for path in self.path.glob(f".[0-9]*.{name}"):  # of a run that was killed while it wrote
                     path.unlink()
             for path in self.path.glob("trajectory_*.h5"):
+                for diagram in diagrams:  # of this experiment
+                    kind, _, suffix = diagram.rpartition(".")
+                    (self.path / f"{kind}_{path.stem.removeprefix('trajectory_')}.{suffix}").unlink(missing_ok=True)
                 path.unlink()
             for path in (self.path / MESHES).glob("*.msh"):
                 if path.resolve() not in needed:

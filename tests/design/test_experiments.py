@@ -1,10 +1,13 @@
 """Experiments with runs, priors, clocks and phases of their own; a free particle, so that all answers are known."""
 
+import json
 import logging
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from add.cli import cli
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.jobs import check_gradients, check_optimization, optimize_scene
@@ -214,3 +217,20 @@ def test_a_clock_is_not_paid_for_losing_frames(tmp_path, method, velocity, caplo
     assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(gradient[0], rel=1e-6)
     rho, jacobian = problem.residuals_and_jacobian(x)
     assert 2 * jacobian.transposed(rho) == pytest.approx(gradient, rel=1e-9)
+
+
+def test_screen_and_folder_show_every_experiment(tmp_path):
+    """From the command line: a line of the fit, a section and a picture of each take."""
+    raw = recorded(tmp_path, velocity=0.2)
+    takes = [{"name": "short"}, {"name": "take 2", "overrides": {"time.duration": 0.3}}]
+    (tmp_path / "scene.json").write_text(json.dumps({**SCENE, **raw, "experiments": takes}))
+    run = tmp_path / "run"
+    done = CliRunner().invoke(cli, ["optimize", str(tmp_path / "scene.json"), "-o", str(run)])
+    assert done.exit_code == 0, done.output
+    again = CliRunner().invoke(cli, ["info", str(run)])
+    for text in (done.output, again.output):
+        assert "markers of short: rms" in text and "over 11 samples" in text
+        assert "markers of take 2: rms" in text and "over 31 samples" in text
+    report = (run / "report.md").read_text()
+    assert "### Experiment short" in report and "### Experiment take 2" in report
+    assert (run / "markers.png").is_file() and (run / "markers_take 2.png").is_file()
