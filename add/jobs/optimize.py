@@ -44,8 +44,8 @@ class FolderLog(EvaluationLog):
     """Evaluations in ``evaluations.jsonl``, bit by bit (hexadecimal floats), each on disk before the optimiser goes on.
 
     SciPy cannot restore the memory of L-BFGS-B. It is deterministic instead: asked again from the start, it asks for
-    the same points, and the log answers until it is used up. Levenberg-Marquardt remembers two numbers, which are
-    logged: it goes on from the last point that it accepted.
+    the same points, and the log answers until it is used up. Levenberg-Marquardt remembers a few numbers, which
+    are logged: it goes on from the last point that it accepted.
     """
 
     def __init__(self, folder: RunFolder, problem: InverseProblem, *, resume: bool) -> None:
