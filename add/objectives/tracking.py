@@ -303,8 +303,9 @@ class Tracking(Objective):
 
     @property
     def n_samples(self) -> int:
-        """Number of samples (point and frame) that count."""
-        return int((self.weights > 0.0).sum())
+        """Number of samples (point and frame) that count; displacements from a frame say nothing at that frame."""
+        counting = np.ones(self.times.size, dtype=bool) if self.reference is None else self.times != self.reference
+        return int((self.weights[counting] > 0.0).sum())
 
 
 def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:
