@@ -235,8 +235,7 @@ def say_optimization(console: Console, result: dict[str, Any], few: dict[str, An
     for name, item in few.items():
         error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
         console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']} (from {item['start']:.6g})")
-    if "fit" in result:
-        console.say(f"  markers: rms {1e3 * result['fit']['rms']:.3f} mm over {result['fit']['samples']} samples")
+    _say_fits(console, result)
     _say_checks(console, result)
 
 
@@ -259,11 +258,22 @@ def say_contents(console: Console, result: dict[str, Any], few: dict[str, Any], 
     for name, item in few.items():
         if item["value"] is not None:  # of a sweep all samples may have failed
             console.say(f"  {name} = {item['value']:.6g} {item['unit']}")
+    _say_fits(console, result)
     for name, body in result.get("bodies", {}).items():
         parts = [f"{body['elements']} elements"] if "elements" in body else []
         parts += [f"mass {body['mass']:.4g} kg"] if "mass" in body else []
         place = ", ".join(f"{x:.5g}" for x in body["centre"])
         console.say(f"  body {name}: {', '.join([*parts, f'centre ({place}) m'])}")
+
+
+def _say_fits(console: Console, result: dict[str, Any]) -> None:
+    """Say how far simulated markers are from recorded ones: of several experiments, of each."""
+    runs = result.get("experiments", {})
+    fits = {f"markers of {name}": run["fit"] for name, run in runs.items() if "fit" in run}
+    if len(runs) < 2:
+        fits = {"markers": result["fit"]} if "fit" in result else {}
+    for what, fit in fits.items():
+        console.say(f"  {what}: rms {1e3 * fit['rms']:.3f} mm over {fit['samples']} samples")
 
 
 def _say_phases(console: Console, result: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from add.errors import AddError
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
-from add.plot import plot_run
+from add.plot import experiment_names, plot_run
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +24,9 @@ _CAPTIONS = {
     "newton": "Newton iterations and final residual of every step.",
 }
 
+#: Pictures of one run each.
+_OF_RUNS = ("markers", "energies", "newton")
+
 
 def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) -> Path:
     """Write `report.md` from `result.json`, with the run's pictures linked.
@@ -33,7 +36,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
     folder : of the run. Of `result.json` these keys are used, all of them optional: command, scene, status,
         parameters: {path: {value, unit, start, standard_error, lower, upper}}, objective: {start, end},
         phases: [{name, evaluations, start, end, status, success}],
-        fit: {rms, unit, per_marker: {name: rms}}, evaluations, seconds,
+        fit: {rms, unit, per_marker: {name: rms}}, experiments: {name: {fit}}, evaluations, seconds,
         checks: {name: {passed, value, expected, unit}}.
     draw : draw the diagrams first (see `add.plot.plot_run`); every .png in the folder is linked in any case
 
@@ -53,10 +56,10 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
         _head(result),
         _phases(result.get("phases") or []),
         _parameters(result.get("parameters") or {}),
-        _fit(result.get("fit") or {}),
+        _fits(result),
         _impacts(result),
         _checks(result.get("checks") or {}),
-        _pictures(run),
+        _pictures(run, experiment_names(result)),
         _versions(run),
     ]
     return run.write_text(REPORT, "\n\n".join(part for part in parts if part) + "\n")
@@ -236,14 +239,31 @@ def _phases(phases: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(["## Phases", table, *notes])
 
 
+def _fits(result: Mapping[str, Any]) -> str:
+    """Say how far simulated markers are from recorded ones: of several experiments, of each."""
+    names = experiment_names(result)
+    fits = {name: result["experiments"][name].get("fit") or {} for name in names}
+    if sum(bool(fit) for fit in fits.values()) < 2:
+        only = result.get("fit") or next((fit for fit in fits.values() if fit), {})
+        return "## Fit\n\n" + _fit(only) if only else ""
+    rows = [[_cell(name), number(fit.get("rms"), 4), number(fit.get("samples"))] for name, fit in fits.items() if fit]
+    parts = ["## Fit", _table(["experiment", "rms distance [m]", "samples"], rows)]
+    for name, fit in fits.items():
+        if fit:
+            parts += [f"### Experiment {_cell(name)}", _fit(fit)]
+    return "\n\n".join(parts)
+
+
 def _fit(fit: Mapping[str, Any]) -> str:
-    if not fit:
-        return ""
     unit = fit.get("unit") or "m"
     rows = [["all", number(fit.get("rms"), 4)]]
     for name, value in (fit.get("per_marker") or {}).items():
         rows.append([_cell(name), number(value.get("rms") if isinstance(value, Mapping) else value, 4)])
-    return "## Fit\n\n" + _table(["marker", f"rms distance [{_cell(unit)}]"], rows)
+    parts = [_table(["marker", f"rms distance [{_cell(unit)}]"], rows)]
+    if fit.get("frames_outside"):
+        outside = number(fit["frames_outside"])
+        parts.append(f"{outside} recorded frames lie beyond the run, whose motion is continued straight on there.")
+    return "\n\n".join(parts)
 
 
 def _checks(checks: Mapping[str, Any]) -> str:
@@ -260,14 +280,19 @@ def _checks(checks: Mapping[str, Any]) -> str:
     return "## Checks\n\n" + _table(["check", "", "value", "expected", "unit"], rows)
 
 
-def _pictures(run: RunFolder) -> str:
-    order = list(_CAPTIONS)
+def _pictures(run: RunFolder, experiments: Sequence[str]) -> str:
+    """Link every picture; of several experiments each has its own."""
+    captions = dict(_CAPTIONS)
+    for k, name in enumerate(experiments if len(experiments) > 1 else ()):
+        for kind in _OF_RUNS:
+            captions[f"{kind}_{name}" if k else kind] = f"Experiment {_cell(name)}. {_CAPTIONS[kind]}"
+    order = list(captions)
     found = sorted(
         run.path.glob("*.png"), key=lambda p: (order.index(p.stem) if p.stem in order else len(order), p.name)
     )
     blocks = []
     for path in found:
-        caption = _CAPTIONS.get(path.stem, "")
+        caption = captions.get(path.stem, "")
         blocks.append(f"![{_cell(path.stem)}]({quote(path.name)})" + (f"\n\n{caption}" if caption else ""))
     return "\n\n".join(["## Pictures", *blocks]) if blocks else ""
 

@@ -51,9 +51,12 @@ class Tangents:
     def derivative(self, objective: Objective, trajectory: Trajectory, theta: FloatArray) -> FloatArray:
         """Return the objective's derivative along every direction (n_directions,)."""
         theta_bar = np.zeros_like(theta)
+        objective = objective.for_run()
+        for k in range(len(self.states)):
+            objective.step_value(trajectory.state(k), theta)
         objective.parameter_gradient(theta, theta_bar)
         out = np.zeros(self.directions.n)
-        for k, tangents in enumerate(self.states):
+        for k, tangents in reversed(list(enumerate(self.states))):
             m, n, _ = tangents.dot.q.shape
             bar = StateTangent.zeros(m, n)
             objective.step_pullback(trajectory.state(k), theta, bar, theta_bar)

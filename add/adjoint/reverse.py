@@ -16,7 +16,7 @@ from add.adjoint.ahead import crew, linearisations
 from add.adjoint.schedule import Schedule, StoreAll
 from add.kinematics import State, StateTangent
 from add.linalg import one_blas_thread
-from add.objectives.base import Objective
+from add.objectives.base import Objective, total
 from add.simulate import Observer, Replay, Simulation, Trajectory
 from add.start import StartRecord
 from add.steppers import Record
@@ -51,10 +51,7 @@ def evaluate(
     """Return the objective's value and the run it was found on."""
     theta = simulation.theta if theta is None else theta
     trajectory = simulation.run(theta, n_steps=n_steps, replay=replay, observers=observers)
-    value = objective.parameter_value(theta)
-    for state in trajectory.states():
-        value += objective.step_value(state, theta)
-    return value, trajectory
+    return total(objective, trajectory.states(), theta), trajectory
 
 
 def value_and_gradient(
@@ -88,6 +85,7 @@ def value_and_gradient(
     theta = simulation.theta if theta is None else np.asarray(theta, dtype=float)
     n_steps = simulation.n_steps if n_steps is None else n_steps
     segments = (schedule or StoreAll()).segments(n_steps)
+    objective = objective.for_run()
     assembler = simulation.assembler()
     with one_blas_thread():
         state, start = simulation.begin(assembler, theta, replay)

@@ -50,27 +50,33 @@ class Experiment:
     def within(self, window: tuple[float, float] | None) -> tuple[Objective, int]:
         """Return the objective of a time window and the steps it needs.
 
+        Parameters
+        ----------
+        window : (start, stop) or None
+            Simulation times that count, up to the end of this run [s]; None: the whole run.
+
         Raises
         ------
         InputError
             If no target or recorded frame lies in the window.
         """
-        if window is None:
-            return self.objective, self.simulation.n_steps
-        n_steps = min(self.simulation.n_steps, int(np.ceil(window[1] / self.simulation.stepper.dt - 1e-9)))
-        parts = tuple(
-            part.within(*window) if isinstance(part, Tracking) else part for part in self.objective.objectives
-        )
+        n_steps, parts = self.simulation.n_steps, self.objective.objectives
+        if window is not None:
+            n_steps = min(n_steps, int(np.ceil(window[1] / self.simulation.stepper.dt - 1e-9)))
+            parts = tuple(part.within(*window, last=n_steps) if isinstance(part, Tracking) else part for part in parts)
         if parts and not any(isinstance(part, Tracking) and part.n_samples for part in parts):
+            place = "in the window" if window is not None else f"within its {self.simulation.n_steps} steps"
             raise InputError(
-                f"no target or recorded frame of experiment '{self.name}' lies in the window",
+                f"no target or recorded frame of experiment '{self.name}' lies {place}",
                 place="optimizer.phases",
-                found=list(window),
+                found=None if window is None else list(window),
             )
         return WeightedSum(self.objective.weights, parts), n_steps
 
     def squares_within(self, window: tuple[float, float] | None) -> tuple[list[tuple[float, LeastSquares]], int]:
         """Return the objective's parts of a time window with the roots of their weights, and the steps they need.
+
+        They are for one walk through one run (see `Objective.for_run`).
 
         Raises
         ------
@@ -79,7 +85,7 @@ class Experiment:
         """
         objective, n_steps = self.within(window)
         try:
-            parts = squares(objective)
+            parts = squares(objective.for_run())
         except TypeError as error:
             raise InputError(f"Gauss-Newton needs sums of squares: {error}", place="objective") from None
         if any(weight < 0.0 for weight, _ in parts):

@@ -17,6 +17,8 @@ from add.typing import BoolArray, FloatArray
 
 #: A step this small beside x (a typical change where x is zero) is round-off.
 SMALLEST_STEP = 1e-13
+#: A step that lowers the objective by less than this part creeps.
+SLOW = 0.1
 
 
 @final
@@ -28,6 +30,15 @@ class LevenbergMarquardt(PhasedOptimizer):
     good step and grows ever faster over bad ones. It is measured in x, whose unit is the parameters' `scale`, and not
     against the diagonal of J^T J: the coefficients of a control that act late hardly move the result, and would be
     thrown about. A trial costs one simulation; only a point that is accepted is differentiated.
+
+    Through an impact the objective is smooth only from far. Which step touches first, and how deep, gives it a kink for
+    every length v dt that the start moves: between two kinks the slope is exact and good for that length alone. A few
+    steps that fail there raise the damping until the model is good again, by steps shorter than a kink is wide; a
+    parameter that hardly bends the objective, as a restitution beside the start of a toss, is then held fast for good,
+    for such steps gain half of what they promise and never lower the damping. Hence the *light step*: after a step that
+    crept under more than the starting damping, one with the starting damping is tried, whose model looks across the
+    kinks. If it fails, it has cost one simulation, the damping is what it was, and twice as many creeping steps pass
+    before the next. A small decrease under heavy damping does not end the phase before a light step has failed.
 
     Variables on a bound that the slope holds there stay, and a step that would cross a bound ends on it, with the
     others solved for again. A simulation that fails counts as a bad step.
@@ -64,6 +75,7 @@ class _Descent:
     def __init__(self, settings: LevenbergMarquardt, run: PhaseRun) -> None:
         self.settings, self.run = settings, run
         self.growth = 2.0
+        self.wait, self.pause, self.refused = 1, 1, False
         self.last_decrease: float | None = None
         known = run.log.earlier(run.phase.name, run.index, run.start)
         if known:
@@ -80,7 +92,7 @@ class _Descent:
             raise
         self.start_value = point.value
         self._differentiate(point)
-        self.damping = self.settings.damping * (float(self.normal.diagonal().max(initial=0.0)) or 1.0)
+        self.damping = self.starting_damping
         self._store(point.x, point.value, begin, accepted=True)
 
     def _resume(self, known: list[LoggedEvaluation]) -> None:
@@ -91,8 +103,11 @@ class _Descent:
             self.run.note(evaluation)
             if evaluation.memory[0]:
                 accepted.append(evaluation)
-        _, self.damping, self.growth = known[-1].memory
-        if len(accepted) > 1 and accepted[-1] is known[-1]:
+        _, self.damping, self.growth, *light = known[-1].memory
+        if light:  # runs of before had no light steps
+            self.wait, self.pause, self.refused = int(light[0]), int(light[1]), bool(light[2])
+        failed = next(k for k, evaluation in enumerate(reversed(known)) if evaluation.memory[0])
+        if len(accepted) > 1 and failed <= self.refused:  # a light step that failed says nothing of the last one
             self.last_decrease = accepted[-2].value - accepted[-1].value
         last = accepted[-1]
         point = self._residuals(last.x)
@@ -119,7 +134,7 @@ class _Descent:
     def _store(self, x: FloatArray, value: float, begin: float, *, accepted: bool) -> None:
         run = self.run
         gradient = self._whole_gradient() if accepted else np.zeros(0)
-        memory = (float(accepted), self.damping, self.growth)
+        memory = (float(accepted), self.damping, self.growth, float(self.wait), float(self.pause), float(self.refused))
         seconds = time.perf_counter() - begin
         evaluation = LoggedEvaluation(run.phase.name, run.index, x.copy(), value, gradient, seconds, memory)
         run.log.store(evaluation)
@@ -137,24 +152,43 @@ class _Descent:
         while status is None:
             scale = self.start_value or 1.0
             least = self.settings.objective_tolerance * scale
+            small = self.last_decrease is not None and self.last_decrease <= least
+            may_be_light = self.damping > self.starting_damping and not self.refused
             if 2.0 * np.abs(self.slope[~self.held]).max(initial=0.0) <= self.settings.gradient_tolerance * scale:
                 status = "the projected gradient is below its tolerance"
-            elif self.last_decrease is not None and self.last_decrease <= least:
+            elif small and not may_be_light:
                 status = "the decrease is below its tolerance"
             elif self.run.evaluations >= self.run.phase.max_evaluations:
                 status, success = "the limit of evaluations is reached", False
             else:
+                kept = self.damping
                 step, predicted = self._step()
+                light = may_be_light and (self.wait <= 0 or small or predicted <= least)
+                if light:
+                    self.damping = self.starting_damping
+                    step, predicted = self._step()
                 if predicted <= least:
                     status = "the predicted decrease is below its tolerance"
                 elif np.all(np.abs(step) <= SMALLEST_STEP * np.maximum(np.abs(self.x), 1.0)):
                     status = "the step is round-off"
                 else:
-                    self._try(step, predicted)
+                    self._try(step, predicted, kept if light else None)
         return self.run.result(status, success, self.start_value)
 
-    def _try(self, step: FloatArray, predicted: float) -> None:
-        """Simulate at the end of a step and accept it if the objective fell."""
+    @property
+    def starting_damping(self) -> float:
+        """The damping of a phase that starts here."""
+        return self.settings.damping * (float(self.normal.diagonal().max(initial=0.0)) or 1.0)
+
+    def _try(self, step: FloatArray, predicted: float, kept: float | None) -> None:
+        """Simulate at the end of a step and accept it if the objective fell.
+
+        Parameters
+        ----------
+        step, predicted : from `_step`
+        kept : float or None
+            Of a light step: the damping to which one that fails goes back.
+        """
         run, begin = self.run, time.perf_counter()
         # A step that ends on a bound is to end there to the last bit: that is how a held variable is known.
         x_free = np.where(step <= run.lower - self.x, run.lower, self.x + step)
@@ -172,6 +206,15 @@ class _Descent:
             self.last_decrease = decrease
             self.damping *= max(1.0 / 3.0, 1.0 - (2.0 * decrease / predicted - 1.0) ** 3)
             self.growth = 2.0
+            self.refused = False
+            if kept is not None:
+                self.wait = self.pause = 1
+            elif decrease < SLOW * (value + decrease):
+                self.wait -= 1
+        elif kept is not None:
+            self.damping, self.refused = kept, True
+            self.pause *= 2
+            self.wait = self.pause
         else:
             self.last_decrease = None
             self._grow()

@@ -96,8 +96,8 @@ class Phase:
     ----------
     name : str
     parameters : names of the free parameters; None for all
-    window : (start, stop)
-        Simulation times that count [s].
+    window : (start, stop), optional
+        Simulation times that count in every experiment [s]; None: the whole run of each.
     max_evaluations : int
     overrides : tuple of NumberOverride
         Numbers of the scene that are others during this phase.
@@ -105,7 +105,7 @@ class Phase:
 
     name: str
     parameters: tuple[str, ...] | None
-    window: tuple[float, float]
+    window: tuple[float, float] | None
     max_evaluations: int
     overrides: tuple[NumberOverride, ...] = ()
 

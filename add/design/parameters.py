@@ -52,6 +52,16 @@ class DesignParameter:
         """Number of scalars."""
         return self.start.size
 
+    def answers_to(self, name: str) -> bool:
+        """Whether a name means this parameter.
+
+        A parameter of one experiment carries its name behind an @. Its path, or one of the paths that share the value,
+        means the parameters of that path in all experiments; with @experiment, that of one.
+        """
+        paths, _, own = self.name.partition("@")
+        path, at, experiment = name.partition("@")
+        return path in (paths, *paths.split("+")) and (not at or experiment == own)
+
     @property
     def slice(self) -> slice:
         """Its place in x."""

@@ -100,14 +100,8 @@ class InverseProblem:
         """Return the design variables of the named parameters; all for None."""
         if names is None:
             return np.arange(self.n)
-        chosen = [p for p in self.parameters if p.name in names or set(p.name.split("+")) & set(names)]
-        missing = [n for n in names if not any(n == p.name or n in p.name.split("+") for p in self.parameters)]
-        # Parameters of one experiment carry its name behind an @.
-        for name in list(missing):
-            own = [p for p in self.parameters if p.name.partition("@")[0] == name]
-            if own:
-                chosen += own
-                missing.remove(name)
+        chosen = [p for p in self.parameters if any(p.answers_to(name) for name in names)]
+        missing = [name for name in names if not any(p.answers_to(name) for p in self.parameters)]
         if missing:
             raise InputError("there is no such parameter", found=missing[0], expected=", ".join(self.labels()))
         return np.concatenate([np.arange(p.first, p.first + p.n) for p in chosen])

@@ -56,7 +56,7 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
         theta = mapping.forward(x)
         directions = Directions(mapping.jacobian(x))
         trajectory = experiment.simulation.run(theta)
-        parts = [TrackingResiduals(p) for p in experiment.objective.objectives if isinstance(p, Tracking)]
+        parts = [TrackingResiduals(p).for_run() for p in experiment.objective.objectives if isinstance(p, Tracking)]
         with one_blas_thread():
             for k, tangents in enumerate(sweep(experiment.simulation, trajectory, theta, directions)):
                 state = trajectory.state(k)

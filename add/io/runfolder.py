@@ -207,6 +207,9 @@ class RunFolder:
                     if _PARTIAL.match(path.name):
                         path.unlink()
             for path in self.path.glob("trajectory_*.h5"):
+                for diagram in diagrams:  # of this experiment
+                    kind, _, suffix = diagram.rpartition(".")
+                    (self.path / f"{kind}_{path.stem.removeprefix('trajectory_')}.{suffix}").unlink(missing_ok=True)
                 path.unlink()
             meshes = self.path / MESHES
             for path in () if meshes.is_symlink() else meshes.glob("*.msh"):

@@ -48,8 +48,8 @@ class FolderLog(EvaluationLog):
     """Evaluations in ``evaluations.jsonl``, bit by bit (hexadecimal floats), each on disk before the optimiser goes on.
 
     SciPy cannot restore the memory of L-BFGS-B. It is deterministic instead: asked again from the start, it asks for
-    the same points, and the log answers until it is used up. Levenberg-Marquardt remembers two numbers, which are
-    logged: it goes on from the last point that it accepted.
+    the same points, and the log answers until it is used up. Levenberg-Marquardt remembers a few numbers, which
+    are logged: it goes on from the last point that it accepted.
     """
 
     def __init__(self, folder: RunFolder, problem: InverseProblem, *, resume: bool) -> None:
@@ -297,12 +297,10 @@ def _write_trajectories(
     scenes = experiment_scenes(scene)
     for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
         path = folder.trajectory if k == 0 else folder.path / f"trajectory_{experiment.name}.h5"
+        run, theta = runs[experiment.name], problem.theta(found.x, experiment)
+        origin = None if experiment.tracking is None else experiment.tracking.origin_of(run.states(), theta)
         data = run_data(
-            item.build(),
-            runs[experiment.name],
-            problem.theta(found.x, experiment),
-            every=item.spec.output.every,
-            recording=experiment.recording,
+            item.build(), run, theta, every=item.spec.output.every, recording=experiment.recording, origin=origin
         )
         write_run(path, data)
 
@@ -362,6 +360,13 @@ def _result(
         fit = _fit(experiment, trajectory, theta)
         if fit:
             entry["fit"] = fit
+            if fit["frames_outside"]:
+                _log.warning(
+                    "experiment %s: the time offset has moved %d frames before the start or beyond the end of the run, "
+                    "where the motion is only continued straight on: give the run a longer time.duration, and a crop",
+                    experiment.name,
+                    fit["frames_outside"],
+                )
         result["experiments"][experiment.name] = entry
     if len(problem.experiments) == 1:
         only = next(iter(result["experiments"].values()))
@@ -375,7 +380,7 @@ def _fit(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -> d
     """Return how far the simulated markers are from the recorded ones."""
     if experiment.recording is None or experiment.tracking is None:
         return None
-    tracking = experiment.tracking
+    tracking = experiment.tracking.for_run()
     names = experiment.recording.names
     squares = np.zeros(len(names))
     seen = np.zeros(len(names))
@@ -390,12 +395,17 @@ def _fit(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -> d
             first = targets if first is None else np.where(np.isnan(first), targets, first)
             moved = np.linalg.norm(targets - first, axis=1)
             peak = np.fmax(peak, moved)
+    times = tracking.simulation_times(theta)
+    # Within a step of the run a straight line is as good as the step.
+    room = (1.0 + 1e-6) * experiment.simulation.stepper.dt
+    outside = (times < -room) | (times > trajectory.t[-1] + room)
     rms = np.sqrt(squares / np.maximum(seen, 1))
     together = float(np.sqrt(squares.sum() / max(seen.sum(), 1)))
     return {
         "rms": together,
         "unit": "m",
         "samples": int(seen.sum()),
+        "frames_outside": int(outside.sum()),
         "peak_displacement": float(peak.max(initial=0.0)),
         "rms_over_peak": together / float(peak.max()) if peak.max(initial=0.0) > 0 else None,
         "per_marker": {

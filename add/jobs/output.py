@@ -50,8 +50,19 @@ def run_data(
     *,
     every: int = 1,
     recording: Recording | None = None,
+    origin: FloatArray | None = None,
 ) -> RunData:
-    """Return what is kept of a run: the first state, every ``every``-th from t = 0, and the last."""
+    """Return what is kept of a run: the first state, every ``every``-th from t = 0, and the last.
+
+    Parameters
+    ----------
+    built, trajectory, theta : of the run
+    every : int
+    recording : Recording, optional
+        Its markers are the run's targets.
+    origin : (n_markers of the recording, 3), optional
+        Of a recording whose displacements count: where the simulated markers are at its first frame [m].
+    """
     whole = -trajectory.initial.step % every
     kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system = built.model, built.model.system
@@ -102,11 +113,8 @@ def run_data(
     targets = {}
     if recording is not None:
         spec = built.scene.spec.recording
-        offset = np.zeros((recording.positions.shape[1], 3))
-        if spec is not None and spec.displacement:
-            first = built.markers.points(trajectory.kinematics(0), theta)[0]
-            rows = [built.marker_names.index(name) for name in recording.names]
-            offset = first[rows] - recording.positions[0]
+        # Displacements are drawn from where the simulated markers are when they count from.
+        offset = np.zeros((recording.n_markers, 3)) if origin is None else origin - recording.positions[0]
         # A fitted clock shifts the recording.
         shift = 0.0 if spec is None else spec.time_offset - float(layout.view(theta, CLOCK))
         for j, name in enumerate(recording.names):

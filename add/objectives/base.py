@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -17,8 +17,14 @@ class Objective(ABC):
     """A sum over steps of functions of the state after the step, plus a function of theta.
 
     A state holds the last two pairs (q, v), so a term may fall between two steps. It never sees the whole trajectory,
-    which is what lets stored and checkpointed runs share one code.
+    which is what lets stored and checkpointed runs share one code. One that looks back at an earlier state remembers
+    it for the time of a run: whoever walks through a run takes the objective from `for_run`, asks `step_value` (or
+    residuals) of every state from the first on, and only then `step_pullback`, from the last state to the first.
     """
+
+    def for_run(self) -> Objective:
+        """Return the objective with room for what one run makes it remember; itself if it remembers nothing."""
+        return self
 
     @abstractmethod
     def step_value(self, state: State, theta: FloatArray) -> float:
@@ -43,6 +49,10 @@ class WeightedSum(Objective):
 
     weights: tuple[float, ...]
     objectives: tuple[Objective, ...]
+
+    def for_run(self) -> WeightedSum:
+        """Return the sum of the parts for one run."""
+        return WeightedSum(self.weights, tuple(part.for_run() for part in self.objectives))
 
     def step_value(self, state: State, theta: FloatArray) -> float:
         """Return the weighted sum."""
@@ -71,6 +81,7 @@ class WeightedSum(Objective):
             theta_bar += w * part
 
 
-def total(objective: Objective, states: Sequence[State], theta: FloatArray) -> float:
+def total(objective: Objective, states: Iterable[State], theta: FloatArray) -> float:
     """Return the objective of a stored run."""
+    objective = objective.for_run()
     return objective.parameter_value(theta) + sum(objective.step_value(state, theta) for state in states)

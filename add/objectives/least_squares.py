@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -65,6 +66,10 @@ class TrackingResiduals(LeastSquares):
         found = self.tracking.residuals(state, theta)
         return np.concatenate([r[self.tracking.weights[f] > 0.0].ravel() for f, r in found] or [np.zeros(0)])
 
+    def for_run(self) -> TrackingResiduals:
+        """Return the residuals of the tracking for one run."""
+        return TrackingResiduals(self.tracking.for_run())
+
     def _along(self, state: State, theta: FloatArray, dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
         found = self.tracking.residual_tangents(state, theta, dot, theta_dot)
         frames = self.tracking.frames(state, theta)
@@ -83,13 +88,6 @@ class TrackingResiduals(LeastSquares):
             tracking.points.vjp(kin, theta, bar, bar, q_bar, v_bar, theta_bar)
             read += np.abs(q_bar) + np.abs(v_bar)
         entries = theta_bar != 0.0
-        if tracking.reference is not None:
-            first, rate = tracking.reference.evaluate(theta)
-            q_bar, v_bar, theta_bar = np.zeros(n), np.zeros(n), np.zeros_like(theta)
-            kin = Kinematics(first, rate, rate, 0.0, 0)
-            tracking.points.vjp(kin, theta, bar, bar, q_bar, v_bar, theta_bar)
-            tracking.reference.vjp(theta, q_bar, v_bar, theta_bar)
-            entries |= theta_bar != 0.0
         if tracking.clock is not None:
             entries[tracking.clock] = True
         return np.flatnonzero(read), np.flatnonzero(entries)
@@ -97,30 +95,77 @@ class TrackingResiduals(LeastSquares):
     def step_residual_tangents(
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
     ) -> Columns:
-        """Return the tangents of `step_residuals`."""
+        """Return the tangents of `step_residuals`; of displacements, from the first state of the run on."""
+        tracking = self.tracking
         size = self.step_residuals(state, theta).size
+
+        def place(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
+            found = tracking.reference_tangent(state, theta, dot, theta_dot)
+            return np.zeros(0) if found is None else found.ravel()
+
+        still = StateTangent(np.zeros_like(state.q), np.zeros_like(state.v))
+        n_place = place(still, np.zeros_like(theta)).size
+        if n_place:
+            assert tracking.origin is not None
+            tracking.origin.tangents = self._columns(place, n_place, state, theta, tangents, directions)
         if not size:
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+
+        def residuals(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
+            return self._along(state, theta, dot, theta_dot)
+
+        found = self._columns(residuals, size, state, theta, tangents, directions)
+        return found if tracking.reference is None else self._less_origin(found, state, theta)
+
+    def _less_origin(self, found: Columns, state: State, theta: FloatArray) -> Columns:
+        """Return the tangents with those of the place subtracted from which displacements count."""
+        tracking = self.tracking
+        assert tracking.origin is not None and tracking.origin.tangents is not None
+        origin = tracking.origin.tangents
+        index = np.union1d(found.index, origin.index)
+        values = np.zeros((found.values.shape[0], index.size))
+        values[:, np.searchsorted(index, found.index)] = found.values
+        places = np.searchsorted(index, origin.index)
+        moved = origin.values.reshape(-1, 3, origin.index.size)
+        first = 0
+        for frame in tracking.frames(state, theta):
+            seen = tracking.weights[frame] > 0.0
+            roots = np.sqrt(tracking.weights[frame][seen])[:, None, None]
+            rows = roots * np.einsum("pik,ij->pjk", moved[seen], tracking.projector)
+            values[first : first + 3 * rows.shape[0], places] -= rows.reshape(-1, origin.index.size)
+            first += 3 * rows.shape[0]
+        return Columns(index, values)
+
+    def _columns(
+        self,
+        along: Callable[[StateTangent, FloatArray], FloatArray],
+        size: int,
+        state: State,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+    ) -> Columns:
+        """Return the tangents of ``size`` numbers that depend on this state and theta, linear in ``along``."""
         coordinates, entries = self._reads(state, theta)
         own = directions.touching(directions.among(entries))
         index = np.union1d(tangents.index, own)
         values = np.zeros((size, index.size))
         nothing = StateTangent(np.zeros_like(state.q), np.zeros_like(state.v))
         for column, place in zip(own, np.searchsorted(index, own), strict=True):
-            values[:, place] = self._along(state, theta, nothing, directions.column(int(column)))
+            values[:, place] = along(nothing, directions.column(int(column)))
         places, still = np.searchsorted(index, tangents.index), np.zeros_like(theta)
         m = state.q.shape[0]
         if tangents.index.size <= 2 * m * coordinates.size:
             for c, place in enumerate(places):
                 dot = StateTangent(tangents.dot.q[:, :, c], tangents.dot.v[:, :, c])
-                values[:, place] += self._along(state, theta, dot, still)
+                values[:, place] += along(dot, still)
             return Columns(index, values)
         for unit, known in ((nothing.q, tangents.dot.q), (nothing.v, tangents.dot.v)):
             for k in range(m):
                 derivative = np.empty((size, coordinates.size))
                 for c, coordinate in enumerate(coordinates):
                     unit[k, coordinate] = 1.0
-                    derivative[:, c] = self._along(state, theta, nothing, still)
+                    derivative[:, c] = along(nothing, still)
                     unit[k, coordinate] = 0.0
                 values[:, places] += derivative @ known[k, coordinates]
         return Columns(index, values)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
-from add.initial import InitialState
 from add.kinematics import Kinematics, State, StateTangent
 from add.maps import PointMap
 from add.objectives.base import Objective
+from add.tangents import Columns
 from add.typing import FloatArray, IntArray
 
 
@@ -29,19 +30,32 @@ def _pair(state: State, k: int) -> Kinematics:
     return Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
 
 
-def _start(reference: InitialState, theta: FloatArray) -> Kinematics:
-    """Return the first state as the maps take it."""
-    q, v = reference.evaluate(theta)
-    return Kinematics(q, v, v, 0.0, 0)
+@final
+@dataclass
+class Origin:
+    """Where the points of one run are at the time from which displacements count, and what is said of it.
+
+    Attributes
+    ----------
+    place : (n_points, 3), None before the run gets there [m]
+    bar : (n_points, 3)
+        Sum of the cotangents of ``place`` from all frames that were pulled back.
+    tangents : tangents of ``place`` that Gauss-Newton keeps, None before the run gets there
+    """
+
+    place: FloatArray | None = None
+    bar: FloatArray | None = None
+    tangents: Columns | None = None
 
 
 @final
 @dataclass(frozen=True)
 class Tracking(Objective):
-    """phi = sum_fp w_fp (x_p(t_f) - y_fp)^T P (x_p(t_f) - y_fp) [m^2].
+    """phi = sum_fp w_fp (x_p(t_f) - x_p(t_ref) - y_fp)^T P (x_p(t_f) - x_p(t_ref) - y_fp) [m^2].
 
-    Between two steps x is interpolated by the cubic through positions and velocities, so that recording and
-    simulation keep their own clocks. Samples of weight zero (missing, masked) do not count and may hold NaN.
+    x_p(t_ref), from which displacements count, is left out where positions are compared. Between two steps x is
+    interpolated by the cubic through positions and velocities, so that recording and simulation keep their own clocks.
+    Samples of weight zero (missing, masked) do not count and may hold NaN.
 
     Attributes
     ----------
@@ -50,18 +64,23 @@ class Tracking(Objective):
     dt : float
         Time step of the simulation [s].
     times : (n_frames,) increasing [s]
-        Frames after the end of a run do not count.
+        Without a clock, frames after the end of a run do not count.
     targets : (n_frames, n_points, 3) [m]
     weights : (n_frames, n_points) [-]
     projector : (3, 3)
         P; the identity, chosen axes, or I - d d^T for a line of direction d.
-    reference : InitialState, optional
-        Compare displacements: targets are then displacements from the first state of the run.
+    reference : float, optional
+        Compare displacements from those at this time, on the clock of ``times`` [s]: t_ref, which a clock moves with
+        the frames. Not after the first of ``times``.
     clock : int, optional
         Index in theta of the recording's time at which the simulation starts [s]: frame f then lies at
-        times_f + clock_start - theta[clock], and frames before t = 0 see the start and its velocity, straight back.
+        times_f + clock_start - theta[clock]. Frames before t = 0 see the start and its velocity, straight back.
     clock_start : float
         The offset for which ``times`` hold [s].
+    last : int, optional
+        The step that ends the run; a clock needs it. Frames that the clock moves beyond it see that state and its
+        velocity, straight on: no offset of the clock makes the objective lose a frame, and none meets a kink at the
+        end.
     """
 
     points: PointMap
@@ -70,35 +89,59 @@ class Tracking(Objective):
     targets: FloatArray
     weights: FloatArray
     projector: FloatArray
-    reference: InitialState | None = None
+    reference: float | None = None
     clock: int | None = None
     clock_start: float = 0.0
+    last: int | None = None
+    origin: Origin | None = field(default=None, repr=False)
     _interval: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.clock is not None and self.last is None:
+            raise ValueError("frames that a clock moves beyond the end would not count: 'last' says which step ends it")
         object.__setattr__(self, "_interval", self._intervals(self.times))
         object.__setattr__(self, "targets", np.where(self.weights[:, :, None] > 0.0, self.targets, 0.0))
 
-    def within(self, start: float, stop: float, *, mean: bool = True) -> Tracking:
-        """Return the objective of the frames in [start, stop].
+    def for_run(self) -> Tracking:
+        """Return the tracking with room for the place from which displacements count."""
+        return self if self.reference is None else replace(self, origin=Origin())
 
-        ``mean`` makes the weights of what is left sum to one.
+    def within(self, start: float, stop: float, *, mean: bool = True, last: int | None = None) -> Tracking:
+        """Return the objective of the frames in [start, stop], of a run that ends with step ``last`` (default: as is).
+
+        ``mean`` makes the weights of what is left sum to one. Displacements count from where they did.
         """
         kept = (self.times >= start - 1e-9) & (self.times <= stop + 1e-9)
         weights = self.weights[kept]
         if mean and weights.sum() > 0.0:
             weights = weights * (self.weights.sum() / weights.sum())
-        return replace(self, times=self.times[kept], targets=self.targets[kept], weights=weights)
+        last = self.last if last is None else last
+        return replace(self, times=self.times[kept], targets=self.targets[kept], weights=weights, last=last)
 
     def _intervals(self, times: FloatArray) -> IntArray:
-        """Number the step that ends each frame's interval, t_(k-1) < t_f <= t_k, with a little room for rounding."""
-        return np.maximum(np.ceil(times / self.dt - 1e-9), 0.0).astype(np.int64)
+        """Number the step that ends each time's interval, t_(k-1) < t <= t_k, with a little room for rounding."""
+        steps = np.maximum(np.ceil(times / self.dt - 1e-9), 0.0)
+        if self.last is not None and self.clock is not None:
+            steps = np.minimum(steps, self.last)
+        return steps.astype(np.int64)
+
+    def _shift(self, theta: FloatArray) -> float:
+        return 0.0 if self.clock is None else float(self.clock_start - theta[self.clock])
 
     def simulation_times(self, theta: FloatArray) -> FloatArray:
         """Return the frames' times on the simulation's clock [s]."""
-        if self.clock is None:
-            return self.times
-        return self.times + (self.clock_start - theta[self.clock])
+        return self.times if self.clock is None else self.times + self._shift(theta)
+
+    def reference_time(self, theta: FloatArray) -> float:
+        """Return the time from which displacements count, on the simulation's clock [s]."""
+        assert self.reference is not None
+        return self.reference + self._shift(theta)
+
+    def _starts_at(self, state: State, theta: FloatArray) -> bool:
+        """Whether displacements count from the interval that ends at ``state``."""
+        if self.reference is None:
+            return False
+        return int(self._intervals(np.array(self.reference_time(theta)))) == state.step
 
     def frames(self, state: State, theta: FloatArray) -> IntArray:
         """Return the frames of the interval that ends at ``state``."""
@@ -106,25 +149,34 @@ class Tracking(Objective):
         first, last = np.searchsorted(interval, [state.step, state.step + 1])
         return np.arange(first, last)
 
-    def _fraction(self, state: State, frame: int, theta: FloatArray) -> float:
-        time = self.times[frame]
-        if self.clock is not None:
-            time = time + (self.clock_start - theta[self.clock])
-        return float(min(max((time - (state.step - 1) * self.dt) / self.dt, 0.0), 1.0))
+    def _outside(self, state: State, time: float) -> float | None:
+        """Return how long after ``state`` a time lies that is not within the run, None if it is within [s]."""
+        beyond = time - state.step * self.dt
+        if state.step == 0 and beyond <= 0.0:
+            return beyond
+        return beyond if state.step == self.last and self.clock is not None and beyond > 0.0 else None
 
-    def _coefficients(self, state: State, frame: int, theta: FloatArray) -> tuple[float, float, float, float]:
-        if state.step == 0:
-            # Straight on into the past, so that a frame that the clock moves through t = 0 meets no kink.
-            return 0.0, 0.0, 1.0, float(min(self.simulation_times(theta)[frame], 0.0))
-        return hermite(self._fraction(state, frame, theta), self.dt)
+    def _coefficients(self, state: State, time: float) -> tuple[float, float, float, float]:
+        """Return the weights of (x_0, v_0, x_1, v_1) at a time of the interval that ends at ``state``."""
+        outside = self._outside(state, time)
+        if outside is not None:
+            # Straight on, so that a frame that the clock moves through an end of the run meets no kink.
+            return 0.0, 0.0, 1.0, outside
+        return hermite(self._fraction(state, time), self.dt) if state.step else (0.0, 0.0, 1.0, 0.0)
+
+    def _slopes(self, state: State, time: float) -> tuple[float, float, float, float]:
+        """Return the derivative of `_coefficients` by the time."""
+        if state.step == 0 or self._outside(state, time) is not None:
+            return 0.0, 0.0, 0.0, 1.0
+        s, dt = self._fraction(state, time), self.dt
+        return 6.0 * s * (s - 1.0) / dt, (1.0 - s) * (1.0 - 3.0 * s), 6.0 * s * (1.0 - s) / dt, s * (3.0 * s - 2.0)
+
+    def _fraction(self, state: State, time: float) -> float:
+        return float(min(max((time - (state.step - 1) * self.dt) / self.dt, 0.0), 1.0))
 
     def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return d observed / dt (n_points, 3) of the interpolant [m/s]."""
-        if state.step == 0:
-            return self._combine(state, (0.0, 0.0, 0.0, 1.0), theta)
-        s, dt = self._fraction(state, frame, theta), self.dt
-        slopes = (6.0 * s * (s - 1.0) / dt, (1.0 - s) * (1.0 - 3.0 * s), 6.0 * s * (1.0 - s) / dt, s * (3.0 * s - 2.0))
-        return self._combine(state, slopes, theta)
+        return self._combine(state, self._slopes(state, self.simulation_times(theta)[frame]), theta)
 
     def _combine(self, state: State, coefficients: tuple[float, float, float, float], theta: FloatArray) -> FloatArray:
         x0, v0, x1, v1 = coefficients
@@ -134,21 +186,41 @@ class Tracking(Objective):
         old_position, old_velocity = self.points.points(_pair(state, 1), theta)
         return x0 * old_position + v0 * old_velocity + x1 * position + v1 * velocity
 
-    def _offset(self, theta: FloatArray) -> FloatArray | float:
-        if self.reference is None:
-            return 0.0
-        return self.points.points(_start(self.reference, theta), theta)[0]
-
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""
-        return self._combine(state, self._coefficients(state, frame, theta), theta)
+        return self._combine(state, self._coefficients(state, self.simulation_times(theta)[frame]), theta)
+
+    def _memory(self) -> Origin:
+        if self.origin is None:
+            raise ValueError("displacements count from an earlier state: ask the tracking that for_run() returns")
+        return self.origin
+
+    def origin_of(self, states: Iterable[State], theta: FloatArray) -> FloatArray | None:
+        """Return where the points of a run are when displacements count from there (n_points, 3), None for positions.
+
+        Parameters
+        ----------
+        states : of the run, the first one first
+        theta : (n_theta,)
+        """
+        walked = self.for_run()
+        for state in states:
+            walked.residuals(state, theta)
+        return None if walked.origin is None else walked.origin.place
 
     def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
-        """Return (frame, sqrt(w) P (x - y) (n_points, 3)) for the frames of this interval [m]."""
+        """Return (frame, sqrt(w) P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
+        if self._starts_at(state, theta):
+            coefficients = self._coefficients(state, self.reference_time(theta))
+            self._memory().place = self._combine(state, coefficients, theta)
         frames = self.frames(state, theta)
         if not frames.size:
             return []
-        offset = self._offset(theta)
+        offset: FloatArray | float = 0.0
+        if self.reference is not None:
+            place = self._memory().place
+            assert place is not None, "the reference is not after the first frame"
+            offset = place
         out = []
         for frame in frames:
             difference = self.observed(state, frame, theta) - offset - self.targets[frame]
@@ -160,49 +232,80 @@ class Tracking(Objective):
         return sum(float(np.vdot(r, r)) for _, r in self.residuals(state, theta))
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
-        """Add 2 w P (x - y), spread over the two states and the first one."""
+        """Add 2 w P (x - x_ref - y), spread over the two states; over those of x_ref when the run is back there."""
+        times = self.simulation_times(theta)
         for frame, residual in self.residuals(state, theta):
             bar = 2.0 * np.sqrt(self.weights[frame])[:, None] * residual
-            x0, v0, x1, v1 = self._coefficients(state, frame, theta)
-            for k, x, v in ((0, x1, v1), (1, x0, v0)):
-                if x != 0.0 or v != 0.0:
-                    kin = _pair(state, k)
-                    self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
+            self._pull(state, times[frame], bar, theta, state_bar, theta_bar)
             if self.reference is not None:
-                q_bar, v_bar = np.zeros_like(state_bar.q[0]), np.zeros_like(state_bar.v[0])
-                kin = _start(self.reference, theta)
-                self.points.vjp(kin, theta, -bar, np.zeros_like(bar), q_bar, v_bar, theta_bar)
-                self.reference.vjp(theta, q_bar, v_bar, theta_bar)
-            if self.clock is not None:
-                theta_bar[self.clock] -= np.vdot(bar, self.observed_velocity(state, frame, theta))
+                memory = self._memory()
+                memory.bar = -bar if memory.bar is None else memory.bar - bar
+        if self._starts_at(state, theta):
+            bar_of_place = self._memory().bar
+            if bar_of_place is not None:
+                self._pull(state, self.reference_time(theta), bar_of_place, theta, state_bar, theta_bar)
+
+    def _pull(
+        self,
+        state: State,
+        time: float,
+        bar: FloatArray,
+        theta: FloatArray,
+        state_bar: StateTangent,
+        theta_bar: FloatArray,
+    ) -> None:
+        """Add the pull-back of the cotangent ``bar`` of the points at a time of this interval."""
+        x0, v0, x1, v1 = self._coefficients(state, time)
+        for k, x, v in ((0, x1, v1), (1, x0, v0)):
+            if x != 0.0 or v != 0.0:
+                kin = _pair(state, k)
+                self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
+        if self.clock is not None:
+            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self._slopes(state, time), theta))
 
     def residual_tangents(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
     ) -> list[FloatArray]:
-        """Return the tangents of `residuals`."""
+        """Return the tangents of `residuals` by this state and theta, x_ref held; see `reference_tangent`."""
+        times = self.simulation_times(theta)
         frames = self.frames(state, theta)
-        if not frames.size:
+        found = self._tangents(state, [times[frame] for frame in frames], theta, tangent, theta_dot)
+        return [
+            np.sqrt(self.weights[frame])[:, None] * (change @ self.projector)
+            for frame, change in zip(frames, found, strict=True)
+        ]
+
+    def reference_tangent(
+        self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
+    ) -> FloatArray | None:
+        """Return the tangent of x_ref (n_points, 3), None at a state from which displacements do not count."""
+        if not self._starts_at(state, theta):
+            return None
+        return self._tangents(state, [self.reference_time(theta)], theta, tangent, theta_dot)[0]
+
+    def _tangents(
+        self, state: State, times: Sequence[float], theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
+    ) -> list[FloatArray]:
+        """Return the tangents (n_points, 3) of the points at times of this interval."""
+        if not times:
             return []
-        offset: FloatArray | float = 0.0
-        if self.reference is not None:
-            q_dot, v_dot = self.reference.jvp(theta, theta_dot)
-            offset = self.points.jvp(_start(self.reference, theta), theta, q_dot, v_dot, theta_dot)[0]
         (x_now, v_now), (x_old, v_old) = (
             self.points.jvp(_pair(state, k), theta, tangent.q[k], tangent.v[k], theta_dot) for k in range(2)
         )
         out = []
-        for frame in frames:
-            x0, v0, x1, v1 = self._coefficients(state, frame, theta)
-            change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now - offset
-            if self.clock is not None:
-                change = change - theta_dot[self.clock] * self.observed_velocity(state, frame, theta)
-            out.append(np.sqrt(self.weights[frame])[:, None] * (change @ self.projector))
+        for time in times:
+            x0, v0, x1, v1 = self._coefficients(state, time)
+            change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now
+            if self.clock is not None and theta_dot[self.clock] != 0.0:
+                change = change - theta_dot[self.clock] * self._combine(state, self._slopes(state, time), theta)
+            out.append(change)
         return out
 
     @property
     def n_samples(self) -> int:
-        """Number of samples (point and frame) that count."""
-        return int((self.weights > 0.0).sum())
+        """Number of samples (point and frame) that count; displacements from a frame say nothing at that frame."""
+        counting = np.ones(self.times.size, dtype=bool) if self.reference is None else self.times != self.reference
+        return int((self.weights[counting] > 0.0).sum())
 
 
 def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:

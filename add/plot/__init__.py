@@ -2,11 +2,12 @@
 
 from add.plot.convergence import Evaluation, parse_evaluations, plot_convergence
 from add.plot.landscape import plot_landscape
-from add.plot.run import plot_run
+from add.plot.run import experiment_names, plot_run
 from add.plot.time import plot_energies, plot_markers, plot_newton
 
 __all__ = [
     "Evaluation",
+    "experiment_names",
     "parse_evaluations",
     "plot_convergence",
     "plot_energies",

@@ -1,11 +1,13 @@
 """All diagrams of a run."""
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from add.errors import InputError
 from add.io.results import read_run
-from add.io.runfolder import EVALUATIONS, GRID, RunFolder
+from add.io.runfolder import EVALUATIONS, GRID, RESULT, RunFolder
 from add.io.sweeps import read_sweep
 from add.plot.convergence import plot_convergence
 from add.plot.landscape import plot_landscape
@@ -32,7 +34,8 @@ def plot_run(
     Returns
     -------
     list of Path
-        Of landscape, convergence, energies, markers and newton, those for which there is something to draw.
+        Of landscape, convergence, energies, markers and newton, those for which there is something to draw. Of several
+        experiments every one has its own: those after the first, with trajectory_NAME.h5, as markers_NAME.
     """
     if format not in ("png", "svg"):
         raise InputError("unknown format of pictures", found=repr(format), expected="'png' or 'svg'")
@@ -46,12 +49,25 @@ def plot_run(
     evaluations = run.read_lines(EVALUATIONS)
     if evaluations:
         written.append(plot_convergence(evaluations, run.path / f"convergence.{format}"))
-    if run.trajectory.is_file():
-        data = read_run(run.trajectory)
+    for name, path in trajectories(run).items():
+        data, end = read_run(path), f"_{name}.{format}" if name else f".{format}"
         if data.energy:
-            written.append(plot_energies(data, run.path / f"energies.{format}"))
+            written.append(plot_energies(data, run.path / f"energies{end}"))
         if data.markers:
-            written.append(plot_markers(data, run.path / f"markers.{format}"))
+            written.append(plot_markers(data, run.path / f"markers{end}"))
         if len(data.newton_iterations):
-            written.append(plot_newton(data, run.path / f"newton.{format}"))
+            written.append(plot_newton(data, run.path / f"newton{end}"))
     return written
+
+
+def trajectories(run: RunFolder) -> dict[str, Path]:
+    """Return the trajectory files of a run by the names of its experiments; "" names the first or only one."""
+    experiments = experiment_names(run.read_json(RESULT)) if run.result.is_file() else []
+    paths = {"": run.trajectory} | {name: run.path / f"trajectory_{name}.h5" for name in experiments[1:]}
+    return {name: path for name, path in paths.items() if path.is_file()}
+
+
+def experiment_names(result: Mapping[str, Any]) -> list[str]:
+    """Return the names of a result's experiments, as they stand in the scene."""
+    experiments = result.get("experiments")
+    return list(experiments) if isinstance(experiments, Mapping) else []

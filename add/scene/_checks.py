@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from add.scene._expect import check_expectations
 from add.scene._frozen import check_frozen
 from add.scene._paths import explain_missing, get_value, nearest
 from add.scene._problems import Problem, one_of, shown
 from add.scene.coordinates import is_direction, is_orientation, numbers_of
 from add.scene.numbers import met_shapes
-from add.scene.spec import SceneSpec
+from add.scene.spec import SceneSpec, TimeSpec
 from add.scene.spec_bodies import SoftBodySpec
 from add.scene.spec_common import SignalReferenceSpec
 from add.scene.spec_couplings import FixedSpec
@@ -151,7 +152,7 @@ def _recordings(spec: SceneSpec) -> Iterator[Problem]:
         maskable = spec.markers if recording.markers is None else recording.markers
         for k, mask in enumerate(recording.mask):
             yield from _named(f"{place}.mask.{k}.marker", "recording marker", mask.marker, maskable)
-        if not place.startswith("experiments"):  # those are checked with the experiment's own duration
+        if not place.startswith("experiments") and _runs_itself(spec):
             yield from _inside(f"{place}.crop", recording.crop, spec)
 
 
@@ -178,9 +179,22 @@ def _followed(place: str, recording: RecordingSpec, spec: SceneSpec) -> Iterator
                           "scene markers with a 'point' or a 'direction' on it")  # fmt: skip
 
 
-def _inside(place: str, times: tuple[float, ...] | None, spec: SceneSpec) -> Iterator[Problem]:
-    """Times have to lie in the run; `duration` counts even where its last step ends later."""
-    end = max(spec.time.end, spec.time.duration or 0.0)
+def _runs_itself(spec: SceneSpec) -> bool:
+    """Whether anything that is fitted runs for the scene's own time; experiments are checked with the time of each."""
+    times = [any(path.split(".")[0] == "time" for path in item.overrides) for item in spec.experiments]
+    return not times or not all(times)
+
+
+def _end(time: TimeSpec) -> float:
+    """Return the end of a run; `duration` counts even where its last step ends later."""
+    return max(time.end, time.duration or 0.0)
+
+
+def _inside(
+    place: str, times: tuple[float, ...] | None, spec: SceneSpec, end: float | None = None
+) -> Iterator[Problem]:
+    """Times have to lie in the run, that of the scene or one that ends at ``end``."""
+    end = _end(spec.time) if end is None else end
     if times is not None and not (times[0] >= 0.0 and times[-1] <= end * (1.0 + 1e-9)):
         found = shown(list(times) if len(times) > 1 else times[0])
         yield Problem(place, "outside the simulated time", found, f"within [0, {end:g}] s")
@@ -201,6 +215,8 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
             if isinstance(signal, ConstantSignalSpec | SineSignalSpec):
                 kinds = "type control, table or spline"
                 yield Problem(f"{place}.signal", "the signal has no rows over time", f"type {signal.type}", kinds)
+        if not _runs_itself(spec):
+            continue
         if isinstance(item, TrackObjectiveSpec):
             yield from _inside(f"{place}.times", item.times, spec)
         if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec):
@@ -214,18 +230,36 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
 
 def check_design(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[Problem]:
     """Parameters and what refers to them; `full` and `experiments` are whole scenes with their defaults."""
-    return [*_parameters(spec, full, experiments), *_overlaps(spec, full), *_references(spec)]
+    ends = [_end(TimeSpec.model_validate(item["time"])) for item in experiments.values()] or [_end(spec.time)]
+    problems = [*_parameters(spec, full, experiments), *_overlaps(spec, full), *_references(spec, max(ends))]
+    return problems or list(check_expectations(spec, full, experiments, _labels(spec, full, experiments)))
 
 
-def _references(spec: SceneSpec) -> Iterator[Problem]:
+def _labels(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the names of the design variables (see `add.design.InverseProblem.labels`)."""
+    out = []
+    for item in spec.parameters:
+        name = "+".join(item.all_paths()) + (f"@{item.experiment}" if item.experiment else "")
+        values, _ = _number(full if item.experiment is None else experiments[item.experiment], item.all_paths()[0], "")
+        entries = item.components or tuple(range(len(values)))
+        out += [name] if entries == (0,) else [f"{name}[{i}]" for i in entries]
+    return out
+
+
+def _references(spec: SceneSpec, end: float) -> Iterator[Problem]:
+    """What phases and priors name is declared; windows lie in the longest run, which ends at ``end``."""
     declared = [path for item in spec.parameters for path in item.all_paths()]
+    # A parameter of one experiment goes by its path, with all others of that path, or alone by path@experiment.
+    declared += [
+        f"{path}@{item.experiment}" for item in spec.parameters if item.experiment for path in item.all_paths()
+    ]
     yield from _twice("optimizer.phases.{k}.name", "the name", [phase.name for phase in spec.optimizer.phases])
     for k, phase in enumerate(spec.optimizer.phases):
         place = f"optimizer.phases.{k}"
         for i, path in enumerate(phase.parameters or ()):
             yield from _named(f"{place}.parameters.{i}", "entry of `parameters`", path, declared)
-        yield from _inside(f"{place}.window", phase.window, spec)
-        yield from _inside(f"{place}.end_time", None if phase.end_time is None else (phase.end_time,), spec)
+        yield from _inside(f"{place}.window", phase.window, spec, end)
+        yield from _inside(f"{place}.end_time", None if phase.end_time is None else (phase.end_time,), spec, end)
     for k, item in enumerate(spec.objective):
         if isinstance(item, PriorObjectiveSpec):
             yield from _named(f"objective.{k}.parameter", "entry of `parameters`", item.parameter, declared)

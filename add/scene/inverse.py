@@ -85,19 +85,19 @@ def optimizer(scene: Scene, built: dict[str, BuiltScene] | None = None) -> Phase
         Whose numbers the phases override; built here where it is needed and not given.
     """
     spec = scene.spec.optimizer
-    end = scene.spec.time.end
     parameters: list[DesignParameter] = []
     if any(phase.overrides for phase in spec.phases):
         built = built or {name: build(item) for name, item in experiment_scenes(scene).items()}
         parameters = _parameters(scene.spec, built)
     phases = []
     for k, phase in enumerate(spec.phases):
-        window = phase.window or (0.0, phase.end_time or end)
+        # Without a window every experiment counts over its own run, which need not be as long as the scene's.
+        window = phase.window if phase.end_time is None else (0.0, phase.end_time)
         most = phase.max_evaluations or spec.max_evaluations
         overrides = number_overrides(phase.overrides, built or {}, parameters, f"optimizer.phases.{k}.overrides")
         phases.append(Phase(phase.name, phase.parameters, window, most, overrides))
     if not phases:
-        phases = [Phase("all", None, (0.0, end), spec.max_evaluations)]
+        phases = [Phase("all", None, None, spec.max_evaluations)]
     if spec.method == "gauss-newton":
         return LevenbergMarquardt(tuple(phases), spec.damping, spec.gradient_tolerance, spec.objective_tolerance)
     return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
@@ -116,7 +116,7 @@ def scene_objective(scene: Scene, built: BuiltScene, name: str, n_steps: int) ->
     place = f"experiments.{names.index(name)}.recording" if own else "recording"
     experiment = _experiment(name, built, spec, [], place)
     try:
-        objective, _ = experiment.within((0.0, n_steps * spec.time.dt))
+        objective, _ = experiment.within((0.0, n_steps * built.simulation.stepper.dt))
     except InputError:
         return None
     return objective
@@ -186,11 +186,8 @@ def _priors(spec: SceneSpec, parameters: list[DesignParameter]) -> tuple[Prior, 
     out = []
     for item in spec.objective:
         if isinstance(item, PriorObjectiveSpec):
-            parameter = next(
-                p for p, s in zip(parameters, spec.parameters, strict=True) if item.parameter in s.all_paths()
-            )
-            index = np.arange(parameter.first, parameter.first + parameter.n)
-            out.append(Prior(index, item.mean, item.sigma, item.weight))
+            meant = [np.arange(p.first, p.first + p.n) for p in parameters if p.answers_to(item.parameter)]
+            out.append(Prior(np.concatenate(meant), item.mean, item.sigma, item.weight))
     return tuple(out)
 
 
@@ -258,11 +255,7 @@ def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking
     targets = recording.positions
     reference = None
     if spec.recording.displacement:
-        if spec.time.initial == "equilibrium":
-            raise InputError(
-                "displacements count from the given start, not from an equilibrium", place=f"{place}.displacement"
-            )
-        reference = built.model.initial
+        reference = float(recording.times[0])
         if not recording.valid[0].all():
             missing = [n for n, ok in zip(recording.names, recording.valid[0], strict=True) if not ok]
             raise InputError(
@@ -282,6 +275,7 @@ def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking
         reference,
         clock,
         spec.recording.time_offset,
+        spec.time.n_steps,
     )
     return recording, tracking
 

@@ -336,8 +336,8 @@ def _check_phases(scene: Scene) -> list[Problem]:
 
 
 def _shared_raw(raw: dict[str, Any]) -> dict[str, Any]:
-    """What a run of the scene needs: no experiments, no parameters, nor what refers to them; no gradient check."""
-    left_out = ("experiments", "parameters", "check")
+    """What a run of the scene needs: no experiments, no parameters, nor what refers to them; no checks."""
+    left_out = ("experiments", "parameters", "check", "expect")
     result = {key: copy.deepcopy(value) for key, value in raw.items() if key not in left_out}
     if "objective" in result:
         result["objective"] = [term for term in result["objective"] if term["type"] != "prior"]

@@ -120,7 +120,10 @@ class PriorObjectiveSpec(Spec):
     """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
 
     type: Literal["prior"] = Field(description="kind of objective")
-    parameter: NonEmpty = Field(description="path of one of `parameters`")
+    parameter: NonEmpty = Field(
+        description="path of one of `parameters`; where experiments have their own, of all of them, or "
+        "`path@experiment` for that of one"
+    )
     mean: Number = Field(description="expected value, in the parameter's unit")
     sigma: Positive = Field(description="standard deviation, in the parameter's unit")
     weight: Weight = 1.0
@@ -225,10 +228,18 @@ class PhaseSpec(Spec):
 
     name: Name = Field(description="name of the phase")
     parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = Field(
-        None, description="paths of the parameters that are free; null = all"
+        None,
+        description="paths of the parameters that are free, `path@experiment` for that of one experiment alone; "
+        "null = all",
     )
-    window: Window | None = Field(None, description="simulation times that count [s]; null = all")
-    end_time: Positive | None = Field(None, description="simulate only up to this time [s]; null = the scene's end")
+    window: Window | None = Field(
+        None,
+        description="simulation times that count [s], in every experiment as far as its run reaches; null = the whole "
+        "run of each experiment",
+    )
+    end_time: Positive | None = Field(
+        None, description="simulate only up to this time [s]; null = each experiment to its own end"
+    )
     max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
     overrides: dict[NonEmpty, Any] = Field(
         default_factory=dict,

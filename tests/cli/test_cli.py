@@ -145,11 +145,18 @@ def test_failed_expectation_is_said(add):
 
 
 @pytest.mark.parametrize("path", ["no.such", "bodies", "status"])
-def test_expectation_of_nothing_costs_no_run(add, here, path):
-    """A result without such a number is an input error, but what was computed is kept."""
+def test_expectation_of_nothing_is_refused_on_reading(add, here, path):
     code, _, err = add("simulate", write(scene(expect={"simulate": {path: {"max": 0}}})), "-o", "run")
     assert code == 2
     assert err.startswith("error: scene.json") and f"expect.simulate.{path}" in err
+    assert not (here / "run").exists()
+
+
+def test_expectation_of_nothing_costs_no_run(add, here):
+    """A result that comes out without a number that it might have is an input error, but what was computed is kept."""
+    code, _, err = add("simulate", write(scene(expect={"simulate": {"couplings.taut": {"max": 0}}})), "-o", "run")
+    assert code == 2
+    assert err.startswith("error: scene.json") and "expect.simulate.couplings.taut" in err
     assert json.loads((here / "run" / "result.json").read_text())["status"] == "done"
 
 

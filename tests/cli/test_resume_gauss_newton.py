@@ -1,4 +1,4 @@
-"""A Gauss-Newton optimisation that is killed goes on bit by bit: from the last accepted point and two numbers."""
+"""A Gauss-Newton optimisation that is killed goes on bit by bit: from the last accepted point and five numbers."""
 
 import copy
 import json
@@ -28,7 +28,7 @@ def test_the_fit_is_a_fit(folder):
     assert [phase["name"] for phase in result["phases"]] == ["throw", "all"]
     lines = log_of(folder / "whole")
     assert len(lines) == result["evaluations"] > KILL_AFTER + 1
-    assert all(len(line["memory"]) == 3 and len(line["gradient"]) in (0, 3) for line in lines)
+    assert all(len(line["memory"]) == 6 and len(line["gradient"]) in (0, 3) for line in lines)
     assert (folder / "whole" / "convergence.png").is_file() or run("plot", folder / "whole", "-q") == 0
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from add.adjoint import evaluate, value_and_gradient
-from add.initial import BodyPose, InitialState
+from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
+from add.errors import InputError
 from add.kinematics import State, StateTangent
 from add.maps import WeightedPoints
 from add.mocap import Recording, write_csv
@@ -185,78 +185,118 @@ def test_at_steps():
 # --- derivatives at one state ----------------------------------------------------------------------------------------
 
 LINE = np.array([1.0, 2.0, -0.5]) / np.linalg.norm([1.0, 2.0, -0.5])
-INITIAL = InitialState(
-    9,
-    (
-        BodyPose(
-            0,
-            np.random.default_rng(8).normal(size=(3, 3)),
-            np.array([0.1, 0.2, 0.3]),
-            np.arange(0, 3),
-            np.arange(3, 6),
-            np.arange(6, 9),
-            np.arange(9, 12),
-        ),
-    ),
-)
-POSE = np.array([0.3, -0.2, 0.5, 0.4, -0.3, 0.8, 0.1, 0.2, 0.3, 1.0, -2.0, 0.5])
+CLOCK = {"clock": 0, "clock_start": 0.02, "last": 3}
 KINDS = {
     "points": ({}, THETA),
     "axes": ({"projector": np.diag([1.0, 0.0, 1.0])}, THETA),
     "line": ({"projector": np.eye(3) - np.outer(LINE, LINE)}, THETA),
-    "displacement": ({"reference": INITIAL}, POSE),
-    "clock": ({"clock": 12, "clock_start": 0.02}, np.append(POSE, 0.031)),
-    "displacement and clock": ({"reference": INITIAL, "clock": 12, "clock_start": 0.02}, np.append(POSE, 0.015)),
+    "displacement": ({"reference": 0.0}, THETA),
+    "displacement from a step": ({"reference": 0.1}, THETA),
+    "displacement from between steps": ({"reference": 0.113}, THETA),
+    "clock": (CLOCK, np.array([0.031])),
+    "clock, back": (CLOCK, np.array([-0.033])),
+    "displacement and clock": ({"reference": 0.1, **CLOCK}, np.array([0.015])),
+    "displacement and clock from before the start": ({"reference": 0.1, **CLOCK}, np.array([0.131])),
+    "displacement and clock from after the end": ({"reference": 0.1, **CLOCK}, np.array([-0.231])),
 }
+TIMES = [0.0, 0.02, 0.1, 0.13, 0.2, 0.25, 0.31, 9.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pullback_and_tangents(kind):
-    """By the states and by theta, against differences and each other; frames on steps, at the start, after the end."""
+    """By all states and by theta, against differences and each other; frames on steps, at the start, after the end."""
     options, theta = KINDS[kind]
     rng = np.random.default_rng(1)
-    objective = tracking([0.0, 0.02, 0.1, 0.13, 0.2, 0.25, 0.31, 9.0], **options)
-    count = 0
-    for state in states(path, 3):
-        bar, theta_bar = StateTangent.zeros(2, 9), np.zeros(theta.size)
-        bar.q += 1.0  # it adds
-        theta_bar += 1.0
-        objective.step_pullback(state, theta, bar, theta_bar)
-        dot = StateTangent(rng.normal(size=(2, 9)), rng.normal(size=(2, 9)))
-        theta_dot = rng.normal(size=theta.size)
-        slope = ((bar.q - 1.0) * dot.q).sum() + (bar.v * dot.v).sum() + (theta_bar - 1.0) @ theta_dot
+    first = 2 if "reference" in options and options["reference"] > 0.0 else 0
+    objective = tracking([t + (0.013 if t == 0.1 and options.get("reference") == 0.113 else 0) for t in TIMES[first:]],
+                         **options)  # fmt: skip
+    run = states(path, 3)
+    dots = [StateTangent(rng.normal(size=(2, 9)), rng.normal(size=(2, 9))) for _ in run]
+    theta_dot = rng.normal(size=theta.size)
 
-        def value(h, state=state, dot=dot, theta_dot=theta_dot):
-            moved = State(state.t, state.step, state.q + h * dot.q, state.v + h * dot.v)
-            return objective.step_value(moved, theta + h * theta_dot)
+    def value(h):
+        moved = [State(s.t, s.step, s.q + h * d.q, s.v + h * d.v) for s, d in zip(run, dots, strict=True)]
+        return total(objective, moved, theta + h * theta_dot)
 
-        h = 1e-5
-        difference = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
-        assert difference == pytest.approx(slope, rel=1e-8, abs=1e-8)
-        residuals = objective.residuals(state, theta)
-        tangents = objective.residual_tangents(state, theta, dot, theta_dot)
-        together = sum(2.0 * np.vdot(r, t) for (_, r), t in zip(residuals, tangents, strict=True))
-        assert together == pytest.approx(slope, rel=1e-11, abs=1e-11)
-        count += len(residuals)
-    assert count >= 6
+    walked = objective.for_run()
+    residuals = [walked.residuals(state, theta) for state in run]
+    assert sum(len(found) for found in residuals) == len(TIMES) - first - 2 * ("clock" not in options)
+    slope, theta_bar = 0.0, np.ones(theta.size)  # it adds
+    for state, dot in zip(reversed(run), reversed(dots), strict=True):
+        bar = StateTangent.zeros(2, 9)
+        bar.q += 1.0
+        walked.step_pullback(state, theta, bar, theta_bar)
+        slope += ((bar.q - 1.0) * dot.q).sum() + (bar.v * dot.v).sum()
+    slope += (theta_bar - 1.0) @ theta_dot
+    h = 1e-5
+    difference = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
+    assert difference == pytest.approx(slope, rel=1e-8, abs=1e-8)
+    together, origin = 0.0, 0.0
+    for state, dot, found in zip(run, dots, residuals, strict=True):
+        if (moved := walked.reference_tangent(state, theta, dot, theta_dot)) is not None:
+            origin = moved
+        tangents = walked.residual_tangents(state, theta, dot, theta_dot)
+        for (frame, r), t in zip(found, tangents, strict=True):
+            less = np.sqrt(objective.weights[frame])[:, None] * (origin * np.ones((2, 3)) @ objective.projector)
+            together += 2.0 * np.vdot(r, t - less)
+    assert together == pytest.approx(slope, rel=1e-11, abs=1e-11)
+
+
+def test_displacements_count_from_the_reference():
+    """Of a window, too, which leaves the frame out from which they count."""
+    times = [0.113, 0.2, 0.25]
+    objective = tracking(times, reference=0.113)
+    places = np.array([exact(t) for t in times])
+    run = states(path, 3)
+
+    def expected(frames, weights):
+        return sum((weights[f] * ((places[f] - places[0] - objective.targets[f]) ** 2).sum(axis=1)).sum()
+                   for f in frames)  # fmt: skip
+
+    assert total(objective, run, THETA) == pytest.approx(expected([0, 1, 2], objective.weights), rel=1e-10)
+    late = objective.within(0.2, 0.3, mean=False)
+    assert total(late, run, THETA) == pytest.approx(expected([1, 2], objective.weights), rel=1e-10)
+    with pytest.raises(ValueError, match="for_run"):
+        objective.step_value(run[2], THETA)
+
+
+def test_no_clock_loses_a_frame():
+    """Frames beyond the end see where the last state goes, straight on; the objective has no kink there."""
+    objective = tracking([0.05, 0.2, 0.3], clock=0, clock_start=0.0, last=3)
+    run = states(path, 3)
+    (x, v), far = path(0.3), 0.37
+    seen = x + (0.3 + far - 0.3) * v
+    mean = np.stack([seen[0], 0.25 * seen[1] + 0.75 * seen[2]])
+    state = run[3]
+    assert objective.frames(state, np.array([-far])).tolist() == [0, 1, 2]
+    assert objective.observed(state, 2, np.array([-far])) == pytest.approx(mean, rel=1e-12)
+    slopes = []
+    for clock in (1e-9, -1e-9):  # the last frame just within, just beyond
+        walked, theta_bar = objective.for_run(), np.zeros(1)
+        for state in run:
+            walked.step_pullback(state, np.array([clock]), StateTangent.zeros(2, 9), theta_bar)
+        slopes.append(theta_bar[0])
+    assert slopes[0] == pytest.approx(slopes[1], rel=1e-6)
+    with pytest.raises(ValueError, match="last"):
+        tracking([0.05], clock=0)
 
 
 def test_clock_moves_the_frames():
     """A later start of the clock sees later parts of the recording."""
     shift = 0.037
     plain = tracking([0.05, 0.1, 0.22])
-    clocked = replace(plain, times=plain.times + shift, clock=0, clock_start=0.01)
+    clocked = replace(plain, times=plain.times + shift, clock=0, clock_start=0.01, last=3)
     run = states(path, 3)
     assert total(clocked, run, np.array([0.01 + shift])) == pytest.approx(total(plain, run, THETA), rel=1e-12)
     assert clocked.simulation_times(np.array([0.01 + shift])) == pytest.approx(plain.times)
-    early = replace(plain, clock=0, clock_start=0.0)
+    early = replace(plain, clock=0, clock_start=0.0, last=3)
     first = run[0]
     assert early.frames(first, np.array([0.15])).tolist() == [0, 1], "frames before t = 0 see the start"
 
 
 def test_clock_is_smooth_at_the_start():
     """A frame at t = 0 exactly moves with the initial velocity, whichever way the clock goes."""
-    objective = replace(tracking([0.0, 0.05]), clock=0)
+    objective = replace(tracking([0.0, 0.05]), clock=0, last=3)
     run = states(path, 3)
 
     def value(clock):
@@ -422,8 +462,12 @@ def test_recordings(tmp_path, clock, displacement):
     assert experiment.recording.names == ("side", "top")
     assert experiment.recording.times == pytest.approx(own, abs=1e-12)
     assert (experiment.recording.valid == valid).all()
+    if displacement and own.size == 1:  # the displacement from a frame is zero at that frame
+        with pytest.raises(InputError, match="no target or recorded frame"):
+            problem.value(problem.x0)
+        return
     value, runs = problem.value(problem.x0)
-    squares, trajectory = [], runs["scene"]
+    squares, trajectory, origin = [], runs["scene"], None
     places, velocities = (
         np.stack([built.markers.points(trajectory.kinematics(k), built.theta)[i][::-1] for k in range(9)])
         for i in (0, 1)
@@ -433,15 +477,63 @@ def test_recordings(tmp_path, clock, displacement):
         k = min(int(t / 0.01), 7)
         x0, v0, x1, v1 = hermite(t / 0.01 - k, 0.01)
         seen = x0 * places[k] + v0 * velocities[k] + x1 * places[k + 1] + v1 * velocities[k + 1]
-        away = seen - marks[f] - ((places[0] - marks[0]) if displacement else 0.0)
+        origin = seen if origin is None else origin  # displacements count from the first frame, on both sides
+        away = seen - marks[f] - ((origin - marks[0]) if displacement else 0.0)
         squares += [(away[j] ** 2).sum() for j in range(2) if valid[f, j]]
     assert value == pytest.approx(np.mean(squares), rel=1e-8, abs=1e-24)
-    if displacement and clock == "one frame at the start":
-        assert value == pytest.approx(0.0, abs=1e-24)
-        return
     (part,) = experiment.objective.objectives
     fixed = WeightedSum((1.0,), (replace(part, clock=None),))
     check_run(experiment.simulation, fixed, built, paths=("velocity", "orientation"), clock=False)
-    # With the clock: away from t = 0, before which frames see the start, and the end, after which they do not count.
-    inside = replace(part, times=part.times - 1e-4 if own[0] > 0.0 else part.times + 1e-4)
+    # With the clock: away from t = 0 and the end, where the interpolant bends.
+    shift = -1e-4 if own[0] > 0.0 else 1e-4
+    reference = None if part.reference is None else part.reference + shift
+    inside = replace(part, times=part.times + shift, reference=reference)
     check_run(experiment.simulation, WeightedSum((1.0,), (inside,)), built)
+
+
+@pytest.mark.parametrize("initial", ["given", "equilibrium"])
+@pytest.mark.parametrize("crop", [[0.0, 0.08], [0.0312, 0.08]], ids=["from the start", "from a frame between steps"])
+def test_displacements_of_a_run(tmp_path, crop, initial):
+    """Reverse, residuals with their tangents, and differences; with the clock, and with checkpoints."""
+    times = np.arange(30) / 120.0
+    positions = np.random.default_rng(6).normal(size=(30, 2, 3)) * 0.02
+    seen = np.ones((30, 2), dtype=bool)
+    seen[6, 1] = False
+    positions[6, 1] = np.nan
+    write_csv(tmp_path / "r.csv", Recording(("top", "side"), times + 2.5, positions, seen, ""))
+    recording = {"file": "r.csv", "markers": {"top": "top", "side": "side"}, "time_offset": 2.4993}
+    recording |= {"displacement": True, "crop": crop}
+    parameters = [{"path": f"bodies.box.{key}"} for key in ("velocity", "orientation", "material.young")]
+    parameters.append({"path": "recording.time_offset", "scale": 0.01})
+    sections = {"time": {**SCENE["time"], "initial": initial}}
+    if initial == "equilibrium":
+        pin = {"where": {"box": {"max": [-0.04, None, None]}}}
+        load = {"where": {"box": {"min": [0.04, None, None]}}, "force": {"signal": "push"}}
+        sections["bodies"] = {"box": {**SCENE["bodies"]["box"], "pins": [pin], "loads": [load]}}
+        push = {"type": "sine", "offset": [0, 0, 0.2], "amplitude": [0, 0.5, 0.5], "frequency": 8}
+        sections["signals"] = {"push": push}
+        sections["obstacles"], parameters = {}, parameters[1:]
+        parameters[1]["transform"] = "log"
+    loaded = scene(tmp_path, recording=recording, objective=[{"type": "markers"}], parameters=parameters, **sections)
+    problem, built = loaded.inverse_problem(), loaded.build()
+    (part,) = problem.experiments[0].objective.objectives
+    assert part.reference == part.times[0] and (part.reference > 0.03) == (crop[0] > 0.0)
+    x = problem.x0
+    value, gradient = problem.value_and_grad(x)
+    again, same = problem.value_and_grad(x, schedule=Checkpoints(3))
+    assert (again, same.tolist()) == (value, gradient.tolist())
+    rho, jacobian = problem.residuals_and_jacobian(x)
+    assert rho @ rho == pytest.approx(value, rel=1e-12)
+    assert 2.0 * jacobian.transposed(rho) == pytest.approx(gradient, rel=1e-9, abs=1e-10 * np.abs(gradient).max())
+    simulation, theta = built.simulation, problem.theta(x, problem.experiments[0])
+    directions = problem.map_of(problem.experiments[0]).jacobian(x)
+    tangents = forward_tangents(simulation, simulation.run(theta), theta, directions)
+    forward = tangents.derivative(problem.experiments[0].objective, simulation.run(theta), theta)
+    assert forward == pytest.approx(gradient, rel=1e-9, abs=1e-10 * np.abs(gradient).max())
+    runs = {name: run.replay for name, run in problem.value(x)[1].items()}
+    size = np.abs(gradient).max()
+    for i in range(problem.n):
+        d = np.zeros(problem.n)
+        d[i] = 1e-5 * max(abs(x[i]), 0.1)
+        ends = [problem.value(x + s * d, replay=runs)[0] for s in (1, -1)]
+        assert (ends[0] - ends[1]) / (2 * d[i]) == pytest.approx(gradient[i], rel=1e-5, abs=1e-6 * size)

@@ -163,3 +163,37 @@ def test_report_of_little(tmp_path):
     run = RunFolder(tmp_path / "run")
     run.write_json("result.json", {})
     assert write_report(run).read_text().startswith("# Run\n")
+
+
+def test_every_experiment_is_reported(tmp_path, data):
+    """Two takes: a fit section and pictures of each, and --force leaves none of them."""
+    run = RunFolder(tmp_path / "run")
+    write_run(run.trajectory, data)
+    write_run(run.path / "trajectory_take 2.h5", solids_run(9))
+
+    def fit(rms):
+        return {"rms": rms, "unit": "m", "samples": 40, "frames_outside": 0, "per_marker": {"tip": {"rms": 2 * rms}}}
+
+    experiments = {"take 1": {"fit": fit(0.001)}, "take 2": {"fit": fit(0.0025) | {"frames_outside": 3}}}
+    run.write_json("result.json", {"command": "optimize", "status": "done", "experiments": experiments})
+    text = write_report(run).read_text()
+    assert "| take 1 | 0.001 | 40 |" in text and "| take 2 | 0.0025 | 40 |" in text
+    first, second = text.split("### Experiment take 1")[1].split("### Experiment take 2")
+    assert "| tip | 0.002 |" in first and "beyond the run" not in first
+    assert "| tip | 0.005 |" in second and "3 recorded frames lie beyond the run" in second
+    pictures = [f"{kind}{name}.png" for name in ("", "_take 2") for kind in ("markers", "energies", "newton")]
+    links = re.findall(r"\]\((\S+)\)", text)
+    assert links == [name.replace(" ", "%20") for name in pictures]
+    assert all((run.path / name).is_file() for name in pictures)
+    assert "Experiment take 1. Simulated" in text and "Experiment take 2. Simulated" in text
+    run.clear()
+    assert not list(run.path.glob("*.png")) and not list(run.path.glob("*.h5"))
+
+
+def test_one_experiment_is_reported_as_the_run(tmp_path, data):
+    run = RunFolder(tmp_path / "run")
+    write_run(run.trajectory, data)
+    fit = {"rms": 0.001, "unit": "m", "samples": 40, "per_marker": {"tip": {"rms": 0.002}}}
+    run.write_json("result.json", {"fit": fit, "experiments": {"scene": {"fit": fit}}})
+    text = write_report(run).read_text()
+    assert text.count("| tip | 0.002 |") == 1 and "xperiment" not in text
