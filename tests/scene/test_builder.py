@@ -735,12 +735,6 @@ ERRORS = {
         "recording",
         "no marker is seen",
     ),
-    "displacement from equilibrium": (
-        [*RECORDING, ("recording.displacement", True), ("time.initial", "equilibrium")],
-        None,
-        "recording.displacement",
-        "not from an equilibrium",
-    ),
     "displacement of a missing marker": (
         [*RECORDING, ("recording.displacement", True), ("recording.file", "hole.csv")],
         None,
