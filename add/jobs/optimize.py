@@ -35,8 +35,8 @@ _log = logging.getLogger(__name__)
 
 #: How well the last logged evaluation has to come out again before a run is resumed; bits may differ between machines.
 SAME = 1e-6
-#: Numbers that Levenberg-Marquardt remembers of each evaluation.
-MEMORY = 3
+#: How many numbers Levenberg-Marquardt remembers of each evaluation; 3 in runs of before light steps.
+MEMORY = (3, 6)
 
 
 def _hex(values: FloatArray) -> list[str]:
@@ -76,7 +76,9 @@ class FolderLog(EvaluationLog):
         self._require(self._known[index], phase, index, x)
         lines = [line for line in self._known[index:] if line["phase"] == phase]
         for k, line in enumerate(lines):
-            if not len(line["x"]) == len(line["gradient"]) == x.size or len(line.get("memory", ())) != MEMORY:
+            memory = [float.fromhex(number) for number in line.get("memory", ())]
+            fits = len(line["x"]) == len(line["gradient"]) == x.size and len(memory) in MEMORY
+            if not (fits and np.isfinite(memory).all()):
                 raise InputError(
                     "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
                 )

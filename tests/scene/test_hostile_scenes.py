@@ -113,7 +113,7 @@ def test_every_path_of_the_format_is_found():
 
 
 def test_words_that_look_like_paths_are_left_alone(here):
-    raw = changed(SMALL, description="x", expect={"simulate": {"file": {"value": 1}}})
+    raw = changed(SMALL, description="x", expect={"simulate": {"markers.file.final.0": {"value": 1}}})
     raw["markers"]["file"] = {"body": "box", "point": [0, 0, 0]}
     assert load_scene(write(here, raw)).raw["markers"]["file"] == {"body": "box", "point": [0, 0, 0]}
 
