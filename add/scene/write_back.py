@@ -11,6 +11,7 @@ from add.design import Experiment, InverseProblem
 from add.errors import InputError
 from add.scene._paths import get_value, set_value
 from add.scene.coordinates import file_value
+from add.scene.numbers import CLOCK
 from add.scene.reader import Scene, experiment_scenes, scene_from_dict
 from add.scene.spec_objective import ProximityObjectiveSpec
 from add.typing import FloatArray
@@ -20,7 +21,8 @@ def with_values(scene: Scene, problem: InverseProblem, x: FloatArray) -> Scene:
     """Return the scene whose own numbers are those of ``x``: its inverse problem starts there, with the same objective.
 
     Numbers that experiments have for themselves become their overrides. Starts of parameters are dropped, since the
-    scene's numbers are the starts then. A `proximity` without a value keeps the rows that it counted from.
+    scene's numbers are the starts then. A `proximity` without a value keeps the rows that it counted from; a recording
+    whose clock was found keeps the frames that counted, as far as they are within the run now.
 
     Parameters
     ----------
@@ -50,10 +52,17 @@ def with_values(scene: Scene, problem: InverseProblem, x: FloatArray) -> Scene:
                 root = built.numbers.root(path)
                 entry = built.numbers.layout[root]
                 value = file_value(root, numbers[entry.indices.ravel()], get_value(whole, root))
+                own = raw["experiments"][k] if scene.spec.experiments else None
                 if spec.experiment is None:
                     set_value(raw, root, value, full)
-                else:
-                    _override(raw["experiments"][k], root, value)
+                elif own is not None:
+                    _override(own, root, value)
+                if root == CLOCK:
+                    crop = _crop(experiment, item, float(value))
+                    if own is None:
+                        raw["recording"]["crop"] = crop
+                    else:
+                        _override(own, "recording.crop", crop)
     for entry in raw["parameters"]:
         entry.pop("start", None)
     written = scene_from_dict(raw)
@@ -67,6 +76,17 @@ def _numbers(problem: InverseProblem, experiment: Experiment, x: FloatArray) -> 
     upper = np.concatenate([np.full(item.n, item.upper) for item in problem.parameters])
     # exp(log b) may exceed b by rounding.
     return placed.forward(np.clip(problem.values(x), lower, upper))
+
+
+def _crop(experiment: Experiment, scene: Scene, offset: float) -> list[float]:
+    """Return the times between which the frames of a recording lie that counted before its clock was moved [s]."""
+    recording, before = experiment.recording, scene.spec.recording
+    assert recording is not None and before is not None
+    times = recording.times + before.time_offset - offset
+    end = scene.spec.time.end
+    # Half a frame more, for rounding, where there is a frame that shall not count.
+    room = 0.5 * float(np.diff(times).min(initial=end))
+    return [float(np.clip(t, 0.0, end)) for t in (times[0] - room, times[-1] + room)]
 
 
 def _override(experiment: dict[str, Any], path: str, value: Any) -> None:

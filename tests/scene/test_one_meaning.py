@@ -138,3 +138,25 @@ def test_a_direction_in_a_phase_is_written_as_in_the_scene():
     layout = this.build().model.system.parameters
     axis = layout.view(problem.experiments[0].ties.forward(numbers), "couplings.c.axis.a")
     assert axis == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.013, 0.029])
+def test_a_clock_that_is_written_back_counts_the_same_frames(tmp_path, offset):
+    """Frames from before and after the run would come in, for there are more of them than the run is long."""
+    times = np.arange(-0.1, 0.2, 0.0031)
+    path = tmp_path / "take.csv"
+    rows = np.column_stack([times, 0.2 + times, 0.1 - times**2, 0.3 * times])
+    np.savetxt(path, rows, delimiter=",", header="time_s,m_x_m,m_y_m,m_z_m", comments="")
+    this = scene(
+        {},
+        [{"path": "recording.time_offset", "bounds": [0.0, 0.03]}, {"path": "bodies.b.velocity"}],
+        recording={"file": str(path), "markers": {"m": "m"}, "time_offset": 0.01, "crop": [0.02, 0.03]},
+        objective=[{"type": "markers"}],
+    )
+    problem = this.inverse_problem()
+    x = problem.x0.copy()
+    x[0] *= offset / 0.01
+    x[1:] += 0.1
+    again = with_values(this, problem, x).inverse_problem()
+    assert again.experiments[0].recording.n_frames == problem.experiments[0].recording.n_frames > 2
+    assert again.value(again.x0)[0] == pytest.approx(problem.value(x)[0], rel=1e-9)
