@@ -77,6 +77,16 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
         raise _Stopped(stop, kept_in(folder, scene)) from stop
 
 
+def _say_impacts(console: Console, result: dict[str, Any]) -> list[str]:
+    """Say how many steps the shortest impacts lasted; return what is warned of."""
+    from add.io.impacts import impacts_of, warn_of_impacts
+
+    for impact in impacts_of(result):
+        if not impact["warning"]:
+            console.say(impact["text"])
+    return warn_of_impacts(result)
+
+
 @cli.command()
 @click.argument("scene", type=click.Path())
 @click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
@@ -86,7 +96,6 @@ def simulate(console: Console, scene: str, output: str | None, force: bool) -> N
     """Run the forward simulation of SCENE."""
     from add.jobs import simulate_scene
     from add.jobs.folders import new_run
-    from add.jobs.impacts import warn_of_impacts
 
     loaded = _load(console, scene)
     loaded.build().warn()
@@ -94,7 +103,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool) -> N
     with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
         result = simulate_scene(loaded, folder, progress=progress)
     say_simulation(console, result)
-    warn_of_impacts(result)
+    _say_impacts(console, result)
     console.say(f"run: {folder.path}")
     console.result(result)
 
@@ -124,7 +133,6 @@ def optimize(
     from add.jobs import check_optimization, optimize_scene
     from add.jobs.experiments import require_shareable
     from add.jobs.folders import new_run
-    from add.jobs.impacts import warn_of_impacts
     from add.report import one_by_one, write_report
 
     loaded = _load(console, scene)
@@ -149,7 +157,7 @@ def optimize(
             workers=workers,
         )
     say_optimization(console, result, *one_by_one(result["parameters"]))
-    warn_of_impacts(result)
+    _say_impacts(console, result)
     report = write_report(folder)
     console.say(f"report: {report}")
     console.result(result)

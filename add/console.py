@@ -132,7 +132,6 @@ def say_simulation(console: Console, result: dict[str, Any]) -> None:
         f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s{share} "
         f"({per_step:.2f} ms a step, {result['newton']['iterations_per_step']:.2f} Newton iterations)"
     )
-    _say_impacts(console, result)
     _say_checks(console, result)
 
 
@@ -147,17 +146,7 @@ def say_optimization(console: Console, result: dict[str, Any], few: dict[str, An
         console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']} (from {item['start']:.6g})")
     if "fit" in result:
         console.say(f"  markers: rms {1e3 * result['fit']['rms']:.3f} mm over {result['fit']['samples']} samples")
-    _say_impacts(console, result)
     _say_checks(console, result)
-
-
-def _say_impacts(console: Console, result: dict[str, Any]) -> None:
-    """Say how many steps the shortest impacts lasted; those of the warnings are said there."""
-    from add.jobs.impacts import impacts_of
-
-    for impact in impacts_of(result):
-        if not impact["warning"]:
-            console.say(f"  {impact['text']}")
 
 
 def say_sweep(console: Console, result: dict[str, Any]) -> None:
