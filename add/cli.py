@@ -191,8 +191,8 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         if not (impact.pair.asked and impact.few):  # a warning
             console.say(impact.text())
     if not gradient:
-        said = [impact.text() for impact in impacts]
-        console.result({"valid": True, "coordinates": system.n, "warnings": warnings, "impacts": said})
+        said = {"impacts": [impact.text() for impact in impacts]} if impacts else {}
+        console.result({"valid": True, "coordinates": system.n, "warnings": warnings} | said)
         return
     with numbers_bar(console) as progress:
         found = check_gradients(loaded, n_steps=steps, progress=progress)
