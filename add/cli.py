@@ -69,16 +69,6 @@ def _warnings(loaded: Any) -> list[str]:
     return [text for item in experiment_scenes(loaded).values() for text in item.build().warn()]
 
 
-def _say_impacts(console: Console, result: dict[str, Any]) -> None:
-    """Say how many steps the shortest impacts lasted, as warnings where that is too few for their restitution."""
-    from add.jobs.impacts import impacts_of, warn_of_impacts
-
-    warn_of_impacts(result)
-    for impact in impacts_of(result):
-        if not impact["warning"]:
-            console.say(f"  {impact['text']}")
-
-
 def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
 
@@ -94,6 +84,16 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
         raise _Stopped(stop, kept_in(folder, scene)) from stop
     except MemoryError as error:
         raise OutOfMemory(f"{_NO_MEMORY}; {kept_in(folder, scene)}") from error
+
+
+def _say_impacts(console: Console, result: dict[str, Any]) -> None:
+    """Say how many steps the shortest impacts lasted, as warnings where that is too few for their restitution."""
+    from add.io.impacts import impacts_of, warn_of_impacts
+
+    for impact in impacts_of(result):
+        if not impact["warning"]:
+            console.say(impact["text"])
+    warn_of_impacts(result)
 
 
 @cli.command()
@@ -200,8 +200,8 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         if not (impact.pair.asked and impact.few):  # a warning
             console.say(impact.text())
     if not gradient:
-        said = [impact.text() for impact in impacts]
-        console.result({"valid": True, "coordinates": system.n, "warnings": warnings, "impacts": said})
+        said = {"impacts": [impact.text() for impact in impacts]} if impacts else {}
+        console.result({"valid": True, "coordinates": system.n, "warnings": warnings} | said)
         return
     with numbers_bar(console) as progress:
         found = check_gradients(loaded, n_steps=steps, progress=progress)

@@ -28,8 +28,8 @@ SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
 #: What helps a step that has no solution near by, and a start that finds no equilibrium.
 SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
 NOT_HELD = (
-    "the bodies may not be held, or two constraints ask for the same: pin the bodies, or start from a given state "
-    "(time.initial)"
+    "the bodies may not be held: pin them, or start from a given state (time.initial); or two constraints ask for the "
+    "same"
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from add.errors import AddError
+from add.io.impacts import impacts_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
 from add.plot import experiment_names, plot_run
 
@@ -195,8 +196,7 @@ def one_by_one(
 
 def _impacts(result: Mapping[str, Any]) -> str:
     """Say how many steps the shortest impacts lasted, and what that does to their restitution."""
-    parts = [result] if "impacts" in result else list((result.get("experiments") or {}).values())
-    lines = [f"- {_cell(impact['text'])}" for part in parts for impact in part.get("impacts") or []]
+    lines = [f"- {_cell(impact['text'])}" for impact in impacts_of(result)]
     return "\n".join(["## Impacts", "", *lines]) if lines else ""
 
 

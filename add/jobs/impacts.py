@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -17,8 +16,6 @@ from add.model.impacts import Impact, names
 from add.scene.builder import BuiltScene
 from add.simulate import Trajectory
 from add.typing import BoolArray, FloatArray
-
-_log = logging.getLogger(__name__)
 
 #: Contacts that begin slower than this share of the pair's fastest are no impacts: bodies that come to rest tremble.
 SLOW = 0.1
@@ -153,18 +150,6 @@ def impact_json(impact: Impact) -> dict[str, Any]:
     }
 
 
-def impacts_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the impacts in a ``result.json``, those of all experiments."""
-    parts = [result, *result.get("experiments", {}).values()] if "impacts" not in result else [result]
-    return [impact for part in parts for impact in part.get("impacts", [])]
-
-
-def warn_of_impacts(result: Mapping[str, Any]) -> list[str]:
-    """Log and return the warnings of a run: impacts of too few steps for the restitution that was asked for."""
-    texts = [impact["text"] for impact in impacts_of(result) if impact["warning"]]
-    for text in texts:
-        _log.warning("%s", text)
-    return texts
 
 
 def _gravity(built: BuiltScene, theta: FloatArray) -> float:

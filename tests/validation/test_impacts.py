@@ -7,7 +7,8 @@ import pytest
 
 from add.contact.impacts import impact_duration, restitution_error, restitution_of_law
 from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution
-from add.jobs.impacts import shortest_impacts, warn_of_impacts
+from add.io.impacts import warn_of_impacts
+from add.jobs.impacts import shortest_impacts
 from add.report import write_report
 from add.scene.builder import BuiltScene
 from add.scene.reader import scene_from_dict
