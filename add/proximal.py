@@ -63,7 +63,7 @@ def flow(work: Solve, first: Point, rung: int, share: float) -> NewtonResult:
             continue
         point = Point(work, following.u, following.mu)
         if pull <= TRY_BELOW or point.merit <= tolerance:
-            found = work.iterate(point, 0.0, rung, share, MOST_FINAL)
+            found = work.iterate(point, 0.0, rung, share, min(MOST_FINAL, work.options.max_iterations))
             history += found.report.history[1:]
             if found.report.status.success:
                 report = replace(found.report, iterations=len(history) - 1, history=tuple(history))
@@ -87,7 +87,7 @@ def _proximal_step(work: Solve, point: Point, pull: float, tolerance: float) -> 
     step = Solve(work.assembler, equations, work.theta, work.options, None)
     at = Point(step, point.u, point.mu)
     merits: list[float] = []
-    while at.merit > tolerance and len(merits) < MOST_INNER:
+    while at.merit > tolerance and len(merits) < min(MOST_INNER, work.options.max_iterations):
         move = step.direction(at, 0.0)
         following = _search(step, at, *move, tolerance) if move is not None else None
         if following is None:
