@@ -355,7 +355,7 @@ def test_failed_evaluations_survive_in_the_log(tmp_path, caplog):
 
 
 def test_failing_scene_in_a_line_search(caplog):
-    """The same with a scene: free flight is easy, and damping that begins with a jump leaves a first touch no solution."""
+    """The same with a scene: damping that begins with a jump leaves the step of a first touch without a solution."""
     caplog.set_level("ERROR")
     still = {**BODY, "position": [0, 0, 0.04], "velocity": [0, 0, 0.5], "angular_velocity": [0, 0, 0]}
     problem = problem_of(
