@@ -5,6 +5,7 @@ from typing import Any
 
 from add.scene._checks import _covers, _number
 from add.scene._problems import Problem, shown
+from add.scene.coordinates import is_direction, is_orientation
 from add.scene.spec import SceneSpec
 
 
@@ -21,6 +22,10 @@ def check_phase_overrides(spec: SceneSpec, full: dict[str, Any], k: int) -> Iter
         _, problem = _number(full, path, at)
         if problem is not None:
             yield problem
+            continue
+        whole = ".".join(path.split(".")[:3])
+        if path != whole and (is_orientation(whole) or is_direction(whole)):
+            yield Problem(at, "an entry by itself says nothing of a rotation or a direction", f"'{path}'", f"'{whole}'")
             continue
         if not _is_numbers(value):
             yield Problem(at, "is not a number", shown(value), "a number or a list of numbers")

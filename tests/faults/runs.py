@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -45,10 +46,17 @@ def command(*arguments):
     return [sys.executable, "-c", READY, *map(str, arguments)]
 
 
+def signals_as_usual():
+    """Answer signals as from a terminal: a test run in the background may have been told to ignore them."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
 def begun(folder, *arguments, **options):
     """Start a command of add."""
     env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(add.__file__)), "OMP_NUM_THREADS": "1"}
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": signals_as_usual}
+    options = usual | options
     return subprocess.Popen(command(*arguments), cwd=folder, env=env, **options)
 
 

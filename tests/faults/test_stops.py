@@ -23,7 +23,10 @@ def long_run(tmp_path, steps=200_000):
 
 
 def ended(process):
-    _, err = process.communicate(timeout=120)
+    try:
+        _, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
     return process.returncode, err
 
 

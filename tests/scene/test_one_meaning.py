@@ -160,3 +160,11 @@ def test_a_clock_that_is_written_back_counts_the_same_frames(tmp_path, offset):
     again = with_values(this, problem, x).inverse_problem()
     assert again.experiments[0].recording.n_frames == problem.experiments[0].recording.n_frames > 2
     assert again.value(again.x0)[0] == pytest.approx(problem.value(x)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("path", ["couplings.c.axis.0", "bodies.b.orientation.1"])
+def test_an_entry_of_a_direction_is_no_override_of_a_phase(path):
+    """As a parameter it is an angle, in the file a component."""
+    phases = [{"name": "one", "overrides": {path: 0.1}}, {"name": "two"}]
+    with pytest.raises(InputError, match="an entry by itself says nothing"):
+        scene({"c": COUPLINGS["slider"]}, [{"path": "bodies.b.velocity"}], optimizer={"phases": phases})
