@@ -125,7 +125,7 @@ def test_words_that_look_like_paths_are_left_alone(here):
 def soon():
     begin = time.monotonic()
     yield
-    assert time.monotonic() - begin < 15.0
+    assert time.monotonic() - begin < 60.0
 
 
 def test_a_scene_with_five_million_entries(here, soon):
