@@ -69,6 +69,11 @@ def _warnings(loaded: Any) -> list[str]:
     return [text for item in experiment_scenes(loaded).values() for text in item.build().warn()]
 
 
+def _require_one(resume: bool, force: bool) -> None:
+    if resume and force:
+        raise click.UsageError("--resume goes on with the run, --force throws it away: say one of them.")
+
+
 def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
 
@@ -108,6 +113,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     from add.jobs import simulate_scene
     from add.jobs.folders import run_in
 
+    _require_one(resume, force)
     loaded = _load(console, scene)
     console.heed(loaded.build().warn())
     with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
@@ -146,6 +152,7 @@ def optimize(
     from add.jobs.folders import run_in
     from add.report import one_by_one, write_report
 
+    _require_one(resume, force)
     loaded = _load(console, scene)
     problem, _ = check_optimization(loaded)
     console.heed(_warnings(loaded))

@@ -143,6 +143,7 @@ def _climb(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonRe
                 _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
                 return found
         if equations.c:
+            _log.info("step %d is hard: trying proximal steps, which may take a while", equations.step)
             # The body that goes on as it did is where most such steps begin.
             for point in [*points[1:], points[0]]:
                 found = flow(work, point, len(guesses) + 2, share)

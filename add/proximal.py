@@ -108,7 +108,7 @@ def _search(work: Solve, point: Point, step: FloatArray, mu_step: FloatArray, to
     if power >= 0.0 and not mending:
         return None
     length, low, high = 1.0, (0.0, power), np.inf
-    for trial_number in range(MAX_SEARCH):
+    for _ in range(MAX_SEARCH):
         u = point.u.copy()
         u[free] += length * step
         trial = Point(work, u, point.mu + length * mu_step)
@@ -116,7 +116,7 @@ def _search(work: Solve, point: Point, step: FloatArray, mu_step: FloatArray, to
             high, length = length, low[0] + 0.25 * (length - low[0])
             continue
         there = float(step @ trial.r[free])
-        if mending or abs(there) <= POWER_SHARE * abs(power) or (there < 0.0 and (trial_number == 0 or high == np.inf)):
+        if mending or abs(there) <= POWER_SHARE * abs(power) or (there < 0.0 and high == np.inf):
             return trial
         if there < 0.0:
             low = (length, there)

@@ -19,8 +19,6 @@ from add.typing import BoolArray, FloatArray
 
 #: Contacts that begin slower than this share of the pair's fastest are no impacts: bodies that come to rest tremble.
 SLOW = 0.1
-
-
 #: Pair of names -> steps of an impact -> the fastest approach of those that lasted so long [m/s].
 Seen = dict[tuple[str, str], dict[int, float]]
 
@@ -148,8 +146,6 @@ def impact_json(impact: Impact) -> dict[str, Any]:
         "warning": pair.asked and impact.few,
         "text": impact.text(),
     }
-
-
 
 
 def _gravity(built: BuiltScene, theta: FloatArray) -> float:

@@ -35,16 +35,17 @@ def njit(*arguments: Any, **options: Any) -> Any:
 
     Terms outside this package whose kernels call those of this one should use it, too.
     """
+    kept = bool(options.get("cache"))
     if arguments and callable(arguments[0]):
-        return _stamped(numba.njit(*arguments, **options))
+        return _stamped(numba.njit(*arguments, **options), kept)
     decorate: Callable[..., Any] = numba.njit(*arguments, **options)
-    return lambda function: _stamped(decorate(function))
+    return lambda function: _stamped(decorate(function), kept)
 
 
-def _stamped(dispatcher: Any) -> Any:
-    """Let a cached function be valid for its own file's stamp and the package's."""
-    if isinstance(dispatcher, numba.core.dispatcher.Dispatcher):  # not where NUMBA_DISABLE_JIT is set
-        kept = getattr(dispatcher._cache, "_cache_file", None)  # none without cache=True
-        if kept is not None:
-            kept._source_stamp = kept._source_stamp, stamp()
+def _stamped(dispatcher: Any, kept: bool) -> Any:
+    """Let a function that is kept be valid for its own file's stamp and the package's."""
+    if kept and isinstance(dispatcher, numba.core.dispatcher.Dispatcher):  # none where NUMBA_DISABLE_JIT is set
+        # Numba publishes no way to say this: an AttributeError here is a version that does it otherwise.
+        file = dispatcher._cache._cache_file
+        file._source_stamp = file._source_stamp, stamp()
     return dispatcher

@@ -130,7 +130,9 @@ def _contact(spec: SceneSpec) -> Iterator[Problem]:
     shapes = dict.fromkeys(met_shapes(spec))
     for k, pair in enumerate(pairs):
         yield from _named(f"contact.pairs.{k}.body", "body", pair.body, spec.bodies)
-        if pair.obstacle in shapes and pair.obstacle != pair.body:
+        # A pair that cannot touch may be switched off, too: then nobody is warned of it.
+        there = pair.obstacle in shapes or (not pair.enabled and pair.obstacle in spec.bodies)
+        if there and pair.obstacle != pair.body:
             continue
         met = [name for name in shapes if name != pair.body]
         yield from _named(f"contact.pairs.{k}.obstacle", "obstacle or body with a shape", pair.obstacle, met)

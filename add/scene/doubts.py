@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 #: Steps from which on a run is more than a trial.
 FEW_STEPS = 10
 #: Young's moduli below this are softer than any solid that is measured [Pa].
-SOFTEST = 100.0
+SOFTEST = 30.0
 #: Sizes of bodies beyond which the unit of the file is in doubt [m].
-SMALLEST, LARGEST = 1e-4, 50.0
-#: A marker this many sizes of its body away from where it should be is in doubt.
-FAR = 2.0
+SMALLEST, LARGEST = 1e-6, 1000.0
+#: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
+#: driven far.
+FAR, FAR_LATE = 2.0, 100.0
+#: Share of a run after which a first frame is late, and what stands for the size of a point [m].
+LATE, POINT = 0.05, 0.1
 _SHOWN = 3
 
 
@@ -55,8 +58,9 @@ def extent(built: BuiltScene, name: str) -> FloatArray:
 
 
 def _size(built: BuiltScene, name: str) -> float:
+    """Return the largest extent of a body along the axes of its rest frame [m]."""
     low, high = extent(built, name)
-    return float(np.linalg.norm(high - low))
+    return float((high - low).max())
 
 
 def _deep(built: BuiltScene) -> Iterator[str]:
@@ -79,7 +83,9 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     spec, model = built.scene.spec, built.model
     if not spec.contact.between_bodies:
         return
-    joined: set[frozenset[str | None]] = set()
+    joined: set[frozenset[str | None]] = {
+        frozenset((pair.body, pair.obstacle)) for pair in spec.contact.pairs if not pair.enabled
+    }
     for item in spec.couplings.values():
         if isinstance(item, AttachmentSpec):
             joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
@@ -103,8 +109,8 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
         more = f" and {len(missed) - _SHOWN} more pairs" if len(missed) > _SHOWN else ""
         yield (
             f"contact.between_bodies: {named}{more} pass through each other: points of bodies meet the boxes, balls, "
-            "capsules and cylinders that rigid bodies carry, and neither of these carries one; false here says that "
-            "this is meant"
+            "capsules and cylinders that rigid bodies carry, and neither of these carries one; contact.pairs with "
+            "'enabled': false say that it is meant"
         )
 
 
@@ -138,12 +144,16 @@ def _sizes(built: BuiltScene) -> Iterator[str]:
 
 def _soft(built: BuiltScene) -> Iterator[str]:
     theta, layout = built.theta, built.model.system.parameters
-    gravity = float(np.linalg.norm(layout.view(theta, "gravity")))
+    pull = np.array(layout.view(theta, "gravity"))
+    gravity = float(np.linalg.norm(pull))
+    q, _ = built.model.initial.evaluate(theta)
     for body in built.model.bodies:
         names = (f"bodies.{body.name}.{key}" for key in ("mu", "lambda", "density"))
         mu, lam, density = (float(layout.view(theta, name)) for name in names)
         young = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
-        height = float(np.ptp(body.mesh.points, axis=0).max())
+        start = built.model.system.dofs[body.name].start
+        nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)
+        height = float(np.ptp(nodes @ (pull / gravity))) if gravity else 0.0
         weight = density * gravity * height
         at = f"bodies.{body.name}.material"
         if young < SOFTEST:
@@ -160,7 +170,7 @@ def _markers(built: BuiltScene) -> Iterator[str]:
         if not isinstance(marker, PointMarkerSpec) or built.model.rigid_body(marker.body) is None:
             continue
         low, high = extent(built, marker.body)
-        point, size = np.array(marker.point), float(np.linalg.norm(high - low))
+        point, size = np.array(marker.point), float((high - low).max())
         away = float(np.linalg.norm(np.maximum(np.maximum(low - point, point - high), 0.0)))
         if away > FAR * size:
             yield (
@@ -179,26 +189,40 @@ def _recording(built: BuiltScene) -> Iterator[str]:
     except InputError:  # said where the recording is needed
         return
     starts = _starts(built)
-    gravity = float(np.linalg.norm(built.scene.spec.gravity))
     found = []
     for k, name in enumerate(recording.names):
         marker = built.scene.spec.markers[name]
         frames = np.flatnonzero(recording.valid[:, k])
-        if isinstance(marker, DirectionMarkerSpec) or not frames.size:
+        if isinstance(marker, DirectionMarkerSpec) or not frames.size or _searched(built, marker.body):
             continue
-        path, size = recording.positions[frames, k], _size(built, marker.body)
-        place, speed = starts[name]
-        if spec.displacement:
-            away, allowed = float(np.linalg.norm(path - path[0], axis=1).max()), 100.0 * size
-            scaled = 1e-3 * away
-        else:
-            t = abs(float(recording.times[frames[0]]))
-            away, allowed = float(np.linalg.norm(path[0] - place)), FAR * size + speed * t + 0.5 * gravity * t * t
-            scaled = float(np.linalg.norm(1e-3 * path[0] - place))
+        path, times = recording.positions[frames, k], recording.times[frames]
+        away, allowed, scaled = _apart(built, marker.body, path, times, *starts[name])
         if away > allowed:
             found.append((away, name, scaled <= allowed))
     if found:
         yield _far(spec, max(found), len(found))
+
+
+def _searched(built: BuiltScene, body: str) -> bool:
+    """Whether the place of a body is a parameter: where the scene puts it then says little."""
+    spec = built.scene.spec
+    return any(path.startswith(f"bodies.{body}.position") for item in spec.parameters for path in item.all_paths())
+
+
+def _apart(
+    built: BuiltScene, body: str, path: FloatArray, times: FloatArray, place: FloatArray, speed: float
+) -> tuple[float, float, float]:
+    """Return how far a recorded path (n, 3) is from a marker's start, how far it may be, and how far if in mm [m]."""
+    time, gravity = built.scene.spec.time, float(np.linalg.norm(built.scene.spec.gravity))
+    size = _size(built, body) or max(float(np.ptp(path, axis=0).max()), POINT)
+    recording = built.scene.spec.recording
+    if recording is not None and recording.displacement:
+        away, lasts, share = float(np.linalg.norm(path - path[0], axis=1).max()), float(times[-1]), FAR_LATE
+        return away, share * size + speed * lasts + 0.5 * gravity * lasts**2, 1e-3 * away
+    t = abs(float(times[0]))
+    share = FAR if t <= LATE * time.end else FAR_LATE
+    allowed = share * size + speed * t + 0.5 * gravity * t * t
+    return float(np.linalg.norm(path[0] - place)), allowed, float(np.linalg.norm(1e-3 * path[0] - place))
 
 
 def _far(spec: RecordingSpec, worst: tuple[float, str, bool], n: int) -> str:

@@ -208,6 +208,8 @@ class SceneNumbers:
                 self._add(given[key], getattr(contact, key), unit)
         special: dict[tuple[str, str], dict[str, str]] = {}
         for k, pair in enumerate(contact.pairs):
+            if pair.obstacle not in shapes:  # switched off, and without a shape to meet
+                continue
             own = special.setdefault((pair.body, pair.obstacle), {})
             for key, unit in units.items():
                 if getattr(pair, key) is not None:

@@ -275,6 +275,7 @@ def test_changed_scene_is_refused(folder, killed, tmp_path, capsys, change):
     raw["recording"]["file"] = str(folder / "recording.csv")
     (tmp_path / "scene.json").write_text(json.dumps(raw))
     run_folder = copied(killed, tmp_path / "run")
+    (run_folder / ".lock").unlink(missing_ok=True)  # of the run that was killed; it goes with the next holder
     before = {path.name: path.read_bytes() for path in run_folder.iterdir()}
     assert run("optimize", tmp_path / "scene.json", "-o", run_folder, "--resume") == 2
     out, err = capsys.readouterr()

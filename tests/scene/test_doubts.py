@@ -56,7 +56,7 @@ def test_two_steps():
     assert text.startswith("time.dt: the run has only 2 steps of 0.1 s")
 
 
-@pytest.mark.parametrize("scale", [1e3, 1e-4])
+@pytest.mark.parametrize("scale", [1e5, 1e-6])
 def test_sizes_that_no_body_has(scale):
     (text,) = warned({"a": SOFT | {"scale": scale, "material": SOFT["material"] | {"young": 1e9}}})
     assert text.startswith("bodies.a: it is ") and "m across" in text
@@ -67,6 +67,8 @@ def test_bodies_that_cannot_touch():
     (text,) = warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)})
     assert text.startswith("contact.between_bodies: a and b pass through each other")
     assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1)}, contact={"between_bodies": False}) == []
+    off = {"pairs": [{"body": "b", "obstacle": "a", "enabled": False}]}
+    assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)}, contact=off) == []
     several = {f"s{k}": at(SOFT, k) for k in range(4)}
     (text,) = warned(several)
     assert "s0 and s1, s0 and s2, s0 and s3 and 3 more pairs" in text
@@ -111,6 +113,25 @@ def test_a_marker_far_from_where_the_scene_starts_it(tmp_path):
 def test_displacements_a_thousand_times_too_large(tmp_path):
     (text,) = recorded(tmp_path, [[0, 0, 0.0], [0, 0, 40.0]], displacement=True)
     assert text.startswith("recording: marker 'm' moves by 40 m") and "millimetres" in text
+
+
+@pytest.mark.parametrize("displacement", [False, True])
+def test_a_particle_has_no_size(tmp_path, displacement):
+    """Noise of a tenth of a millimetre, and a motion of metres: nothing says how far a point may go."""
+    path = tmp_path / "take.csv"
+    rows = [[0.0, 1e-4 * (not displacement), 0, 0], [0.1, 0.5, 0, 0]]
+    np.savetxt(path, rows, delimiter=",", header="time_s,m_x_m,m_y_m,m_z_m", comments="")
+    body = {"type": "particles", "mesh": {"points": [[0, 0, 0]]}, "mass": 1.0, "velocity": [5.0, 0, 0]}
+    recording = {"file": str(path), "markers": {"m": "m"}, "displacement": displacement}
+    assert warned({"b": body}, markers={"m": {"body": "b", "nodes": [0]}}, recording=recording) == []
+
+
+def test_a_flat_beam_carries_what_a_tower_cannot():
+    soft = SOFT | {"mesh": {"shape": "box", "size": [1.0, 0.05, 0.05], "divisions": [8, 1, 1]}}
+    soft |= {"material": SOFT["material"] | {"young": 5e3}}
+    assert warned({"a": soft}) == []
+    (text,) = warned({"a": soft | {"orientation": [0.5**0.5, 0, 0.5**0.5, 0]}})
+    assert "less than the weight of 1 m of it" in text
 
 
 def run(*arguments):
