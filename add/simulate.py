@@ -77,6 +77,12 @@ class Trajectory:
         """Iterate over all states, the initial one first."""
         return (self.state(k) for k in range(self.n_steps + 1))
 
+    def after(self, k: int) -> Trajectory:
+        """Return the part that begins with the state after step ``k``."""
+        if k == 0:
+            return self
+        return Trajectory(self.t[k:], self.q[k:], self.v[k:], None, self.records[k:], self.state(k))
+
     def kinematics(self, k: int) -> Kinematics:
         """Return the kinematics at time ``t[k]``; accelerations of the first state are zero."""
         if k:

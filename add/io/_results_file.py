@@ -44,10 +44,13 @@ class ResumePoint:
         After the last step, with its history.
     tally : Mapping
         What was counted so far, as JSON knows it.
+    model : str
+        A hash of what the run depends on.
     """
 
     state: State
     tally: Mapping[str, Any]
+    model: str = ""
 
 
 def write_run(path: str | PathLike[str], data: RunData, point: ResumePoint | None = None) -> None:
@@ -69,7 +72,8 @@ def write_run(path: str | PathLike[str], data: RunData, point: ResumePoint | Non
         _write(file, data)
         if point is not None:
             group = file.create_group("resume")
-            group.attrs.update({"t": point.state.t, "step": point.state.step, "tally": json.dumps(dict(point.tally))})
+            group.attrs.update({"t": point.state.t, "step": point.state.step, "model": point.model})
+            _put(group, "tally", np.frombuffer(json.dumps(dict(point.tally)).encode(), dtype=np.uint8))
             _put(group, "q", point.state.q)
             _put(group, "v", point.state.v)
 
@@ -87,11 +91,12 @@ def read_point(path: str | PathLike[str]) -> ResumePoint | None:
             return None
         group = file["resume"]
         q, v = (floats(_array(group, key), (None, None), f"resume.{key}") for key in ("q", "v"))
-        tally = json.loads(_attribute(group, "tally"))
+        tally = json.loads(bytes(_array(group, "tally").astype(np.uint8)).decode())
+        model = str(_attribute(group, "model"))
         t, step = float(_attribute(group, "t")), int(_attribute(group, "step"))
         if q.shape != v.shape or not isinstance(tally, dict) or not (math.isfinite(t) and step >= 0):
             raise InputError("no state to go on from", place="resume")
-        return ResumePoint(State(t, step, q, v), tally)
+        return ResumePoint(State(t, step, q, v), tally, model)
 
 
 def read_run(path: str | PathLike[str]) -> RunData:

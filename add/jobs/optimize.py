@@ -273,7 +273,7 @@ def optimize_scene(
         result["seconds"] = before + time.perf_counter() - begin
         result["replayed_evaluations"] = log.replayed
         _write_trajectories(scene, problem, found, runs, folder)
-        _write_fitted(scene, problem, found, folder)
+        _write_fitted(scene, problem, found, result["objective"]["end"], folder)
     except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
             folder.write_json(RESULT, result | unfinished(error))
@@ -307,12 +307,24 @@ def _write_trajectories(
         write_run(path, data)
 
 
-def _write_fitted(scene: Scene, problem: InverseProblem, found: OptimizationResult, folder: RunFolder) -> None:
-    """Write the scene with the optimum's numbers; say why if it would be none."""
+def _write_fitted(
+    scene: Scene, problem: InverseProblem, found: OptimizationResult, value: float, folder: RunFolder
+) -> None:
+    """Write the scene with the optimum's numbers; say where its objective is another, and why if it would be none."""
     try:
-        folder.write_json(FITTED, with_values(scene, problem, found.x).raw)
-    except InputError as error:
-        _log.warning("no %s is written: with the numbers found, the scene is not valid: %s", FITTED, error)
+        fitted = with_values(scene, problem, found.x)
+        again = fitted.inverse_problem()
+        there = again.value(again.x0)[0]
+    except (InputError, SolverError) as error:
+        _log.warning("no %s is written: with the numbers found, the scene does not run: %s", FITTED, error)
+        return
+    if not np.isclose(there, value, rtol=SAME, atol=SAME**2):
+        _log.warning(
+            "%s: its objective is %.6g, and %.6g was found: with these numbers the scene counts other frames of a "
+            "recording, or a prior counts from another chart of an orientation",
+            FITTED, there, value,
+        )  # fmt: skip
+    folder.write_json(FITTED, fitted.raw)
 
 
 def _result(

@@ -16,7 +16,7 @@ from fuzz.seeds import SMALL, write_files, write_runs
 from add.cli import main
 from add.design.problem import InverseProblem
 from add.io.runfolder import RunFolder
-from add.jobs.simulate import _Keeper
+from add.jobs.keeping import Keeper
 from add.report import write_report
 from add.scene import sizes
 
@@ -80,12 +80,12 @@ def test_a_trajectory_that_no_disk_holds_is_refused(add, here, monkeypatch):
 def test_memory_that_ends_during_a_run(add, here, monkeypatch):
     """What was computed is kept, and said."""
 
-    def hungry(self, state, record, real=_Keeper.__call__):
+    def hungry(self, state, record, real=Keeper.__call__):
         real(self, state, record)
         if len(self._states) == 5:
             np.ones(10**15)
 
-    monkeypatch.setattr(_Keeper, "__call__", hungry)
+    monkeypatch.setattr(Keeper, "__call__", hungry)
     code, out, err = add("simulate", "scene.json", "-o", "run", "-q")
     assert (code, out) == (3, "") and err.count("\n") == 1
     assert err.startswith("error: the memory was not enough; kept in run: ") and "`add view run`" in err

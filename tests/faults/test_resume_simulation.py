@@ -2,6 +2,8 @@
 
 import json
 
+import meshio
+import numpy as np
 import pytest
 from faults.runs import FIT, same_run, scene
 
@@ -9,6 +11,7 @@ from add.errors import InputError
 from add.io.results import read_point
 from add.io.runfolder import RunFolder
 from add.jobs import simulate_scene
+from add.jobs.keeping import Kept
 from add.jobs.remains import remains
 from add.scene.reader import scene_from_dict
 
@@ -51,6 +54,48 @@ def test_a_run_in_three_parts_is_the_whole_run(tmp_path, every, integrator, law)
     assert result["steps"] == 30 and result["contact"]["touching"] > 0
     same_run(once.path, folder.path)
     assert read_point(folder.trajectory) is None and remains(folder) is None
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_run_that_is_kept_every_few_steps_is_the_whole_run(tmp_path, every, monkeypatch):
+    """Each step is looked at once; a kill between two writes costs the steps in between."""
+    raw = scene(40, output={"every": every})
+    once = whole(tmp_path, raw)
+    monkeypatch.setattr("add.jobs.keeping.KEEP_EVERY", 0.0)
+    monkeypatch.setattr("add.jobs.keeping.KEEP_SHARE", 0.0)
+    looked = []
+    real = Kept.keep
+    monkeypatch.setattr(Kept, "keep", lambda self, part: looked.append(part.n_steps) or real(self, part))
+    again = RunFolder(tmp_path / "again")
+    simulate_scene(scene_from_dict(raw), again)
+    assert sum(looked) == 39, "each step is looked at once, the last with the end"
+    same_run(once.path, again.path)
+    folder = cut(tmp_path, raw, 17)
+    assert read_point(folder.trajectory).state.step == 17
+    simulate_scene(scene_from_dict(raw), folder, resume=True)
+    same_run(once.path, folder.path)
+
+
+def test_another_mesh_is_another_run(tmp_path):
+    """The scene names the same file, and the bodies have as many nodes."""
+    path = tmp_path / "block.vtk"
+
+    def written(height):
+        cells = [("tetra", np.array([[0, 1, 2, 3]]))]
+        points = np.array([[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0, 0, height]])
+        meshio.Mesh(points, cells).write(path)
+
+    soft = {"type": "soft", "mesh": {"file": str(path)}, "position": [1, 0, 0.1],
+            "material": {"model": "neo-hookean", "young": 1e4, "poisson": 0.3, "density": 1e3}}  # fmt: skip
+    raw = scene(10)
+    raw["bodies"]["soft"] = soft
+    written(0.1)
+    folder = cut(tmp_path, raw, 4)
+    written(0.2)
+    with pytest.raises(InputError, match="begun with other meshes"):
+        simulate_scene(scene_from_dict(raw), folder, resume=True)
+    written(0.1)
+    assert simulate_scene(scene_from_dict(raw), folder, resume=True)["steps"] == 10
 
 
 def test_a_change_of_chart_is_kept(tmp_path):

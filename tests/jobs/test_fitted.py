@@ -54,3 +54,28 @@ def test_fitted_scene(tmp_path):
     assert fitted.spec.experiments[1].overrides["bodies.q.velocity"][1] == pytest.approx(
         found["bodies.q.velocity@two[1]"]
     )
+
+
+def test_another_objective_is_said(tmp_path, caplog):
+    """A clock that moves a frame beyond the end of the run: the scene with that clock has one frame less."""
+    times = [0.0, 0.03, 0.06, 0.09]
+    rows = "\n".join(f"{t},{0.1 * t + 0.002},0,0" for t in times)
+    (tmp_path / "take.csv").write_text(f"time_s,m_x_m,m_y_m,m_z_m\n{rows}\n")
+    raw = SCENE | {
+        "bodies": {"p": POINT | {"mesh": {"points": [[0.0, 0, 0]]}, "velocity": [0.1, 0, 0]}},
+        "couplings": {},
+        "signals": {},
+        "markers": {"m": {"body": "p", "nodes": [0]}},
+        "recording": {"file": "take.csv", "markers": {"m": "m"}},
+        "objective": [{"type": "markers"}],
+        "parameters": [{"path": "recording.time_offset", "bounds": [-0.05, 0.05]}],
+        "experiments": [],
+    }
+    path = tmp_path / "scene.json"
+    path.write_text(json.dumps(raw))
+    result = optimize_scene(load_scene(path), RunFolder(tmp_path / "run"))
+    assert result["parameters"]["recording.time_offset"]["value"] == pytest.approx(-0.02, rel=1e-3)
+    said = [item.getMessage() for item in caplog.records if "its objective is" in item.getMessage()]
+    problem = scene_from_dict(json.loads((tmp_path / "run" / FITTED).read_text())).inverse_problem()
+    same = problem.value(problem.x0)[0] == pytest.approx(result["objective"]["end"], rel=1e-6, abs=1e-12)
+    assert problem.experiments[0].recording.n_frames == 3 and bool(said) != same
