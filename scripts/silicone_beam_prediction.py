@@ -21,7 +21,7 @@ from scipy.optimize import curve_fit
 
 import add
 from add.errors import InputError
-from scripts.recordings import usual
+from scripts.recordings import scene_of_study, usual
 
 ROOT = Path(__file__).parents[1]
 #: Take, hung mass [kg], window in which the beam is held [s], release [s], frequency to start the fit from [Hz].
@@ -78,9 +78,12 @@ def main() -> None:
     parser.add_argument("--recordings", type=Path, metavar="FOLDER", help="folder of the takes")
     asked = parser.parse_args()
     files = takes(asked.recordings or usual("soft", "csv", "silicone_beam"))
-    parameters = json.loads((asked.run / "result.json").read_text(encoding="utf-8"))["parameters"]
+    result = asked.run / "result.json"
+    if not result.is_file():
+        raise InputError("no run of `add optimize scenes/silicone_beam.json`", file=result)
+    parameters = json.loads(result.read_text(encoding="utf-8"))["parameters"]
     values = {name.partition("[")[0]: entry["value"] for name, entry in parameters.items()}
-    scene = add.load_scene(ROOT / "scenes" / "silicone_beam.json")
+    scene = scene_of_study("silicone_beam", files[0])
     places = scene.raw["recording"]["register"]["markers"]
     head = [f"{what} {kind}" for what in ("f", "decrement", "sag") for kind in ("measured", "predicted", "error")]
     print("| " + " | ".join(["take", "marker", *head]) + " |", "|" + "---|" * 11, sep="\n")

@@ -68,6 +68,15 @@ def test_studies_end_with_code_2_where_a_folder_has_no_recordings(study, tmp_pat
     assert ended.stderr.count("\n") == 1 and str(tmp_path) in ended.stderr and "*.csv" in ended.stderr
 
 
+def test_the_beam_names_the_take_that_is_not_there(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "scripts.silicone_beam_prediction", "--recordings", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1 and "beam_gravity_V2_a.csv" in ended.stderr
+
+
 def flat(turns: np.ndarray) -> np.ndarray | None:
     """Return the box axis nearest to the vertical, its mean over frames; None where no axis is within 6 degrees."""
     axes = np.array([turn[:, np.argmax(np.abs(turn[2]))] for turn in turns])
