@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from scripts.reproduce import main
+from scripts.reproduction.bunny import bunny_scene
 from scripts.reproduction.entries import ENTRIES
 from scripts.reproduction.entry import Context, Row, Skipped
 from scripts.reproduction.fig03_landscape import lowest, roughness
@@ -117,6 +118,18 @@ def test_bunny_flies(run, key, data_root):
         assert values["continuation.objective"] > 0.0 and values["direct.simulations"] >= 2
     else:
         assert 0.0 < values["error"] < 0.5 and 0.0 <= values["tilt"] <= 180.0
+
+
+def test_only_fig_11b_has_a_wall(data_root, tmp_path):
+    short = {"time.steps": 2}
+    target = {}
+    for wall in (False, True):
+        thrown = bunny_scene(tmp_path, short, 2, wall=wall, ahead=0.0 if wall else 0.3)
+        assert set(thrown.raw["obstacles"]) == ({"floor", "wall"} if wall else {"floor"})
+        target[wall] = np.loadtxt(thrown.raw["objective"][0]["positions_file"])
+    np.testing.assert_allclose(
+        target[False] - target[True], np.tile([0.0, 0.3, 0.0], (len(target[True]), 1)), atol=1e-9
+    )
 
 
 def test_bunny_is_skipped_without_its_mesh(run, monkeypatch, tmp_path):
