@@ -15,7 +15,7 @@ RESOLUTION = 0.3
 #: Damping ratios of the cube on four corners.
 RATIOS = (0.0, 0.01, 0.03, 0.1, 0.3)
 DT = 1.0 / 60.0
-#: Over which the damping of the tilted cube's corners sets in [m]: at once, it leaves steps without any root.
+#: Over which the damping of the tilted cube's corners sets in [m]: at once, and where it may pull, a step failed.
 RAMP = 0.02
 #: Eq. 22 knows no gravity, which matters in slow impacts: it is looked for in a contact so many times faster, with
 #: steps so many times finer.
@@ -103,8 +103,8 @@ def run(context: Context) -> Outcome:
         "and more is lost than Eq. 22 says; the second number has impacts "
         f"{FASTER} times as fast (the same damping ratio, {FASTER**2} times k_n, 1/{FINER} of the step). The tilted "
         "cube lands on one corner, which bears less of its mass, and keeps part of the energy in its spin: Eq. 22 has "
-        f"no value for it. Its contact may not pull, and its damping sets in over {RAMP:g} m; at once, it leaves steps "
-        "without any root.",
+        f"no value for it. Its contact may not pull, and its damping sets in over {RAMP:g} m: with contact that may "
+        "pull and a damping that sets in at once, a step of the tilted cube failed.",
     )
     caption = "Energies of the cube without damping, for both integrators; below, their sum with five dampings."
     return Outcome(tuple(rows), {name: caption}, notes, values)
