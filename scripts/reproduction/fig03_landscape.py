@@ -125,8 +125,8 @@ def run(context: Context) -> Outcome:
     notes.append(
         f"Bounded: {V_X[2]} x {V_Z[2]} samples a plane, one simulation each, and from the {SEARCHED} lowest samples "
         f"that have no lower neighbour at most {SEARCH} simulations of Nelder and Mead's search, which may end in the "
-        "same minimum or short of one, or leave the plane: with the soft contact, two bounces ask for a throw downwards. "
-        "Dots: up to one bounce; squares: more. The scans below the planes have steps of "
+        "same minimum or short of one, or leave the plane: with the soft contact, two bounces ask for a throw "
+        "downwards. Dots: up to one bounce; squares: more. The scans below the planes have steps of "
         f"{FINE:g} m/s; red ticks are the exact derivatives, which follow the values. There are kinks where a step "
         "meets the floor at another place, and with hybrid friction jumps where a point sticks that slipped before: "
         "across these no derivative leads. [Landscapes](landscape.md) says what helps."
