@@ -1,7 +1,10 @@
 """Identify the contact of the tossed cube on twenty tosses, and predict the others from their first frames.
 
-    ADD_DATA=... python scripts/cube_tosses.py fit [runs/cube_tosses.json [friction damping stiffness]]
-    ADD_DATA=... python scripts/cube_tosses.py predict [runs/cube_tosses.json]
+    ADD_DATA=... python -m scripts.cube_tosses fit [RECORDING ...] [--start FRICTION DAMPING STIFFNESS]
+    ADD_DATA=... python -m scripts.cube_tosses predict [RECORDING ...] [--result runs/cube_tosses.json]
+
+RECORDING is a CSV file or a folder of them; without any, those of the study's own folder. Of a folder every eleventh
+toss is fitted, at most twenty, and the others are predicted; files that are named are all fitted, or all predicted.
 
 Fit: friction, damping and stiffness of the contact are shared by the twenty tosses, the state at the first frame
 belongs to each. The windows grow, since whether a cube tumbles over an edge is no smooth function of anything.
@@ -12,9 +15,9 @@ closed form (the cube's inertia is the same about every axis); nothing behind th
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +26,13 @@ from scipy.spatial.transform import Rotation
 
 import add
 from add.design import LevenbergMarquardt, Phase
+from add.errors import InputError
 from add.mocap import PoseRecording, read_pose_csv
+from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 
 ROOT = Path(__file__).parents[1]
+#: The folder below ADD_DATA.
+FOLDER = ("rigid", "csv", "cube_contactnets")
 EDGE = 0.1048
 CORNERS = 0.5 * EDGE * np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
 #: A corner this close to the table may touch it at the next frame [m].
@@ -42,8 +49,8 @@ State = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def tosses() -> list[Path]:
-    """Return the files."""
-    return sorted((Path(os.environ["ADD_DATA"]) / "rigid" / "csv" / "cube_contactnets").glob("*.csv"))
+    """Return the files of the study."""
+    return list(recordings([], *FOLDER).files)
 
 
 def read(file: Path, scale: float) -> tuple[PoseRecording, int]:
@@ -92,10 +99,11 @@ def scene_of(base: add.Scene, files: list[Path], states: list[State], ends: list
     return add.scene_from_dict(raw)
 
 
-def fit(result: Path, start: tuple[float, ...]) -> None:
-    """Fit the twenty tosses and write what was found."""
-    base = add.load_scene(ROOT / "scenes" / "cube_toss.json")
-    files = tosses()[::EVERY][:COUNT]
+def fit(result: Path, start: Sequence[float] = START, named: Sequence[Path] = ()) -> None:
+    """Fit the chosen tosses and write what was found."""
+    given = recordings(named, *FOLDER)
+    base = scene_of_study("cube_toss", given.files[0])
+    files = [*given.named, *given.found[::EVERY][:COUNT]]
     values = dict(zip(SHARED, start, strict=True))
     recorded = [read(file, base.spec.recording.scale) for file in files]
     states = [flight(pose, frames) for pose, frames in recorded]
@@ -113,18 +121,18 @@ def fit(result: Path, start: tuple[float, ...]) -> None:
         print(f"{window:.2f} s after the touch: corners within {rms:.2f} mm rms, {json.dumps(values)}, "
               f"{found.evaluations} runs of all, {time.perf_counter() - begin:.0f} s", flush=True)  # fmt: skip
     result.parent.mkdir(parents=True, exist_ok=True)
-    result.write_text(json.dumps({**values, "fitted": [file.stem for file in files]}, indent=1), encoding="utf-8")
+    result.write_text(json.dumps({**values, "fitted": marks(files)}, indent=1), encoding="utf-8")
 
 
-def predict(result: Path, changes: dict | None = None, files: list[Path] | None = None) -> np.ndarray:
+def predict(result: Path, named: Sequence[Path] = (), changes: dict | None = None) -> np.ndarray:
     """Print how far the tosses that were not fitted end from where they were seen; return (tosses, 4) errors."""
-    values = json.loads(result.read_text(encoding="utf-8"))
-    fitted = set(values.pop("fitted"))
-    base = add.load_scene(ROOT / "scenes" / "cube_toss.json")
+    values, fitted = read_result(result)
+    files = recordings(named, *FOLDER).unseen(fitted)
+    base = scene_of_study("cube_toss", files[0])
     built = add.apply_overrides(base, {**values, **(changes or {})}).build()
     dt = built.scene.spec.time.dt
     rows = []
-    for file in files or [file for file in tosses() if file.stem not in fitted]:
+    for file in files:
         pose, frames = read(file, base.spec.recording.scale)
         numbers = built.numbers.values.copy()
         for key, value in zip(STATE, flight(pose, frames), strict=True):
@@ -146,10 +154,21 @@ def predict(result: Path, changes: dict | None = None, files: list[Path] | None 
     return errors
 
 
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = arguments(__doc__, ROOT / "runs" / "cube_tosses.json")
+    parser.add_argument("--start", nargs=3, type=float, default=START, metavar=("FRICTION", "DAMPING", "STIFFNESS"))
+    asked = parser.parse_args()
+    if asked.task == "fit":
+        fit(asked.result, asked.start, asked.recordings)
+        if asked.recordings and not any(path.is_dir() for path in asked.recordings):
+            return  # files that were named are all fitted
+    predict(asked.result, asked.recordings)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] not in (["fit"], ["predict"]):
-        sys.exit(__doc__)
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "runs" / "cube_tosses.json"
-    if sys.argv[1] == "fit":
-        fit(target, tuple(map(float, sys.argv[3:6])) or START)
-    predict(target)
+    try:
+        main()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -1,7 +1,7 @@
 """The cube tosses with MuJoCo, as something to compare `cube_tosses.py` with: the same fitted tosses, the same starts.
 
     pip install mujoco
-    ADD_DATA=... python scripts/cube_tosses_mujoco.py
+    ADD_DATA=... python -m scripts.cube_tosses_mujoco [FOLDER]
 
 MuJoCo gives no gradient of a rollout through contact: friction, the time constant and damping ratio of the contact and
 `impratio` are searched on a grid, by the error at the end of the twenty tosses, and the best one predicts the others.
@@ -10,13 +10,16 @@ MuJoCo gives no gradient of a rollout through contact: friction, the time consta
 from __future__ import annotations
 
 import itertools
+import sys
+from pathlib import Path
 
 import mujoco
 import numpy as np
-from cube_tosses import COUNT, EDGE, EVERY, ROOT, flight, read, tosses
 from scipy.spatial.transform import Rotation
 
-import add
+from add.errors import InputError
+from scripts.cube_tosses import COUNT, EDGE, EVERY, FOLDER, flight, read
+from scripts.recordings import recordings, scene_of_study
 
 DT = 1.0 / 148.0 / 8.0
 FRICTION = (0.16, 0.18, 0.2, 0.22)
@@ -58,10 +61,11 @@ def errors(chosen: list, compiled: mujoco.MjModel) -> np.ndarray:
     return np.array(rows)
 
 
-def main() -> None:
+def main(named: list[Path]) -> None:
     """Search on the fitted tosses, predict the others."""
-    scale = add.load_scene(ROOT / "scenes" / "cube_toss.json").spec.recording.scale
-    recorded = [read(file, scale) for file in tosses()]
+    files = recordings(named, *FOLDER).files
+    scale = scene_of_study("cube_toss", files[0]).spec.recording.scale
+    recorded = [read(file, scale) for file in files]
     chosen = [(pose, flight(pose, frames)) for pose, frames in recorded]
     fitted = list(range(0, len(chosen), EVERY))[:COUNT]
     others = [item for k, item in enumerate(chosen) if k not in fitted]
@@ -77,4 +81,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main([Path(name) for name in sys.argv[1:]])
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -1,7 +1,10 @@
 """Identify the double pendulum on thirteen swings, and predict the other thirteen.
 
-    ADD_DATA=... python scripts/double_pendulum.py fit [runs/double_pendulum.json]
-    ADD_DATA=... python scripts/double_pendulum.py predict [runs/double_pendulum.json]
+    ADD_DATA=... python -m scripts.double_pendulum fit [RECORDING ...] [--result runs/double_pendulum.json]
+    ADD_DATA=... python -m scripts.double_pendulum predict [RECORDING ...] [--result runs/double_pendulum.json]
+
+RECORDING is a CSV file or a folder of them; without any, those of the study's own folder. Of a folder every second
+swing is fitted and the others are predicted; files that are named are all fitted, or all predicted.
 
 Fit: mass and inertia of the upper arm, inertia of the lower one, viscous and dry friction of both hinges are shared;
 the angles and rates at the start belong to each swing. Free swings tell masses only against one another, and an
@@ -13,18 +16,22 @@ Prediction: the start is fitted to the first 0.2 s, and the next 1.8 s are predi
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 import add
 from add.design import InverseProblem, LevenbergMarquardt, Phase
+from add.errors import InputError
 from add.mocap import read_angle_csv
+from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 
 ROOT = Path(__file__).parents[1]
+#: The folder below ADD_DATA, and which of its swings are fitted.
+FOLDER, EVERY = ("rigid", "pendulum_mit", "double"), 2
 HINGES = ("shoulder", "elbow")
 START = tuple(f"couplings.{hinge}.start.{key}" for hinge in HINGES for key in ("angle", "rate"))
 SCALES = (0.01, 0.1, 0.01, 0.1)
@@ -35,8 +42,8 @@ SEEN, AHEAD = 0.2, 2.0
 
 
 def swings() -> list[Path]:
-    """Return the files."""
-    return sorted((Path(os.environ["ADD_DATA"]) / "rigid" / "pendulum_mit" / "double").glob("*.csv"))
+    """Return the files of the study."""
+    return list(recordings([], *FOLDER).files)
 
 
 def start(file: Path, offset: float) -> list[float]:
@@ -75,10 +82,11 @@ def minimise(problem: InverseProblem, window: float, evaluations: int) -> tuple[
     )
 
 
-def fit(result: Path) -> None:
-    """Fit every second swing and write what was found."""
-    base = add.load_scene(ROOT / "scenes" / "double_pendulum.json")
-    offset, files = base.spec.recording.time_offset, swings()[::2]
+def fit(result: Path, named: Sequence[Path] = ()) -> None:
+    """Fit the chosen swings and write what was found."""
+    given = recordings(named, *FOLDER)
+    base = scene_of_study("double_pendulum", given.files[0])
+    offset, files = base.spec.recording.time_offset, [*given.named, *given.found[::EVERY]]
     starts = [start(file, offset) for file in files]
     shared = {item["path"]: 0.0 for item in base.raw["parameters"] if item["path"] not in START}
     problem = base.inverse_problem()
@@ -94,22 +102,23 @@ def fit(result: Path) -> None:
         print(f"{window:.2f} s: {rms:.4f} rad rms, {json.dumps(values)}, {time.perf_counter() - begin:.0f} s",
               flush=True)  # fmt: skip
     result.parent.mkdir(parents=True, exist_ok=True)
-    result.write_text(json.dumps(values, indent=1), encoding="utf-8")
+    result.write_text(json.dumps({**values, "fitted": marks(files)}, indent=1), encoding="utf-8")
 
 
-def predict(result: Path) -> list[float]:
+def predict(result: Path, named: Sequence[Path] = ()) -> list[float]:
     """Print and return the rms error of the angles of every swing that was not fitted [rad]."""
-    values = json.loads(result.read_text(encoding="utf-8"))
+    values, fitted = read_result(result)
+    files = recordings(named, *FOLDER).unseen(fitted)
     moments = {name: value for name, value in values.items() if name.endswith(".inertia")}
     scalars = {name: value for name, value in values.items() if name not in moments}
-    scene = add.load_scene(ROOT / "scenes" / "double_pendulum.json")
+    scene = scene_of_study("double_pendulum", files[0])
     offset = scene.spec.recording.time_offset
     full = {name: [value] * 3 + [0.0] * 3 for name, value in moments.items()}
     base = add.apply_overrides(scene, {**scalars, **full})
     errors = []
     print("| swing | rms over 2 s [rad] | largest [rad] |")
     print("|---|---|---|")
-    for file in swings()[1::2]:
+    for file in files:
         problem = scene_of(base, [file], [start(file, offset)], {}).inverse_problem()
         found, _ = minimise(problem, SEEN, 12)
         at = [found[f"{path}@{file.stem}"] for path in START]
@@ -129,10 +138,19 @@ def predict(result: Path) -> list[float]:
     return errors
 
 
+def main() -> None:
+    """Run what the command line asks for."""
+    asked = arguments(__doc__, ROOT / "runs" / "double_pendulum.json").parse_args()
+    if asked.task == "fit":
+        fit(asked.result, asked.recordings)
+        if asked.recordings and not any(path.is_dir() for path in asked.recordings):
+            return  # files that were named are all fitted
+    predict(asked.result, asked.recordings)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] not in (["fit"], ["predict"]):
-        sys.exit(__doc__)
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "runs" / "double_pendulum.json"
-    if sys.argv[1] == "fit":
-        fit(target)
-    predict(target)
+    try:
+        main()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -1,42 +1,53 @@
 """Identify hinge and contact of the tossed elbow on some tosses, and predict the others from their first frames.
 
-    ADD_DATA=... python scripts/elbow_tosses.py fit [runs/elbow_tosses.json]
-    ADD_DATA=... python scripts/elbow_tosses.py predict [runs/elbow_tosses.json]
+    ADD_DATA=... python -m scripts.elbow_tosses fit [RECORDING ...] [--result runs/elbow_tosses.json]
+    ADD_DATA=... python -m scripts.elbow_tosses predict [RECORDING ...] [--result runs/elbow_tosses.json]
+
+RECORDING is a CSV file or a folder of them; without any, those of the study's own folder. Of a folder every second
+toss with a clean flight is fitted and the others are predicted; files that are named are all fitted, or all predicted.
+The recordings are two sessions with the camera's frame at two leans, told apart by their number (`Session`); other
+recordings say theirs by --up.
 
 Fit: friction of the hinge, moments of inertia of the halves, friction, damping and stiffness of the contact are
 shared; pose, velocities, angle of the hinge and its rate at the first frame belong to each toss. The first window ends
 before anything touches: it sees hinge and inertia alone. Prediction: the start is fitted to the flight, and nothing
-behind it is used.
+behind it is used but the height of the table: that of the last frames, in which the halves rest, and the mean lift of
+the first bounce above it over the fitted tosses.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 import add
 from add.design import InverseProblem, LevenbergMarquardt, Phase
+from add.errors import InputError
 from add.mocap import read_pose_csv
+from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 
 ROOT = Path(__file__).parents[1]
 #: Every second toss with a clean flight is fitted.
 EVERY = 2
 #: How long after the flight the fit looks [s], and how often it may simulate.
 WINDOWS = ((0.0, 8), (0.03, 12), (0.08, 8))
-#: The recorded frame leans: the boxes rest, and everything falls, along this direction.
-UP = np.array([-0.0210, 0.0254, 0.9995]) / np.linalg.norm([-0.0210, 0.0254, 0.9995])
-GRAVITY = -9.81 * UP
+#: The folder below ADD_DATA.
+FOLDER = ("rigid", "csv", "elbow_dair_pll")
 HALF = np.array([0.05, 0.025, 0.025])
 #: Errors are told this long after the flight, and at the end [s].
 SOON = 0.1
 #: A lowest corner this near to the table ends the flight; poses that leave the parabola by this much are rough [m].
 CLOSE, MISFIT, SHORTEST = 0.012, 0.002, 6
+#: Last frames, in which the halves rest.
+RESTING = 6
 POSE = ("position", "orientation", "velocity", "angular_velocity")
 OWN = (*(f"bodies.one.{key}" for key in POSE), "couplings.hinge.start.angle", "couplings.hinge.start.rate")
 SCALES = (0.002, 0.02, 0.05, 0.5, 0.02, 0.5)
@@ -45,15 +56,62 @@ CONTACT = ("contact.friction", "contact.damping", "contact.stiffness")
 INERTIA = tuple(f"bodies.one.inertia.{axis}" for axis in range(3))
 
 
+@final
+@dataclass(frozen=True)
+class Session:
+    """Recordings made with one position of the camera.
+
+    Attributes
+    ----------
+    name : str
+    up : (3,) unit vector
+        The recorded frame's direction that is vertical: the boxes rest, and everything falls, along it.
+    """
+
+    name: str
+    up: tuple[float, float, float]
+
+    @property
+    def normal(self) -> np.ndarray:
+        """The vertical as an array of unit length (3,)."""
+        return np.array(self.up) / np.linalg.norm(self.up)
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """Gravity in the recorded frame (3,) [m/s^2]."""
+        return -9.81 * self.normal
+
+
+#: Files up to number LEANING lean by 2.4 degrees, those after by 0.1 (medians of the normals in the last six frames).
+LEANING = 322
+LEANT, LEVEL = Session("leant", (-0.0305, 0.0285, 0.9991)), Session("level", (0.0019, 0.0016, 1.0))
+
+
+def session_of(file: Path) -> Session:
+    """Return the session of a file ``toss_<number>.csv``.
+
+    Raises
+    ------
+    InputError
+        If the name has no number.
+    """
+    number = file.stem.rpartition("_")[2]
+    if not number.isdigit():
+        raise InputError("the session of a toss is known by its number, or by --up", file=file, found=file.name,
+                         expected="toss_<number>.csv")  # fmt: skip
+    return LEANT if int(number) <= LEANING else LEVEL
+
+
 def tosses() -> list[Path]:
-    """Return the files."""
-    return sorted((Path(os.environ["ADD_DATA"]) / "rigid" / "csv" / "elbow_dair_pll").glob("*.csv"))
+    """Return the files of the study."""
+    return list(recordings([], *FOLDER).files)
 
 
 class Toss:
     """A recorded toss in true lengths: both halves, the frames of the flight, a first guess of the start."""
 
-    def __init__(self, file: Path, base: add.Scene) -> None:
+    def __init__(self, file: Path, base: add.Scene, session: Session | None = None) -> None:
+        self.session = session or session_of(file)
         spec = base.spec.recording
         joint = spec.pose.joint
         pose = read_pose_csv(file)
@@ -66,33 +124,39 @@ class Toss:
         arm = np.array(joint.at_a) - swing.apply(np.array(joint.at_b))
         self.position_2 = self.position + self.turn.apply(arm)
         self.centre = 0.5 * (self.position + self.position_2)
-        low = np.minimum(self._lowest(self.position, self.turn), self._lowest(self.position_2, self.turn_2))
-        near = low - float(np.array(self.position[-1] * [1.0, 1.0, 0.0]) @ UP) < CLOSE
+        self.low = np.minimum(self._lowest(self.position, self.turn), self._lowest(self.position_2, self.turn_2))
+        near = self.low - self.resting < CLOSE
         self.frames = max(int(np.argmax(near)), SHORTEST)
         self.flight = float(self.times[self.frames - 1])
 
-    @staticmethod
-    def _lowest(position: np.ndarray, turn: Rotation) -> np.ndarray:
+    def _lowest(self, position: np.ndarray, turn: Rotation) -> np.ndarray:
         """Return the height of a half's lowest corner in every frame."""
-        return position @ UP - np.abs(turn.as_matrix().transpose(0, 2, 1) @ UP) @ HALF
+        up = self.session.normal
+        return position @ up - np.abs(turn.as_matrix().transpose(0, 2, 1) @ up) @ HALF
 
-    def table(self, seen: bool) -> list[float]:
-        """Return a point of the table.
+    @property
+    def landing(self) -> float:
+        """Height of the lowest point of the first bounce along the normal [m]."""
+        return float(self.low[: self.frames + 6].min())
 
-        Every recording is shifted so that its lowest corner rests at z = 0, which places the leaning table at the
-        landing only within millimetres. What is to be fitted may see the lowest point of the first bounce.
-        """
-        below = self.centre[self.frames - 1] * [1.0, 1.0, 0.0]
-        if not seen:
-            return below.tolist()
-        low = np.minimum(self._lowest(self.position, self.turn), self._lowest(self.position_2, self.turn_2))
-        return (low[: self.frames + 6].min() * UP).tolist()
+    @property
+    def resting(self) -> float:
+        """Height of the lowest corner at rest, in the last frames [m]."""
+        return float(np.median(self.low[-RESTING:]))
+
+    def frame(self, height: float) -> dict[str, object]:
+        """Return what of the scene is the recorded frame's: gravity, and the table at a height along the normal [m]."""
+        return {
+            "gravity": self.session.gravity.tolist(),
+            "obstacles.table.normal": self.session.normal.tolist(),
+            "obstacles.table.point": (height * self.session.normal).tolist(),
+        }
 
     @property
     def clean(self) -> bool:
         """Whether the flight is long, and the centre of mass flies a parabola."""
         t = self.times[: self.frames, None]
-        fallen = self.centre[: self.frames] - 0.5 * t**2 * GRAVITY
+        fallen = self.centre[: self.frames] - 0.5 * t**2 * self.session.gravity
         lines = np.concatenate([np.ones_like(t), t], axis=1)
         misfit = lines @ np.linalg.lstsq(lines, fallen, rcond=None)[0] - fallen
         return self.frames >= 12 and bool(np.abs(misfit).max() < MISFIT)
@@ -141,7 +205,7 @@ def scene_of(
     for toss, start, end in zip(chosen, starts, ends, strict=True):
         name = toss.file.stem
         source = {**recording, "file": str(toss.file)}
-        changed = {**overrides(start), "time.duration": end, "obstacles.table.point": toss.table(seen=True)}
+        changed = {**overrides(start), **toss.frame(toss.landing), "time.duration": end}
         raw["experiments"].append({"name": name, "overrides": changed, "recording": source})
         for path, scale in zip(OWN, SCALES, strict=True):
             raw["parameters"].append({"path": path, "scale": scale, "experiment": name})
@@ -157,10 +221,20 @@ def minimise(problem: InverseProblem, evaluations: int) -> tuple[list[np.ndarray
     return [p[item.slice] for item in problem.parameters], float(np.sqrt(found.value / len(problem.experiments)))
 
 
-def fit(result: Path) -> None:
-    """Fit the chosen tosses and write what was found."""
-    base = add.load_scene(ROOT / "scenes" / "elbow_toss.json")
-    chosen = [toss for toss in (Toss(file, base) for file in tosses()) if toss.clean][::EVERY]
+def fit(result: Path, named: Sequence[Path] = (), session: Session | None = None) -> None:
+    """Fit the chosen tosses and write what was found.
+
+    Raises
+    ------
+    InputError
+        If no toss with a clean flight is there.
+    """
+    given = recordings(named, *FOLDER)
+    base = scene_of_study("elbow_toss", given.files[0])
+    clean = [toss for toss in (Toss(file, base, session) for file in given.found) if toss.clean]
+    chosen = [Toss(file, base, session) for file in given.named] + clean[::EVERY]
+    if not chosen:
+        raise InputError(f"none of {len(given.files)} recordings has a clean flight to fit")
     starts = [toss.guess() for toss in chosen]
     moments = base.raw["bodies"]["one"]["inertia"]
     values = dict(zip(INERTIA, moments, strict=False))
@@ -181,19 +255,24 @@ def fit(result: Path) -> None:
         print(f"{window:.2f} s after the flight: corners within {1e3 * rms:.2f} mm rms, {json.dumps(values)}, "
               f"{time.perf_counter() - begin:.0f} s", flush=True)  # fmt: skip
     result.parent.mkdir(parents=True, exist_ok=True)
-    result.write_text(json.dumps({**values, "fitted": [toss.file.stem for toss in chosen]}, indent=1), encoding="utf-8")
+    # The poses at rest lie lower than the surface that the first bounce meets.
+    lift = [toss.landing - toss.resting for toss in chosen]
+    print(f"the first bounce is {1e3 * np.mean(lift):.2f} mm above the table at rest, +- {1e3 * np.std(lift):.2f} mm")
+    whole = {**values, "lift": float(np.mean(lift)), "fitted": marks([toss.file for toss in chosen])}
+    result.write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 
-def predict(result: Path) -> np.ndarray:
+def predict(result: Path, named: Sequence[Path] = (), session: Session | None = None) -> np.ndarray:
     """Print how far the tosses that were not fitted end from where they were seen."""
-    values = json.loads(result.read_text(encoding="utf-8"))
-    fitted = set(values.pop("fitted"))
-    base = with_values(add.load_scene(ROOT / "scenes" / "elbow_toss.json"), values)
+    values, fitted = read_result(result)
+    files = recordings(named, *FOLDER).unseen(fitted)
+    lift = values.pop("lift")
+    base = with_values(scene_of_study("elbow_toss", files[0]), values)
     rows, clean = [], []
-    for file in [file for file in tosses() if file.stem not in fitted]:
-        toss = Toss(file, base)
+    for file in files:
+        toss = Toss(file, base, session)
         start, _ = minimise(scene_of(base, [toss], [toss.guess()], [toss.flight], ()).inverse_problem(), 10)
-        changed = {"time.duration": float(toss.times[-1]), "obstacles.table.point": toss.table(seen=False)}
+        changed = {"time.duration": float(toss.times[-1]), **toss.frame(toss.resting + lift)}
         built = add.apply_overrides(base, {**overrides(start), **changed}).build()
         run = built.run()
         steps = np.minimum(np.rint(toss.times / built.scene.spec.time.dt).astype(int), run.n_steps)
@@ -211,7 +290,9 @@ def predict(result: Path) -> np.ndarray:
     print(f"| tosses | | {SOON} s after the flight: centre [% of half] | rotation [deg] | hinge | at the end: centre "
           "| rotation | hinge |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|")
-    for name, part in (("all", errors), ("clean flight", errors[chosen])):
+    level = np.array([(session or session_of(file)) is LEVEL for file in files])
+    groups = {"all": np.ones_like(chosen), "clean flight": chosen, "clean flight, level session": chosen & level}
+    for name, part in ((name, errors[kept]) for name, kept in groups.items() if kept.any()):
         for kind, row in (("median", np.median(part, axis=0)), ("mean", part.mean(axis=0))):
             print(
                 f"| {name} ({len(part)}) | {kind} | " + " | ".join(f"{value:.1f}" for value in row) + " |", flush=True
@@ -219,10 +300,22 @@ def predict(result: Path) -> np.ndarray:
     return errors
 
 
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = arguments(__doc__, ROOT / "runs" / "elbow_tosses.json")
+    parser.add_argument("--up", nargs=3, type=float, metavar=("X", "Y", "Z"), help="vertical of the recordings' frame")
+    asked = parser.parse_args()
+    session = Session("given", tuple(asked.up)) if asked.up else None
+    if asked.task == "fit":
+        fit(asked.result, asked.recordings, session)
+        if asked.recordings and not any(path.is_dir() for path in asked.recordings):
+            return  # files that were named are all fitted
+    predict(asked.result, asked.recordings, session)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] not in (["fit"], ["predict"]):
-        sys.exit(__doc__)
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "runs" / "elbow_tosses.json"
-    if sys.argv[1] == "fit":
-        fit(target)
-    predict(target)
+    try:
+        main()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

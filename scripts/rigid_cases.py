@@ -457,19 +457,23 @@ class Bounce:
 
 
 def bouncing_cube(
-    omega_dt: float, dt: float = 1.0 / 60.0, duration: float = 6.0, order: int = 2, *, tilted: bool = False
-) -> Bounce:
-    """A cube of 1 m and 1 kg dropped from 1 m, without damping or friction; flat or tilted.
+    omega_dt: float, dt: float = 1.0 / 60.0, duration: float = 6.0, order: int = 2, *, tilted: bool = False,
+    damping_ratio: float = 0.0, pulls: bool = False, ramp: float = 0.0,
+) -> Bounce:  # fmt: skip
+    """A cube of 1 m and 1 kg dropped from 1 m, without friction; flat or tilted.
 
-    omega = sqrt(4 k_n / m) is that of the cube on four corners.
+    omega = sqrt(4 k_n / m) is that of the cube on four corners, and ``damping_ratio`` zeta = 4 k_d / (2 m omega);
+    ``pulls``: the damping may pull, as in Eq. 22; it sets in over ``ramp`` [m].
     """
     size, mass, height = (1.0, 1.0, 1.0), 1.0, 1.0
-    setup = Rigid.of([box("cube", size)], [floor()], ContactModel(law=FrictionLaw.NONE))
+    setup = Rigid.of([box("cube", size)], [floor()], ContactModel(law=FrictionLaw.NONE, pulls=pulls, ramp=ramp))
     pose: dict[str, Sequence[float]] = {"position": (0, 0, 0.5 + height)}
     if tilted:
         pose |= {"orientation": (0.3, 0.2, 0.1), "angular_velocity": (0.5, 1.0, 0.3), "velocity": (0.3, 0, 0)}
     setup.body("cube", mass, box_moments(mass, size), **pose)
-    setup.put(contact__cube__floor__k_n=0.25 * mass * (omega_dt / dt) ** 2)
+    omega = omega_dt / dt
+    setup.put(contact__cube__floor__k_n=0.25 * mass * omega**2)
+    setup.put(contact__cube__floor__k_d=0.5 * damping_ratio * mass * omega)
     run = setup.run(dt, round(duration / dt), order)
     parts = [setup.energies(q, v) for q, v in zip(run.q, run.v, strict=True)]
     kinetic, gravity, contact = (np.array([p[key] for p in parts]) for key in ("kinetic", "gravity", "contact"))

@@ -1,16 +1,18 @@
 """Predict the silicone beam with a weight from the material found without one, and compare with the recording.
 
-    ADD_DATA=... python scripts/silicone_beam_prediction.py [runs/silicone_beam]
+    ADD_DATA=... python -m scripts.silicone_beam_prediction [runs/silicone_beam] [--recordings FOLDER]
 
 Young's modulus, viscosity and the sideways gravity come from the run of `add optimize scenes/silicone_beam.json`;
 nothing is fitted here.  Both recording and prediction are described by the same damped sinusoid over the same time,
-from 0.15 s to 2 s after the release: its frequency, and its middle, the sag.
+from 0.15 s to 2 s after the release: its frequency, its logarithmic decrement, and its middle, the sag.
+
+FOLDER holds the takes of `TAKES`; without one it is the study's own.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -18,6 +20,8 @@ import numpy as np
 from scipy.optimize import curve_fit
 
 import add
+from add.errors import InputError
+from scripts.recordings import scene_of_study, usual
 
 ROOT = Path(__file__).parents[1]
 #: Take, hung mass [kg], window in which the beam is held [s], release [s], frequency to start the fit from [Hz].
@@ -52,18 +56,39 @@ def predict(scene: add.Scene, values: dict[str, float], mass: float) -> tuple[np
     return run.t, 1e3 * (z - z[0])
 
 
+def takes(folder: Path) -> list[Path]:
+    """Return the files of `TAKES`.
+
+    Raises
+    ------
+    InputError
+        If one is not there.
+    """
+    files = [folder / f"beam_{name}_V2_a.csv" for name, *_ in TAKES]
+    for file in files:
+        if not file.is_file():
+            raise InputError("no recording", file=file, expected=", ".join(file.name for file in files))
+    return files
+
+
 def main() -> None:
     """Print the table."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "runs" / "silicone_beam"
-    parameters = json.loads((folder / "result.json").read_text(encoding="utf-8"))["parameters"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", type=Path, default=ROOT / "runs" / "silicone_beam", help="folder of the fit")
+    parser.add_argument("--recordings", type=Path, metavar="FOLDER", help="folder of the takes")
+    asked = parser.parse_args()
+    files = takes(asked.recordings or usual("soft", "csv", "silicone_beam"))
+    result = asked.run / "result.json"
+    if not result.is_file():
+        raise InputError("no run of `add optimize scenes/silicone_beam.json`", file=result)
+    parameters = json.loads(result.read_text(encoding="utf-8"))["parameters"]
     values = {name.partition("[")[0]: entry["value"] for name, entry in parameters.items()}
-    scene = add.load_scene(ROOT / "scenes" / "silicone_beam.json")
+    scene = scene_of_study("silicone_beam", files[0])
     places = scene.raw["recording"]["register"]["markers"]
-    data = Path(os.environ["ADD_DATA"]) / "soft" / "csv" / "silicone_beam"
-    print("| take | marker | f measured | f predicted | error | sag measured | sag predicted | error |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name, mass, window, release, frequency in TAKES:
-        recording, _ = add.register(add.read_csv(data / f"beam_{name}_V2_a.csv"), places, window=window)
+    head = [f"{what} {kind}" for what in ("f", "decrement", "sag") for kind in ("measured", "predicted", "error")]
+    print("| " + " | ".join(["take", "marker", *head]) + " |", "|" + "---|" * 11, sep="\n")
+    for file, (name, mass, window, release, frequency) in zip(files, TAKES, strict=True):
+        recording, _ = add.register(add.read_csv(file), places, window=window)
         held = recording.crop(*window).mean()[:3, 2]
         seen = (recording.times > release + 0.15) & (recording.times <= release + 2.0)
         t, z = predict(scene, values, mass)
@@ -71,12 +96,20 @@ def main() -> None:
             fall = 1e3 * (recording.positions[seen, i, 2] - held[i])
             measured = swing(recording.times[seen] - release, fall, frequency)
             found = swing(t[t > 0.15], z[t > 0.15, i], frequency)
-            print(
-                f"| {name} | {recording.names[i]} | {measured[0]:.3f} | {found[0]:.3f} | "
-                f"{100 * (found[0] / measured[0] - 1):+.1f} % | {measured[2]:.2f} | {found[2]:.2f} | "
-                f"{100 * (found[2] / measured[2] - 1):+.1f} % |"
-            )
+            cells = []
+            for digits, seen_value, value in zip((3, 3, 2), numbers(*measured), numbers(*found), strict=True):
+                cells += [f"{seen_value:.{digits}f}", f"{value:.{digits}f}", f"{100 * (value / seen_value - 1):+.1f} %"]
+            print("| " + " | ".join([name, recording.names[i], *cells]) + " |", flush=True)
+
+
+def numbers(frequency: float, decay: float, middle: float) -> tuple[float, float, float]:
+    """Return frequency [Hz], logarithmic decrement over a period [-] and middle [mm] of a swing."""
+    return frequency, decay / frequency, middle
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

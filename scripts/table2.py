@@ -2,8 +2,9 @@
 
     python scripts/table2.py [--write] [SCENE ...]
 
-A scene is simulated as it starts, timed without compilation, and optimised. ``--write`` puts the table into
-docs/table2.md and pictures into docs/images. A few minutes, most of them for the soft feet.
+A scene is simulated as it starts, timed without compilation, and optimised. ``--write`` puts the rows of these scenes
+into the table of docs/table2.md, beside those of the others, and pictures into docs/images. A few minutes, most of them
+for the soft feet.
 """
 
 from __future__ import annotations
@@ -173,11 +174,17 @@ def machine() -> str:
 
 
 def write(rows: list[Row]) -> None:
-    """Replace the table in docs/table2.md."""
+    """Replace the rows of these scenes in the table of docs/table2.md; the others stay."""
     path = ROOT / "docs" / "table2.md"
     old = path.read_text(encoding="utf-8")
     marks = "<!-- table -->\n", "<!-- end -->"
-    new = f"{marks[0]}\n{machine()}\n\n{table(rows)}\n\n{marks[1]}"
+    written = {line.split(" | ")[0].removeprefix("| "): line for line in table(rows).splitlines()[2:]}
+    for line in old.partition(marks[0])[2].partition(marks[1])[0].splitlines():
+        name = line.split(" | ")[0].removeprefix("| ")
+        if name in PUBLISHED:
+            written.setdefault(name, line)
+    lines = [*table([]).splitlines(), *(written[name] for name in PUBLISHED if name in written)]
+    new = "\n".join([marks[0], machine(), "", *lines, "", marks[1]])
     path.write_text(re.sub(f"{marks[0]}.*?{marks[1]}", lambda _: new, old, flags=re.DOTALL), encoding="utf-8")
 
 

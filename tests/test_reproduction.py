@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from scripts.reproduce import main
+from scripts.reproduction.bunny import bunny_scene
 from scripts.reproduction.entries import ENTRIES
 from scripts.reproduction.entry import Context, Row, Skipped
-from scripts.reproduction.fig03_landscape import roughness
+from scripts.reproduction.fig03_landscape import lowest, roughness
 from scripts.reproduction.friction_ladder import orders
 from scripts.reproduction.page import Pack
 from scripts.reproduction.published import PUBLISHED
@@ -51,6 +52,15 @@ def test_cylinder_slides_and_tanh_creeps_faster(run):
 def test_landscape_has_a_lowest_place_within_reach(run):
     outcome = run("fig3")
     assert 0.0 < outcome.values["linear.1000.lowest"] < 0.2
+    for law in ("linear", "hybrid"):
+        for stiffness in (100, 1000):
+            (found,) = outcome.values[f"{law}.{stiffness}.minima"]
+            assert found["distance"] < 0.2 and found["bounces"] >= 0 and len(found["velocity"]) == 2
+
+
+def test_samples_without_a_lower_neighbour_are_found():
+    plane = np.array([[3.0, 2.0, 3.0, 4.0], [3.0, 3.0, np.nan, 4.0], [4.0, 4.0, 4.0, 1.0]])
+    assert lowest(plane) == [(2, 3), (0, 1)]
 
 
 def test_tori_settle_under_every_law(run):
@@ -63,6 +73,16 @@ def test_bounces_keep_energy_with_the_second_order_formula(run):
     values = run("fig6").values
     assert values["BDF1.1"] < 0.5 < 0.9 < values["BDF2.1"] < 1.01
     assert values["BDF2, half the step.1"] > values["BDF2.1"]
+
+
+def test_dampings_take_what_eq_22_says(run):
+    """Of contact that may pull, flat; of contact that may not, what its own formula says."""
+    values = run("fig6").values
+    for ratio in ("0", "0.01", "0.03", "0.1", "0.3"):
+        assert values[f"{ratio}.fine"] == pytest.approx(values[f"{ratio}.eq22"], abs=0.015)
+        assert values[f"{ratio}.fine, clipped"] == pytest.approx(values[f"{ratio}.clipped"], abs=0.02)
+    assert values["0.3.eq22"] < 0.15 < 0.8 < values["0.03.eq22"]
+    assert values["0.1.tilted"] < values["0.01.tilted"]
 
 
 @pytest.mark.parametrize("key", ["fig7", "fig8"])
@@ -98,6 +118,18 @@ def test_bunny_flies(run, key, data_root):
         assert values["continuation.objective"] > 0.0 and values["direct.simulations"] >= 2
     else:
         assert 0.0 < values["error"] < 0.5 and 0.0 <= values["tilt"] <= 180.0
+
+
+def test_only_fig_11b_has_a_wall(data_root, tmp_path):
+    short = {"time.steps": 2}
+    target = {}
+    for wall in (False, True):
+        thrown = bunny_scene(tmp_path, short, 2, wall=wall, ahead=0.0 if wall else 0.3)
+        assert set(thrown.raw["obstacles"]) == ({"floor", "wall"} if wall else {"floor"})
+        target[wall] = np.loadtxt(thrown.raw["objective"][0]["positions_file"])
+    np.testing.assert_allclose(
+        target[False] - target[True], np.tile([0.0, 0.3, 0.0], (len(target[True]), 1)), atol=1e-9
+    )
 
 
 def test_bunny_is_skipped_without_its_mesh(run, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""The bunny of Figs. 4 and 11b: the pose in which it rests, the objective, and the throw."""
+"""The bunny of Figs. 4 (no wall) and 11b (a wall): the pose in which it rests, the objective, and the throw."""
 
 from __future__ import annotations
 
@@ -90,10 +90,18 @@ def spread(points: np.ndarray, n: int) -> list[int]:
     return chosen
 
 
-def bunny_scene(folder: Path, changes: dict[str, Any], n_drop: int) -> Scene:
+def bunny_scene(folder: Path, changes: dict[str, Any], n_drop: int, *, wall: bool, ahead: float = 0.0) -> Scene:
     """Return the throw with its objective: the rest pose at the end, and the heights of it over the second half.
 
-    The rest pose is left in ``folder``.
+    The target pose is left in ``folder``.
+
+    Parameters
+    ----------
+    folder : where files go
+    changes : values of the scene
+    n_drop : steps until the bunny that was put down rests
+    wall : whether there is one (Fig. 11b) or none (Fig. 4)
+    ahead : how far from where the bunny was put down its target lies, in the direction of the throw, y [m]
 
     Raises
     ------
@@ -104,7 +112,10 @@ def bunny_scene(folder: Path, changes: dict[str, Any], n_drop: int) -> Scene:
     objective = scene("fig11b_bunny").raw["objective"]
     # The scene's own objective has a window, which a shorter run would not have.
     base = scene("fig11b_bunny", {"objective": objective[:1], "check": None, **changes})
+    if not wall:
+        base = apply_overrides(base, {"obstacles": {"floor": base.raw["obstacles"]["floor"]}, "contact.pairs": []})
     rest = rest_pose(base, n_drop)
+    rest[:, 1] += ahead
     file = folder / "rest.txt"
     np.savetxt(file, rest)
     nodes = spread(rest, HEIGHTS)

