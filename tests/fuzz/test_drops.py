@@ -48,7 +48,7 @@ def test_drops_found_by_hand_to_their_end(number: int) -> None:
     assert scene_from_dict(_by_hand(number)).build().run().n_steps == 60
 
 
-@pytest.mark.parametrize("some", range(8))
+@pytest.mark.parametrize("some", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))])
 def test_drops_that_failed_once(some: int) -> None:
     seeds = [seed for seed in sorted(FAILED_ONCE)[some::8] if seed not in STILL_FAILING]
     outcomes = [run(seed, FAILED_ONCE[seed] + 1) for seed in seeds]
