@@ -15,6 +15,7 @@ from add.scene._paths import nearest
 from add.scene.spec import SceneSpec
 
 _SHOWN = 5  # problems listed in one error
+_LETTERS = 600  # of a part of one
 _TRANSLATED = 200  # problems put into words at most
 _TYPES = {
     "float_type": "a number",
@@ -44,9 +45,14 @@ class Problem:
     def text(self) -> str:
         """`message (found ...; expected ...); did you mean '...'?`."""
         named = (("found", self.found), ("expected", self.expected))
-        tail = "; ".join(f"{name} {value}" for name, value in named if value is not None)
-        near = f"; did you mean '{self.near}'?" if self.near is not None else ""
-        return f"{self.message} ({tail}){near}" if tail else f"{self.message}{near}"
+        tail = "; ".join(f"{name} {_brief(value)}" for name, value in named if value is not None)
+        near = f"; did you mean '{_brief(self.near)}'?" if self.near is not None else ""
+        return f"{_brief(self.message)} ({tail}){near}" if tail else f"{_brief(self.message)}{near}"
+
+
+def _brief(text: str) -> str:
+    """Leave out the middle of a text that is too long for a sentence: names and paths may be of any length."""
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS // 2]} ... {text[-_LETTERS // 4 :]}"
 
 
 def raise_problems(problems: Sequence[Problem], source: Path | None) -> None:
@@ -55,10 +61,10 @@ def raise_problems(problems: Sequence[Problem], source: Path | None) -> None:
         return
     first, *others = problems
     head = f"{source}: " if source is not None else ""
-    lines = [first.text(), *(f"{head}{item.place}: {item.text()}" for item in others[: _SHOWN - 1])]
+    lines = [first.text(), *(f"{head}{_brief(item.place)}: {item.text()}" for item in others[: _SHOWN - 1])]
     if len(problems) > _SHOWN:
         lines.append(f"... and {len(problems) - _SHOWN} more")
-    raise InputError("\n".join(lines), file=source, place=first.place)
+    raise InputError("\n".join(lines), file=source, place=_brief(first.place))
 
 
 def shown(value: Any) -> str:
