@@ -258,7 +258,10 @@ def _with_parameters(scene: Scene, maker: _Maker) -> Scene:
     wanted = list(rng.permutation(paths)[:4]) + list(rng.permutation(ties)[:3])
     experiments = []
     if maker.chance(0.4):
-        body = maker.one_of([name for name, kind in maker.kinds.items() if kind != "kinematic"])
+        moving = [name for name, kind in maker.kinds.items() if kind != "kinematic"]
+        if not moving:
+            raise InputError("nothing is free to move")
+        body = maker.one_of(moving)
         overrides = {f"bodies.{body}.velocity": _vector(rng, 1.0), "time.dt": 0.5 * raw["time"]["dt"]}
         experiments = [{"name": "one"}, {"name": "two", "overrides": overrides}]
         raw["experiments"] = experiments
