@@ -130,7 +130,7 @@ class RunFolder:
 
     @property
     def holder(self) -> Holder | None:
-        """Who works in the folder just now."""
+        """The process that works in the folder just now, None if there is none."""
         return holder_of(self.path)
 
     @property

@@ -1,4 +1,4 @@
-"""What can be simulated, but is probably not meant: each doubt names the number, its place, and what to look at."""
+"""Doubts about a scene: each names a number that can be simulated but is probably not meant, its place and a remedy."""
 
 from __future__ import annotations
 
