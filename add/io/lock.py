@@ -26,7 +26,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 @final
 @dataclass(frozen=True)
 class Holder:
-    """Who works in a run folder.
+    """The process that works in a run folder.
 
     Attributes
     ----------
