@@ -161,7 +161,8 @@ class _Maker:
             item["axis"] = _vector(self.rng, 2.0)
         if kind == "hinge":
             self._on_hinge(item, a)
-        if kind in ("spring", "cable") and self.chance(0.5):
+        # A spring of some length whose ends begin at one place has no direction, and its matrix is singular.
+        if kind in ("spring", "cable") and self.chance(0.5) and "at" in item["b"]:
             item["length"] = 0.1
         return item
 
