@@ -55,6 +55,7 @@ constraints:
 
 lint: setup
 	$(PYTHON_IN_VENV) -m ruff check .
+	$(PYTHON_IN_VENV) -m ruff format --check .
 	$(PYTHON_IN_VENV) -m mypy
 
 clean:

@@ -6,33 +6,33 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from add.adjoint import Checkpoints, StoreAll, evaluate, forward_tangents, value_and_gradient
-    from add.design import InverseProblem
     from add.errors import AddError, InputError, SolverError
+    from add.inverse import InverseProblem
     from add.mocap import Recording, read_csv, register, write_csv
     from add.model import build_model
-    from add.scene.reader import Scene, apply_overrides, load_scene, scene_from_dict
-    from add.simulate import Simulation, Trajectory
+    from add.scene.read.reader import Scene, apply_overrides, load_scene, scene_from_dict
+    from add.simulation.run import Simulation, Trajectory
 
 # Imported on first use: `add version` should not wait for the compiled kernels.
 _HOMES = {
     "AddError": "add.errors",
     "Checkpoints": "add.adjoint",
     "InputError": "add.errors",
-    "InverseProblem": "add.design",
+    "InverseProblem": "add.inverse",
     "Recording": "add.mocap",
-    "Scene": "add.scene.reader",
-    "Simulation": "add.simulate",
+    "Scene": "add.scene.read.reader",
+    "Simulation": "add.simulation.run",
     "SolverError": "add.errors",
     "StoreAll": "add.adjoint",
-    "Trajectory": "add.simulate",
-    "apply_overrides": "add.scene.reader",
+    "Trajectory": "add.simulation.run",
+    "apply_overrides": "add.scene.read.reader",
     "build_model": "add.model",
     "evaluate": "add.adjoint",
     "forward_tangents": "add.adjoint",
-    "load_scene": "add.scene.reader",
+    "load_scene": "add.scene.read.reader",
     "read_csv": "add.mocap",
     "register": "add.mocap",
-    "scene_from_dict": "add.scene.reader",
+    "scene_from_dict": "add.scene.read.reader",
     "value_and_gradient": "add.adjoint",
     "write_csv": "add.mocap",
 }

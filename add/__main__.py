@@ -1,5 +1,5 @@
 """`python -m add`."""
 
-from add.cli import main
+from add.commands.cli import main
 
 main()

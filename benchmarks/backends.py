@@ -8,9 +8,9 @@ from typing import Literal, final
 import scipy.sparse as sp
 from scipy.sparse.linalg import SuperLU, splu
 
-from add.assembly import Pattern
 from add.errors import SolverError
 from add.linalg import Factorization
+from add.linalg.pattern import Pattern
 from add.typing import FloatArray
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from add.kinematics import StateTangent
+from add.equations.kinematics import StateTangent
 from add.linalg import factorization_for
-from add.newton import NewtonOptions
-from add.scene.reader import apply_overrides, load_scene
-from add.simulate import Simulation
-from add.steppers import BDF, Record
+from add.scene.read.reader import apply_overrides, load_scene
+from add.simulation import BDF, Record
+from add.simulation.run import Simulation
+from add.solve.newton import NewtonOptions
 from add.typing import FloatArray
 from benchmarks.backends import DefaultLU
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.assembly import Pattern
 from add.linalg import DenseLU, Factorization, MultifrontalLU, SparseLU
+from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 from benchmarks.backends import DefaultLU
 from benchmarks.timing import Row, least

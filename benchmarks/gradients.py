@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from add.jobs.gradient import probe
-from add.scene.reader import Scene, load_scene, scene_from_dict
+from add.commands.check_gradient import probe
+from add.scene.read.reader import Scene, load_scene, scene_from_dict
 from benchmarks.timing import time_gradient
 
 SCENES = Path(__file__).parents[1] / "scenes"

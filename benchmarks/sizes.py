@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from add.fem import TET4, box_mesh
-from add.kinematics import State
+from add.equations.kinematics import State
+from add.geometry import TET4, box_mesh
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.model import ContactModel, Obstacle, SoftBody, build_model
-from add.newton import NewtonOptions
-from add.simulate import Simulation
-from add.start import GivenStart
-from add.steppers import BDF, Record
+from add.simulation import BDF, Record
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 from benchmarks.backends import DefaultLU, Timed
 from benchmarks.timing import Row
 

@@ -10,11 +10,11 @@ from typing import final
 import numpy as np
 
 from add.adjoint import value_and_gradient
-from add.kinematics import State, Weights
+from add.equations.kinematics import State, Weights
 from add.linalg import Factorization, factorization_for
 from add.objectives import Objective
-from add.simulate import Simulation, Trajectory
-from add.steppers import Record
+from add.simulation import Record
+from add.simulation.run import Simulation, Trajectory
 from benchmarks.backends import DefaultLU, Timed
 from benchmarks.kernels import clocked_kernels
 
@@ -134,7 +134,7 @@ def _units(simulation: Simulation, trajectory: Trajectory) -> float:
         for record in records:
             weights = Weights(1.0, record.c, record.c**2, 1.0)
             factors = assembler.factor(
-                record.kin, record.mu, simulation.theta, weights, simulation.system.frozen(record.decisions)
+                record.kin, record.mu, simulation.theta, weights, simulation.system.on_branch(record.decisions)
             )
             factors.solve_transposed(np.concatenate([cotangent, np.zeros(record.mu.size)]))
     return (time.process_time() - begin) / len(records)

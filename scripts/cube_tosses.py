@@ -25,8 +25,8 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 import add
-from add.design import LevenbergMarquardt, Phase
 from add.errors import InputError
+from add.inverse import LevenbergMarquardt, Phase
 from add.mocap import PoseRecording, read_pose_csv
 from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 import add
-from add.design import InverseProblem, LevenbergMarquardt, Phase
 from add.errors import InputError
+from add.inverse import InverseProblem, LevenbergMarquardt, Phase
 from add.mocap import read_angle_csv
 from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 

@@ -29,8 +29,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import add
-from add.design import InverseProblem, LevenbergMarquardt, Phase
 from add.errors import InputError
+from add.inverse import InverseProblem, LevenbergMarquardt, Phase
 from add.mocap import read_pose_csv
 from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 

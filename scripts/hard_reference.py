@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from add.errors import SolverError
-from add.hard import Branch, HardTrajectory, simulate_hard
-from add.scene.builder import BuiltScene
-from add.scene.reader import scene_from_dict
+from add.hard_contact import Branch, HardTrajectory, simulate_hard
+from add.scene.build.scene import BuiltScene
+from add.scene.read.reader import scene_from_dict
 from add.terms import Inertia
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,11 +16,11 @@ from add.adjoint import value_and_gradient
 from add.contact import FrictionLaw
 from add.kernels.distance import PLANE
 from add.model import ContactModel, Obstacle, RigidBody, build_model
-from add.newton import NewtonOptions
 from add.objectives.base import Objective
-from add.simulate import Simulation
-from add.start import GivenStart
-from add.steppers import BDF
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

@@ -16,7 +16,7 @@ import numpy as np
 
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking
-from add.scene.reader import apply_overrides, scene_from_dict
+from add.scene.read.reader import apply_overrides, scene_from_dict
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "data" / "recordings" / "foam_ball.csv"

@@ -19,8 +19,8 @@ import numpy as np
 
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking
-from add.scene.builder import BuiltScene
-from add.scene.reader import Scene, apply_overrides, scene_from_dict
+from add.scene.build.scene import BuiltScene
+from add.scene.read.reader import Scene, apply_overrides, scene_from_dict
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "data" / "recordings"

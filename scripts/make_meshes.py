@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from add.fem import TET4, SoftMesh, validate, volume
+from add.geometry import TET4, SoftMesh, validate, volume
+from add.geometry.mesh_shape import shape_mesh
 from add.io.meshes import write_mesh
-from add.io.shapes import shape_mesh
 
 MESHES: dict[str, dict[str, object]] = {
     "ball_coarse": {"shape": "sphere", "radius": 0.05, "edge": 0.0205},

@@ -11,15 +11,15 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
 from add.contact import FrictionLaw
+from add.equations.kinematics import Kinematics
 from add.kernels.distance import BOX, PLANE, SPHERE
 from add.kernels.rotation import left_jacobian, rotation_matrix
-from add.kinematics import Kinematics
 from add.model import CarriedShape, ContactModel, Model, Obstacle, RigidBody, build_model
-from add.newton import NewtonOptions
-from add.scene.reader import scene_from_dict
-from add.simulate import Simulation, Trajectory
-from add.start import GivenStart
-from add.steppers import BDF, StartUp
+from add.scene.read.reader import scene_from_dict
+from add.simulation import BDF, StartUp
+from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 from add.terms import RigidInertia
 
 G = 9.81

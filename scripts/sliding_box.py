@@ -18,15 +18,15 @@ import numpy as np
 
 from add.adjoint import value_and_gradient
 from add.contact import FrictionLaw
-from add.fem import HEX8, box_mesh, mass_pairs
+from add.equations.kinematics import State, StateTangent
+from add.geometry import HEX8, box_mesh, mass_pairs
 from add.kernels.distance import PLANE
-from add.kinematics import State, StateTangent
 from add.model import ContactModel, Obstacle, SoftBody, build_model
-from add.newton import NewtonOptions
 from add.objectives.base import Objective
-from add.simulate import Simulation
-from add.start import GivenStart
-from add.steppers import BDF
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 
 G, SPEED, FRICTION, DURATION = 9.81, 2.0, 0.4, 0.4
 EXACT = (

@@ -19,9 +19,9 @@ from typing import final
 
 import numpy as np
 
-from add.jobs.output import run_data
-from add.scene.inverse import inverse_problem, optimizer
-from add.scene.reader import load_scene
+from add.commands.run_data import run_data
+from add.scene.build.inverse_problem import inverse_problem, optimizer
+from add.scene.read.reader import load_scene
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Shortest time over which simulations are repeated [s].
@@ -152,7 +152,7 @@ def measure(name: str, pictures: Path | None = None) -> Row:
         elapsed,
         problem.residuals(problem.x0).value,
         found.value,
-        sum(record.report.rung > 0 for run in runs for record in run.records),
+        sum(record.report.attempt > 0 for run in runs for record in run.records),
     )
     if pictures is not None:
         from add.view import screenshot

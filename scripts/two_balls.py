@@ -17,18 +17,18 @@ from scipy.optimize import brentq, minimize
 
 from add.adjoint import value_and_gradient
 from add.contact import FrictionLaw
+from add.equations.kinematics import State, StateTangent
+from add.equations.signals import BSplineSignal, SignalParameter
+from add.equations.sites import SiteKind
+from add.joints.links import BodySite, ForceLink
+from add.kernels.contact_laws import elastic_energy, elastic_law
 from add.kernels.distance import SPHERE
-from add.kernels.friction import elastic_energy, elastic_law
-from add.kinematics import State, StateTangent
-from add.model import CarriedShape, ContactModel, Driven, RigidBody, build_model
-from add.model.links import BodyFeature, ForceLink
-from add.newton import NewtonOptions
+from add.model import CarriedShape, ContactModel, RigidBody, build_model
 from add.objectives.base import Objective
-from add.signals import BSplineSignal
-from add.simulate import Simulation
-from add.start import GivenStart
-from add.steppers import BDF
-from add.terms import FeatureKind
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 
 MASS, RADIUS, STIFFNESS = 1.0, 0.1, 500.0  # kg, m, N/m
 X, V, T = (0.0, 0.52), (1.0, 0.0), 1.0  # places and velocities along x at the start [m], [m/s]; duration [s]
@@ -193,8 +193,8 @@ def optimum(stiffness: float) -> Optimum:
         RigidBody("second", np.zeros((0, 3)), np.zeros(0), np.zeros(0), (shape,)),
     ]
     push = ForceLink(
-        BodyFeature(FeatureKind.POINT, "first", "centre"),
-        Driven(BSplineSignal(0, n_steps, 0.0, 1.0), "force"),
+        BodySite(SiteKind.POINT, "first", "centre"),
+        SignalParameter(BSplineSignal(0, n_steps, 0.0, 1.0), "force"),
     )
     contact = ContactModel(law=FrictionLaw.NONE, onset=0.3 * 2.5 / omega)
     extra = [("centre", (3,), "m"), ("force", (n_steps, 3), "N")]
@@ -332,7 +332,7 @@ through these costs gives **{extrapolated(optima):.5f}** for a rigid contact, ag
 
 ![optimal forces](images/two_balls_control.png)
 
-The peak in the first step is a feature of BDF2 that starts with a BDF1 step: a force in that step alone counts half as
+The peak in the first step is a site of BDF2 that starts with a BDF1 step: a force in that step alone counts half as
 much again as in any other (the two speeds at the start are extrapolated), and an optimiser with a force for every step
 finds out. Splines, or a force that is shared by a few steps, leave no room for it.
 """

@@ -14,68 +14,41 @@ PACKAGE = ROOT / "add"
 ORDER = (
     "errors",
     "machine",
-    "files",
-    "foreign",
     "typing",
     "kernels",
-    "fem",
-    "solids",
-    "layout",
-    "signals",
-    "initial",
-    "hinged",
-    "motion",
-    "kinematics",
-    "charts",
-    "tangents",
-    "maps",
-    "assembly",
+    "geometry",
     "linalg",
-    "term",
-    "saddle",
-    "system",
+    "equations",
     "terms",
+    "joints",
     "contact",
     "model",
-    "newton",
-    "reactions",
-    "proximal",
-    "stick",
-    "ladder",
-    "start",
-    "steppers",
-    "simulate",
-    "hard",
+    "solve",
+    "simulation",
+    "hard_contact",
     "objectives",
     "adjoint",
     "mocap",
-    "design",
+    "inverse",
     "ties",
     "io",
     "scene",
-    "jobs",
     "view",
     "plot",
-    "report",
+    "commands",
     "testing",
-    "console",
-    "interrupts",
-    "cli",
 )
 FACADE = "__init__"  # `import add` itself: re-exports anything
-ANYTHING = {FACADE, "cli", "__main__"}
+ANYTHING = {FACADE, "__main__"}
 
 # Narrower than the order: who alone may import these.
 ONLY_FOR = {
-    "io": {"scene", "jobs", "view", "plot", "report"},  # no physics reads or writes files
-    "scene": {"jobs", "view", "plot", "testing"},  # strings become objects once
-    "jobs": set(),
-    "view": set(),
-    "plot": {"report"},
-    "report": set(),
-    "testing": set(),
-    "console": set(),
-    "cli": {"__main__"},
+    "io": {"scene", "commands", "view", "plot"},  # no physics reads or writes files
+    "scene": {"commands", "view", "plot", "testing"},  # strings become objects once
+    "commands": set(),
+    "view": {"commands"},
+    "plot": {"commands"},
+    "testing": {"commands"},
 }
 # Pairs that the order would allow: siblings stay apart.
 FORBIDDEN = {("contact", "terms")}
@@ -164,17 +137,17 @@ def test_imports_go_down():
         ("add.terms.elastic", "from ..system import Term", True),
         ("add.terms.elastic", "from .gravity import Gravity", True),
         ("add.kernels.elastic", "from add.errors import InputError", True),
-        ("add.io.results", "from add import __version__", True),
-        ("add.cli", "import add.view.window", True),
-        ("add.kernels.elastic", "from add.term import Term", False),
-        ("add.fem.mesh", "def f():\n    from add.terms import elastic", False),
-        ("add.fem.mesh", "from add import terms", False),
-        ("add.fem.mesh", "from .. import terms", False),
+        ("add.io.trajectory", "from add import __version__", True),
+        ("add.commands.cli", "import add.view.window", True),
+        ("add.kernels.elastic", "from add.equations.term import Term", False),
+        ("add.geometry.volume_mesh", "def f():\n    from add.terms import elastic", False),
+        ("add.geometry.volume_mesh", "from add import terms", False),
+        ("add.geometry.volume_mesh", "from .. import terms", False),
         ("add.terms.elastic", "from add.contact.term import Contact", False),
         ("add.contact.term", "from ..terms.elastic import Elastic", False),
-        ("add.adjoint.reverse", "import add.io.results", False),
-        ("add.testing", "import add.io.results", False),
-        ("add.scene.builder", "from add import load_scene", False),
+        ("add.adjoint.reverse", "import add.io.trajectory", False),
+        ("add.testing", "import add.io.trajectory", False),
+        ("add.scene.build.scene", "from add import load_scene", False),
     ],
 )
 def test_the_rule_itself(module, source, allowed):
@@ -215,7 +188,7 @@ def test_no_state_in_modules(trees):
     makers = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter", "WeakKeyDictionary"}
     wrong = []
     for path, tree in trees.items():
-        if layer(module_name(ROOT / path)) in ("scene", "cli"):
+        if layer(module_name(ROOT / path)) in ("scene", "commands"):
             continue
         for node in tree.body:
             if isinstance(node, ast.Assign):
@@ -235,7 +208,7 @@ def test_no_state_in_modules(trees):
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_print_outside_cli(trees):
+def test_nothing_prints(trees):
     wrong = [
         f"{path}:{node.lineno}"
         for path, tree in trees.items()
@@ -243,7 +216,7 @@ def test_no_print_outside_cli(trees):
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
-    assert not wrong, "log with `logging`, or let cli.py print:\n" + "\n".join(wrong)
+    assert not wrong, "log with `logging`, or let the command line print:\n" + "\n".join(wrong)
 
 
 def test_import_loads_no_viewer():

@@ -9,12 +9,12 @@ from typing import final
 
 import numpy as np
 
-from add.adjoint.ahead import crew, linearisations
-from add.kinematics import StateTangent
+from add.adjoint.prefetch import linearisations, prefetch_assemblers
+from add.equations.kinematics import StateTangent
+from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective
-from add.simulate import Simulation, Trajectory
-from add.tangents import Directions, SparseMatrix, StateTangents
+from add.simulation.run import Simulation, Trajectory
 from add.typing import FloatArray
 
 
@@ -110,7 +110,7 @@ def sweep(
         return
     # What the crew is to share: the analysis of the pattern and the size of its factors.
     stepper.linearise(assembler, trajectory.records[0], theta)
-    assemblers = crew(assembler, simulation.threads)
+    assemblers = prefetch_assemblers(assembler, simulation.threads)
     with closing(linearisations(stepper, assemblers, theta, trajectory.records)) as steps:
         for record, step in zip(trajectory.records, steps, strict=True):
             tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)

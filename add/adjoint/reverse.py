@@ -12,15 +12,15 @@ from typing import final
 
 import numpy as np
 
-from add.adjoint.ahead import crew, linearisations
+from add.adjoint.prefetch import linearisations, prefetch_assemblers
 from add.adjoint.schedule import Schedule, StoreAll
-from add.kinematics import State, StateTangent
+from add.equations.kinematics import State, StateTangent
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, total
-from add.simulate import Observer, Replay, Simulation, Trajectory
-from add.start import StartRecord
-from add.steppers import Record
-from add.system import Assembler
+from add.simulation import Record
+from add.simulation.run import Observer, Replay, Simulation, Trajectory
+from add.simulation.start import StartRecord
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
 
@@ -102,7 +102,7 @@ def value_and_gradient(
                 for observer in observers:
                     observer(state, record)
 
-        assemblers = crew(assembler, simulation.threads)
+        assemblers = prefetch_assemblers(assembler, simulation.threads)
         theta_bar = np.zeros_like(theta)
         objective.parameter_gradient(theta, theta_bar)
         bar = StateTangent.zeros(simulation.stepper.n_history, simulation.system.n)

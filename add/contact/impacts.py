@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from add.contact.restitution import damping_ratio
-from add.kernels.friction import damping_ramp, elastic_law
+from add.kernels.contact_laws import damping_ramp, elastic_law
 from add.typing import FloatArray
 
 #: Below so many steps an impact, where within a step it begins decides more than a per cent or two of the speed.

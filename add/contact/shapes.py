@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from add.kinematics import Kinematics
-from add.maps import FrameMap
+from add.equations.kinematics import Kinematics
+from add.equations.points import FrameMap
 from add.typing import FloatArray, IntArray
 
 

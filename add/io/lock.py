@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import final
 
 from add.errors import InputError
-from add.files import open_regular
+from add.machine.files import open_regular
 
 #: Name of the file in a run folder that is locked.
 LOCK = ".lock"

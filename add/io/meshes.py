@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.fem import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
-from add.files import require_regular
-from add.foreign import little_memory, read_apart
-from add.io._mesh_formats import Way, way_to_read
+from add.geometry import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
+from add.io.mesh_formats import Way, way_to_read
+from add.machine.files import require_regular
+from add.machine.foreign_readers import little_memory, read_apart
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
     ------
     InputError
         naming the file: missing, no plain file or unreadable; no volume cells; several families, or none that is known;
-        see `add.fem.validate` for what is wrong in the mesh itself (elements counted from 0 in the order of the file).
+        see `add.geometry.validate` for errors in the mesh itself (elements counted from 0 in the order of the file).
     """
     path = Path(path)
     if element is not None and element not in FAMILIES:

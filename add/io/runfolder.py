@@ -15,10 +15,10 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
-from add.io._atomic import FULL, TEMPORARY, CannotWrite, replacing
-from add.io._forms import require_form
+from add.io.atomic import FULL, TEMPORARY, CannotWrite, replacing
+from add.io.json_forms import require_form
 from add.io.lock import LOCK, FolderLock, Holder, holder_of
+from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
 
 __all__ = [
     "EVALUATIONS",
@@ -162,7 +162,7 @@ class RunFolder:
 
     @property
     def trajectory(self) -> Path:
-        """See `add.io.results`."""
+        """See `add.io.trajectory`."""
         return self.path / TRAJECTORY
 
     @property

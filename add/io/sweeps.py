@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.io._hdf5 import new_hdf5, opened_hdf5
+from add.io.hdf5 import new_hdf5, opened_hdf5
 from add.typing import BoolArray, FloatArray
 
 FORMAT = "add-sweep/1"

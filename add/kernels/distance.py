@@ -11,7 +11,7 @@ where `m` is a 0/1 mask of axes (three axes: distance to a point; two: to a line
 exact Euclidean distance outside; inside it is minus the depth below the nearest part of the surface. Hence a box or a
 cylinder is only ever *penetrated* through a face, a side or a flat cap: edges, corners and rims are outside.
 
-Features (small ints, unique within a shape)
+Sites (small ints, unique within a shape)
     PLANE, SPHERE   0
     BOX             9 (s_0 + 1) + 3 (s_1 + 1) + (s_2 + 1), s the signs of the axes that are clamped: one for a face
                     (4, 10, 12, 14, 16, 22), two for an edge, three for a corner. 13 does not occur.

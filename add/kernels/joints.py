@@ -1,6 +1,6 @@
 """Laws about the axes of joints: friction of their rotation, sliders, limits of an angle.
 
-Shapes and signs are those of `add.kernels.couplings`: features of interaction e are rows 3 e to 3 e + 2 of y, y_dot and
+Shapes and signs are those of `add.kernels.springs`: sites of interaction e are rows 3 e to 3 e + 2 of y, y_dot and
 f; derivatives are added to zeros.
 """
 
@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.couplings import dot
+from add.kernels.springs import dot
 
 _JIT = {"cache": True, "error_model": "numpy"}
 

@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from add.assembly import Pattern
 from add.errors import SolverError
 from add.kernels.caching import njit
+from add.linalg.pattern import Pattern
 from add.typing import FloatArray
 
 #: A solve whose relative residual stays above this after refinement is repeated with more pivoting.

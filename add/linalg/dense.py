@@ -8,9 +8,9 @@ from typing import Literal, final
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from add.assembly import Pattern
 from add.errors import SolverError
 from add.linalg.base import Factorization, check_solution
+from add.linalg.pattern import Pattern
 from add.typing import FloatArray
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.assembly import Pattern
 from add.errors import SolverError
 from add.linalg.base import Factorization, check_solution
 from add.linalg.blas import addresses
@@ -16,6 +15,7 @@ from add.linalg.cholesky import factorise_symmetric, is_symmetric
 from add.linalg.fronts import factorise, measure
 from add.linalg.graph import Structure, structure_of
 from add.linalg.ordering import nested_dissection, postponed, weak_vertices
+from add.linalg.pattern import Pattern
 from add.linalg.refinement import refine
 from add.linalg.substitution import substitute_rows
 from add.linalg.superlu import SparseLU

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from add.assembly import Pattern
 from add.errors import SolverError
 from add.linalg.base import SOLVE_TOLERANCE, Factorization, check_solution
+from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.files import most_of_memory, read_regular
+from add.machine.files import most_of_memory, read_regular
 
 #: Columns of a table that somebody may have meant.
 MOST_COLUMNS = 10_000

@@ -1,27 +1,15 @@
 """Bodies, links and obstacles as values, and the `System` they make together."""
 
-from add.model.bodies import (
-    CarriedShape,
-    Driven,
-    NodalLoad,
-    ParticleBody,
-    Pin,
-    PointAnchor,
-    PointMass,
-    RigidBody,
-    SoftBody,
-    constant,
-)
+from add.model.bodies import CarriedShape, NodalLoad, ParticleBody, Pin, PointAnchor, PointMass, RigidBody, SoftBody
 from add.model.build import Model, build_model
-from add.model.layout import Block, parameter_layout
-from add.model.reactions import Reaction, reactions
-from add.model.world import ContactModel, Obstacle
+from add.model.joint_reactions import Reaction, reactions
+from add.model.obstacles import ContactModel, Obstacle
+from add.model.parameters import Block, parameter_layout
 
 __all__ = [
     "Block",
     "CarriedShape",
     "ContactModel",
-    "Driven",
     "Model",
     "NodalLoad",
     "Obstacle",
@@ -33,7 +21,6 @@ __all__ = [
     "RigidBody",
     "SoftBody",
     "build_model",
-    "constant",
     "parameter_layout",
     "reactions",
 ]

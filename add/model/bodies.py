@@ -7,23 +7,9 @@ from typing import final
 
 import numpy as np
 
-from add.fem import SoftMesh
-from add.signals import Constant, Signal
+from add.equations.signals import SignalParameter
+from add.geometry import SoftMesh
 from add.typing import FloatArray, IntArray
-
-
-@final
-@dataclass(frozen=True)
-class Driven:
-    """A signal and the name of its coefficients in theta."""
-
-    signal: Signal
-    parameter: str
-
-
-def constant(parameter: str) -> Driven:
-    """Return a constant signal under this name."""
-    return Driven(Constant(), parameter)
 
 
 @final
@@ -33,7 +19,7 @@ class Pin:
 
     nodes: IntArray
     axes: tuple[int, ...] = (0, 1, 2)
-    motion: Driven | None = None
+    motion: SignalParameter | None = None
 
 
 @final
@@ -43,7 +29,7 @@ class NodalLoad:
 
     nodes: IntArray
     shares: FloatArray
-    force: Driven
+    force: SignalParameter
 
 
 @final
@@ -68,7 +54,7 @@ class PointAnchor:
 
     nodes: IntArray
     weights: FloatArray
-    place: Driven
+    place: SignalParameter
 
 
 @final
@@ -185,7 +171,7 @@ class RigidBody:
     areas: FloatArray
     shapes: tuple[CarriedShape, ...] = ()
     kinematic: bool = False
-    translation: Driven | None = None
-    rotation: Driven | None = None
+    translation: SignalParameter | None = None
+    rotation: SignalParameter | None = None
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))

@@ -8,23 +8,23 @@ from typing import final
 
 import numpy as np
 
+from add.equations.initial import BodyPose, InitialState, Pose, RigidPose
+from add.equations.initial_on_hinge import HingedPose
+from add.equations.layout import DofLayout, DofPartition, ParameterLayout
+from add.equations.points import WeightedPoints
+from add.equations.prescribed import Motion, PinMotion
+from add.equations.system import System
+from add.equations.term import Constraint, Term
 from add.errors import InputError
-from add.fem import Surface, mass_pairs, quadrature_geometry, surface
-from add.hinged import HingedPose
-from add.initial import BodyPose, InitialState, Pose, RigidPose
-from add.layout import DofLayout, DofPartition, ParameterLayout
-from add.maps import WeightedPoints
+from add.geometry import Surface, mass_pairs, quadrature_geometry, surface
+from add.joints.links import HingeStart, Link
 from add.model.bodies import NodalBody, ParticleBody, RigidBody, SoftBody
-from add.model.contacts import contact_terms
-from add.model.layout import POSE_VECTORS, Block, parameter_layout
-from add.model.link_terms import link_terms
-from add.model.links import HingeStart, Link
-from add.model.masses import mass_terms
-from add.model.world import ContactModel, Obstacle
-from add.motion import Motion, PinMotion
-from add.system import System
-from add.term import Constraint, Term
-from add.terms import Anchor, Elastic, ElementBatch, Load, Viscous
+from add.model.contact_terms import contact_terms
+from add.model.joint_terms import link_terms
+from add.model.mass_terms import mass_terms
+from add.model.obstacles import ContactModel, Obstacle
+from add.model.parameters import POSE_VECTORS, Block, parameter_layout
+from add.terms import Elastic, ElementBatch, NodalForce, PointConstraint, Viscous
 from add.typing import IntArray
 
 
@@ -114,7 +114,7 @@ def build_model(
     for owner in nodal:
         for load in owner.loads:
             rows = parameters[load.force.parameter].indices
-            terms.append(Load(dofs[owner.name].start // 3 + load.nodes, load.shares, load.force.signal, rows))
+            terms.append(NodalForce(dofs[owner.name].start // 3 + load.nodes, load.shares, load.force.signal, rows))
     smooth, deciding = link_terms(links, particles, rigid, dofs, parameters)
     initial = InitialState(dofs.n, tuple(_poses(bodies, particles, rigid, starts, dofs, parameters)))
     motion = _motion(bodies, particles, rigid, dofs, parameters, initial)
@@ -269,7 +269,7 @@ def _motion(
 
 def _anchors(bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout) -> tuple[Constraint, ...]:
     return tuple(
-        Anchor(
+        PointConstraint(
             WeightedPoints(first + anchor.nodes[None, :], anchor.weights[None, :]),
             anchor.place.signal,
             parameters[anchor.place.parameter].indices[None],

@@ -8,11 +8,7 @@ from typing import final
 
 from add.contact import BodyContact, PenaltyContact
 from add.contact.impacts import ENOUGH_STEPS, impact_duration, restitution_error, restitution_of_law
-from add.contact.restitution import (
-    clipped_restitution_from_damping,
-    effective_mass,
-    restitution_from_damping,
-)
+from add.contact.restitution import clipped_restitution_from_damping, effective_mass, restitution_from_damping
 from add.model.build import Model
 from add.typing import FloatArray
 

@@ -9,9 +9,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.contact import BodyContact, PenaltyContact
+from add.equations.kinematics import Kinematics
 from add.kernels import distance
 from add.kernels.rotation import rotation_matrix
-from add.kinematics import Kinematics
 from add.model.build import Model
 from add.typing import BoolArray, FloatArray, IntArray
 

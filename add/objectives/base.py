@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.kinematics import State, StateTangent
+from add.equations.kinematics import State, StateTangent
 from add.typing import FloatArray
 
 

@@ -10,10 +10,10 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.kinematics import Kinematics, State, StateTangent
+from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents, generic
 from add.objectives.base import Objective, WeightedSum
 from add.objectives.tracking import Tracking
-from add.tangents import Columns, Directions, StateTangents, generic
 from add.typing import FloatArray, IntArray
 
 

@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.kinematics import State, StateTangent
+from add.equations.kinematics import State, StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents
 from add.objectives.least_squares import LeastSquares
-from add.tangents import Columns, Directions, StateTangents
 from add.typing import FloatArray, IntArray
 
 

@@ -8,10 +8,10 @@ from typing import final
 
 import numpy as np
 
-from add.kinematics import Kinematics, State, StateTangent
-from add.maps import PointMap
+from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.points import PointMap
+from add.equations.tangents import Columns
 from add.objectives.base import Objective
-from add.tangents import Columns
 from add.typing import FloatArray, IntArray
 
 

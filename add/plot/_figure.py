@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from add.errors import InputError
-from add.io._atomic import replacing
+from add.io.atomic import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from add.errors import InputError
-from add.io.results import read_run
 from add.io.runfolder import EVALUATIONS, GRID, RESULT, RunFolder
 from add.io.sweeps import read_sweep
+from add.io.trajectory import read_run
 from add.plot.convergence import plot_convergence
 from add.plot.landscape import plot_landscape
 from add.plot.time import plot_energies, plot_markers, plot_newton

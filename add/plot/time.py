@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from add.errors import InputError
-from add.io.results import RunData
+from add.io.trajectory import RunData
 from add.plot._figure import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, figure
 from add.typing import FloatArray
 

@@ -7,9 +7,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.term import Term
 from add.kernels import elastic as kernel
-from add.kinematics import Kinematics, Weights
-from add.term import Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 

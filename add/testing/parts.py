@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 
-from add.kinematics import Kinematics, Weights
-from add.layout import ParameterLayout
-from add.term import KinematicCotangent, Term
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.layout import ParameterLayout
+from add.equations.term import KinematicCotangent, Term
 from add.testing.differences import assert_equal, best_deviation, half_width, step_sizes, unit_vector
 from add.typing import FloatArray, IntArray
 

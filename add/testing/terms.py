@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from add.kinematics import Kinematics
-from add.layout import ParameterLayout
-from add.term import Constraint, DecidingTerm, Decision, Term
+from add.equations.kinematics import Kinematics
+from add.equations.layout import ParameterLayout
+from add.equations.term import Constraint, DecidingTerm, Decision, Term
 from add.testing.differences import SIZES, assert_equal, half_width
 from add.testing.parts import (
     Equations,
@@ -207,7 +207,7 @@ def check_deciding_term(
     name = type(term).__name__
     decision = term.decide(kin, theta)
     kept = decision.copy()
-    frozen = term.frozen(decision)
+    branch = term.on_branch(decision)
     places = [kin]
     for _ in range(4):
         q = kin.q + nearby * half_width(kin.q) * rng.normal(size=kin.q.size)
@@ -222,17 +222,17 @@ def check_deciding_term(
         assert_equal(term.forces(place, theta), -r, f"{name}: forces is not minus the residual")
         if np.array_equal(made, kept):
             held = np.zeros(kin.q.size)
-            frozen.residual(place, theta, held)
+            branch.residual(place, theta, held)
             assert_equal(held, r, f"{name}: the frozen residual is not the decided one")
         if term.structure(made) == term.structure(decision):
-            for mine, other in zip(frozen.pattern(), term.frozen(made).pattern(), strict=True):
+            for mine, other in zip(branch.pattern(), term.on_branch(made).pattern(), strict=True):
                 assert np.array_equal(mine, other), f"{name}: equal structure, but another pattern"
         poisoned = np.full(kin.q.size, np.nan)
         term.decided_residual(place, theta, poisoned)
         assert_all_nan(poisoned, f"{name}.decided_residual")
     assert np.array_equal(term.decide(kin, theta), kept), f"{name}: deciding twice gives two decisions"
     found = check_term(
-        frozen, kin, theta, rng=rng, rtol=rtol, parameters=parameters, scales=scales, sizes=sizes, layout=layout
+        branch, kin, theta, rng=rng, rtol=rtol, parameters=parameters, scales=scales, sizes=sizes, layout=layout
     )
     assert np.array_equal(decision, kept), f"{name}: evaluating the frozen term changed its decision"
     for key, count in term.describe(decision).items():

@@ -3,7 +3,7 @@
     theta = (select . tie_k . ... . tie_1 . extend)(s)
 
 `Extended` lays out z and copies scaled numbers; each `Tie` then sets some entries of z from others by a `Rule`, a
-function of a few numbers with its derivative; `Selected` returns theta. `add.design.maps.Composed` chains them.
+function of a few numbers with its derivative; `Selected` returns theta. `add.inverse.maps.Composed` chains them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.design.maps import DesignMap
+from add.inverse.maps import DesignMap
 from add.typing import FloatArray, IntArray
 
 

@@ -4,7 +4,7 @@ from typing import final
 
 import numpy as np
 
-from add.io.results import RunData
+from add.io.trajectory import RunData
 from add.typing import FloatArray
 from add.view.parts import ARROW_COLOUR, Canvas, Moment, Part, in_front
 from add.view.quantities import Quantity

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from add.io.results import RunData
+from add.io.trajectory import RunData
 from add.typing import BoolArray, FloatArray
 from add.view.hulls import solid_hull
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from add.io.results import SolidData
+from add.io.trajectory import SolidData
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.typing import FloatArray
 

@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.fem import QuadratureGeometry, quadrature_geometry
-from add.io.results import BodyData, RunData
+from add.geometry import QuadratureGeometry, quadrature_geometry
+from add.io.trajectory import BodyData, RunData
 from add.kernels.elastic import cauchy_stress
 from add.typing import FloatArray
 from add.view.hulls import solid_hull

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from add.errors import InputError
-from add.io._atomic import replacing
-from add.io.results import RunData
+from add.io.atomic import replacing
+from add.io.trajectory import RunData
 from add.view.scene3d import Scene3D
 
 if TYPE_CHECKING:

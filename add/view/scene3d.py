@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from add.io.results import RunData
+from add.io.trajectory import RunData
 from add.view.forces import Arrows
 from add.view.framing import aim, framing_points, largest_body
 from add.view.links import link_parts

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from add.io.results import SolidData
+from add.io.trajectory import SolidData
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.typing import FloatArray, IntArray
 

@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.io.results import GoalData, RunData, SolidData
+from add.io.trajectory import GoalData, RunData, SolidData
 from add.typing import FloatArray
 from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHINE, TARGET_COLOUR, Canvas, Moment, Part, in_front, not_in_front
 from add.view.quantities import Quantity

@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.io.results import BodyData, SheetData
+from add.io.trajectory import BodyData, SheetData
 from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHINE, Canvas, Moment, Part, in_front
 from add.view.quantities import Quantity
 from add.view.shapes import shaded

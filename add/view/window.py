@@ -6,7 +6,7 @@ import time as clock
 from typing import Any, final
 
 from add.errors import InputError
-from add.io.results import RunData
+from add.io.trajectory import RunData
 from add.view.quantities import COLOURS
 from add.view.scene3d import Scene3D
 

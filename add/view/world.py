@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.io.results import ObstacleData
+from add.io.trajectory import ObstacleData
 from add.kernels.distance import PLANE
 from add.view.framing import framing_points, round_number
 from add.view.parts import GRID_COLOUR, OBSTACLE_COLOUR, PLANE_COLOUR, Canvas, Moment, Part

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from add.hard import simulate_hard
-from add.kinematics import Kinematics
+from add.equations.kinematics import Kinematics
+from add.hard_contact import simulate_hard
 from scripts.reproduction.drawing import figure, show
 from scripts.reproduction.entry import MESHES, Context, Entry, Outcome, Row, clock
 from scripts.reproduction.friction_ladder import LawRun, draw_convergence, orders, run_laws
@@ -66,7 +66,8 @@ def run(context: Context) -> Outcome:
     notes.append(
         "Times are processor seconds of one thread. The order is that of the last three residuals above round-off of "
         "each step, where they have left the changes of contact behind; round-off ends it before it is 2. In place of "
-        "the paper's SQP stands `add.hard`, exact contact by a semismooth Newton method (`docs/hard-reference.md`)."
+        "the paper's SQP stands `add.hard_contact`, exact contact by a semismooth Newton method "
+        "(`docs/hard-reference.md`)."
     )
     caption = "The incline with linear friction; place and speed of the centre; residuals of all steps for each law."
     return Outcome(tuple(rows), {name: caption}, tuple(notes), values)

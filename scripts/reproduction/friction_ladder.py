@@ -8,10 +8,10 @@ from typing import final
 
 import numpy as np
 
-from add.jobs.output import summary
-from add.scene.builder import BuiltScene
-from add.scene.reader import Scene
-from add.simulate import Trajectory
+from add.commands.run_data import summary
+from add.scene.build.scene import BuiltScene
+from add.scene.read.reader import Scene
+from add.simulation.run import Trajectory
 from scripts.reproduction.entry import clock
 from scripts.reproduction.running import COLOURS, LAWS, centre_path, with_law
 

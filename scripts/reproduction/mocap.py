@@ -9,8 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
-from add.design import LoggedEvaluation
-from add.scene.reader import Scene, apply_overrides
+from add.inverse import LoggedEvaluation
+from add.scene.read.reader import Scene, apply_overrides
 from scripts.reproduction.drawing import figure, show
 from scripts.reproduction.entry import ROOT, Clock, Context, Outcome, Row, clock
 from scripts.reproduction.running import iterations, picture, scene

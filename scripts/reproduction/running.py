@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from matplotlib.image import imread
 
+from add.commands.run_data import run_data
 from add.errors import InputError
-from add.jobs.output import run_data
-from add.scene.builder import BuiltScene
-from add.scene.reader import Scene, apply_overrides, load_scene
-from add.simulate import Trajectory
+from add.scene.build.scene import BuiltScene
+from add.scene.read.reader import Scene, apply_overrides, load_scene
+from add.simulation.run import Trajectory
 from scripts.reproduction.entry import SCENES, Skipped
 
 #: The friction laws of the paper, in its order.
@@ -47,7 +47,7 @@ def iterations(run: Trajectory, n_steps: int | None = None) -> float:
 
 def fallbacks(run: Trajectory) -> int:
     """Return the number of steps that needed more than Newton's normal path."""
-    return sum(record.report.rung > 0 for record in run.records)
+    return sum(record.report.attempt > 0 for record in run.records)
 
 
 def centre_path(built: BuiltScene, run: Trajectory, marker: int = 0) -> np.ndarray:

@@ -9,11 +9,11 @@ from typing import Any, final
 
 import numpy as np
 
-from add.design import InverseProblem, LoggedEvaluation
 from add.errors import SolverError
-from add.scene.builder import BuiltScene
-from add.scene.reader import Scene, apply_overrides
-from add.simulate import Trajectory
+from add.inverse import InverseProblem, LoggedEvaluation
+from add.scene.build.scene import BuiltScene
+from add.scene.read.reader import Scene, apply_overrides
+from add.simulation.run import Trajectory
 from scripts.reproduction.entry import clock
 from scripts.reproduction.running import bounces, centre_path
 

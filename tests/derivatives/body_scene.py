@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
+from add.equations.kinematics import Kinematics
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector
-from add.kinematics import Kinematics
 from add.testing import check_deciding_term
 
 STARTS = np.array([9, 15, 21, 30])  # of the rigid bodies; nodes stand before, between and behind them

@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 
 from add.contact import FrictionLaw
-from add.fem import HEX8, box_mesh
+from add.equations.signals import SignalParameter, Sine
+from add.geometry import HEX8, box_mesh
 from add.kernels.distance import BOX, CAPSULE, PLANE, SPHERE
 from add.model import (
     CarriedShape,
     ContactModel,
-    Driven,
     Model,
     Obstacle,
     ParticleBody,
@@ -18,12 +18,11 @@ from add.model import (
     SoftBody,
     build_model,
 )
-from add.newton import NewtonOptions
-from add.scene.reader import scene_from_dict
-from add.signals import Sine
-from add.simulate import Simulation
-from add.start import GivenStart
-from add.steppers import BDF
+from add.scene.read.reader import scene_from_dict
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 
 NEWTON = NewtonOptions(atol=1e-12, rtol=0.0, max_iterations=80)
 DT = 0.002
@@ -162,7 +161,8 @@ def rigid_on_moving(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
     """A box falls on a plate whose translation and rotation are given."""
     plate = RigidBody("plate", np.zeros((0, 3)), np.zeros(0), np.zeros(0),
                       (CarriedShape(BOX, (0.2, 0.2, 0.02), np.eye(3), np.zeros(3)),), kinematic=True,
-                      translation=Driven(Sine(4.0, 0.3), "lift"), rotation=Driven(Sine(3.0, 0.1), "tilt"))  # fmt: skip
+                      translation=SignalParameter(Sine(4.0, 0.3), "lift"),
+                      rotation=SignalParameter(Sine(3.0, 0.1), "tilt"))  # fmt: skip
     model = build_model(rigid=[box("box", SIZE, shape=False), plate], contact=contact(law))
     theta = np.zeros(model.system.parameters.n)
     put(model, theta, gravity=(0.2, 0.1, -9.81), lift=[[0.0, 0.0, 0.0], [0.004, 0.002, 0.006]],

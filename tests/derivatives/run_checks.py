@@ -8,9 +8,9 @@ import pytest
 
 from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
 from add.contact import BodyContact, PenaltyContact
-from add.kernels.contact import ACTIVE, HELD, SLIP
+from add.kernels.contact_nodes import ACTIVE, HELD, SLIP
 from add.objectives.base import Objective
-from add.simulate import Simulation, Trajectory
+from add.simulation.run import Simulation, Trajectory
 
 
 def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every: int = 1) -> Trajectory:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from add.contact import FrictionLaw
-from add.fem import ElementFamily, SoftMesh, box_mesh, locate
-from add.kinematics import State, StateTangent
+from add.equations.kinematics import State, StateTangent
+from add.equations.signals import SignalParameter, Sine, Spline, Table
+from add.geometry import ElementFamily, SoftMesh, box_mesh, locate
 from add.model import (
     ContactModel,
-    Driven,
     Model,
     NodalLoad,
     Obstacle,
@@ -19,12 +19,11 @@ from add.model import (
     SoftBody,
     build_model,
 )
-from add.newton import NewtonOptions
 from add.objectives.base import Objective
-from add.signals import Sine, Spline, Table
-from add.simulate import Simulation
-from add.start import EquilibriumStart, GivenStart
-from add.steppers import BDF, StartUp
+from add.simulation import BDF, StartUp
+from add.simulation.run import Simulation
+from add.simulation.start import EquilibriumStart, GivenStart
+from add.solve.newton import NewtonOptions
 
 TIGHT = NewtonOptions(atol=1e-12, rtol=0.0, max_iterations=80)
 
@@ -68,14 +67,18 @@ def two_bodies(
         mesh,
         form=1,
         mean_dilatation=mean_dilatation,
-        pins=(Pin(left, (0, 1, 2), Driven(Sine(3.0, 0.3), "shake")),),
+        pins=(Pin(left, (0, 1, 2), SignalParameter(Sine(3.0, 0.3), "shake")),),
         loads=(
             NodalLoad(
-                right, np.full(right.size, 1.0 / right.size), Driven(Spline(np.array([0, 0.02, 0.04, 0.2])), "load")
+                right,
+                np.full(right.size, 1.0 / right.size),
+                SignalParameter(Spline(np.array([0, 0.02, 0.04, 0.2])), "load"),
             ),
         ),
         masses=(PointMass(inside.nodes, inside.weights, "mass"),),
-        anchors=(PointAnchor(inside.nodes, inside.weights, Driven(Table(np.array([0.0, 0.05, 0.2])), "anchor")),),
+        anchors=(
+            PointAnchor(inside.nodes, inside.weights, SignalParameter(Table(np.array([0.0, 0.05, 0.2])), "anchor")),
+        ),
     )
     cube = SoftBody("cube", box_mesh((0.05, 0.05, 0.05), (1, 1, 1), family), form=0, lumped=True)
     floor = Obstacle("floor", 0, (0, 0, 0), np.eye(3), np.array([0, 0, -0.031]), np.zeros(3))
@@ -120,7 +123,9 @@ def hanging_block(family: ElementFamily, *, mean_dilatation: bool, n_steps: int 
     mesh = box_mesh((0.1, 0.04, 0.04), (3, 1, 1), family)
     left = np.flatnonzero(mesh.points[:, 0] < -0.04)
     right = np.flatnonzero(mesh.points[:, 0] > 0.04)
-    load = NodalLoad(right, np.full(right.size, 1.0 / right.size), Driven(Table(np.array([0.0, 0.01])), "load"))
+    load = NodalLoad(
+        right, np.full(right.size, 1.0 / right.size), SignalParameter(Table(np.array([0.0, 0.01])), "load")
+    )
     body = SoftBody("block", mesh, mean_dilatation=mean_dilatation, pins=(Pin(left),), loads=(load,))
     floor = Obstacle("floor", 0, (0, 0, 0), np.eye(3), np.array([0, 0, -0.021]), np.zeros(3))
     model = build_model([body], [floor], ContactModel(per_area=True))

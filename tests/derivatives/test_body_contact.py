@@ -7,10 +7,10 @@ import pytest
 from derivatives.body_scene import NODES, check_crowd, crowd
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
-from add.kernels.contact import ACTIVE, CLIPPED, FEATURE_SHIFT, QUADRATIC, RAMPING, SLIP
+from add.equations.kinematics import Kinematics
+from add.kernels.contact_nodes import ACTIVE, CLIPPED, FEATURE_SHIFT, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, RIM_TOP, SIDE, SPHERE, TOP
 from add.kernels.rotation import left_jacobian, rotation_matrix
-from add.kinematics import Kinematics
 from add.testing import check_deciding_term, check_term
 
 DEPTH = 0.05
@@ -215,12 +215,12 @@ def test_replay_outside(place, radius):
         return
     case = Case(place, radius=radius, k_t=200.0, law=LINEAR)
     codes = case.contact.decide(case.kin, case.theta)
-    frozen = case.contact.frozen(codes)
+    branch = case.contact.on_branch(codes)
     q = case.kin.q.copy()
     q[:3] += (DEPTH + 0.01) * case.n_world
     kin = replace(case.kin, q=q)
     assert not case.contact.decide(kin, case.theta).any()
-    found = check_term(frozen, kin, case.theta, rng=np.random.default_rng(2), scales={"q": 0.02, "v": 0.05}, rtol=1e-7)
+    found = check_term(branch, kin, case.theta, rng=np.random.default_rng(2), scales={"q": 0.02, "v": 0.05}, rtol=1e-7)
     assert found.q > 0.0 and found.v > 0.0
 
 
@@ -229,9 +229,9 @@ def test_energy_is_the_potential_of_the_elastic_force(place):
     for onset in (0.0, 2.0 * DEPTH):
         case = Case(place, radius=0.2, law=FrictionLaw.NONE, onset=onset)
         case.theta[1] = 0.0
-        frozen = case.contact.frozen(case.contact.decide(case.kin, case.theta))
+        branch = case.contact.on_branch(case.contact.decide(case.kin, case.theta))
         check_term(
-            frozen, case.kin, case.theta, rng=np.random.default_rng(2), energy=True, scales={"q": 0.01}, rtol=1e-7
+            branch, case.kin, case.theta, rng=np.random.default_rng(2), energy=True, scales={"q": 0.01}, rtol=1e-7
         )
         assert case.contact.energy(case.kin, case.theta) > 0.0
 
@@ -256,13 +256,13 @@ def test_structure_follows_the_nodes_that_touch():
     scene = crowd()
     contact, kin = scene.contact, scene.kin
     decision = contact.decide(kin, scene.theta)
-    rows, _ = contact.frozen(decision).pattern()
+    rows, _ = contact.on_branch(decision).pattern()
     away = kin.q.copy()
     for s in NODES:
         away[s : s + 3] += 100.0
     other = contact.decide(replace(kin, q=away), scene.theta)
     assert contact.structure(decision) != contact.structure(other)
-    fewer, _ = contact.frozen(other).pattern()
+    fewer, _ = contact.on_branch(other).pattern()
     pairs = {
         (i, contact.shape_carrier[o])
         for i, o in np.argwhere(decision)
@@ -276,7 +276,7 @@ def test_structure_is_constant_for_bodies_alone():
     contact = scene.contact
     decision = contact.decide(scene.kin, scene.theta)
     assert contact.structure(decision) is None is contact.structure(contact.new_codes())
-    rows, _ = contact.frozen(decision).pattern()
+    rows, _ = contact.on_branch(decision).pattern()
     # Every body with the world (one is disabled against the plane, but not against the box) and with every other.
     assert rows.size == 4 * 36 + 12 * 144
 

@@ -1,4 +1,4 @@
-"""Couplings between bodies: derivatives for all kinds of features, energies, branches, momentum."""
+"""Couplings between bodies: derivatives for all kinds of sites, energies, branches, momentum."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,45 +6,31 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from add.kernels.couplings import CLIPPED, SLACK, TAUT
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.signals import Constant, Sine, Table
+from add.equations.sites import LawValues, SiteKind, Sites
+from add.equations.term import Term
+from add.joints.actuators import AxisTorque, BodyForce, Motor, PointForce
+from add.joints.joints import AngleLimit, AngleLimitBranch, AngularDamping, JointFriction, Slider
+from add.joints.law_term import JointLaw
+from add.joints.springs import Cable, CableBranch, ElasticJoint, Spring
 from add.kernels.rotation import left_jacobian, rotation_matrix
-from add.kinematics import Kinematics, Weights
-from add.signals import Constant, Sine, Table
-from add.term import Term
-from add.terms import (
-    AngleLimit,
-    AngularDamping,
-    AxisTorque,
-    Bond,
-    Cable,
-    Coupling,
-    FeatureKind,
-    Features,
-    FrozenAngleLimit,
-    FrozenCable,
-    JointFriction,
-    LawValues,
-    Motor,
-    PointForce,
-    Slider,
-    Spring,
-    Thrust,
-)
+from add.kernels.springs import CLIPPED, SLACK, TAUT
 from add.testing import check_deciding_term, check_term
 
 #: Terms whose derivatives are checked here, for the meta-test over all terms.
 COUPLINGS = (
     AngularDamping,
     AxisTorque,
-    Bond,
-    FrozenAngleLimit,
-    FrozenCable,
+    ElasticJoint,
+    AngleLimitBranch,
+    CableBranch,
     JointFriction,
     Motor,
     PointForce,
     Slider,
     Spring,
-    Thrust,
+    BodyForce,
 )
 DECIDING_COUPLINGS = (AngleLimit, Cable)
 
@@ -57,7 +43,7 @@ ANGLES = {"zero": (0.0, 0.0), "medium": (1.3, 0.4), "beyond pi": (3.6, 5.1), "mi
 
 @dataclass(frozen=True)
 class Row:
-    kind: FeatureKind
+    kind: SiteKind
     dofs: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()
     arm: tuple[int, ...] = (-1, -1, -1)
@@ -92,37 +78,37 @@ class Scene:
     def arm(self) -> tuple[int, ...]:
         return self.take(self.rng.normal(size=3))
 
-    def feature(self, what: str) -> Row:
+    def site(self, what: str) -> Row:
         body = A if what.endswith("A") else B
         if what in ("pA", "pB"):
-            return Row(FeatureKind.POINT, tuple(range(body, body + 6)), (), self.arm(), self.centres[body])
+            return Row(SiteKind.POINT, tuple(range(body, body + 6)), (), self.arm(), self.centres[body])
         if what in ("dA", "dB"):
-            return Row(FeatureKind.DIRECTION, tuple(range(body + 3, body + 6)), (), self.arm())
+            return Row(SiteKind.DIRECTION, tuple(range(body + 3, body + 6)), (), self.arm())
         if what in ("sA", "sB"):
-            return Row(FeatureKind.SPIN, tuple(range(body + 3, body + 6)))
+            return Row(SiteKind.SPIN, tuple(range(body + 3, body + 6)))
         if what == "w":
-            return Row(FeatureKind.WORLD, (), (), self.arm())
+            return Row(SiteKind.WORLD, (), (), self.arm())
         if what == "w0":
-            return Row(FeatureKind.WORLD)
+            return Row(SiteKind.WORLD)
         nodes = {"n": NODES[:1], "N": NODES}[what]
         weights = (1.0,) if what == "n" else (0.4, 0.3, -0.2, 0.5)
-        return Row(FeatureKind.NODES, tuple(3 * i + k for i in nodes for k in range(3)), weights)
+        return Row(SiteKind.NODES, tuple(3 * i + k for i in nodes for k in range(3)), weights)
 
-    def unit(self, *features: Row) -> None:
-        for feature in features:
-            index = list(feature.arm)
+    def unit(self, *sites: Row) -> None:
+        for site in sites:
+            index = list(site.arm)
             x = np.array(self.numbers)[index]
             for i, value in zip(index, x / np.linalg.norm(x), strict=True):
                 self.numbers[i] = float(value)
 
 
-def gather(rows: Sequence[Row]) -> Features:
+def gather(rows: Sequence[Row]) -> Sites:
     width = max(3, *(len(row.dofs) for row in rows)) if len(rows) > 1 else max(3, len(rows[0].dofs))
     dofs, weights = np.full((len(rows), width), -1), np.zeros((len(rows), width // 3))
     for i, row in enumerate(rows):
         dofs[i, : len(row.dofs)] = row.dofs
         weights[i, : len(row.weights)] = row.weights
-    return Features(
+    return Sites(
         np.array([row.kind for row in rows], dtype=np.int64),
         dofs.astype(np.int64),
         weights,
@@ -131,8 +117,8 @@ def gather(rows: Sequence[Row]) -> Features:
     )
 
 
-def features(scene: Scene, pairs: Sequence[Sequence[str]]) -> Features:
-    return gather([scene.feature(what) for pair in pairs for what in pair])
+def sites(scene: Scene, pairs: Sequence[Sequence[str]]) -> Sites:
+    return gather([scene.site(what) for pair in pairs for what in pair])
 
 
 PAIRS = [("pA", "pB"), ("pA", "w"), ("w", "pB"), ("n", "pA"), ("pB", "N"), ("N", "n"), ("n", "w")]
@@ -142,26 +128,26 @@ SIGNAL = Table(np.array([0.0, 0.3, 0.5, 1.0]))  # rows 1 and 2 act at 0.37
 
 def spring(scene: Scene, pairs) -> Term:
     n = len(pairs)
-    return Spring.of(features(scene, pairs), k=scene.uniform(n, 3, 9), c=scene.uniform(n), length=scene.uniform(n))
+    return Spring.of(sites(scene, pairs), k=scene.uniform(n, 3, 9), c=scene.uniform(n), length=scene.uniform(n))
 
 
 def bond(scene: Scene, pairs) -> Term:
-    return Bond.of(features(scene, pairs), k=scene.uniform(len(pairs), 3, 9), c=scene.uniform(len(pairs)))
+    return ElasticJoint.of(sites(scene, pairs), k=scene.uniform(len(pairs), 3, 9), c=scene.uniform(len(pairs)))
 
 
 def slider(scene: Scene, triples) -> Term:
     n = len(triples)
-    return Slider.of(features(scene, triples), k=scene.uniform(n, 3, 9), c=scene.uniform(n))
+    return Slider.of(sites(scene, triples), k=scene.uniform(n, 3, 9), c=scene.uniform(n))
 
 
 def damping(scene: Scene, pairs) -> Term:
-    return AngularDamping.of(features(scene, pairs), k_md=scene.uniform(len(pairs)))
+    return AngularDamping.of(sites(scene, pairs), k_md=scene.uniform(len(pairs)))
 
 
 def friction(scene: Scene, triples) -> Term:
     n = len(triples)
     return JointFriction.of(
-        features(scene, triples), c=scene.uniform(n), tau_c=scene.uniform(n), s_0=scene.uniform(n, 1.0, 3.0)
+        sites(scene, triples), c=scene.uniform(n), tau_c=scene.uniform(n), s_0=scene.uniform(n, 1.0, 3.0)
     )
 
 
@@ -173,19 +159,19 @@ def rows_of(scene: Scene, n: int, *more: int) -> np.ndarray:
 def motor(scene: Scene, triples) -> Term:
     n = len(triples)
     k = scene.uniform(n, 3, 9)
-    return Motor.of(features(scene, triples), k=k, signal=SIGNAL, rows=rows_of(scene, n))
+    return Motor.of(sites(scene, triples), k=k, signal=SIGNAL, rows=rows_of(scene, n))
 
 
 def torque(scene: Scene, triples) -> Term:
-    return AxisTorque.of(features(scene, triples), signal=SIGNAL, rows=rows_of(scene, len(triples)))
+    return AxisTorque.of(sites(scene, triples), signal=SIGNAL, rows=rows_of(scene, len(triples)))
 
 
 def thrust(scene: Scene, pairs) -> Term:
-    return Thrust.of(features(scene, pairs), signal=SIGNAL, rows=rows_of(scene, len(pairs)))
+    return BodyForce.of(sites(scene, pairs), signal=SIGNAL, rows=rows_of(scene, len(pairs)))
 
 
 def force(scene: Scene, singles) -> Term:
-    return PointForce.of(features(scene, singles), signal=SIGNAL, rows=rows_of(scene, len(singles), 3))
+    return PointForce.of(sites(scene, singles), signal=SIGNAL, rows=rows_of(scene, len(singles), 3))
 
 
 TRIPLES = [("dA", "dA", "dB"), ("w", "w", "dB"), ("dA", "dA", "w")]
@@ -225,8 +211,8 @@ def test_coupling(case: str, angles: str, rng: np.random.Generator) -> None:
     found = check_term(term, scene.kin, scene.theta, rng=rng, scales={"q": 0.3, "v": 0.5})
     assert (found.v > 0.0) == by_v
     assert found.q > 0.0
-    used = {int(i) for i in np.ravel(term.features.arm) if i >= 0}
-    used |= {int(i) for i in np.ravel(term.features.centre[term.features.kind == FeatureKind.POINT])}
+    used = {int(i) for i in np.ravel(term.sites.arm) if i >= 0}
+    used |= {int(i) for i in np.ravel(term.sites.centre[term.sites.kind == SiteKind.POINT])}
     used |= {int(i) for i in np.ravel(term.values.index) if i >= 0} | {int(i) for i in np.ravel(term.values.rows[1:3])}
     assert set(found.parameters) == used
 
@@ -246,7 +232,7 @@ def test_indices_of_minus_one_are_zero(rng: np.random.Generator) -> None:
     without = spring(scene, [("pA", "pB")])
     index = without.values.index.copy()
     index[0, 1] = -1
-    term = Spring(without.features, replace(without.values, index=index))
+    term = Spring(without.sites, replace(without.values, index=index))
     theta = scene.theta
     found = check_term(term, scene.kin, theta, rng=rng)
     assert found.v == 0.0
@@ -261,7 +247,7 @@ def test_ends_of_a_spring_may_meet(rng: np.random.Generator) -> None:
     scene = Scene(rng)
     term = spring(scene, [("n", "w")])
     theta = scene.theta
-    theta[term.features.arm[1]] = scene.kin.q[3 * NODES[0] :][:3]
+    theta[term.sites.arm[1]] = scene.kin.q[3 * NODES[0] :][:3]
     data = np.zeros(term.pattern()[0].size)
     r, bar = np.zeros(N), np.zeros(theta.size)
     term.residual(scene.kin, theta, r)
@@ -276,14 +262,14 @@ def test_ends_of_a_spring_may_meet(rng: np.random.Generator) -> None:
 def cable(scene: Scene, pairs, *, clip: bool = False) -> Cable:
     n = len(pairs)
     k, c, length = scene.uniform(n, 3, 9), scene.uniform(n), scene.uniform(n)
-    return Cable.of(features(scene, pairs), k=k, c=c, length=length, clip=clip)
+    return Cable.of(sites(scene, pairs), k=k, c=c, length=length, clip=clip)
 
 
 def lengths(term, scene: Scene) -> np.ndarray:
     """Distances of the ends: a bond of unit stiffness pulls with them."""
     theta = np.concatenate([scene.theta, [1.0]])
-    one = LawValues.of(np.full(term.features.n, theta.size - 1), np.full(term.features.n, -1))
-    pulls = Bond(term.features, one).forces(scene.kin, theta)
+    one = LawValues.of(np.full(term.sites.n, theta.size - 1), np.full(term.sites.n, -1))
+    pulls = ElasticJoint(term.sites, one).forces(scene.kin, theta)
     return np.linalg.norm(pulls[:, 0], axis=1)
 
 
@@ -312,7 +298,7 @@ def test_cable(angles: str, clip: bool, rng: np.random.Generator) -> None:
     assert k[1] not in found.parameters
     acts = {int(e) for e in range(5) if decision[e] == TAUT}
     assert {e for e in range(5) if k[e] in found.parameters} == acts
-    tension = term.frozen(decision).forces(scene.kin, theta)
+    tension = term.on_branch(decision).forces(scene.kin, theta)
     assert not tension[1].any() and not tension[4].any()
     assert term.energy(scene.kin, theta) == pytest.approx(
         sum(0.5 * theta[k[e]] * (apart[e] - theta[length[e]]) ** 2 for e in (0, 2, 3))
@@ -346,7 +332,7 @@ def hinge(scene: Scene, others: Sequence[tuple[str, str]]) -> tuple[AngleLimit, 
     """Angle limits with e_1, e_2 orthonormal in the first body of each pair; and the present angles."""
     rows = []
     for a, b in others:
-        e1, e2, m = scene.feature(a), scene.feature(a), scene.feature(b)
+        e1, e2, m = scene.site(a), scene.site(a), scene.site(b)
         frame = rotation_matrix(scene.rng.normal(size=3))
         for row, axis in ((e1, frame[0]), (e2, frame[1])):
             for i, value in zip(row.arm, axis, strict=True):
@@ -357,16 +343,16 @@ def hinge(scene: Scene, others: Sequence[tuple[str, str]]) -> tuple[AngleLimit, 
     k, c = scene.uniform(n, 3, 9), scene.uniform(n)
     lo, hi = scene.uniform(n), scene.uniform(n)
     term = AngleLimit.of(gather(rows), k=k, c=c, lo=lo, hi=hi)
-    y = _vectors(term.features, scene)
+    y = _vectors(term.sites, scene)
     return term, np.arctan2((y[:, 1] * y[:, 2]).sum(axis=1), (y[:, 0] * y[:, 2]).sum(axis=1))
 
 
-def _vectors(given: Features, scene: Scene) -> np.ndarray:
+def _vectors(given: Sites, scene: Scene) -> np.ndarray:
     """y of directions, from the definition."""
     theta, out = scene.theta, []
     for kind, dofs, arm in zip(given.kind, given.dofs, given.arm, strict=True):
         x = theta[arm]
-        out.append(x if kind == FeatureKind.WORLD else rotation_matrix(scene.kin.q[dofs[:3]]) @ x)
+        out.append(x if kind == SiteKind.WORLD else rotation_matrix(scene.kin.q[dofs[:3]]) @ x)
     return np.array(out).reshape(given.n, given.arity, 3)
 
 
@@ -385,9 +371,9 @@ def test_angle_limit(angles: str, rng: np.random.Generator) -> None:
     assert hi[0] in found.parameters and lo[0] not in found.parameters
     assert lo[1] in found.parameters and hi[1] not in found.parameters
     assert not {lo[2], hi[2]} & set(found.parameters)
-    frozen = term.frozen(decision)
+    branch = term.on_branch(decision)
     at_rest = replace(scene.kin, v=np.zeros(N))
-    check_term(frozen, at_rest, theta, rng=rng, parameters=[], energy=True, scales={"q": 0.02})
+    check_term(branch, at_rest, theta, rng=rng, parameters=[], energy=True, scales={"q": 0.02})
     k = theta[term.values.index[:, 0]]
     expected = 0.5 * (k[0] * 0.4**2 + k[1] * 0.3**2 + k[3] * 0.2**2)
     assert term.energy(scene.kin, theta) == pytest.approx(expected)
@@ -397,10 +383,10 @@ def test_angle_limit_turns_back_the_short_way(rng: np.random.Generator) -> None:
     """Past pi, an upper limit of 3 still pushes down."""
     numbers = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, *(np.cos(3.3), np.sin(3.3), 0.0), 2.0, 0.0, -1.0, 3.0])
     world = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8]])
-    kind = np.array([FeatureKind.WORLD, FeatureKind.WORLD, FeatureKind.DIRECTION], dtype=np.int64)
+    kind = np.array([SiteKind.WORLD, SiteKind.WORLD, SiteKind.DIRECTION], dtype=np.int64)
     dofs = np.full((3, 3), -1)
     dofs[2] = [3, 4, 5]
-    given = Features(kind, dofs, np.zeros((3, 1)), world, np.full((3, 3), -1))
+    given = Sites(kind, dofs, np.zeros((3, 1)), world, np.full((3, 3), -1))
     term = AngleLimit.of(given, k=[9], c=[10], lo=[11], hi=[12])
     kin = Kinematics(np.zeros(6), np.zeros(6), np.zeros(6), 0.0, 0)
     out = np.zeros(6)
@@ -411,7 +397,7 @@ def test_angle_limit_turns_back_the_short_way(rng: np.random.Generator) -> None:
 # --- what the forces are ----------------------------------------------------------------------------------------------
 
 
-def balance(term: Coupling, kin: Kinematics, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def balance(term: JointLaw, kin: Kinematics, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Total force, and total torque about the origin, on all bodies, from the residual."""
     r = np.zeros(N)
     term.residual(kin, theta, r)
@@ -479,7 +465,7 @@ def test_forces_of_a_spring(rng: np.random.Generator) -> None:
     term = spring(scene, [("n", "w")])
     theta = scene.theta
     k, c, length = theta[term.values.index[0]]
-    d = scene.kin.q[12:15] - theta[term.features.arm[1]]
+    d = scene.kin.q[12:15] - theta[term.sites.arm[1]]
     n = d / np.linalg.norm(d)
     force = k * (np.linalg.norm(d) - length) + c * (n @ scene.kin.v[12:15])
     np.testing.assert_allclose(term.forces(scene.kin, theta)[0], [-force * n, force * n], rtol=1e-13)
@@ -489,9 +475,9 @@ def test_motor_torque(rng: np.random.Generator) -> None:
     """k sin(delta) about the hinge."""
     theta = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 7.0, 0.4])
     arm = np.array([[0, 1, 2], [3, 4, 5], [0, 1, 2]])
-    kind = np.array([FeatureKind.WORLD, FeatureKind.WORLD, FeatureKind.DIRECTION], dtype=np.int64)
+    kind = np.array([SiteKind.WORLD, SiteKind.WORLD, SiteKind.DIRECTION], dtype=np.int64)
     dofs = np.array([[-1] * 3, [-1] * 3, [3, 4, 5]])
-    given = Features(kind, dofs, np.zeros((3, 1)), arm, np.full((3, 3), -1))
+    given = Sites(kind, dofs, np.zeros((3, 1)), arm, np.full((3, 3), -1))
     term = Motor.of(given, k=[6], signal=Constant(), rows=np.array([[7]]))
     q = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.1])
     r = np.zeros(6)
@@ -499,13 +485,13 @@ def test_motor_torque(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(-r, [0, 0, 0, 0, 0, -7.0 * np.sin(1.1 - 0.4)], atol=1e-14)
 
 
-def test_wrong_features_are_refused(rng: np.random.Generator) -> None:
+def test_wrong_sites_are_refused(rng: np.random.Generator) -> None:
     scene = Scene(rng)
-    with pytest.raises(ValueError, match="feature 1 of interaction 0 is a DIRECTION"):
+    with pytest.raises(ValueError, match="site 1 of interaction 0 is a DIRECTION"):
         spring(scene, [("pA", "dB")])
     with pytest.raises(ValueError, match="no whole number"):
         bond(scene, [("pA", "pB", "n")])
     with pytest.raises(ValueError, match="must be"):
-        Bond.of(features(scene, [("pA", "pB")]), k=[0, 1], c=[0, 1])
+        ElasticJoint.of(sites(scene, [("pA", "pB")]), k=[0, 1], c=[0, 1])
     with pytest.raises(ValueError, match="rows"):
-        AxisTorque.of(features(scene, [("sA", "sB", "dA")]), signal=Sine(1.0, 0.0), rows=np.zeros((1, 1), dtype=int))
+        AxisTorque.of(sites(scene, [("sA", "sB", "dA")]), signal=Sine(1.0, 0.0), rows=np.zeros((1, 1), dtype=int))

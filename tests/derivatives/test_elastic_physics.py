@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from add.fem import HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, quadrature_geometry
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.term import Term
+from add.geometry import HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, quadrature_geometry
 from add.kernels.elastic import cauchy_stress
 from add.kernels.rotation import rotation_matrix, skew
-from add.kinematics import Kinematics, Weights
-from add.term import Term
 from add.terms import Elastic, ElementBatch, Viscous
 from add.testing import taylor_rates
 

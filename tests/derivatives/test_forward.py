@@ -7,9 +7,9 @@ from derivatives.small_models import RoughObjective, hanging_block, two_bodies
 
 from add.adjoint import evaluate, forward_tangents, value_and_gradient
 from add.contact import FrictionLaw
-from add.fem import HEX8, TET4
-from add.scene.reader import scene_from_dict
-from add.tangents import Directions, StateTangents, ThetaMap, push
+from add.equations.tangents import Directions, StateTangents, ThetaMap, push
+from add.geometry import HEX8, TET4
+from add.scene.read.reader import scene_from_dict
 
 CASES = {
     "bodies": lambda: two_bodies(TET4, n_steps=10),
@@ -120,7 +120,7 @@ def test_push_counts_what_it_reads(rng):
 
 
 def test_state_tangents_grow():
-    from add.kinematics import StateTangent
+    from add.equations.kinematics import StateTangent
 
     dot = StateTangent(np.ones((2, 3, 2)), np.ones((2, 3, 2)))
     grown = StateTangents(np.array([5, 1]), dot).including(np.array([1, 7]), np.array([0]))

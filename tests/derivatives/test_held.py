@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, THETA, Case, pair_parameters
 
-from add.assembly import Pattern
 from add.contact import FrictionLaw, PenaltyContact, Shapes
-from add.contact.held import HeldBodies, HeldNodes
+from add.contact.sticking import StickingBodies, StickingNodes
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.points import FrameMap, Frames, NodePoints, WeightedPoints
 from add.errors import SolverError
-from add.kernels.contact import ACTIVE, HELD
+from add.kernels.contact_nodes import ACTIVE, HELD
 from add.kernels.rotation import rotation_matrix
-from add.kinematics import Kinematics, Weights
 from add.linalg import DenseLU, MultifrontalLU, SparseLU
-from add.maps import FrameMap, Frames, NodePoints, WeightedPoints
-from add.saddle import HeldSolve, Rows
+from add.linalg.augmented_lagrangian import AugmentedSolve, Rows
+from add.linalg.pattern import Pattern
 from add.testing import check_constraint
 
 
@@ -33,12 +33,12 @@ class Spinning(FrameMap):
         pass
 
 
-def held_by(case: Case) -> HeldBodies:
+def held_by(case: Case) -> StickingBodies:
     """Return what holds the pair of a case."""
     codes = case.contact.touching(case.contact.decide(case.kin, case.theta))
     assert codes[0, 0] & ACTIVE and codes[0, 0] & HELD
     hold = case.contact.held(codes)
-    assert isinstance(hold, HeldBodies)
+    assert isinstance(hold, StickingBodies)
     return hold
 
 
@@ -83,7 +83,7 @@ def test_nodes(place):
         Shapes(("shape",), np.array([kind]), np.array([size]), frames), pair_parameters(), FrictionLaw.HYBRID,
     )  # fmt: skip
     hold = contact.held(contact.touching(contact.decide(kin, THETA)))
-    assert isinstance(hold, HeldNodes) and hold.n_rows == 3
+    assert isinstance(hold, StickingNodes) and hold.n_rows == 3
     found = check_constraint(hold, kin, rng.normal(size=3), THETA, rng=rng, scales={"q": 0.05, "v": 0.05}, rtol=1e-7)
     assert found.v > 0.0
 
@@ -104,14 +104,14 @@ def test_matrix_parts_agree_with_the_constraint(point, host):
     """What the solver is given, in the slots of the frozen term, is what the constraint's own Jacobian says."""
     case = Case("capsule side", point, host, radius=0.25, law=FrictionLaw.HYBRID)
     hold, kin, theta, n = held_by(case), case.kin, case.theta, case.kin.q.size
-    frozen = case.contact.frozen(hold.codes)
+    branch = case.contact.on_branch(hold.codes)
     weights, lam = Weights(1.0, 30.0, 900.0, 1.0), np.array([1.0, -2.0, 0.5])
     rows, cols = hold.pattern(n)
     values = np.zeros(rows.size)
     hold.jacobian(kin, lam, theta, weights, values, np.arange(rows.size))
     whole = np.zeros((n + 3, n + 3))
     np.add.at(whole, (rows, cols), values)
-    rows, cols = frozen.pattern()
+    rows, cols = branch.pattern()
     for penalty, expected in ((0.0, whole[:n, :n]), (50.0, 50.0 * whole[:n, n:] @ whole[n:, :n])):
         values = np.zeros(rows.size)
         if penalty:
@@ -146,7 +146,7 @@ def test_solver_with_dependent_rows(transposed, columns):
         factorization.factor(pattern, np.append((K + penalty * by_v.T @ by_u).T.ravel(), 0.0))
         columns = np.tile(np.arange(n), (copies * m // 3, 1))
         rows = (Rows(columns, part.reshape(-1, 3, n)) for part in (by_v, by_u))
-        solver = HeldSolve(factorization, pattern, np.append(K.T.ravel(), 0.0), *rows, penalty)
+        solver = AugmentedSolve(factorization, pattern, np.append(K.T.ravel(), 0.0), *rows, penalty)
         found = solver.solve_transposed(rhs) if transposed else solver.solve(rhs)
         assert np.allclose(found[:n], exact[:n], rtol=1e-11, atol=1e-11)
         reactions = found[n:].reshape((copies, m, *b.shape[1:]))
@@ -173,7 +173,9 @@ def _small_system(rng, back_end, n=30):
     factorization = back_end()
     factorization.factor(pattern, penalised)
     held = Rows(index, blocks)
-    return np.block([[K, G.T], [G, np.zeros((6, 6))]]), HeldSolve(factorization, pattern, data, held, held, penalty)
+    return np.block([[K, G.T], [G, np.zeros((6, 6))]]), AugmentedSolve(
+        factorization, pattern, data, held, held, penalty
+    )
 
 
 @pytest.mark.parametrize("columns", [0, 3])
@@ -205,7 +207,7 @@ def test_a_singular_matrix_is_no_solution():
     with pytest.raises(SolverError):
         factorization.factor(pattern, penalised)
         held = Rows(index, blocks)
-        HeldSolve(factorization, pattern, data, held, held, 1e6).solve(np.ones(n + 3))
+        AugmentedSolve(factorization, pattern, data, held, held, 1e6).solve(np.ones(n + 3))
 
 
 def test_what_is_not_finite_is_no_solution():

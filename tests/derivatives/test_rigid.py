@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from add import charts
-from add.initial import RigidPose
+from add.equations import charts
+from add.equations.initial import RigidPose
+from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.site_points import SitePoints
+from add.equations.sites import SiteKind, Sites
 from add.kernels.rotation import (
     fill_left_jacobian,
     fill_rotation,
@@ -15,8 +18,7 @@ from add.kernels.rotation import (
     turn_derivative,
     turn_second_derivative,
 )
-from add.kinematics import Kinematics, State, StateTangent
-from add.terms import FeatureKind, FeaturePoints, Features, RigidInertia
+from add.terms import RigidInertia
 from add.testing import check_pullback, check_term
 
 SIZES = (0.0, 1e-9, 1e-3, 0.5, 0.999, 1.001, 3.1, 6.0)
@@ -202,9 +204,9 @@ def test_chart_derivatives(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("size", [0.0, 1.1, 4.0])
-def test_feature_points(size: float, rng: np.random.Generator) -> None:
+def test_site_points(size: float, rng: np.random.Generator) -> None:
     """Nodes, points, directions, spins and places of the world as one map of (q, v, theta)."""
-    kinds = [FeatureKind.NODES, FeatureKind.POINT, FeatureKind.DIRECTION, FeatureKind.SPIN, FeatureKind.WORLD]
+    kinds = [SiteKind.NODES, SiteKind.POINT, SiteKind.DIRECTION, SiteKind.SPIN, SiteKind.WORLD]
     dofs = np.full((5, 6), -1)
     dofs[0] = np.arange(6, 12)
     dofs[1] = np.arange(6)
@@ -213,7 +215,7 @@ def test_feature_points(size: float, rng: np.random.Generator) -> None:
     weights[0] = 0.3, 0.7
     arm, centre = np.full((5, 3), -1), np.full((5, 3), -1)
     arm[1], arm[2], arm[4], centre[1] = np.arange(3), np.arange(3, 6), np.arange(6, 9), np.arange(9, 12)
-    points = FeaturePoints(Features(np.array(kinds, dtype=np.int64), dofs, weights, arm, centre))
+    points = SitePoints(Sites(np.array(kinds, dtype=np.int64), dofs, weights, arm, centre))
     n, n_theta = 12, 12
     x = rng.normal(size=2 * n + n_theta)
     x[3:6] = rotation_of(size, rng)

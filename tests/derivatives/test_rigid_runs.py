@@ -9,7 +9,7 @@ from derivatives.run_checks import check_gradient_of_run, events
 from derivatives.small_models import RoughObjective
 
 from add.contact import FrictionLaw
-from add.steppers import BDF, StartUp
+from add.simulation import BDF, StartUp
 
 STEPPERS = {
     "bdf1": BDF(DT, 1, newton=NEWTON),

@@ -6,9 +6,9 @@ from derivatives.run_checks import check_gradient_of_run, events
 from derivatives.small_models import RoughObjective, hanging_block, two_bodies
 
 from add.contact import FrictionLaw
-from add.fem import HEX8, TET4, TET10
-from add.kernels import contact as contact_kernel
-from add.steppers import StartUp
+from add.geometry import HEX8, TET4, TET10
+from add.kernels import contact_nodes as contact_kernel
+from add.simulation import StartUp
 
 CASES = {
     "tet4-bdf1-linear": lambda: two_bodies(TET4, order=1),

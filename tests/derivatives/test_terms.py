@@ -13,19 +13,22 @@ from derivatives.test_couplings import COUPLINGS, DECIDING_COUPLINGS
 
 import add
 from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
-from add.contact.bodies import FrozenBodyContact
-from add.contact.held import HeldBodies, HeldNodes
-from add.contact.penalty import FrozenContact
-from add.fem import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, locate, mass_pairs
-from add.initial import BodyPose, InitialState
-from add.kernels.contact import ACTIVE, CLIPPED, FEATURE_SHIFT, QUADRATIC, RAMPING, SLIP
+from add.contact.penalty_bodies import BodyContactBranch
+from add.contact.penalty_nodes import NodeContactBranch
+from add.contact.sticking import StickingBodies, StickingNodes
+from add.equations.initial import BodyPose, InitialState
+from add.equations.kinematics import Kinematics
+from add.equations.points import FrameMap, Frames, LinearPoints, NodePoints, PointMap, WeightedPoints, WorldFrames
+from add.equations.prescribed import Motion, PinMotion
+from add.equations.signals import BSplineSignal, Constant, Signal, SignalParameter, Sine, Spline, Table
+from add.equations.site_points import SitePoints
+from add.equations.term import Constraint, DecidingTerm, Term
+from add.geometry import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, locate, mass_pairs
+from add.kernels.contact_nodes import ACTIVE, CLIPPED, FEATURE_SHIFT, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector, skew
-from add.kinematics import Kinematics
-from add.maps import FrameMap, Frames, LinearPoints, NodePoints, PointMap, WeightedPoints, WorldFrames
 from add.model import (
     ContactModel,
-    Driven,
     Model,
     NodalLoad,
     Obstacle,
@@ -35,14 +38,11 @@ from add.model import (
     SoftBody,
     build_model,
 )
-from add.motion import Motion, PinMotion
-from add.signals import BSplineSignal, Constant, Signal, Sine, Spline, Table
-from add.term import Constraint, DecidingTerm, Term
-from add.terms import Anchor, Elastic, FeaturePoints, Gravity, Inertia, Load, RigidInertia, Viscous
+from add.terms import Elastic, Gravity, Inertia, NodalForce, PointConstraint, RigidInertia, Viscous
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term, taylor_rates
 
 # Layers above the physics: they drive or draw, and define no term.
-NO_PHYSICS = ("add.jobs", "add.view", "add.plot", "add.console", "add.cli", "add.__main__")
+NO_PHYSICS = ("add.commands", "add.view", "add.plot", "add.commands.console", "add.commands.cli", "add.__main__")
 
 
 def concrete(base: type) -> set[type]:
@@ -151,17 +151,19 @@ def attached_model(family: ElementFamily, lumped: bool) -> Model:
     inside = [locate(one, np.array(x)) for x in ([0.01, 0.01, 0.0], [0.02, -0.01, 0.01])]
     right = np.flatnonzero(one.points[:, 0] > 0.03)
     shares = np.linspace(1.0, 2.0, right.size)
-    table = Driven(Table(np.array([0.0, 0.05, 0.2])), "table")
+    table = SignalParameter(Table(np.array([0.0, 0.05, 0.2])), "table")
     first = SoftBody(
         "one",
         one,
         lumped=lumped,
         masses=tuple(PointMass(x.nodes, x.weights, f"mass {k}") for k, x in enumerate(inside)),
         loads=(
-            NodalLoad(right, shares / shares.sum(), Driven(Spline(np.array([0.0, 0.02, 0.04, 0.2])), "spline")),
+            NodalLoad(
+                right, shares / shares.sum(), SignalParameter(Spline(np.array([0.0, 0.02, 0.04, 0.2])), "spline")
+            ),
             NodalLoad(right[:2], np.array([0.5, 0.5]), table),
         ),
-        pins=(Pin(np.array([0, 2]), (0, 2), Driven(Sine(3.0, 0.3), "sine")),),
+        pins=(Pin(np.array([0, 2]), (0, 2), SignalParameter(Sine(3.0, 0.3), "sine")),),
         anchors=tuple(PointAnchor(x.nodes, x.weights, place) for x, place in zip(inside, (table, table), strict=True)),
     )
     second = SoftBody("two", two, lumped=not lumped, pins=(Pin(np.array([1]), (1,)),))
@@ -189,7 +191,7 @@ def gravity(rng: np.random.Generator) -> None:
 
 def load(rng: np.random.Generator) -> None:
     model = attached_model(TET4, False)
-    terms = model.term(Load)
+    terms = model.term(NodalForce)
     theta = random_theta(model, rng)
     for term in terms:
         for t in (0.0, 0.0123, 0.1, 3.0):
@@ -212,7 +214,7 @@ def anchor(family: ElementFamily) -> Callable[[np.random.Generator], None]:
         nodes = np.array([[0, 1, 2], [3, 4, 3]])
         weights = np.array([[0.2, 0.5, 0.3], [0.7, 0.3, 0.0]])
         rows = np.arange(12).reshape(2, 2, 3)
-        many = Anchor(WeightedPoints(nodes, weights), Sine(2.0, 0.4), rows)
+        many = PointConstraint(WeightedPoints(nodes, weights), Sine(2.0, 0.4), rows)
         found = check_constraint(many, kin, rng.normal(size=6), theta, rng=rng)
         assert len(found.parameters) == 12
 
@@ -409,10 +411,10 @@ def _term_cases() -> dict[str, Case]:
         name = f"{family.name}-{'lumped' if lumped else 'consistent'}"
         cases[f"inertia-{name}"] = Case((Inertia,), inertia(family, lumped))
     cases["gravity"] = Case((Gravity,), gravity)
-    cases["load"] = Case((Load,), load)
+    cases["load"] = Case((NodalForce,), load)
     for family in (TET4, TET10, HEX8):
-        cases[f"anchor-{family.name}"] = Case((Anchor,), anchor(family))
-    both = (PenaltyContact, FrozenContact)
+        cases[f"anchor-{family.name}"] = Case((PointConstraint,), anchor(family))
+    both = (PenaltyContact, NodeContactBranch)
     for place, friction in itertools.product(PLACES, FRICTION):
         cases[f"contact-{place}-{friction}"] = Case(both, contact(place, friction, spin=True, total=True))
         cases[f"contact-{place}-{friction}-onset-ramp"] = Case(
@@ -438,7 +440,15 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, test_couplings, test_body_contact, test_held.
-ELSEWHERE = {RigidInertia, *COUPLINGS, *DECIDING_COUPLINGS, BodyContact, FrozenBodyContact, HeldBodies, HeldNodes}
+ELSEWHERE = {
+    RigidInertia,
+    *COUPLINGS,
+    *DECIDING_COUPLINGS,
+    BodyContact,
+    BodyContactBranch,
+    StickingBodies,
+    StickingNodes,
+}
 
 
 @pytest.mark.parametrize("case", TERM_CASES)
@@ -712,7 +722,7 @@ POINT_MAPS: dict[str, LinearPoints] = {
 
 def test_every_map_has_a_case() -> None:
     linear = {type(points) for points in POINT_MAPS.values()}
-    assert concrete(PointMap) == linear | {FeaturePoints}  # the latter in test_rigid
+    assert concrete(PointMap) == linear | {SitePoints}  # the latter in test_rigid
     assert concrete(FrameMap) == {WorldFrames}
 
 

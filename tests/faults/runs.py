@@ -9,10 +9,10 @@ import sys
 import numpy as np
 
 import add
-from add.io.results import read_run
+from add.io.trajectory import read_run
 
 #: A process that imports what is slow before it says that it is ready, so that a kill hits the run.
-READY = "import sys; from add.cli import main; import add.jobs, add.report; main(sys.argv[1:])"
+READY = "import sys; from add.commands.cli import main; import add.commands, add.commands.report; main(sys.argv[1:])"
 
 
 def scene(steps=60, **more):

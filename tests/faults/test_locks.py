@@ -8,11 +8,11 @@ import time
 import pytest
 from faults.runs import FIT, begun, ran, scene
 
+from add.commands import simulate_scene
 from add.errors import InputError
 from add.io.lock import LOCK, Holder, holder_of
 from add.io.runfolder import RunFolder
-from add.jobs import simulate_scene
-from add.scene.reader import scene_from_dict
+from add.scene.read.reader import scene_from_dict
 
 
 def other(folder, command="sweep"):
@@ -44,7 +44,7 @@ def test_a_second_process_is_told_who_works_there(tmp_path):
 def test_every_command_asks(tmp_path, arguments, monkeypatch):
     from click.testing import CliRunner
 
-    from add.cli import cli
+    from add.commands.cli import cli
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scene.json").write_text(json.dumps(scene(3) | FIT))

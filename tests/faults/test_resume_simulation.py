@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from faults.runs import FIT, same_run, scene
 
+from add.commands import simulate_scene
+from add.commands.kept_states import Kept
+from add.commands.unfinished import remains
 from add.errors import InputError
-from add.io.results import read_point
 from add.io.runfolder import RunFolder
-from add.jobs import simulate_scene
-from add.jobs.keeping import Kept
-from add.jobs.remains import remains
-from add.scene.reader import scene_from_dict
+from add.io.trajectory import read_point
+from add.scene.read.reader import scene_from_dict
 
 
 def whole(tmp_path, raw):
@@ -61,8 +61,8 @@ def test_a_run_that_is_kept_every_few_steps_is_the_whole_run(tmp_path, every, mo
     """Each step is looked at once; a kill between two writes costs the steps in between."""
     raw = scene(40, output={"every": every})
     once = whole(tmp_path, raw)
-    monkeypatch.setattr("add.jobs.keeping.KEEP_EVERY", 0.0)
-    monkeypatch.setattr("add.jobs.keeping.KEEP_SHARE", 0.0)
+    monkeypatch.setattr("add.commands.kept_states.KEEP_EVERY", 0.0)
+    monkeypatch.setattr("add.commands.kept_states.KEEP_SHARE", 0.0)
     looked = []
     real = Kept.keep
     monkeypatch.setattr(Kept, "keep", lambda self, part: looked.append(part.n_steps) or real(self, part))
@@ -121,7 +121,7 @@ def test_what_cannot_go_on_is_refused(tmp_path):
         simulate_scene(scene_from_dict(other), folder, resume=True)
     with pytest.raises(InputError, match="keeps other states"):
         simulate_scene(scene_from_dict(raw | {"output": {"every": 2}}), folder, resume=True)
-    from add.jobs import optimize_scene
+    from add.commands import optimize_scene
 
     with pytest.raises(InputError, match="this is a run of `add simulate`"):
         optimize_scene(scene_from_dict(raw | FIT), folder, resume=True)

@@ -10,8 +10,8 @@ import pytest
 from faults.runs import FIT, begun, command, ran, same_run, scene
 from faults.test_locks import wait_for
 
-from add.interrupts import GRACE
 from add.io.lock import holder_of
+from add.machine.interrupts import GRACE
 
 
 def long_run(tmp_path, steps=200_000):

@@ -25,17 +25,17 @@ import numpy as np
 from fuzz import seeds
 from fuzz.mutate import mutated_bytes, mutated_hdf5, mutated_json, replaced
 
-import add.files
-import add.foreign
-import add.io._hdf5
-import add.scene.sizes
-from add.cli import main
+import add.io.hdf5
+import add.machine.files
+import add.machine.foreign_readers
+import add.scene.build.sizes
+from add.commands.cli import main
 from add.errors import AddError, InputError
 from add.io.meshes import read_mesh
-from add.io.results import read_run
+from add.io.surfaces import read_surface
+from add.io.trajectory import read_run
 from add.mocap import read_angle_csv, read_csv, read_pose_csv
-from add.scene.reader import load_scene
-from add.solids import read_surface
+from add.scene.read.reader import load_scene
 
 #: Seconds that a case may take; of one that also runs a scene or draws pictures.
 LIMIT, RUN_LIMIT = 15.0, 60.0
@@ -289,14 +289,14 @@ def _limited(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _little_memory() -> Iterator[None]:
-    known = [(module, module.available_memory) for module in (add.files, add.io._hdf5, add.scene.sizes)]
-    patience, add.foreign.PATIENCE = add.foreign.PATIENCE, 2.0
+    known = [(module, module.available_memory) for module in (add.machine.files, add.io.hdf5, add.scene.build.sizes)]
+    patience, add.machine.foreign_readers.PATIENCE = add.machine.foreign_readers.PATIENCE, 2.0
     for module, _ in known:
         module.available_memory = lambda: MEMORY
     try:
         yield
     finally:
-        add.foreign.PATIENCE = patience
+        add.machine.foreign_readers.PATIENCE = patience
         for module, function in known:
             module.available_memory = function
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.scene.reader import Scene, scene_from_dict
+from add.scene.read.reader import Scene, scene_from_dict
 
 KINDS = ("soft", "sheet", "particle", "box", "sphere", "capsule", "cylinder", "kinematic")
 JOINTS = ("spring", "cable", "ball", "hinge", "hinge", "fixed", "slider", "attachment", "attachment", "force")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from add.cli import main
-from add.fem import TET4, box_mesh
+from add.commands.cli import main
+from add.geometry import TET4, box_mesh
 from add.io.meshes import write_mesh
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from derivatives.small_models import RoughObjective
 from fuzz.drops import drop, run, run_many
 
 from add.adjoint import evaluate, forward_tangents, value_and_gradient
-from add.scene.reader import scene_from_dict
+from add.scene.read.reader import scene_from_dict
 
 # fmt: off
 #: Seeds below 1000 that failed with line searches on |r| alone, with the step that had no solution.
@@ -87,7 +87,7 @@ def test_gradient_through_proximal_steps(scene: dict[str, object]) -> None:
     theta, simulation = built.theta, built.simulation
     whole = built.run(n_steps=18)
     assert all(r.report.residual <= r.report.tolerance for r in whole.records)
-    proximal = next(k for k, r in enumerate(whole.records) if r.report.rung >= 5)
+    proximal = next(k for k, r in enumerate(whole.records) if r.report.attempt >= 5)
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     _, trajectory = evaluate(simulation, objective, n_steps=proximal + 1)
     reverse = value_and_gradient(simulation, objective, n_steps=proximal + 1)

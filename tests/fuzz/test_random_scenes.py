@@ -8,8 +8,8 @@ import pytest
 from fuzz.random_scenes import JOINTS, KINDS, random_scene
 
 from add.errors import SolverError
-from add.newton import NewtonOptions
-from add.scene.write_back import with_values
+from add.scene.build.write_back import with_values
+from add.solve.newton import NewtonOptions
 
 QUICK, LONG = 40, 1000
 TOLERANCE = 2e-6

@@ -11,17 +11,17 @@ import pytest
 from view.sample_run import sample_run
 
 from add.errors import InputError
-from add.fem import TET4, box_mesh
-from add.files import require_plain_json
-from add.foreign import read_apart
-from add.io import _hdf5
-from add.io._atomic import replacing
+from add.geometry import TET4, box_mesh
+from add.io import hdf5
+from add.io.atomic import replacing
 from add.io.meshes import read_mesh, write_mesh
-from add.io.results import last_time, read_run, write_run
 from add.io.runfolder import RunFolder
+from add.io.surfaces import read_surface
 from add.io.sweeps import SweepData, read_sweep, write_sweep
+from add.io.trajectory import last_time, read_run, write_run
+from add.machine.files import require_plain_json
+from add.machine.foreign_readers import read_apart
 from add.mocap import read_csv
-from add.solids import read_surface
 
 #: Seconds within which what needs no process of its own is refused, on a busy machine.
 AT_ONCE = 5.0
@@ -79,7 +79,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_readers_that_do_not_end(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("add.foreign.PATIENCE", 1.0)
+    monkeypatch.setattr("add.machine.foreign_readers.PATIENCE", 1.0)
     (tmp_path / name).write_text(ENDLESS[name])
     begin = time.monotonic()
     with pytest.raises(InputError, match=f"{name}.*does not come to an end"):
@@ -232,7 +232,7 @@ def test_hdf5_that_reaches_outside(trajectory, at_once, change, message):
 
 
 def test_hdf5_larger_than_the_memory(trajectory, monkeypatch):
-    monkeypatch.setattr(_hdf5, "available_memory", lambda: 1000.0)
+    monkeypatch.setattr(hdf5, "available_memory", lambda: 1000.0)
     with pytest.raises(InputError, match=r"a\.h5: larger than the memory"):
         read_run(trajectory)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from add.errors import InputError
-from add.fem import FAMILIES, HEX8, TET4, TET10, box_mesh, volume
+from add.geometry import FAMILIES, HEX8, TET4, TET10, box_mesh, volume
 from add.io.meshes import read_mesh, write_mesh
 
 families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())

@@ -13,8 +13,8 @@ from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
 from add.errors import InputError
-from add.io.results import ContactData, JointData, LineData, SheetData, SolidData, read_run, write_run
 from add.io.runfolder import CannotWrite, RunFolder, versions
+from add.io.trajectory import ContactData, JointData, LineData, SheetData, SolidData, read_run, write_run
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from add.errors import InputError
-from add.fem import boundary_faces, edge_lengths, surface, validate, volume
-from add.fem.rounds import ball_mesh, torus_mesh
+from add.geometry import boundary_faces, edge_lengths, surface, validate, volume
+from add.geometry.mesh_round import ball_mesh, torus_mesh
+from add.geometry.mesh_shape import shape_mesh
 from add.io.meshes import read_mesh
-from add.io.shapes import shape_mesh
 
 ROOT = Path(__file__).resolve().parents[2]
 SPHERE = {"shape": "sphere", "radius": 0.05, "edge": 0.02}

@@ -7,11 +7,11 @@ import pytest
 from derivatives.body_scene import NODES, STARTS, N, crowd, random_rotation, world_forces
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
-from add.kernels import body_contact, contact, detection, distance, friction, rotation
-from add.kernels.contact import ACTIVE, FEATURE_SHIFT, contact_force
+from add.equations.kinematics import Kinematics, Weights
+from add.kernels import contact_bodies, contact_detection, contact_laws, contact_nodes, distance, rotation
+from add.kernels.contact_nodes import ACTIVE, FEATURE_SHIFT, contact_force
 from add.kernels.distance import BOX, PLANE, SPHERE, signed_distance
 from add.kernels.rotation import left_jacobian, rotation_matrix
-from add.kinematics import Kinematics, Weights
 
 
 def twists(scene):
@@ -275,7 +275,7 @@ def test_far_apart_parameters_cannot_matter():
 
 def interpret(monkeypatch):
     """Let all kernels run as plain Python."""
-    for module in (rotation, distance, friction, contact, detection, body_contact):
+    for module in (rotation, distance, contact_laws, contact_nodes, contact_detection, contact_bodies):
         for name, function in list(vars(module).items()):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)
@@ -285,12 +285,12 @@ def everything(scene):
     c, kin, theta = scene.contact, scene.kin, scene.theta
     rng = np.random.default_rng(3)
     codes = c.decide(kin, theta)
-    frozen = c.frozen(codes)
-    rows, _ = frozen.pattern()
+    branch = c.on_branch(codes)
+    rows, _ = branch.pattern()
     data, bar, dot = np.zeros(rows.size), np.zeros(theta.size), np.zeros(N)
-    frozen.jacobian(kin, theta, Weights(0.7, 1.3, 0.0), data, np.arange(rows.size))
-    frozen.parameter_vjp(kin, theta, rng.normal(size=N), bar)
-    frozen.parameter_jvp(kin, theta, rng.normal(size=theta.size), dot)
+    branch.jacobian(kin, theta, Weights(0.7, 1.3, 0.0), data, np.arange(rows.size))
+    branch.parameter_vjp(kin, theta, rng.normal(size=N), bar)
+    branch.parameter_jvp(kin, theta, rng.normal(size=theta.size), dot)
     return (
         c.forces(kin, theta),
         codes,
@@ -307,6 +307,6 @@ def test_compiled_equals_interpreted(law, monkeypatch):
     compiled = everything(crowd(law, n_points=3))
     assert np.count_nonzero(compiled[1]) > 10
     interpret(monkeypatch)
-    assert not hasattr(body_contact.body_contact_force, "py_func")
+    assert not hasattr(contact_bodies.body_contact_force, "py_func")
     for a, b in zip(everything(crowd(law, n_points=3)), compiled, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)

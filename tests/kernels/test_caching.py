@@ -41,7 +41,7 @@ def test_a_changed_function_counts_for_those_that_call_it(tmp_path):
     copied(tmp_path, "kernels")
     code = (
         "import numpy as np, add\n"
-        "from add.kernels.poses import nodes_pose_vjp as f\n"
+        "from add.kernels.initial_pose import nodes_pose_vjp as f\n"
         "i, out = np.arange(12).reshape(4, 3), np.zeros(12)\n"
         "f(np.ones((1, 3)), np.zeros(3), 0, np.linspace(0, 1, 12), *i, np.ones(3), np.ones(3), out)\n"
         "print(add.__file__, f.stats.cache_hits.total(), out[3])"

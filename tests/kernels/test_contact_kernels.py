@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from add.kernels import contact, distance
-from add.kernels import friction as scalar_laws
-from add.kernels.contact import (
+from add.kernels import contact_laws as scalar_laws
+from add.kernels import contact_nodes, distance
+from add.kernels.contact_laws import LINEAR, NONE, TANH, friction_law
+from add.kernels.contact_nodes import (
     ACTIVE,
     CLIPPED,
     FEATURE_SHIFT,
@@ -20,7 +21,6 @@ from add.kernels.contact import (
     contact_parameters,
 )
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
-from add.kernels.friction import LINEAR, NONE, TANH, friction_law
 
 DEPTH = 0.1
 STIFFNESS = 40.0
@@ -528,12 +528,12 @@ def test_far_points_are_inactive_and_parameters_cannot_matter():
 def test_compiled_equals_interpreted(law, monkeypatch):
     compiled = all_results(crowd(law, n_points=60))
     assert np.count_nonzero(compiled["codes"]) > 20
-    for module in (distance, scalar_laws, contact):
+    for module in (distance, scalar_laws, contact_nodes):
         for name, function in list(vars(module).items()):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)
-    contact_functions = [name for name in vars(contact) if name.startswith("contact_")]
-    assert contact_functions and not hasattr(contact.contact_force, "py_func")
+    contact_functions = [name for name in vars(contact_nodes) if name.startswith("contact_")]
+    assert contact_functions and not hasattr(contact_nodes.contact_force, "py_func")
     interpreted = all_results(crowd(law, n_points=60), interpreted=True)
     for name in compiled:
         np.testing.assert_allclose(interpreted[name], compiled[name], rtol=1e-12, atol=1e-12, err_msg=name)

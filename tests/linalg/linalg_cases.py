@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from add.assembly import Pattern
+from add.linalg.pattern import Pattern
 from add.typing import FloatArray
 
 

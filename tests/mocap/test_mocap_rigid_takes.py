@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
+from add.geometry import box_corners
 from add.mocap import read_angle_csv, read_pose_csv
-from add.solids import box_corners
 
 HINGE, CENTRE = np.array([-0.035, 0.06, 0.0]), np.array([0.035, 0.0, 0.0])
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
+from add.equations.kinematics import State, StateTangent
+from add.equations.points import WeightedPoints
 from add.errors import InputError
-from add.kinematics import State, StateTangent
-from add.maps import WeightedPoints
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking, WeightedSum, total
 from add.objectives.tracking import at_steps, hermite
-from add.scene.reader import scene_from_dict
+from add.scene.read.reader import scene_from_dict
 
 DT = 0.1
 #: Two points on three nodes: the second is a mean.

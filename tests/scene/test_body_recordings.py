@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
 from add.kernels.rotation import left_jacobian, rotation_matrix
-from add.scene.reader import scene_from_dict
-from add.scene.recordings import load_recording
+from add.scene.build.recordings import load_recording
+from add.scene.read.reader import scene_from_dict
 
 POSE_HEADER = "time_s,x_m,y_m,z_m,qw,qx,qy,qz,elbow_rad\n"
 

@@ -6,25 +6,25 @@ import json
 import numpy as np
 import pytest
 
+from add.commands.optimize import check_optimization
 from add.contact import FrictionLaw
 from add.errors import InputError
-from add.fem import surface
-from add.jobs.optimize import check_optimization
+from add.geometry import surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.mocap import Recording, write_csv
-from add.scene.builder import build
-from add.scene.geometry import select
-from add.scene.reader import experiment_scenes, load_scene, scene_from_dict
-from add.scene.spec_common import (
+from add.scene.build.scene import build
+from add.scene.build.selections import select
+from add.scene.read.reader import experiment_scenes, load_scene, scene_from_dict
+from add.scene.spec.common import (
     AllSelectorSpec,
     BoxSelectorSpec,
     NodesSelectorSpec,
     SphereSelectorSpec,
     SurfaceSelectorSpec,
 )
-from add.steppers import StartUp
-from add.terms import Gravity, Inertia, Load
+from add.simulation import StartUp
+from add.terms import Gravity, Inertia, NodalForce
 
 HALF = [2**-0.5, 0, 0, 2**-0.5]  # a quarter turn about z
 SCENE = {
@@ -177,7 +177,7 @@ def test_loads_with_signals(kind):
     signal, expected = SIGNALS[kind]
     load = {"where": {"nodes": [1, 2, 3, 4]}, "force": {"signal": "push"}}
     scene = built((f"{BLOCK}.loads", [load]), ("signals.push", signal))
-    (term,) = scene.model.term(Load)
+    (term,) = scene.model.term(NodalForce)
     out = np.zeros(scene.model.system.n)
     kin = scene.run(n_steps=5).kinematics(5)
     term.residual(kin, scene.theta, out)

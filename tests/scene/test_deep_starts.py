@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from add.cli import cli
+from add.commands.cli import cli
 from add.kernels import distance
 from add.model.overlaps import deep_starts, gaps
-from add.scene.reader import experiment_scenes, load_scene, scene_from_dict
+from add.scene.read.reader import experiment_scenes, load_scene, scene_from_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 MATERIAL = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 150}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from add.cli import cli
-from add.scene.doubts import doubts
-from add.scene.reader import load_scene, scene_from_dict
+from add.commands.cli import cli
+from add.scene.build.doubts import doubts
+from add.scene.read.reader import load_scene, scene_from_dict
 
 SOFT = {
     "type": "soft",

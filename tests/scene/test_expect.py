@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from add.commands import optimize_scene, simulate_scene
 from add.errors import InputError
 from add.io.runfolder import RunFolder
-from add.jobs import optimize_scene, simulate_scene
 from add.mocap import Recording, write_csv
-from add.scene._expect import _flat, _names, _optimized, _simulated
-from add.scene.reader import experiment_scenes, scene_from_dict
+from add.scene.read.expect_checks import _flat, _names, _optimized, _simulated
+from add.scene.read.reader import experiment_scenes, scene_from_dict
 
 MARKERS = {"free corner": {"body": "p", "nodes": [0]}, "b.m": {"body": "r", "point": [0, 0, 0.1]}}
 SCENE = {

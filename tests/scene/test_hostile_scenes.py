@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from fuzz.seeds import RIGID, SMALL, SOFT, write_files
 
-import add.scene.reader as reader
+import add.scene.read.reader as reader
 from add.errors import InputError
-from add.scene import sizes
-from add.scene._path_slots import path_slots
-from add.scene.reader import apply_overrides, experiment_scenes, load_scene, scene_from_dict
-from add.scene.schema import json_schema
-from add.scene.sizes import require_room_on_disk, require_room_to_run
+from add.scene.build import sizes
+from add.scene.build.sizes import require_room_on_disk, require_room_to_run
+from add.scene.read.path_slots import path_slots
+from add.scene.read.reader import apply_overrides, experiment_scenes, load_scene, scene_from_dict
+from add.scene.spec.schema import json_schema
 
 
 @pytest.fixture
@@ -76,9 +76,9 @@ def test_bodies_of_any_name_find_their_meshes(here, monkeypatch, name):
     assert second[name].mesh.file == str(folder / "other.msh")
     assert second[f"{name} 2"].geometry.file == str(folder / "other.stl")
     # The scene as a run froze it, read from elsewhere.
-    frozen = load_scene(write(here, scene.raw, "frozen.json"))
-    assert frozen.spec == scene.spec
-    again = apply_overrides(frozen, {f"bodies.{name}.mesh": {"file": str(folder / "other.msh")}})
+    branch = load_scene(write(here, scene.raw, "frozen.json"))
+    assert branch.spec == scene.spec
+    again = apply_overrides(branch, {f"bodies.{name}.mesh": {"file": str(folder / "other.msh")}})
     assert again.spec.bodies[name].mesh.file == str(folder / "other.msh")
 
 

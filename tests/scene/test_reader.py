@@ -8,16 +8,9 @@ from pathlib import Path
 import pytest
 
 from add.errors import InputError
-from add.scene.reader import (
-    apply_overrides,
-    experiment_scenes,
-    get_value,
-    load_scene,
-    scene_from_dict,
-    set_value,
-)
-from add.scene.spec import SceneSpec, TimeSpec
-from add.scene.spec_bodies import MaterialSpec
+from add.scene.read.reader import apply_overrides, experiment_scenes, get_value, load_scene, scene_from_dict, set_value
+from add.scene.spec.bodies import MaterialSpec
+from add.scene.spec.scene import SceneSpec, TimeSpec
 
 HERE = Path(__file__).parent
 GOOD = json.loads((HERE / "good.json").read_text(encoding="utf-8"))

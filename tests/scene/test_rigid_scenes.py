@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from add.errors import InputError
+from add.joints.actuators import Motor
+from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
+from add.joints.springs import Cable, ElasticJoint, Spring
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.scene.reader import scene_from_dict
-from add.terms import AngleLimit, AngularDamping, Bond, Cable, JointFriction, Motor, Slider, Spring
+from add.scene.read.reader import scene_from_dict
 
 CUBE = {
     "type": "rigid",
@@ -105,10 +107,10 @@ def test_layout_and_terms(built) -> None:
     # The handle and the pusher are given, the rest is free.
     assert system.partition.free.size == system.n - 3 - 6
     kinds = {type(term) for term in (*system.terms, *system.deciding)}
-    assert {Spring, Bond, Motor, AngularDamping, JointFriction, Cable, AngleLimit} <= kinds
+    assert {Spring, ElasticJoint, Motor, AngularDamping, JointFriction, Cable, AngleLimit} <= kinds
     assert Slider not in kinds
     (springs,) = built.model.term(Spring)
-    assert springs.features.n == built.model.particles[1].edges.shape[0] + 1
+    assert springs.sites.n == built.model.particles[1].edges.shape[0] + 1
     assert list(system.rotations) == [system.dofs[name].start + 3 for name in ("cube", "link")]
     assert system.dofs.describe(system.dofs["cube"].start + 4) == "cube/rotation/y"
 
@@ -134,12 +136,12 @@ def test_mass_follows_from_the_shape(built) -> None:
 def test_joints_start_without_force(built) -> None:
     """An end that is not given is where the other one starts, and axes coincide whatever the orientations."""
     start = built.run(n_steps=0).kinematics(0)
-    (bond,) = built.model.term(Bond)
+    (bond,) = built.model.term(ElasticJoint)
     still = type(start)(start.q, np.zeros_like(start.v), start.a, 0.0, 0)
     assert np.abs(bond.forces(still, built.theta)).max() < 1e-10
     (motor,) = built.model.term(Motor)
     assert np.abs(np.cross(*motor.forces(still, built.theta)[0, 1:])).max() < 1e-9
-    assert bond.features.n == 2 + 2  # a point and an axis, and two nodes that are glued on
+    assert bond.sites.n == 2 + 2  # a point and an axis, and two nodes that are glued on
 
 
 def test_markers(built) -> None:

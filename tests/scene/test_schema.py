@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from add.scene.schema import json_schema, reference_page, schema_text
+from add.scene.spec.schema import json_schema, reference_page, schema_text
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REMEDY = "run scripts/make_scene_reference.py"

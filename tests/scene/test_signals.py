@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 
+from add.equations.signals import BSplineSignal
 from add.errors import InputError
-from add.scene.reader import apply_overrides, scene_from_dict
-from add.signals import BSplineSignal
+from add.scene.read.reader import apply_overrides, scene_from_dict
 
 CONTROL = {"type": "control", "basis": "linear", "rows": 4, "values": [[0, 0, 1.5]]}
 SCENE = {
@@ -30,7 +30,7 @@ def scene(**changes):
 
 
 def load_of(built):
-    (load,) = [term for term in built.model.system.terms if type(term).__name__ == "Load"]
+    (load,) = [term for term in built.model.system.terms if type(term).__name__ == "NodalForce"]
     return load
 
 

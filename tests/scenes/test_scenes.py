@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from add.commands import check_gradients, optimize_scene, simulate_scene
+from add.commands.optimize import check_optimization
 from add.errors import InputError
 from add.io.runfolder import RunFolder
-from add.jobs import check_gradients, optimize_scene, simulate_scene
-from add.jobs.optimize import check_optimization
-from add.scene.reader import apply_overrides, load_scene
+from add.scene.read.reader import apply_overrides, load_scene
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenes"
 SCENES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -130,7 +130,7 @@ def test_short_run(load, name):
     built = load(name).build()
     trajectory = built.run(n_steps=min(25, built.simulation.n_steps))
     assert np.isfinite(trajectory.q).all() and np.isfinite(trajectory.v).all()
-    assert [record.report.rung for record in trajectory.records] == [0] * trajectory.n_steps
+    assert [record.report.attempt for record in trajectory.records] == [0] * trajectory.n_steps
 
 
 def heavy(name):

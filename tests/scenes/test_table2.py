@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from add.scene.reader import apply_overrides, load_scene
+from add.scene.read.reader import apply_overrides, load_scene
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +64,7 @@ def test_the_robot_on_the_spot_goes_where_it_is_asked_to():
     run = built.run(problem.theta(found.x, problem.experiments[0]), n_steps=24)
     assert built.run(n_steps=24).q[-1, trunk] < 0.01
     assert run.q[-1, trunk] > 0.08
-    assert [record.report.rung for record in run.records] == [0] * 24
+    assert [record.report.attempt for record in run.records] == [0] * 24
 
 
 @pytest.mark.slow

@@ -7,16 +7,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.contact import FrictionLaw
-from add.fem import SoftMesh, box_mesh, mass_pairs
+from add.equations.kinematics import Kinematics, State, StateTangent, Weights
+from add.geometry import SoftMesh, box_mesh, mass_pairs
 from add.kernels.distance import PLANE
-from add.kinematics import Kinematics, State, StateTangent, Weights
 from add.model import ContactModel, Model, Obstacle, SoftBody, build_model
-from add.newton import NewtonOptions
 from add.objectives.base import Objective
-from add.simulate import Simulation
-from add.start import GivenStart, Start
-from add.steppers import BDF, StartUp
-from add.system import Assembler
+from add.simulation import BDF, StartUp
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart, Start
+from add.solve.newton import NewtonOptions
+from add.solve.step_matrix import Assembler
 
 G = 9.81
 
@@ -65,10 +65,10 @@ class Setup:
         free = system.partition.free
         for _ in range(max_iterations):
             kin = Kinematics(q, zero, zero, 0.0, 0)
-            r, _, frozen = system.residual(kin, mu, self.theta)
+            r, _, branch = system.residual(kin, mu, self.theta)
             if np.linalg.norm(r[free]) <= tolerance:
                 return q
-            factors = assembler.factor(kin, mu, self.theta, Weights(1.0, 0.0, 0.0, 1.0), frozen)
+            factors = assembler.factor(kin, mu, self.theta, Weights(1.0, 0.0, 0.0, 1.0), branch)
             q[free] -= factors.solve(r[free])
         raise AssertionError(f"no equilibrium: |r| = {np.linalg.norm(r[free])} N")
 
@@ -122,10 +122,10 @@ class Setup:
         assembler = Assembler(system)
         kin = Kinematics(q, np.zeros_like(q), np.zeros_like(q), 0.0, 0)
         mu = np.zeros(system.n_multipliers)
-        _, _, frozen = system.residual(kin, mu, self.theta)
+        _, _, branch = system.residual(kin, mu, self.theta)
         out = []
         for weights in (Weights(1.0, 0.0, 0.0), Weights(0.0, 0.0, 1.0)):
-            pattern, data = assembler.assemble(kin, mu, self.theta, weights, frozen)
+            pattern, data = assembler.assemble(kin, mu, self.theta, weights, branch)
             out.append(pattern.matrix(data.copy()).tocsc())
         return out[0], out[1]
 

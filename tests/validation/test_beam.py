@@ -20,10 +20,11 @@ import pytest
 import scipy.sparse.linalg as spla
 from validation.setups import Setup, one_body, upward_crossings
 
-from add.fem import HEX8, TET10, ElementFamily, box_mesh
-from add.model import NodalLoad, Pin, SoftBody, constant
-from add.newton import NewtonOptions
-from add.start import EquilibriumStart
+from add.equations.signals import constant
+from add.geometry import HEX8, TET10, ElementFamily, box_mesh
+from add.model import NodalLoad, Pin, SoftBody
+from add.simulation.start import EquilibriumStart
+from add.solve.newton import NewtonOptions
 
 LENGTH, HEIGHT, YOUNG, DENSITY = 1.0, 0.025, 1e9, 1000.0
 EI = YOUNG * HEIGHT**4 / 12.0

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from validation.setups import G, one_body
 
-from add.fem import HEX8, TET4, TET10, box_mesh
+from add.geometry import HEX8, TET4, TET10, box_mesh
 from add.model import SoftBody
-from add.steppers import StartUp
+from add.simulation import StartUp
 
 GRAVITY = np.array([0.0, 0.0, -G])
 POSITION, VELOCITY, SPIN = np.array([0.3, -0.2, 1.5]), np.array([1.0, 0.5, 3.0]), np.array([4.0, -3.0, 6.0])

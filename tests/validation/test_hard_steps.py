@@ -9,17 +9,17 @@ from derivatives.small_models import RoughObjective
 from fuzz.drops import drop
 
 from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
-from add.assembly import Pattern
 from add.contact import FrictionLaw
 from add.errors import SolverError
 from add.linalg import Factorization
 from add.linalg.dense import DenseLU
+from add.linalg.pattern import Pattern
 from add.model import ContactModel
-from add.newton import NewtonOptions
-from add.scene.reader import scene_from_dict
-from add.simulate import Simulation
-from add.start import GivenStart
-from add.steppers import BDF
+from add.scene.read.reader import scene_from_dict
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 from add.typing import FloatArray
 from scripts.rigid_cases import Rigid, box, box_moments, floor
 
@@ -46,7 +46,7 @@ def test_tumbling_cubes(seed: int) -> None:
     run = _tumbling(seed, 150).run()
     assert 0.0 < run.q[:, 2].min()
     assert run.q[:, 2].max() < 0.5
-    assert sum(record.report.rung == 4 for record in run.records) < 20
+    assert sum(record.report.attempt == 4 for record in run.records) < 20
 
 
 def test_gradient_through_rescued_steps() -> None:
@@ -54,7 +54,7 @@ def test_gradient_through_rescued_steps() -> None:
     simulation = _tumbling(0, 40)
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     value, trajectory = evaluate(simulation, objective)
-    assert max(record.report.rung for record in trajectory.records) == 4
+    assert max(record.report.attempt for record in trajectory.records) == 4
     reverse = value_and_gradient(simulation, objective)
     again = value_and_gradient(simulation, objective, schedule=Checkpoints(4))
     assert again.value == value

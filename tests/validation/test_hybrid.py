@@ -9,18 +9,18 @@ from validation.setups import G, Setup
 
 from add.adjoint import value_and_gradient
 from add.contact import BodyContact, FrictionLaw, PenaltyContact
-from add.fem import HEX8, box_mesh
-from add.kernels.contact import HELD
+from add.equations.kinematics import State
+from add.equations.term import DecidingTerm
+from add.geometry import HEX8, box_mesh
+from add.kernels.contact_nodes import HELD
 from add.kernels.distance import PLANE
-from add.kinematics import State
 from add.model import ContactModel, Obstacle, RigidBody, SoftBody, build_model
-from add.newton import NewtonOptions
 from add.objectives.base import Objective
-from add.scene.reader import load_scene
-from add.simulate import Simulation, Trajectory
-from add.start import GivenStart
-from add.steppers import BDF
-from add.term import DecidingTerm
+from add.scene.read.reader import load_scene
+from add.simulation import BDF
+from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions
 
 SCENES = Path(__file__).resolve().parents[2] / "scenes"
 MASS, SIZE, C_F, K_N = 2.0, (0.3, 0.2, 0.1), 0.4, 2e4
@@ -99,7 +99,7 @@ def check_rest(setup: Setup, simulation: Simulation, q: np.ndarray, duration: fl
     assert drift < 1e-9
     assert fastest < 1e-12
     assert load <= 1.0
-    assert all(record.report.rung == 0 for _, record in steps)
+    assert all(record.report.attempt == 0 for _, record in steps)
 
 
 def rows_of(term: DecidingTerm, record, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +174,7 @@ def test_coulomb_holds_at_the_end_of_every_step() -> None:
             seen[key] += counts[key]
         if not counts["touching"]:
             continue
-        reactions = setup.model.system.frozen(record.decisions).reactions(0, record.mu)
+        reactions = setup.model.system.on_branch(record.decisions).reactions(0, record.mu)
         places = term.places(record.kin, setup.theta, record.decisions[0], reactions)
         normal, friction = places.force[:, 2], np.linalg.norm(places.force[:, :2], axis=1)
         # The damping is no part of the limit; the elastic force is at least the normal force that is left.
@@ -197,7 +197,7 @@ def test_few_released_points_creep_below_the_limit() -> None:
     system, touched, below, creeping, least = built.model.system, 0, [], 0, 1.0
     for k, record in enumerate(run.records):
         kin = run.kinematics(k + 1)
-        force = system.frozen(record.decisions).decided_forces(0, kin, record.mu, built.theta).reshape(-1, 3)
+        force = system.on_branch(record.decisions).decided_forces(0, kin, record.mu, built.theta).reshape(-1, 3)
         on = force[:, 2] > 1e-9
         share = np.linalg.norm(force[on, :2], axis=1) / (built.scene.spec.contact.friction * force[on, 2])
         moving = np.linalg.norm(kin.v.reshape(-1, 3)[on, :2], axis=1) > 1e-9

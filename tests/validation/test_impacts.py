@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
+from add.commands.impact_log import shortest_impacts
+from add.commands.report import write_report
 from add.contact.impacts import impact_duration, restitution_error, restitution_of_law
 from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution
 from add.io.impacts import warn_of_impacts
-from add.jobs.impacts import shortest_impacts
-from add.report import write_report
-from add.scene.builder import BuiltScene
-from add.scene.reader import scene_from_dict
+from add.scene.build.scene import BuiltScene
+from add.scene.read.reader import scene_from_dict
 
 MASS, K_N, SPEED = 0.5, 1e5, 6.3
 #: Without any ramp the force jumps, and some steps have no solution; this one is a hundredth of the depth.
@@ -113,8 +113,8 @@ def test_few_steps_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_said_after_a_run(tmp_path, caplog: pytest.LogCaptureFixture) -> None:
     """`simulate` keeps it in the result and warns; the report of a run has it."""
+    from add.commands import simulate_scene
     from add.io.runfolder import RESULT, RunFolder
-    from add.jobs import simulate_scene
 
     for n in (9, 40):
         caplog.clear()

@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from validation.setups import G, block_on_plane, bottom_nodes, place, rest_depth, turn_about_y
 
 from add.contact import FrictionLaw
-from add.fem import HEX8, box_mesh
-from add.newton import NewtonOptions
+from add.geometry import HEX8, box_mesh
+from add.solve.newton import NewtonOptions
 
 MESH = box_mesh((0.2, 0.2, 0.05), (2, 2, 1), HEX8)
 DENSITY, K_N, K_D = 500.0, 5e4, 20.0

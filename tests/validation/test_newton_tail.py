@@ -8,10 +8,10 @@ from derivatives.rigid_models import PAIRS
 from derivatives.small_models import two_bodies
 
 from add.contact import FrictionLaw
-from add.fem import TET10
-from add.newton import NewtonOptions, Solve, Status, StepEquations
-from add.simulate import Simulation
-from add.steppers import BDF
+from add.geometry import TET10
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.solve.newton import NewtonOptions, Solve, Status, StepEquations
 
 LAWS = (FrictionLaw.LINEAR, FrictionLaw.TANH, FrictionLaw.HYBRID)
 C = 20.0  # 1/N
@@ -33,7 +33,9 @@ def tail(simulation: Simulation, k: int, size: float) -> list[float]:
     equations = StepEquations(
         q_star, v_star, record.c, record.kin.t, record.kin.step, u[simulation.system.partition.prescribed]
     )
-    work = Solve(simulation.assembler(), equations, simulation.theta, EXACT, simulation.system.frozen(record.decisions))
+    work = Solve(
+        simulation.assembler(), equations, simulation.theta, EXACT, simulation.system.on_branch(record.decisions)
+    )
     rng = np.random.default_rng(k)
     result = work.iterate(work.guess(u + size * rng.normal(size=u.size)), 0.0, 0)
     assert result.report.status is Status.ROUND_OFF

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from validation.setups import TIGHT, lame, one_body
 
-from add.fem import FAMILIES, TET4, SoftMesh, box_mesh, quadrature_geometry, surface, to_tet10
+from add.equations.kinematics import Kinematics
+from add.equations.signals import Constant, SignalParameter
+from add.geometry import FAMILIES, TET4, SoftMesh, box_mesh, quadrature_geometry, surface, to_tet10
 from add.kernels.elastic import cauchy_stress
-from add.kinematics import Kinematics
-from add.model import Driven, Pin, SoftBody
-from add.signals import Constant
-from add.start import EquilibriumStart
+from add.model import Pin, SoftBody
+from add.simulation.start import EquilibriumStart
 
 SIZE = np.array([0.12, 0.1, 0.08])
 YOUNG, POISSON = 3e4, 0.35
@@ -47,7 +47,7 @@ def piola(form: int, mu: float, lam: float) -> np.ndarray:
 def test_affine_boundary(family: str, mean: bool, form: int) -> None:
     mesh = distorted(family)
     boundary = surface(mesh).nodes
-    pins = tuple(Pin(np.array([i]), motion=Driven(Constant(), f"move {i}")) for i in boundary)
+    pins = tuple(Pin(np.array([i]), motion=SignalParameter(Constant(), f"move {i}")) for i in boundary)
     body = SoftBody("patch", mesh, form=form, mean_dilatation=mean, pins=pins)
     setup = one_body(body, young=YOUNG, poisson=POISSON, density=100.0, gravity=(0, 0, 0))
     target = mesh.points @ F.T

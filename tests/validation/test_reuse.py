@@ -8,10 +8,10 @@ from derivatives.small_models import RoughObjective, two_bodies
 
 from add.adjoint import Checkpoints, value_and_gradient
 from add.contact import FrictionLaw
-from add.fem import TET10
-from add.newton import NewtonOptions
-from add.simulate import Simulation
-from add.steppers import BDF
+from add.geometry import TET10
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.solve.newton import NewtonOptions
 
 
 def with_reuse(simulation: Simulation, share: float) -> Simulation:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from validation.setups import observed_orders
 
-from add.steppers import StartUp
+from add.simulation import StartUp
 from scripts.rigid_cases import (
     BROAD,
     MOMENTS,

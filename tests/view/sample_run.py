@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from add.fem import FAMILIES, box_mesh, surface
-from add.io.results import BodyData, ObstacleData, RunData
+from add.geometry import FAMILIES, box_mesh, surface
+from add.io.trajectory import BodyData, ObstacleData, RunData
 
 KINDS = {"plane": 0, "sphere": 1, "box": 2, "capsule": 3, "cylinder": 4}
 

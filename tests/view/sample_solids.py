@@ -6,16 +6,7 @@ import itertools
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.io.results import (
-    ContactData,
-    GoalData,
-    JointData,
-    LineData,
-    ObstacleData,
-    RunData,
-    SheetData,
-    SolidData,
-)
+from add.io.trajectory import ContactData, GoalData, JointData, LineData, ObstacleData, RunData, SheetData, SolidData
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER = range(5)
 HALF = np.array([0.1, 0.06, 0.04])

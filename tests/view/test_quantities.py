@@ -8,7 +8,7 @@ from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
 from add.errors import InputError
-from add.fem import quadrature_geometry
+from add.geometry import quadrature_geometry
 from add.view.quantities import prefixed, quantity, von_mises
 
 

@@ -10,7 +10,7 @@ from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
 from add.errors import InputError
-from add.io.results import ContactData, SolidData
+from add.io.trajectory import ContactData, SolidData
 from add.view import COLOURS, export_html, movie, screenshot, show
 from add.view.framing import framing_points
 from add.view.hulls import solid_hull

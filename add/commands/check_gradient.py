@@ -1,0 +1,355 @@
+"""Check whether the gradient of a scene is right, and whether it is useful (`add check --gradient`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import final
+
+import numpy as np
+
+from add.adjoint import evaluate, forward_tangents, value_and_gradient
+from add.adjoint.reverse import Evaluation
+from add.equations.layout import ParameterLayout
+from add.equations.points import NodePoints
+from add.errors import SolverError
+from add.objectives import Objective, Tracking, WeightedSum
+from add.scene.build.inverse_problem import scene_objective
+from add.scene.build.scene import BuiltScene
+from add.scene.read.reader import Scene, experiment_scenes
+from add.simulation import BDF
+from add.simulation.run import Replay, Simulation, Trajectory
+from add.simulation.start import EquilibriumStart
+from add.typing import FloatArray, IntArray
+
+#: What counts as a typical size of a number that is zero, by unit.
+_TYPICAL = {
+    "m": 0.01,
+    "rad": 0.1,
+    "m/s": 0.1,
+    "rad/s": 1.0,
+    "m/s^2": 1.0,
+    "N": 0.1,
+    "kg": 0.01,
+    "Pa": 1e3,
+    "Pa s": 1.0,
+    "1/s": 1.0,
+    "s": 1e-3,
+    "-": 0.1,
+    "kg/m^3": 100.0,
+    "N s/m": 0.1,
+    "N s/m/m^2": 1e3,
+}
+
+#: Relative steps of the central differences; truncation falls with the square, round-off grows with the inverse.
+STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+
+#: The relative step over which the free slope is called coarse: about what an optimiser's line search sees.
+COARSE = 1e-2
+
+#: Of a block of more numbers than this (rows of a control), so many are differenced one by one. The directions of the
+#: Taylor rates and of the forward mode have all of them.
+SAMPLE = 24
+
+#: Replayed differences must agree with the adjoint to this part of the gradient's norm.
+TOLERANCE = 1e-6
+
+
+@final
+@dataclass(frozen=True)
+class ParameterCheck:
+    """One scalar; all derivatives are by the relative size: scale * d/ds.
+
+    Attributes
+    ----------
+    name, unit : str
+    value, scale : float
+    adjoint : float
+    replayed, replayed_error : float
+        Best central difference with the recorded decisions held; |difference - adjoint| / norm of the gradient.
+    free, free_error : float
+        The same with decisions free, over the same steps.
+    coarse : float
+        Free slope over a relative step of 1e-2.
+    changed : int
+        Contact decisions that differ between the two ends of the smallest free step at which any differs; 0 if none.
+    """
+
+    name: str
+    unit: str
+    value: float
+    scale: float
+    adjoint: float
+    replayed: float
+    replayed_error: float
+    free: float
+    free_error: float
+    coarse: float
+    changed: int
+
+
+@final
+@dataclass(frozen=True)
+class GradientCheck:
+    """The check of one experiment.
+
+    Attributes
+    ----------
+    experiment : str
+    n_steps : int
+    value : float
+    norm : float
+        Of the relative gradient.
+    parameters : tuple of ParameterCheck
+    taylor_rates : tuple of float
+        Of the remainder along a seeded random direction, decisions held.
+    forward_error : float
+        Largest relative difference between forward and reverse mode over the directions tried.
+    decisions : dict
+        Counts over the window: touching, sticking, slipping.
+    n_numbers : int
+        All numbers of the scene; of blocks of more than `SAMPLE` only so many are in ``parameters``.
+    """
+
+    experiment: str
+    n_steps: int
+    value: float
+    norm: float
+    parameters: tuple[ParameterCheck, ...]
+    taylor_rates: tuple[float, ...]
+    forward_error: float
+    decisions: dict[str, int]
+    n_numbers: int
+
+    @property
+    def worst(self) -> float:
+        """Largest error of the replayed differences."""
+        return max(p.replayed_error for p in self.parameters)
+
+    @property
+    def passed(self) -> bool:
+        """Whether adjoint, differences, Taylor rate and forward mode agree."""
+        rates = all(1.9 <= r <= 2.1 for r in self.taylor_rates)
+        return self.worst <= TOLERANCE and rates and self.forward_error <= 1e-10
+
+    @property
+    def warnings(self) -> list[str]:
+        """Name the parameters whose free slope is not the adjoint's."""
+        out = []
+        for p in self.parameters:
+            if abs(p.coarse - p.adjoint) > 0.5 * max(abs(p.adjoint), 0.05 * self.norm):
+                out.append(
+                    f"{p.name}: the slope over {100 * COARSE:g} % is {p.coarse:.3g}, the exact gradient "
+                    f"{p.adjoint:.3g} ({p.changed} decisions change)"
+                )
+        return out
+
+
+def tight(simulation: Simulation) -> Simulation:
+    """Return the simulation with Newton driven to round-off: differences of runs see its tolerance as noise."""
+    stepper = simulation.stepper
+    assert isinstance(stepper, BDF)
+    options = replace(stepper.newton, atol=min(stepper.newton.atol, 1e-13), rtol=0.0, max_iterations=100)
+    start = simulation.start
+    if isinstance(start, EquilibriumStart):
+        start = replace(start, newton=options)
+    return replace(simulation, stepper=replace(stepper, newton=options), start=start)
+
+
+def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
+    """Return an objective for scenes that have none: seeded targets for all nodes at the window's end."""
+    rng = np.random.default_rng(seed)
+    n = built.model.system.n // 3
+    dt = built.simulation.stepper.dt
+    q, _ = built.model.initial.evaluate(built.theta)
+    targets = q.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
+    weights = rng.uniform(0.5, 1.5, size=(1, n)) / n
+    return WeightedSum(
+        (1.0,), (Tracking(NodePoints(np.arange(n)), dt, np.array([n_steps * dt]), targets, weights, np.eye(3)),)
+    )
+
+
+def check_gradients(
+    scene: Scene,
+    *,
+    n_steps: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[GradientCheck]:
+    """Check the gradient of a scene with respect to every number that it can be differentiated by.
+
+    Parameters
+    ----------
+    scene : Scene
+    n_steps : int, optional
+        Length of the window; default: the scene's ``check.steps``, else at most 40 steps.
+    seed : int
+        Of directions and probe.
+    progress : called with (done, total) differences
+
+    Returns
+    -------
+    list of GradientCheck, one an experiment
+    """
+    from add.scene.build.scene import build
+
+    out = []
+    for name, item in experiment_scenes(scene).items():
+        built = build(item)
+        steps = n_steps or (scene.spec.check.steps if scene.spec.check else None) or 40
+        steps = min(steps, built.simulation.n_steps)
+        objective = scene_objective(scene, built, name, steps) or probe(built, steps, seed)
+        out.append(_check(name, built, objective, steps, seed, progress))
+    return out
+
+
+def _check(
+    name: str,
+    built: BuiltScene,
+    objective: Objective,
+    n_steps: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> GradientCheck:
+    simulation = tight(built.simulation)
+    ties, s = built.numbers.ties, built.numbers.values
+    layout = built.numbers.layout
+    scale = np.empty(layout.n)
+    for entry in layout.entries:
+        size = float(np.abs(s[entry.slice]).max())
+        scale[entry.slice] = size if size > 0.0 else _TYPICAL.get(entry.unit, 1.0)
+
+    def at(point: FloatArray, replay: Replay | None = None) -> tuple[float, Trajectory]:
+        return evaluate(simulation, objective, ties.forward(point), n_steps=n_steps, replay=replay)
+
+    value, trajectory = at(s)
+    replay = trajectory.replay
+    theta = ties.forward(s)
+    found: Evaluation = value_and_gradient(simulation, objective, theta, n_steps=n_steps)
+    gradient = ties.pullback(s, found.gradient) * scale
+    norm = float(np.linalg.norm(gradient)) or 1.0
+
+    rng = np.random.default_rng(seed)
+    checks = []
+    chosen = _chosen(layout, gradient, rng)
+    for k, i in enumerate(chosen):
+        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay))
+        if progress:
+            progress(k + 1, chosen.size)
+
+    directions = [rng.normal(size=layout.n) * scale for _ in range(2)]
+    slope = float(gradient @ (directions[0] / scale))
+    rates = taylor_rates(lambda h: at(s + h * directions[0], replay)[0], value, slope)
+    theta_dots = [ties.pushforward(s, d) for d in directions]
+    tangents = forward_tangents(simulation, trajectory, theta, theta_dots)
+    slopes = tangents.derivative(objective, trajectory, theta)
+    errors = [
+        abs(slope - gradient @ (d / scale)) / max(abs(slope), 1e-6 * norm)
+        for slope, d in zip(slopes, directions, strict=True)
+    ]
+    counts: dict[str, int] = {}
+    for record in trajectory.records:
+        for term, decision in zip(built.model.system.deciding, record.decisions, strict=True):
+            for key, number in term.describe(decision).items():
+                counts[key] = counts.get(key, 0) + number
+    return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n)
+
+
+def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Return the numbers to difference: of a large block, those of the largest derivatives and as many drawn."""
+    out = []
+    for entry in layout.entries:
+        index = entry.indices.ravel()
+        if index.size > SAMPLE:
+            order = np.argsort(-np.abs(gradient[index]), kind="stable")
+            half = SAMPLE // 2
+            index = index[np.concatenate([order[:half], rng.choice(order[half:], SAMPLE - half, replace=False)])]
+        out.append(np.sort(index))
+    return np.concatenate(out)
+
+
+def _parameter(
+    i: int,
+    layout: ParameterLayout,
+    s: FloatArray,
+    scale: FloatArray,
+    gradient: FloatArray,
+    norm: float,
+    at: Callable[..., tuple[float, Trajectory]],
+    replay: Replay,
+) -> ParameterCheck:
+    unit = np.zeros_like(s)
+    unit[i] = scale[i]
+
+    def slope(h: float, held: Replay | None) -> tuple[float, int]:
+        ends = [at(s + sign * h * unit, held) for sign in (1.0, -1.0)]
+        changed = 0
+        if held is None:
+            for a, b in zip(ends[0][1].records, ends[1][1].records, strict=True):
+                changed += sum(int((x != y).sum()) for x, y in zip(a.decisions, b.decisions, strict=True))
+        return (ends[0][0] - ends[1][0]) / (2.0 * h), changed
+
+    replayed, error = np.nan, np.inf
+    for h in STEPS[1:]:
+        try:
+            value, _ = slope(h, replay)
+        except SolverError:
+            continue
+        if abs(value - gradient[i]) / norm < error:
+            replayed, error = value, abs(value - gradient[i]) / norm
+        # Far below the tolerance no smaller step is needed.
+        if error < 0.01 * TOLERANCE:
+            break
+    free, free_error, changed = np.nan, np.inf, 0
+    for h in STEPS[1::2]:
+        try:
+            value, differ = slope(h, None)
+        except SolverError:
+            continue
+        changed = changed or differ
+        if abs(value - gradient[i]) / norm < free_error:
+            free, free_error = value, abs(value - gradient[i]) / norm
+        if free_error < TOLERANCE and not differ:
+            break
+    try:
+        coarse, differ = slope(COARSE, None)
+        changed = changed or differ
+    except SolverError:
+        coarse = np.nan
+    entry = layout.entry_of(i)
+    return ParameterCheck(
+        layout.describe(i),
+        entry.unit,
+        float(s[i]),
+        float(scale[i]),
+        float(gradient[i]),
+        float(replayed),
+        float(error),
+        float(free),
+        float(free_error),
+        float(coarse),
+        changed,
+    )
+
+
+def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tuple[float, ...]:
+    """Return the orders of |f(h) - f(0) - h slope| over halvings of h, from a step at which round-off does not show.
+
+    The largest step is lowered until the remainders fall in order, since replayed branches may end (inverted
+    elements) and higher terms may dominate at large steps.
+    """
+    best: tuple[float, ...] = (np.nan, np.nan)
+    for start in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5):
+        try:
+            remainders = [abs(f(start * 0.5**k) - value - start * 0.5**k * slope) for k in range(3)]
+        except SolverError:
+            continue
+        if min(remainders) <= 0.0:
+            continue
+        rates = tuple(float(np.log2(a / b)) for a, b in pairwise(remainders))
+        if not np.isfinite(best).all() or max(abs(r - 2.0) for r in rates) < max(abs(r - 2.0) for r in best):
+            best = rates
+        if max(abs(r - 2.0) for r in best) < 0.05:
+            break
+    return best

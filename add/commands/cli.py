@@ -1,0 +1,465 @@
+"""The command line: arguments, progress, exit codes. No physics; what is said is in `add.commands.console`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from add import __version__
+from add.commands.console import (
+    Console,
+    console_options,
+    evaluations_bar,
+    gradient_json,
+    gradient_text,
+    numbers_bar,
+    samples_bar,
+    say_contents,
+    say_optimization,
+    say_simulation,
+    say_sweep,
+    silence_broken_output,
+    steps_bar,
+    strict_option,
+    tell,
+)
+from add.errors import AddError, OutOfMemory
+from add.machine.interrupts import Terminated, default_stops, stops_are_interruptions
+
+_INTERRUPTED, _TERMINATED = 130, 143
+_NO_MEMORY = "the memory was not enough"
+
+
+class _Stopped(click.ClickException):
+    """A command was stopped: by what, and what is kept."""
+
+    def __init__(self, stop: KeyboardInterrupt, kept: str) -> None:
+        super().__init__(kept)
+        self.stop = stop
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Differentiable simulation of soft bodies with frictional contact.
+
+    Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed or the memory was
+    not enough, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM, SIGHUP); what was done is kept.
+    """
+
+
+def _load(console: Console, scene: str) -> Any:
+    """Load a scene, and let the user know if the command then has to compile kernels."""
+    from add.commands.compile_clock import first_compilation
+    from add.scene.read.reader import load_scene
+
+    click.get_current_context().with_resource(first_compilation(console.compiling))
+    return load_scene(scene)
+
+
+def _warnings(loaded: Any) -> list[str]:
+    """Log and return what is probably not meant in a scene or in any of its experiments."""
+    from add.scene.read.reader import experiment_scenes
+
+    return [text for item in experiment_scenes(loaded).values() for text in item.build().warn()]
+
+
+def _require_one(resume: bool, force: bool) -> None:
+    if resume and force:
+        raise click.UsageError("--resume goes on with the run, --force throws it away: say one of them.")
+
+
+def _folder(scene: str, output: str | None) -> Path:
+    return Path(output) if output else Path("runs") / Path(scene).stem
+
+
+@contextmanager
+def _keeping(folder: Any, scene: str) -> Iterator[None]:
+    """Let a command that is stopped say what its run folder keeps, and how to go on."""
+    from add.commands.unfinished import kept_in
+
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise _Stopped(stop, kept_in(folder, scene)) from stop
+    except MemoryError as error:
+        raise OutOfMemory(f"{_NO_MEMORY}; {kept_in(folder, scene)}") from error
+
+
+def _say_impacts(console: Console, result: dict[str, Any]) -> None:
+    """Say how many steps the shortest impacts lasted, as warnings where that is too few for their restitution."""
+    from add.io.impacts import impacts_of, warn_of_impacts
+
+    for impact in impacts_of(result):
+        if not impact["warning"]:
+            console.say(impact["text"])
+    warn_of_impacts(result)
+
+
+@cli.command()
+@click.argument("scene", type=click.Path())
+@click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
+@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@click.option("--resume", is_flag=True, help="Go on with a simulation that was interrupted or killed.")
+@console_options
+@strict_option
+def simulate(console: Console, scene: str, output: str | None, force: bool, resume: bool) -> None:
+    """Run the forward simulation of SCENE."""
+    from add.commands import simulate_scene
+    from add.commands.folders import run_in
+
+    _require_one(resume, force)
+    loaded = _load(console, scene)
+    console.heed(loaded.build().warn())
+    with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
+        with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
+            result = simulate_scene(loaded, folder, resume=resume, progress=progress)
+        say_simulation(console, result)
+        _say_impacts(console, result)
+        console.say(f"run: {folder.path}")
+        console.result(result)
+
+
+@cli.command()
+@click.argument("scene", type=click.Path())
+@click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
+@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@click.option("--resume", is_flag=True, help="Go on with an optimisation that was interrupted or killed.")
+@click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes that share the experiments [default: none].")
+@click.option("--cluster", metavar="ADDRESS", help="Share the experiments among the workers of this Dask scheduler.")
+@console_options
+@strict_option
+def optimize(
+    console: Console,
+    scene: str,
+    output: str | None,
+    force: bool,
+    resume: bool,
+    checkpoints: bool,
+    jobs: int | None,
+    cluster: str | None,
+) -> None:
+    """Fit or optimise what SCENE asks for."""
+    from add.adjoint import Checkpoints
+    from add.commands import check_optimization, optimize_scene
+    from add.commands.folders import run_in
+    from add.commands.parallel.experiments import require_shareable
+    from add.commands.report import one_by_one, write_report
+
+    _require_one(resume, force)
+    loaded = _load(console, scene)
+    problem, _ = check_optimization(loaded)
+    console.heed(_warnings(loaded))
+    workers = None
+    if jobs is not None or cluster is not None:
+        require_shareable(problem, loaded.source)
+        workers = click.get_current_context().with_resource(_workers(jobs, cluster))
+    spec = loaded.spec.optimizer
+    most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
+    with run_in(loaded, _folder(scene, output), "optimize", force=force, resume=resume) as folder:
+        with _keeping(folder, scene), evaluations_bar(console, most) as progress:
+            result = optimize_scene(
+                loaded,
+                folder,
+                resume=resume,
+                progress=progress,
+                schedule=Checkpoints() if checkpoints else None,
+                workers=workers,
+            )
+        say_optimization(console, result, *one_by_one(result["parameters"]))
+        _say_impacts(console, result)
+        report = write_report(folder)
+        console.say(f"report: {report}")
+        console.result(result)
+
+
+@cli.command()
+@click.argument("scene", type=click.Path())
+@click.option("--gradient", is_flag=True, help="Compare the gradient with finite differences.")
+@click.option("--steps", type=click.IntRange(min=1), help="Length of the gradient check's window.")
+@console_options
+@strict_option
+def check(console: Console, scene: str, gradient: bool, steps: int | None) -> None:
+    """Validate SCENE; --gradient checks its derivatives."""
+    from add.commands import check_gradients, check_optimization
+    from add.errors import SolverError
+    from add.model.impacts import worth_saying
+
+    loaded = _load(console, scene)
+    built = loaded.build()
+    warnings = _warnings(loaded)
+    console.heed(warnings)
+    if loaded.spec.objective and loaded.spec.parameters:
+        check_optimization(loaded)
+    system = built.model.system
+    console.say(
+        f"{scene}: valid; {len(built.scene.spec.bodies)} bodies, {system.n} coordinates, "
+        f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
+    )
+    impacts = worth_saying(built.expected_impacts())
+    for impact in impacts:
+        if not (impact.pair.asked and impact.few):  # a warning
+            console.say(impact.text())
+    if not gradient:
+        said = {"impacts": [impact.text() for impact in impacts]} if impacts else {}
+        console.result({"valid": True, "coordinates": system.n, "warnings": warnings} | said)
+        return
+    with numbers_bar(console) as progress:
+        found = check_gradients(loaded, n_steps=steps, progress=progress)
+    for item in found:
+        console.say(gradient_text(item))
+    console.result([gradient_json(item) for item in found])
+    if not all(item.passed for item in found):
+        raise SolverError(f"{scene}: the gradient is not confirmed, see above")
+
+
+@cli.command(short_help="Sample the objective of SCENE and its gradient on a grid.")
+@click.argument("scene", type=click.Path())
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    required=True,
+    metavar="PATH[=LOW:HIGH[:N]]",
+    help="One of the scene's `parameters`, or a component of it as bodies.ball.velocity.0; once or twice. "
+    "[default: from bound to bound, 21 values]",
+)
+@click.option("-o", "--output", help="Run folder [default: runs/NAME_sweep for the file NAME.json].")
+@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
+@click.option("--cluster", metavar="ADDRESS", help="Use the workers of this Dask scheduler, e.g. tcp://host:8786.")
+@console_options
+@strict_option
+def sweep(
+    console: Console,
+    scene: str,
+    parameters: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    jobs: int | None,
+    cluster: str | None,
+) -> None:
+    """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
+    from add.commands import check_sweep, sweep_scene
+    from add.commands.folders import clear
+    from add.io.runfolder import RunFolder
+
+    loaded = _load(console, scene)
+    check_sweep(loaded, parameters)
+    console.heed(_warnings(loaded))
+    workers = click.get_current_context().with_resource(_workers(jobs, cluster))
+    folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
+    with folder.locked("sweep"), _keeping(folder, scene), samples_bar(console) as progress:
+        if force or not folder.is_run:
+            clear(folder, loaded)
+        result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
+    say_sweep(console, result)
+    console.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
+    console.result(result)
+
+
+@contextmanager
+def _workers(jobs: int | None, address: str | None) -> Iterator[Any]:
+    """Yield who does the work: processes of this machine, or a cluster."""
+    from add.commands.parallel.workers import LocalProcesses, cluster, cores
+
+    if address is None:
+        yield LocalProcesses(jobs or cores())
+        return
+    if jobs is not None:
+        raise click.UsageError("--jobs is for this machine: a cluster has as many workers as it has.")
+    with cluster(address) as workers:
+        yield workers
+
+
+@cli.command()
+@click.argument("run", type=click.Path())
+@click.option(
+    "--colour",
+    "--color",
+    type=click.Choice(["displacement", "speed", "stress", "contact"]),
+    default="displacement",
+    show_default=True,
+    help="What colours the bodies: way from the start, speed, von Mises stress, or contact force.",
+)
+@click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
+@click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
+@click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
+@click.option("--time", "at", type=float, help="Time of the screenshot [s] [default: the end].")
+@click.option("--fps", type=click.IntRange(min=1), default=30, show_default=True, help="Frames a second of the movie.")
+@click.option(
+    "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
+)
+@console_options
+def view(
+    console: Console,
+    run: str,
+    colour: str,
+    screenshot: str | None,
+    movie: str | None,
+    html: str | None,
+    at: float | None,
+    fps: int,
+    speed: float,
+) -> None:
+    """Look at RUN (a run folder), or at a scene file as it starts."""
+    from add.view import export_html, show
+    from add.view import movie as render_movie
+    from add.view import screenshot as render_screenshot
+
+    data = _run_data(console, run)
+    written = []
+    if screenshot:
+        written.append(render_screenshot(data, screenshot, time=at, colour=colour))
+    if movie:
+        written.append(render_movie(data, movie, fps=fps, speed=speed, colour=colour))
+    if html:
+        written.append(export_html(data, html, colour=colour))
+    for path in written:
+        console.say(str(path))
+    console.result([str(path) for path in written])
+    if not (screenshot or movie or html):
+        default_stops()  # a window would not let Python answer, and keeps nothing
+        show(data, colour=colour)
+
+
+def _run_data(console: Console, run: str) -> Any:
+    """Read a run folder, or build a scene's first state."""
+    from add.commands.run_data import run_data
+    from add.commands.unfinished import to_view
+    from add.io.runfolder import RunFolder
+    from add.io.trajectory import read_run
+
+    path = Path(run)
+    if path.is_file() and path.suffix == ".json":
+        built = _load(console, run).build()
+        return run_data(built, built.run(n_steps=0), built.theta)
+    return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
+
+
+@cli.command(short_help="Draw the diagrams of RUN.")
+@click.argument("run", type=click.Path())
+@click.option(
+    "--format",
+    "suffix",
+    type=click.Choice(["png", "svg"]),
+    default="png",
+    show_default=True,
+    help="Of the pictures: pixels or lines.",
+)
+@click.option(
+    "--log/--linear",
+    "logarithmic",
+    default=None,
+    help="Scale of the objective over the grid of a sweep [default: --log where its range is wide].",
+)
+@console_options
+def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> None:
+    """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep."""
+    from add.io.runfolder import RunFolder
+    from add.plot import plot_run
+
+    paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic)
+    for path in paths:
+        console.say(str(path))
+    console.result([str(path) for path in paths])
+
+
+@cli.command()
+@click.argument("run", type=click.Path())
+@console_options
+def info(console: Console, run: str) -> None:
+    """Say what RUN holds; of a run that was cut, how to go on."""
+    from add.commands.report import one_by_one
+    from add.commands.unfinished import remains
+    from add.io.runfolder import RunFolder
+
+    folder = RunFolder(run, create=False)
+    result = folder.read_json("result.json") if folder.result.is_file() else {}
+    versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
+    left = remains(folder)
+    command, status = (left.command, left.status) if left else (result.get("command"), result["status"])
+    command = command or "a run"
+    console.say(f"{folder.path}: {command}, {status}" + (f": {result['scene']}" if result.get("scene") else ""))
+    if result.get("message"):
+        console.say(f"  {result['message']}")
+    if left:
+        console.say(f"  kept: {left.kept}; {left.advice}")
+    say_contents(console, result, *one_by_one(result.get("parameters", {})))
+    if versions:
+        console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
+    console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})
+
+
+@cli.command()
+@console_options
+def schema(console: Console) -> None:
+    """Print the JSON Schema of scene files."""
+    from add.scene.spec.schema import schema_text
+
+    console.write(schema_text())
+
+
+@cli.command()
+@console_options
+def version(console: Console) -> None:
+    """Print the version."""
+    from add.io.runfolder import versions
+
+    console.say(__version__)
+    console.result(versions())
+
+
+def _stopped(stop: BaseException | None, kept: str = "") -> int:
+    """Say that the command was stopped; return the exit code."""
+    terminated = isinstance(stop, Terminated)
+    word = "terminated" if terminated else "interrupted"
+    tell(f"{word}; {kept}" if kept else word)
+    return _TERMINATED if terminated else _INTERRUPTED
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    with stops_are_interruptions():
+        code = _exit_code(arguments)
+        silence_broken_output()
+    sys.exit(code)
+
+
+def _exit_code(arguments: list[str] | None) -> int:
+    """Run the command line; say what went wrong, and return the code to exit with."""
+    try:
+        cli.main(arguments, prog_name="add", standalone_mode=False)
+    except _Stopped as stopped:
+        return _stopped(stopped.stop, stopped.message)
+    except click.exceptions.Abort as error:  # click's word for an interruption
+        return _stopped(error.__cause__)
+    except KeyboardInterrupt as error:
+        return _stopped(error)
+    except click.ClickException as error:
+        with contextlib.suppress(OSError, ValueError):
+            error.show()
+        return 2
+    except AddError as error:
+        tell(f"error: {error}")
+        return error.exit_code
+    except MemoryError:
+        tell(f"error: {_NO_MEMORY}")
+        return OutOfMemory.exit_code
+    except BrokenPipeError:
+        return 0
+    except OSError as error:
+        from add.io.runfolder import FULL
+
+        if error.errno is None:
+            raise
+        reason = FULL.get(error.errno) or f"cannot be used: {error.strerror}"
+        tell(f"error: {error.filename or 'a file'}: {reason}")
+        return 2
+    return 0

@@ -1,0 +1,223 @@
+"""What a run folder keeps beside the coordinates so that a run can be drawn: rigid bodies, sheets, links, goals."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from add.contact import BodyContact
+from add.equations.kinematics import Kinematics
+from add.equations.site_points import SitePoints
+from add.io.trajectory import ContactData, GoalData, JointData, LineData, SheetData, SolidData
+from add.joints.links import BodySite, ElasticJointLink, ForceLink, SliderLink, SpringLink
+from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
+from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.model import Model, RigidBody
+from add.model.site_lookup import Site, gather, system_site
+from add.scene.build.scene import BuiltScene
+from add.scene.spec.couplings import (
+    BallSpec,
+    CableSpec,
+    FixedSpec,
+    ForceSpec,
+    HingeSpec,
+    SliderSpec,
+    SpringSpec,
+    TorqueSpec,
+)
+from add.scene.spec.markers import DirectionMarkerSpec
+from add.scene.spec.objective import PointObjectiveSpec, PoseObjectiveSpec
+from add.scene.spec.rigid import (
+    BoxGeometrySpec,
+    CapsuleGeometrySpec,
+    CylinderGeometrySpec,
+    KinematicBodySpec,
+    RigidBodySpec,
+    SphereGeometrySpec,
+)
+from add.simulation import Record
+from add.typing import FloatArray
+
+
+def sheets(model: Model) -> tuple[SheetData, ...]:
+    """Return the bodies of particles."""
+    dofs = model.system.dofs
+    return tuple(
+        SheetData(body.name, dofs[body.name].start, body.points, body.edges, body.triangles) for body in model.particles
+    )
+
+
+def solids(built: BuiltScene, theta: FloatArray) -> tuple[SolidData, ...]:
+    """Return the rigid bodies, those with a given motion among them."""
+    system = built.model.system
+    found = []
+    for body in built.model.rigid:
+        centre = np.zeros(3)
+        if not body.kinematic:
+            centre = system.parameters.view(theta, f"bodies.{body.name}.centre")
+        kind, size = _shape(built, body)
+        start = system.dofs[body.name].start
+        found.append(SolidData(body.name, start, body.kinematic, centre, kind, size, body.vertices, body.triangles))
+    return tuple(found)
+
+
+def _shape(built: BuiltScene, body: RigidBody) -> tuple[int, FloatArray]:
+    """Return kind and size of a body's geometry, which it has to be drawn by even where it meets nothing."""
+    spec = built.scene.spec.bodies.get(body.name)
+    geometry = spec.geometry if isinstance(spec, RigidBodySpec | KinematicBodySpec) else None
+    if isinstance(geometry, BoxGeometrySpec):
+        return BOX, 0.5 * np.array(geometry.size)
+    if isinstance(geometry, SphereGeometrySpec):
+        return SPHERE, np.array([geometry.radius, 0.0, 0.0])
+    if isinstance(geometry, CapsuleGeometrySpec | CylinderGeometrySpec):
+        kind = CAPSULE if isinstance(geometry, CapsuleGeometrySpec) else CYLINDER
+        return kind, np.array([geometry.radius, geometry.half_length, 0.0])
+    return -1, np.zeros(3)
+
+
+@final
+class LinkTracks:
+    """Follows springs, cables, given forces and joints over the kept states.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    theta : (n_theta,)
+    n_states : int
+    """
+
+    def __init__(self, built: BuiltScene, theta: FloatArray, n_states: int) -> None:
+        spec, links = built.scene.spec.couplings, built.model.links
+        self._theta, self._layout = theta, built.model.system.parameters
+        self._model, self._n = built.model, 0
+        self._rows: list[Site] = []
+        # Links come in the order of the scene, springs and forces one a coupling.
+        names = [name for name, item in spec.items() if isinstance(item, SpringSpec | CableSpec)]
+        springs = [link for link in links if isinstance(link, SpringLink)]
+        self._springs = [
+            (name, link, self._site(link.a), self._site(link.b)) for name, link in zip(names, springs, strict=True)
+        ]
+        pushes = [(name, item) for name, item in spec.items() if isinstance(item, ForceSpec | TorqueSpec)]
+        forces = [link for link in links if isinstance(link, ForceLink)]
+        self._loads = [
+            (name, link, self._site(link.on))
+            for (name, item), link in zip(pushes, forces, strict=True)
+            if isinstance(item, ForceSpec)
+        ]
+        self._joints: list[tuple[str, int, int]] = []
+        for name, item in spec.items():
+            if isinstance(item, BallSpec | HingeSpec | FixedSpec | SliderSpec):
+                bonds = [link for link in links if isinstance(link, ElasticJointLink | SliderLink)]
+                place = next(link for link in bonds if link.stiffness == f"couplings.{name}.stiffness")
+                axes = [link.axis for link in (place,) if isinstance(link, SliderLink)]
+                axes += [link.a for link in bonds if link.a.arm == f"couplings.{name}.axis.a"]
+                self._joints.append((name, self._site(place.a), self._site(axes[0]) if axes else -1))
+        self._points = SitePoints(gather(self._rows)) if self._rows else None
+        self._places = np.zeros((n_states, self._n, 3))
+        self._tension = np.zeros((n_states, len(self._springs)))
+        self._force = np.zeros((n_states, len(self._loads), 3))
+
+    def _site(self, site: BodySite) -> int:
+        system = self._model.system
+        self._rows.append(system_site(site, self._model.rigid, system.dofs, system.parameters))
+        self._n += 1
+        return self._n - 1
+
+    def _value(self, block: str) -> float:
+        return float(self._layout.view(self._theta, block))
+
+    def record(self, i: int, kin: Kinematics) -> None:
+        """Keep state number ``i`` of the kept ones."""
+        if self._points is None:
+            return
+        y, rate = self._points.points(kin, self._theta)
+        self._places[i] = y
+        for j, (_, link, a, b) in enumerate(self._springs):
+            along = y[a] - y[b]
+            length = float(np.linalg.norm(along))
+            if length == 0.0 or (link.unilateral and length <= self._value(link.length)):
+                continue
+            speed = float(along @ (rate[a] - rate[b])) / length
+            stretch = length - self._value(link.length)
+            self._tension[i, j] = self._value(link.stiffness) * stretch + self._value(link.damping) * speed
+        for j, (_, load, _) in enumerate(self._loads):
+            rows = self._layout.view(self._theta, load.force.parameter)
+            self._force[i, j] = load.force.signal.weights(kin.t) @ rows
+
+    def lines(self) -> dict[str, LineData]:
+        """Return springs, cables and given forces."""
+        out = {}
+        for j, (name, link, a, b) in enumerate(self._springs):
+            kind = "cable" if link.unilateral else "spring"
+            out[name] = LineData(kind, self._places[:, [a, b]], self._tension[:, j])
+        for j, (name, _, on) in enumerate(self._loads):
+            force = self._force[:, j]
+            size = np.linalg.norm(force, axis=1)
+            unit = np.divide(force, size[:, None], out=np.zeros_like(force), where=size[:, None] > 0.0)
+            out[name] = LineData("load", np.stack([self._places[:, on], self._places[:, on] + unit], axis=1), size)
+        return out
+
+    def joints(self) -> dict[str, JointData]:
+        """Return places and axes of joints."""
+        unknown = np.full((self._places.shape[0], 3), np.nan)
+        return {
+            name: JointData(self._places[:, place], self._places[:, axis] if axis >= 0 else unknown)
+            for name, place, axis in self._joints
+        }
+
+
+@final
+class ContactTracks:
+    """Follows the contacts of points on rigid bodies; those of nodes are forces on nodes."""
+
+    def __init__(self, model: Model) -> None:
+        self._system = model.system
+        self._terms = [(i, term) for i, term in enumerate(model.system.deciding) if isinstance(term, BodyContact)]
+        self._offsets = [0]
+        self._places: list[FloatArray] = [np.zeros((0, 3))]
+        self._forces: list[FloatArray] = [np.zeros((0, 3))]
+
+    def record(self, kin: Kinematics, theta: FloatArray, record: Record | None) -> None:
+        """Keep the next state, in the branch of its record or in the one that holds there."""
+        count = 0
+        for i, term in self._terms:
+            if record is None:
+                found = term.places(kin, theta, term.decide(kin, theta))
+            else:
+                reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
+                found = term.places(kin, theta, record.decisions[i], reactions)
+            carried = term.rigid[found.point]
+            self._places.append(found.place[carried])
+            self._forces.append(found.force[carried])
+            count += int(carried.sum())
+        self._offsets.append(self._offsets[-1] + count)
+
+    def data(self) -> ContactData:
+        """Return all contacts."""
+        if not self._terms:
+            return ContactData()
+        offsets = np.array(self._offsets, dtype=np.int64)
+        return ContactData(offsets, np.concatenate(self._places), np.concatenate(self._forces))
+
+
+def goals(built: BuiltScene) -> dict[str, GoalData]:
+    """Return the points and poses that the objective wants, named by the marker or body that should be there."""
+    spec, model = built.scene.spec, built.model
+    rest = {body.name: body.mesh.points for body in model.bodies} | {body.name: body.points for body in model.particles}
+    out: dict[str, GoalData] = {}
+    for k, item in enumerate(spec.objective):
+        if isinstance(item, PointObjectiveSpec):
+            # A target on one axis is a plane, not a place; and a direction is none either.
+            if len(item.axes) > 1 and not isinstance(spec.markers[item.marker], DirectionMarkerSpec):
+                out[_free(item.marker, k, out)] = GoalData(np.array([item.target]))
+        elif isinstance(item, PoseObjectiveSpec) and item.translation is not None:
+            turn = np.eye(3) if item.orientation is None else rotation_matrix(rotation_vector(item.orientation))
+            move = np.array(item.translation)
+            points = rest.get(item.body, np.zeros((0, 3))) @ turn.T + move
+            out[_free(item.body, k, out)] = GoalData(points, item.body, turn, move)
+    return out
+
+
+def _free(name: str, k: int, taken: dict[str, GoalData]) -> str:
+    return f"{name} {k}" if name in taken else name

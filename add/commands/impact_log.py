@@ -1,0 +1,175 @@
+"""The shortest impacts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+
+from add.contact import BodyContact, FrictionLaw
+from add.equations.kinematics import Kinematics
+from add.kernels.contact_nodes import ACTIVE, CLIPPED
+from add.kernels.rotation import left_jacobian
+from add.model.impacts import Impact, names
+from add.scene.build.scene import BuiltScene
+from add.simulation.run import Trajectory
+from add.typing import BoolArray, FloatArray
+
+#: Contacts that begin slower than this share of the pair's fastest are no impacts: bodies that come to rest tremble.
+SLOW = 0.1
+#: Pair of names -> steps of an impact -> the fastest approach of those that lasted so long [m/s].
+Seen = dict[tuple[str, str], dict[int, float]]
+
+
+@final
+@dataclass
+class ImpactLog:
+    """Impacts of the points of rigid bodies, step by step; it goes on where a run goes on.
+
+    An impact is that of one point: from the first step with a force to the last, both within the run. What touches in
+    the first step is none.
+
+    Attributes
+    ----------
+    steps : int
+        Steps taken so far.
+    touching : number of a contact term -> (point, shape) that touched in the last of them
+    began : number of a contact term -> (point, shape) -> step and speed [m/s] with which its impact began
+    seen : Seen
+        Impacts that have ended.
+    """
+
+    steps: int = 0
+    touching: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
+    began: dict[int, dict[tuple[int, int], tuple[int, float]]] = field(default_factory=dict)
+    seen: Seen = field(default_factory=dict)
+
+    def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> None:
+        """Follow the steps of a trajectory, too."""
+        pairs = {(pair.body, pair.other) for pair in built.damped_pairs(theta)}
+        owners, columns = names(built.model)
+        slowest = 2.0 * built.simulation.stepper.dt * _gravity(built, theta)
+        for number, term in enumerate(built.model.system.deciding):
+            if isinstance(term, BodyContact):
+                wanted = np.array([[(o, c) in pairs for c in columns] for o in owners])[term.group]
+                self._follow(number, term, trajectory, theta, wanted & term.rigid[:, None], slowest, owners, columns)
+        self.steps += trajectory.n_steps
+
+    def _follow(
+        self,
+        number: int,
+        term: BodyContact,
+        trajectory: Trajectory,
+        theta: FloatArray,
+        wanted: BoolArray,
+        slowest: float,
+        owners: list[str],
+        columns: list[str],
+    ) -> None:
+        before: BoolArray = np.zeros(wanted.shape, dtype=bool)
+        for place in self.touching.get(number, ()):
+            before[place] = True
+        began = self.began.setdefault(number, {})
+        for k, record in enumerate(trajectory.records):
+            step = self.steps + k
+            codes = record.decisions[number]
+            now = (codes & ACTIVE != 0) & (codes & CLIPPED == 0) & wanted
+            for i, o in np.argwhere(before & ~now):
+                if (i, o) in began:
+                    first, speed = began.pop((i, o))
+                    if speed > slowest:
+                        found = self.seen.setdefault((owners[term.group[i]], columns[o]), {})
+                        found[step - first] = max(speed, found.get(step - first, 0.0))
+            fresh = now & ~before
+            if fresh.any() and step:
+                began |= {key: (step, v) for key, v in _speeds(term, trajectory, k, theta, fresh)}
+            before = now
+        self.touching[number] = {(int(i), int(o)) for i, o in np.argwhere(before)}
+
+    def shortest(self, built: BuiltScene, theta: FloatArray) -> list[Impact]:
+        """Return the shortest impact of every pair that has damping; slow ones of bodies that come to rest aside."""
+        pairs = {(pair.body, pair.other): pair for pair in built.damped_pairs(theta)}
+        out = []
+        for name, found in self.seen.items():
+            fastest = max(found.values())
+            steps = min(steps for steps, speed in found.items() if speed >= SLOW * fastest)
+            out.append(Impact(pairs[name], float(steps), built.simulation.stepper.dt, built.order, found[steps]))
+        return out
+
+    def plain(self) -> dict[str, Any]:
+        """Return the log as JSON knows it."""
+        return {
+            "steps": self.steps,
+            "touching": [[number, *place] for number, places in self.touching.items() for place in sorted(places)],
+            "began": [[k, *place, *rest] for k, found in self.began.items() for place, rest in found.items()],
+            "seen": [[*name, steps, v] for name, found in self.seen.items() for steps, v in found.items()],
+        }
+
+    @classmethod
+    def parsed(cls, found: Mapping[str, Any]) -> ImpactLog:
+        """Return what `plain` gave.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If it is none.
+        """
+        log = cls(int(found["steps"]))
+        for number, i, o in found["touching"]:
+            log.touching.setdefault(int(number), set()).add((int(i), int(o)))
+        for number, i, o, step, speed in found["began"]:
+            log.began.setdefault(int(number), {})[int(i), int(o)] = int(step), float(speed)
+        for body, other, steps, speed in found["seen"]:
+            log.seen.setdefault((str(body), str(other)), {})[int(steps)] = float(speed)
+        return log
+
+
+def shortest_impacts(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> list[Impact]:
+    """Return the shortest impact of every pair of a rigid body and what it meets, and has damping with."""
+    log = ImpactLog()
+    log.add(built, trajectory, theta)
+    return log.shortest(built, theta)
+
+
+def impact_json(impact: Impact) -> dict[str, Any]:
+    """Return an impact as it stands in ``result.json``."""
+    pair = impact.pair
+    return {
+        "body": pair.body,
+        "other": pair.other,
+        "steps": impact.steps,
+        "speed": impact.speed,
+        "restitution": pair.restitution,
+        "error": impact.error,
+        "warning": pair.asked and impact.few,
+        "text": impact.text(),
+    }
+
+
+def _gravity(built: BuiltScene, theta: FloatArray) -> float:
+    parameters = built.model.system.parameters
+    return float(np.linalg.norm(parameters.view(theta, "gravity"))) if "gravity" in parameters else 0.0
+
+
+def _speeds(
+    term: BodyContact, trajectory: Trajectory, k: int, theta: FloatArray, fresh: BoolArray
+) -> Iterator[tuple[tuple[int, int], float]]:
+    """Yield the speed of approach before step ``k`` of the pairs that touch anew in it."""
+    record, before = trajectory.records[k], trajectory.kinematics(k)
+    codes = term.decide(record.kin, theta)
+    places = replace(term, law=FrictionLaw.NONE).places(record.kin, theta, codes)
+    for place, force, i, o in zip(places.place, places.force, places.point, places.shape, strict=True):
+        size = float(np.linalg.norm(force))
+        if fresh[i, o] and size > 0.0:
+            other = int(term.shape_carrier[o])
+            there = _velocity(before, other, place) if other >= 0 else term.velocity[o]
+            yield (int(i), int(o)), float(-(force / size) @ (_velocity(before, int(term.carrier[i]), place) - there))
+
+
+def _velocity(kin: Kinematics, start: int, place: FloatArray) -> FloatArray:
+    """Return the velocity of a rigid body at a place [m/s]."""
+    x, w = kin.q[start : start + 6].reshape(2, 3)
+    v, rate = kin.v[start : start + 6].reshape(2, 3)
+    return np.asarray(v + np.cross(left_jacobian(w) @ rate, place - x))

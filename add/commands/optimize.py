@@ -1,0 +1,429 @@
+"""`add optimize`: fit or optimise a scene, with a log that survives a kill."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+from add.adjoint import Schedule
+from add.commands.expectations import checks_of
+from add.commands.folders import locking, note_versions, title
+from add.commands.parallel.experiments import evaluated_by
+from add.commands.parallel.threads import on_all_cores
+from add.commands.parallel.workers import Workers
+from add.commands.run_data import run_data, summary
+from add.errors import InputError, SolverError
+from add.inverse import Experiment, InverseProblem, OptimizationResult, PhasedOptimizer
+from add.inverse.optimizers.phases import EvaluationLog, LoggedEvaluation
+from add.inverse.uncertainty import uncertainty
+from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
+from add.io.trajectory import write_run
+from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.sizes import in_scene, require_room_to_run
+from add.scene.build.write_back import with_values
+from add.scene.read.reader import Scene, experiment_scenes
+from add.simulation.run import Observer, Trajectory
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+
+#: How well the last logged evaluation has to come out again before a run is resumed; bits may differ between machines.
+SAME = 1e-6
+#: How many numbers Levenberg-Marquardt remembers of each evaluation; 3 in runs of before light steps.
+MEMORY = (3, 6)
+
+
+def _hex(values: FloatArray) -> list[str]:
+    return [float(value).hex() for value in values]
+
+
+@final
+class FolderLog(EvaluationLog):
+    """Evaluations in ``evaluations.jsonl``, bit by bit (hexadecimal floats), each on disk before the optimiser goes on.
+
+    SciPy cannot restore the memory of L-BFGS-B. It is deterministic instead: asked again from the start, it asks for
+    the same points, and the log answers until it is used up. Levenberg-Marquardt remembers a few numbers, which
+    are logged: it goes on from the last point that it accepted.
+    """
+
+    def __init__(self, folder: RunFolder, problem: InverseProblem, *, resume: bool) -> None:
+        self._folder = folder
+        self._problem = problem
+        self._known: list[dict[str, Any]] = folder.read_lines(EVALUATIONS) if resume else []
+        self.replayed = 0
+
+    def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
+        """Return the logged evaluation if it was made at this x; the last one is made again and compared in `store`."""
+        if index >= len(self._known):
+            return None
+        line = self._known[index]
+        self._require(line, phase, index, x)
+        self.replayed += 1
+        if index == len(self._known) - 1:
+            return None
+        return self._evaluation(line)
+
+    def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
+        """Return the logged evaluations of a phase; see `EvaluationLog.earlier`."""
+        if index >= len(self._known):
+            return []
+        self._require(self._known[index], phase, index, x)
+        lines = [line for line in self._known[index:] if line["phase"] == phase]
+        for k, line in enumerate(lines):
+            memory = [float.fromhex(number) for number in line.get("memory", ())]
+            fits = len(line["x"]) == len(line["gradient"]) == x.size and len(memory) in MEMORY
+            if not (fits and np.isfinite(memory).all()):
+                raise InputError(
+                    "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
+                )
+        found = [self._evaluation(line) for line in lines]
+        self.replayed += len(found)
+        return found
+
+    def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray) -> None:
+        whole = len(line["gradient"]) == len(line["x"])
+        if line["phase"] != phase or line["x"] != _hex(x) or not whole:
+            raise InputError(
+                "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",
+                file=self._folder.path / EVALUATIONS,
+                place=f"line {index + 1}",
+            )
+
+    @staticmethod
+    def _evaluation(line: dict[str, Any]) -> LoggedEvaluation:
+        return LoggedEvaluation(
+            line["phase"],
+            line["index"],
+            np.array([float.fromhex(number) for number in line["x"]]),
+            float.fromhex(line["value"]),
+            np.array([float.fromhex(number) for number in line["gradient"]]),
+            line["seconds"],
+            tuple(float.fromhex(number) for number in line.get("memory", ())),
+        )
+
+    def store(self, evaluation: LoggedEvaluation) -> None:
+        """Write the evaluation as one line, flushed to disk."""
+        if evaluation.index < len(self._known):
+            self._compare(evaluation)
+            return
+        physical = self._problem.values(evaluation.x)
+        line = {
+            "phase": evaluation.phase,
+            "index": evaluation.index,
+            "x": _hex(evaluation.x),
+            "value": evaluation.value.hex(),
+            "gradient": _hex(evaluation.gradient),
+            "parameters": dict(zip(self._problem.labels(), physical.tolist(), strict=True)),
+            "seconds": evaluation.seconds,
+        }
+        if evaluation.memory:
+            line["memory"] = [number.hex() for number in evaluation.memory]
+        self._folder.append_line(EVALUATIONS, line)
+
+    def _compare(self, evaluation: LoggedEvaluation) -> None:
+        """Refuse to go on where the last logged evaluation does not come out again: meshes or recordings changed."""
+        logged = float.fromhex(self._known[evaluation.index]["value"])
+        if not np.isclose(evaluation.value, logged, rtol=SAME, atol=0.0):
+            raise InputError(
+                "this run cannot be resumed: the data or the program are not those it was begun with",
+                file=self._folder.path / EVALUATIONS,
+                place=f"line {evaluation.index + 1}",
+                found=f"objective {evaluation.value:.10g}",
+                expected=f"{logged:.10g}",
+            )
+
+
+def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
+    """Return the problem and the optimiser of a scene; every phase sees something and frees something.
+
+    Raises
+    ------
+    InputError
+        If not; names the file and the place.
+    """
+    problem = scene.inverse_problem()
+    optimizer = problem.optimizer
+    assert isinstance(optimizer, PhasedOptimizer)
+    try:
+        for phase in optimizer.phases:
+            problem.index_of(phase.parameters)
+            for experiment in problem.experiments:
+                experiment.within(phase.window)
+    except InputError as error:
+        if error.file is None:
+            error.file = scene.source
+        raise
+    last = scene.spec.optimizer.phases[-1:]
+    if any(phase.overrides for phase in last):
+        _log.warning(
+            "the last phase overrides numbers of the scene: what it finds is the optimum of another scene; "
+            "end with a phase without overrides"
+        )
+    return problem, optimizer
+
+
+def require_same(scene: Scene, folder: RunFolder) -> None:
+    """Refuse to resume with another scene than the folder's, texts, checks, output and the evaluation limit aside."""
+    here, there = _essence(scene.raw), _essence(folder.read_json(SCENE))
+    place = _difference(there, here)
+    if place is not None:
+        raise InputError(
+            "this run was begun with another scene: resume with the scene as it was, or begin anew in another folder",
+            file=scene.source,
+            place=place,
+        )
+
+
+def _essence(raw: dict[str, Any]) -> dict[str, Any]:
+    free = ("$schema", "name", "description", "output", "check", "expect")
+    essence = {key: value for key, value in raw.items() if key not in free}
+    limits = essence.get("optimizer", {})
+    if not isinstance(limits, dict):
+        return essence
+    return essence | {"optimizer": {key: value for key, value in limits.items() if key != "max_evaluations"}}
+
+
+def _difference(old: Any, new: Any, place: str = "") -> str | None:
+    """Return the path of the first difference."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        pairs = [(key, old.get(key), new.get(key)) for key in {**old, **new}]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = [(str(k), a, b) for k, (a, b) in enumerate(zip(old, new, strict=True))]
+    else:
+        return None if old == new else place
+    found = (_difference(a, b, f"{place}.{key}" if place else key) for key, a, b in pairs)
+    return next((item for item in found if item is not None), None)
+
+
+@locking("optimize")
+def optimize_scene(
+    scene: Scene,
+    folder: RunFolder,
+    *,
+    resume: bool = False,
+    progress: Callable[[LoggedEvaluation, bool], None] | None = None,
+    observers: tuple[Observer, ...] = (),
+    schedule: Schedule | None = None,
+    workers: Workers | None = None,
+) -> dict[str, Any]:
+    """Optimise a scene and fill its run folder.
+
+    Parameters
+    ----------
+    scene : Scene
+    folder : RunFolder
+    resume : bool
+        Go on from the folder's evaluations.
+    progress : called after every evaluation
+    observers : called after every simulation step
+    schedule : Schedule, optional
+    workers : Workers, optional
+        Who evaluates the experiments; default: this process. The result does not depend on it.
+
+    Returns
+    -------
+    dict
+        What ``result.json`` holds; ``seconds`` is the wall time of all parts of a run that was resumed.
+
+    Raises
+    ------
+    InputError
+        Also where the folder's run cannot be resumed with this scene.
+    SolverError
+        If a simulation fails at the start of a phase; a result says so, as after an interruption or on a full disk.
+    """
+    if resume and folder.command not in (None, "optimize"):
+        raise InputError(f"this is a run of `add {folder.command}`: there is nothing to resume", file=folder.path)
+    scene = freeze_meshes(scene, folder.path)
+    problem, optimizer = check_optimization(scene)
+    if resume:
+        require_same(scene, folder)
+    with in_scene(scene):
+        for experiment in problem.experiments:
+            require_room_to_run(experiment.simulation, every_state=schedule is None)
+    before = _seconds_before(folder) if resume else 0.0
+    folder.write_json(SCENE, scene.raw)
+    note_versions(folder, resume=resume)
+    log = FolderLog(folder, problem, resume=resume)
+    begin = time.perf_counter()
+
+    def unfinished(error: BaseException) -> dict[str, Any]:
+        return {
+            "format": "add-result/1",
+            "command": "optimize",
+            "status": "interrupted" if isinstance(error, KeyboardInterrupt) else "failed",
+            "message": str(error),
+            "scene": title(scene),
+            "evaluations": len(folder.read_lines(EVALUATIONS)),
+            "seconds": before + time.perf_counter() - begin,
+        }
+
+    result: dict[str, Any] = {}
+    try:
+        here = contextlib.nullcontext(on_all_cores(problem))
+        with evaluated_by(workers, scene, problem) if workers else here as shared:
+            found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
+        result, runs = _result(scene, problem, found)
+        result["seconds"] = before + time.perf_counter() - begin
+        result["replayed_evaluations"] = log.replayed
+        _write_trajectories(scene, problem, found, runs, folder)
+        _write_fitted(scene, problem, found, result["objective"]["end"], folder)
+    except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
+        with contextlib.suppress(CannotWrite):  # what ended the run is worth more
+            folder.write_json(RESULT, result | unfinished(error))
+        raise
+    folder.write_json(RESULT, result)
+    result["checks"] = checks_of(scene, "optimize", result)
+    folder.write_json(RESULT, result)
+    return result
+
+
+def _seconds_before(folder: RunFolder) -> float:
+    """Return the wall time of the parts before this one [s]; of a part that was killed, that of its evaluations."""
+    lines = folder.read_lines(EVALUATIONS)
+    result: dict[str, Any] = folder.read_json(RESULT) if folder.result.is_file() else {}
+    later = lines[result.get("evaluations", 0) :]
+    return float(result.get("seconds", 0.0)) + sum(float(line["seconds"]) for line in later)
+
+
+def _write_trajectories(
+    scene: Scene, problem: InverseProblem, found: OptimizationResult, runs: dict[str, Trajectory], folder: RunFolder
+) -> None:
+    """Write the run of every experiment at the optimum."""
+    scenes = experiment_scenes(scene)
+    for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
+        path = folder.trajectory if k == 0 else folder.path / f"trajectory_{experiment.name}.h5"
+        run, theta = runs[experiment.name], problem.theta(found.x, experiment)
+        origin = None if experiment.tracking is None else experiment.tracking.origin_of(run.states(), theta)
+        data = run_data(
+            item.build(), run, theta, every=item.spec.output.every, recording=experiment.recording, origin=origin
+        )
+        write_run(path, data)
+
+
+def _write_fitted(
+    scene: Scene, problem: InverseProblem, found: OptimizationResult, value: float, folder: RunFolder
+) -> None:
+    """Write the scene with the optimum's numbers; say where its objective is another, and why if it would be none."""
+    try:
+        fitted = with_values(scene, problem, found.x)
+        again = fitted.inverse_problem()
+        there = again.value(again.x0)[0]
+    except (InputError, SolverError) as error:
+        _log.warning("no %s is written: with the numbers found, the scene does not run: %s", FITTED, error)
+        return
+    if not np.isclose(there, value, rtol=SAME, atol=SAME**2):
+        _log.warning(
+            "%s: its objective is %.6g, and %.6g was found: with these numbers the scene counts other frames of a "
+            "recording, or a prior counts from another chart of an orientation",
+            FITTED, there, value,
+        )  # fmt: skip
+    folder.write_json(FITTED, fitted.raw)
+
+
+def _result(
+    scene: Scene, problem: InverseProblem, found: OptimizationResult
+) -> tuple[dict[str, Any], dict[str, Trajectory]]:
+    """Return the numbers of the optimum and the runs there."""
+    value, runs = problem.value(found.x)
+    begin = problem.value(problem.x0)[0]
+    estimate = uncertainty(problem, found.x)
+    errors = np.full(problem.n, np.nan) if estimate is None else estimate.standard_errors
+    parameters: dict[str, dict[str, Any]] = {}
+    physical, start = problem.values(found.x), problem.values(problem.x0)
+    labels = problem.labels()
+    for k, (label, unit) in enumerate(zip(labels, problem.units(), strict=True)):
+        parameters[label] = {
+            "value": float(physical[k]),
+            "unit": unit,
+            "start": float(start[k]),
+            "standard_error": None if np.isnan(errors[k]) else float(errors[k]),
+        }
+    for parameter in problem.parameters:
+        for k in range(parameter.first, parameter.first + parameter.n):
+            entry = parameters[labels[k]]
+            entry["lower"] = None if np.isinf(parameter.lower) else parameter.lower
+            entry["upper"] = None if np.isinf(parameter.upper) else parameter.upper
+            # exp(log b) may exceed b by rounding, and the value is to be a valid start of another fit.
+            entry["value"] = float(np.clip(physical[k], parameter.lower, parameter.upper))
+            for bound in (parameter.lower, parameter.upper):
+                if np.isclose(physical[k], bound, rtol=1e-9):
+                    _log.warning("%s ended on its bound %g", labels[k], bound)
+    result: dict[str, Any] = {
+        "format": "add-result/1",
+        "command": "optimize",
+        "status": "done",
+        "scene": title(scene),
+        "parameters": parameters,
+        "objective": {"start": begin, "end": value},
+        "phases": [vars(phase) for phase in found.phases],
+        "evaluations": found.evaluations,
+        "experiments": {},
+    }
+    scenes = experiment_scenes(scene)
+    for experiment, item in zip(problem.experiments, scenes.values(), strict=True):
+        theta = problem.theta(found.x, experiment)
+        trajectory = runs[experiment.name]
+        entry = summary(item.build(), trajectory, theta)
+        fit = _fit(experiment, trajectory, theta)
+        if fit:
+            entry["fit"] = fit
+            if fit["frames_outside"]:
+                _log.warning(
+                    "experiment %s: the time offset has moved %d frames before the start or beyond the end of the run, "
+                    "where the motion is only continued straight on: give the run a longer time.duration, and a crop",
+                    experiment.name,
+                    fit["frames_outside"],
+                )
+        result["experiments"][experiment.name] = entry
+    if len(problem.experiments) == 1:
+        only = next(iter(result["experiments"].values()))
+        result |= {key: only[key] for key in ("bodies", "markers", "contact", "impacts", "newton") if key in only}
+        if "fit" in only:
+            result["fit"] = only["fit"]
+    return result, runs
+
+
+def _fit(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -> dict[str, Any] | None:
+    """Return how far the simulated markers are from the recorded ones."""
+    if experiment.recording is None or experiment.tracking is None:
+        return None
+    tracking = experiment.tracking.for_run()
+    names = experiment.recording.names
+    squares = np.zeros(len(names))
+    seen = np.zeros(len(names))
+    peak = np.zeros(len(names))
+    first: FloatArray | None = None
+    for state in trajectory.states():
+        for frame, residual in tracking.residuals(state, theta):
+            valid = tracking.weights[frame] > 0.0
+            squares[valid] += (residual[valid] ** 2).sum(axis=1) / tracking.weights[frame][valid]
+            seen += valid
+            targets = np.where(valid[:, None], tracking.targets[frame], np.nan)
+            first = targets if first is None else np.where(np.isnan(first), targets, first)
+            moved = np.linalg.norm(targets - first, axis=1)
+            peak = np.fmax(peak, moved)
+    times = tracking.simulation_times(theta)
+    # Within a step of the run a straight line is as good as the step.
+    room = (1.0 + 1e-6) * experiment.simulation.stepper.dt
+    outside = (times < -room) | (times > trajectory.t[-1] + room)
+    rms = np.sqrt(squares / np.maximum(seen, 1))
+    together = float(np.sqrt(squares.sum() / max(seen.sum(), 1)))
+    return {
+        "rms": together,
+        "unit": "m",
+        "samples": int(seen.sum()),
+        "frames_outside": int(outside.sum()),
+        "peak_displacement": float(peak.max(initial=0.0)),
+        "rms_over_peak": together / float(peak.max()) if peak.max(initial=0.0) > 0 else None,
+        "per_marker": {
+            name: {"rms": float(r), "peak_displacement": float(p), "samples": int(n)}
+            for name, r, p, n in zip(names, rms, peak, seen, strict=True)
+        },
+    }

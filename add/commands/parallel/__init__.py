@@ -1,0 +1,1 @@
+"""Several scenes or experiments at once: threads, processes, a Dask cluster."""

@@ -1,0 +1,253 @@
+"""The same function of many tasks, done by workers: processes of this machine, or those of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Generic, TypeAlias, TypeVar, final
+
+from add.errors import AddError, InputError
+
+#: Sent to a whole group by a terminal, and by systems of batch jobs.
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@final
+class WorkerLost(AddError, RuntimeError):
+    """A worker ended before its task."""
+
+    exit_code = 3
+
+
+class Work(ABC, Generic[Task, Result]):
+    """What is done, as it travels to the workers: small, and picklable."""
+
+    @abstractmethod
+    def prepare(self) -> Callable[[Task], Result]:
+        """Return the function; called once in every worker."""
+
+
+class Session(ABC, Generic[Task, Result]):
+    """Workers that are prepared for one work."""
+
+    @abstractmethod
+    def spread(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+        """Do all tasks; yield each with its result as it is finished.
+
+        Parameters
+        ----------
+        tasks : picklable
+
+        Raises
+        ------
+        KeyboardInterrupt
+            after results that were finished by then are given; what the workers are at is given up.
+        AddError
+            Of a task.
+        RuntimeError
+            If a worker ends, or a task fails otherwise.
+
+        Notes
+        -----
+        A session that was left before its tasks were done, or by an error, is of no further use.
+        """
+
+
+class Workers(ABC):
+    """Where work is done; what comes out does not depend on it."""
+
+    @abstractmethod
+    def session(self, work: Work[Task, Result]) -> contextlib.AbstractContextManager[Session[Task, Result]]:
+        """Return a session, whose workers are at it until it is left."""
+
+
+#: Why a task failed, or None, and its result.
+Answer: TypeAlias = tuple[Exception | None, Result | None]
+
+
+def answer(function: Callable[[], Result]) -> Answer[Result]:
+    """Call a function where nobody sees its errors, and return what can be sent home."""
+    try:
+        return None, function()
+    except AddError as error:
+        return error, None
+    except MemoryError as error:
+        return MemoryError(str(error)), None
+    except Exception:
+        return RuntimeError(traceback.format_exc()), None
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Workers]:
+    """Connect with a Dask cluster, and leave it at the end.
+
+    Parameters
+    ----------
+    address : str
+        Of its scheduler, as ``tcp://host:8786``.
+
+    Raises
+    ------
+    InputError
+        If `distributed` is not installed, no scheduler answers within a few seconds, the cluster has no workers, or
+        one cannot import `add` of this version.
+    """
+    try:
+        from add.commands.parallel.dask import connected
+    except ImportError as error:
+        raise InputError(f"a cluster needs the package `distributed` ({error}): pip install 'add-sim[dask]'") from None
+    with connected(address) as workers:
+        yield workers
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@final
+@dataclass(frozen=True)
+class LocalProcesses(Workers):
+    """Processes of this machine, as many as there are tasks at most.
+
+    Attributes
+    ----------
+    n : int
+        One: this process does it all.
+
+    Notes
+    -----
+    `concurrent.futures` leaves its processes behind when this one is killed, waiting for tasks for ever. Here each has
+    a pipe of its own, and ends when the other end is gone.
+    """
+
+    n: int = 1
+
+    @contextmanager
+    def session(self, work: Work[Task, Result]) -> Iterator[Session[Task, Result]]:
+        if self.n <= 1:
+            yield _Here(work)
+            return
+        session = _Processes(work, self.n)
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+@final
+class _Here(Session[Task, Result]):
+    """The process itself."""
+
+    def __init__(self, work: Work[Task, Result]) -> None:
+        self._work = work
+        self._function: Callable[[Task], Result] | None = None
+
+    def spread(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+        for task in tasks:
+            self._function = self._function or self._work.prepare()
+            yield task, self._function(task)
+
+
+@final
+class _Processes(Session[Task, Result]):
+    """Processes at the other ends of pipes, started when there is something to do."""
+
+    def __init__(self, work: Work[Task, Result], most: int) -> None:
+        self._work, self._most = work, most
+        self._processes: list[multiprocessing.process.BaseProcess] = []
+        self._pipes: list[Connection] = []
+
+    def spread(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+        self._start(min(self._most, len(tasks)) - len(self._processes))
+        left = iter(tasks)
+        busy: dict[Connection, Task] = {}
+        for pipe in self._pipes:
+            _give(pipe, left, busy)
+        while busy:
+            try:
+                ready = _ready(busy, None)
+            except KeyboardInterrupt:
+                for pipe in _ready(busy, 0.0):
+                    yield _take(pipe, busy)
+                raise
+            for pipe in ready:
+                done: tuple[Task, Result] = _take(pipe, busy)
+                _give(pipe, left, busy)
+                yield done
+
+    def _start(self, n: int) -> None:
+        """Start more processes, deaf to the interrupt key and to SIGTERM from the start: this one answers them."""
+        context = multiprocessing.get_context("spawn")
+        main = threading.current_thread() is threading.main_thread()
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in _STOPS if main}
+        try:
+            for _ in range(n):
+                here, there = context.Pipe()
+                process = context.Process(target=_serve, args=(there, self._work), daemon=True)
+                process.start()
+                there.close()
+                self._processes.append(process)
+                self._pipes.append(here)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self._processes:
+            process.kill()
+            process.join()
+
+
+def _give(pipe: Connection, left: Iterator[Task], busy: dict[Connection, Task]) -> None:
+    for task in left:
+        busy[pipe] = task
+        # A process that died says so when its result is taken.
+        with contextlib.suppress(OSError):
+            pipe.send(task)
+        return
+
+
+def _ready(busy: dict[Connection, Task], timeout: float | None) -> list[Connection]:
+    """Return the pipes whose process has answered, or ended."""
+    ready = wait(list(busy), timeout)
+    return [pipe for pipe in busy if pipe in ready]
+
+
+def _take(pipe: Connection, busy: dict[Connection, Task]) -> tuple[Task, Result]:
+    task = busy.pop(pipe)
+    try:
+        error, result = pipe.recv()
+    except (EOFError, OSError):
+        raise WorkerLost("a process ended before its task: out of memory, or killed") from None
+    if error is not None:
+        raise error
+    return task, result
+
+
+def _serve(pipe: Connection, work: Work[Task, Result]) -> None:
+    """Answer tasks until the other end is closed."""
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)
+    logging.getLogger().setLevel(logging.ERROR)  # what fails is in the results
+    here = _Here(work)
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            task = pipe.recv()
+            pipe.send(answer(lambda task=task: next(here.spread([task]))[1]))  # type: ignore[misc]

@@ -1,0 +1,243 @@
+"""From a trajectory to the arrays and numbers of a run folder."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from add.commands.drawing_data import ContactTracks, LinkTracks, goals, sheets, solids
+from add.commands.impact_log import impact_json
+from add.commands.step_counts import Tally
+from add.contact import BodyContact, PenaltyContact
+from add.equations.kinematics import Kinematics
+from add.io.trajectory import MODELS, BodyData, ObstacleData, RunData
+from add.joints.law_term import DecidingJointLaw, JointLaw
+from add.kernels.rotation import left_jacobian
+from add.mocap import Recording
+from add.model import Model
+from add.model.impacts import worth_saying
+from add.scene.build.numbers import CLOCK
+from add.scene.build.scene import BuiltScene
+from add.scene.spec.markers import DirectionMarkerSpec
+from add.simulation.run import Trajectory
+from add.terms import Elastic, Gravity, Inertia, RigidInertia
+from add.typing import FloatArray
+
+
+def _contacts(model: Model) -> list[tuple[int, Any]]:
+    """Return the contact terms with their numbers among the deciding ones."""
+    return [(k, d) for k, d in enumerate(model.system.deciding) if isinstance(d, PenaltyContact | BodyContact)]
+
+
+def _storing(model: Model) -> dict[str, list[Any]]:
+    """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
+    kinds = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
+    couplings = [*model.term(JointLaw), *model.term(DecidingJointLaw)]
+    return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in _contacts(model)]}
+
+
+def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
+    terms = [*model.term(Inertia), *model.term(RigidInertia)]
+    return float(sum(term.kinetic_energy(kin, theta) for term in terms))
+
+
+def run_data(
+    built: BuiltScene,
+    trajectory: Trajectory,
+    theta: FloatArray,
+    *,
+    every: int = 1,
+    recording: Recording | None = None,
+    origin: FloatArray | None = None,
+) -> RunData:
+    """Return what is kept of a run: the first state, every ``every``-th from t = 0, and the last.
+
+    Parameters
+    ----------
+    built, trajectory, theta : of the run
+    every : int
+    recording : Recording, optional
+        Its markers are the run's targets.
+    origin : (n_markers of the recording, 3), optional
+        Of a recording whose displacements count: where the simulated markers are at its first frame [m].
+    """
+    whole = -trajectory.initial.step % every
+    kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
+    model, system = built.model, built.model.system
+    kinds, contacts = _storing(model), _contacts(model)
+    energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
+    force = np.zeros((kept.size, system.n))
+    markers = np.zeros((kept.size, len(built.marker_names), 3))
+    links, touching = LinkTracks(built, theta, kept.size), ContactTracks(model)
+    for i, k in enumerate(kept):
+        kin = trajectory.kinematics(int(k))
+        energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
+        for name, terms in kinds.items():
+            energy[name][i] = sum(term.energy(kin, theta) for term in terms)
+        record = trajectory.records[k - 1] if k else None
+        for number, contact in contacts:
+            if record is None:
+                force[i] += contact.forces(kin, theta)
+            else:
+                force[i] += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)
+        links.record(i, kin)
+        touching.record(kin, theta, record)
+        if built.marker_names:
+            markers[i] = built.markers.points(kin, theta)[0]
+    iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
+    residual = np.array([record.report.residual for record in trajectory.records])
+    layout = system.parameters
+    bodies = tuple(
+        BodyData(
+            body.name,
+            system.dofs[body.name].start,
+            body.mesh.family.name,
+            body.mesh.points,
+            body.mesh.cells,
+            surface.triangles,
+            float(layout.view(theta, f"bodies.{body.name}.mu")),
+            float(layout.view(theta, f"bodies.{body.name}.lambda")),
+            MODELS[body.form],
+            body.mean_dilatation,
+        )
+        for body, surface in zip(model.bodies, model.surfaces, strict=True)
+    )
+    obstacles = tuple(
+        ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity) for o in model.obstacles
+    )
+    # Directions are no places.
+    given = built.scene.spec.markers
+    directions = {name for name in built.marker_names if isinstance(given[name], DirectionMarkerSpec)}
+    targets = {}
+    if recording is not None:
+        spec = built.scene.spec.recording
+        # Displacements are drawn from where the simulated markers are when they count from.
+        offset = np.zeros((recording.n_markers, 3)) if origin is None else origin - recording.positions[0]
+        # A fitted clock shifts the recording.
+        shift = 0.0 if spec is None else spec.time_offset - float(layout.view(theta, CLOCK))
+        for j, name in enumerate(recording.names):
+            if name in directions:
+                continue
+            targets[name] = (recording.times + shift, recording.positions[:, j] + offset[j])
+    return RunData(
+        t=trajectory.t[kept],
+        q=trajectory.q[kept],
+        v=trajectory.v[kept],
+        energy=energy,
+        newton_iterations=np.array([iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64),
+        newton_residual=np.array([residual[a:b].max() for a, b in pairwise(kept)]),
+        contact_force=force,
+        bodies=bodies,
+        obstacles=obstacles,
+        markers={name: markers[:, j] for j, name in enumerate(built.marker_names) if name not in directions},
+        targets=targets,
+        sheets=sheets(model),
+        solids=solids(built, theta),
+        lines=links.lines(),
+        joints=links.joints(),
+        contacts=touching.data(),
+        goals=goals(built),
+    )
+
+
+def summary(
+    built: BuiltScene,
+    trajectory: Trajectory,
+    theta: FloatArray,
+    *,
+    before: Tally | None = None,
+    start: Kinematics | None = None,
+) -> dict[str, Any]:
+    """Return the numbers of a run that reports and ``expect`` blocks name.
+
+    Parameters
+    ----------
+    built, trajectory, theta
+    before : Tally, optional
+        Of the steps before the trajectory, where a run was gone on with.
+    start : Kinematics, optional
+        At t = 0; default: the trajectory's first.
+    """
+    model = built.model
+    last = trajectory.kinematics(trajectory.n_steps)
+    tally = (before or Tally()).add(built, trajectory, theta)
+    out: dict[str, Any] = {
+        "steps": tally.steps,
+        "end_time": float(trajectory.t[-1]),
+        "newton": {
+            "iterations_per_step": tally.iterations / tally.steps if tally.steps else 0.0,
+            "most_iterations": tally.most_iterations,
+            "factorizations": tally.factorizations,
+            "fallbacks": tally.fallbacks,
+        },
+        "energy": {"kinetic": _kinetic_energy(model, last, theta)},
+        "bodies": {},
+        "markers": {},
+    }
+    for name, terms in _storing(model).items():
+        out["energy"][name] = float(sum(term.energy(last, theta) for term in terms))
+    out["bodies"] = _nodal_bodies(model, last, theta) | _rigid_bodies(model, last, theta)
+    if built.marker_names:
+        places = built.markers.points(last, theta)[0]
+        first = built.markers.points(start or trajectory.kinematics(0), theta)[0]
+        for j, name in enumerate(built.marker_names):
+            out["markers"][name] = {
+                "final": places[j].tolist(),
+                "displacement": (places[j] - first[j]).tolist(),
+            }
+    for key, counts in tally.events.items():
+        if counts or key == "contact":
+            out[key] = counts
+    impacts = worth_saying(tally.impacts.shortest(built, theta))
+    if impacts:
+        out["impacts"] = [impact_json(impact) for impact in impacts]
+    return out
+
+
+def _nodal_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
+    """Return mass, centre of mass and velocity of soft bodies and sheets."""
+    out: dict[str, Any] = {}
+    weights = np.zeros(model.system.n // 3)
+    for term in model.term(Inertia):
+        weights += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=weights.size)
+    x, v = kin.q.reshape(-1, 3), kin.v.reshape(-1, 3)
+    sizes = [(b.name, {"nodes": b.mesh.n_nodes, "elements": b.mesh.n_elements}) for b in model.bodies]
+    sizes += [(b.name, {"nodes": b.n_nodes}) for b in model.particles]
+    for name, size in sizes:
+        first = model.system.dofs[name].start // 3
+        rows = slice(first, first + size["nodes"])
+        mass = float(weights[rows].sum())
+        share = weights[rows] / mass if mass > 0.0 else np.full(size["nodes"], 1.0 / size["nodes"])
+        velocity = share @ v[rows]
+        out[name] = {
+            "mass": mass,
+            "centre": (share @ x[rows]).tolist(),
+            "velocity": velocity.tolist(),
+            "speed": float(np.linalg.norm(velocity)),
+            **size,
+        }
+    return out
+
+
+def _rigid_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
+    """Return mass, pose and motion of rigid bodies; those whose motion is given have no mass."""
+    out: dict[str, Any] = {}
+    for body in model.rigid:
+        start = model.system.dofs[body.name].start
+        x, w = kin.q[start : start + 6].reshape(2, 3)
+        velocity, rate = kin.v[start : start + 6].reshape(2, 3)
+        mass = (
+            {} if body.kinematic else {"mass": float(model.system.parameters.view(theta, f"bodies.{body.name}.mass"))}
+        )
+        out[body.name] = {
+            **mass,
+            "centre": x.tolist(),
+            "orientation": Rotation.from_rotvec(w).as_quat(canonical=True)[[3, 0, 1, 2]].tolist(),
+            "velocity": velocity.tolist(),
+            "angular_velocity": (left_jacobian(w) @ rate).tolist(),
+            "speed": float(np.linalg.norm(velocity)),
+        }
+    return out

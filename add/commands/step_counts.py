@@ -1,0 +1,79 @@
+"""What is counted over the steps of a run; it goes on where a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from add.commands.impact_log import ImpactLog
+from add.contact import BodyContact, PenaltyContact
+from add.joints.law_term import DecidingJointLaw
+from add.scene.build.scene import BuiltScene
+from add.simulation.run import Trajectory
+from add.typing import FloatArray
+
+_KINDS = {"contact": (PenaltyContact, BodyContact), "couplings": (DecidingJointLaw,)}
+
+
+@final
+@dataclass
+class Tally:
+    """Counts over steps.
+
+    Attributes
+    ----------
+    steps, iterations, most_iterations, factorizations, fallbacks : int
+    events : "contact" or "couplings" -> how often, over all steps, things touched, stuck, hung slack ...
+    impacts : ImpactLog
+    """
+
+    steps: int = 0
+    iterations: int = 0
+    most_iterations: int = 0
+    factorizations: int = 0
+    fallbacks: int = 0
+    events: dict[str, dict[str, int]] = field(default_factory=lambda: {key: {} for key in _KINDS})
+    impacts: ImpactLog = field(default_factory=ImpactLog)
+
+    def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
+        """Count the steps of a trajectory, too."""
+        self.impacts.add(built, trajectory, theta)
+        for record in trajectory.records:
+            report = record.report
+            self.steps += 1
+            self.iterations += report.iterations
+            self.most_iterations = max(self.most_iterations, report.iterations)
+            self.factorizations += report.factorizations
+            self.fallbacks += report.attempt > 0
+            for term, decision in zip(built.model.system.deciding, record.decisions, strict=True):
+                for key, kinds in _KINDS.items():
+                    if isinstance(term, kinds):
+                        counts = self.events[key]
+                        for event, number in term.describe(decision).items():
+                            counts[event] = counts.get(event, 0) + int(number)
+        return self
+
+    def plain(self) -> dict[str, Any]:
+        """Return the tally as JSON knows it."""
+        return vars(self) | {"impacts": self.impacts.plain()}
+
+    @classmethod
+    def parsed(cls, found: Mapping[str, Any]) -> Tally:
+        """Return what `plain` gave.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If it is none.
+        """
+        events = {key: {str(event): int(n) for event, n in found["events"][key].items()} for key in _KINDS}
+        return cls(
+            int(found["steps"]),
+            int(found["iterations"]),
+            int(found["most_iterations"]),
+            int(found["factorizations"]),
+            int(found["fallbacks"]),
+            events,
+            ImpactLog.parsed(found["impacts"]),
+        )

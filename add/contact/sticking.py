@@ -1,0 +1,332 @@
+"""The equations that hold touching pairs against sliding."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.term import Decision, StickConstraint, StickOperators
+from add.kernels import sticking_rows as kernel
+from add.kernels.sticking import held_bodies, held_nodes
+from add.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from add.contact.penalty_bodies import BodyContact
+    from add.contact.penalty_nodes import PenaltyContact
+
+
+@final
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows c of held pairs at one state, with all derivatives; k pairs, m coordinates, p parameters each.
+
+    Attributes
+    ----------
+    rows : (k, 3) c [m/s]
+    by_v, by_q : (k, 3, m) dc/dv and dc/dq
+    geometric : (k, m, m)
+        Derivative of by_v^T lam by q.
+    by_theta, geometric_by_theta : (k, 3, p), (k, m, p)
+        Derivatives of c and of by_v^T lam by the parameters.
+    limit : (k,)
+        What Coulomb allows [N]; -1 where the pair does not touch.
+    stiffness : (k,)
+        Stick stiffness of the linear law [N s/m].
+    """
+
+    rows: FloatArray
+    by_v: FloatArray
+    by_q: FloatArray
+    geometric: FloatArray
+    by_theta: FloatArray
+    geometric_by_theta: FloatArray
+    limit: FloatArray
+    stiffness: FloatArray
+
+    @classmethod
+    def empty(cls, k: int, m: int, p: int) -> HeldRows:
+        """Return room for k pairs."""
+        return cls(
+            np.empty((k, 3)),
+            np.empty((k, 3, m)),
+            np.empty((k, 3, m)),
+            np.empty((k, m, m)),
+            np.empty((k, 3, p)),
+            np.empty((k, m, p)),
+            np.empty(k),
+            np.empty(k),
+        )
+
+
+#: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
+REST = 1e-10
+
+
+class _Evaluated(NamedTuple):
+    kin: Kinematics
+    theta: FloatArray
+    lam: FloatArray
+    rows: HeldRows
+
+
+class StickingPairs(StickConstraint):
+    """What a contact term holds; the equations stand in `add.kernels.sticking`.
+
+    Attributes
+    ----------
+    codes : (n_points, n_shapes)
+        Branches of all pairs.
+    pairs : (k, 2)
+        Points and shapes of the held ones.
+    """
+
+    def __init__(self, codes: Decision, pairs: IntArray) -> None:
+        self.codes, self.pairs = codes, pairs
+        self._last: _Evaluated | None = None
+
+    @property
+    @abstractmethod
+    def dofs(self) -> IntArray:
+        """Coordinates (k, m) that each pair moves with; -1 for none."""
+
+    @property
+    @abstractmethod
+    def theta_index(self) -> IntArray:
+        """Parameters (k, p) that each pair depends on; -1 for none."""
+
+    @property
+    @abstractmethod
+    def first_slots(self) -> IntArray:
+        """Where the block of each pair begins (k,) among the entries of the frozen term; row by row."""
+
+    @abstractmethod
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam`` (k, 3)."""
+
+    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray | None = None) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam`` (k, 3); without them `geometric` has no meaning.
+
+        A step asks for rows, limits and derivatives of the same state in turn: the last evaluation is kept.
+        """
+        last = self._last
+        if last is not None and last.kin is kin and last.theta is theta:
+            if lam is None or np.array_equal(lam, last.lam):
+                return last.rows
+        if lam is None:
+            lam = np.zeros((self.pairs.shape[0], 3))
+        rows = self._evaluate(kin, theta, lam)
+        self._last = _Evaluated(kin, theta, lam.copy(), rows)
+        return rows
+
+    def rest(self, kin: Kinematics, theta: FloatArray) -> bool:
+        """Whether no pair slides at ``kin``."""
+        rows = self.evaluate(kin, theta).rows
+        return bool(np.abs(rows).max(initial=0.0) <= REST)
+
+    @property
+    def n_rows(self) -> int:
+        """Three a pair."""
+        return 3 * self.pairs.shape[0]
+
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Pair, row and column of every entry of the pairs' dense blocks."""
+        kept = self.dofs >= 0
+        pair, row, column = np.nonzero(kept[:, :, None] & kept[:, None, :])
+        return pair, row, column
+
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return the entries of d(by_v^T lam)/dq, of the rows, and of the columns of the reactions."""
+        pair, row, column = self._places
+        kept_pair, kept = np.nonzero(self.dofs >= 0)
+        at = np.repeat(first + 3 * kept_pair, 3) + np.tile(np.arange(3), kept.size)
+        dof = np.repeat(self.dofs[kept_pair, kept], 3)
+        rows = np.concatenate([self.dofs[pair, row], at, dof])
+        return rows, np.concatenate([self.dofs[pair, column], dof, at])
+
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add minus the forces that hold, and c."""
+        lam = mu.reshape(-1, 3)
+        held = self.evaluate(kin, theta, lam)
+        rows += held.rows.ravel()
+        kernel.pull(self.dofs, held.by_v, lam, out)
+
+    def jacobian(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add the weighted derivatives."""
+        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        pair, row, column = self._places
+        kept_pair, kept = np.nonzero(self.dofs >= 0)
+        by_state = weights.q * held.by_q + weights.v * held.by_v
+        values = np.concatenate(
+            [
+                weights.q * held.geometric[pair, row, column],
+                by_state[kept_pair, :, kept].ravel(),
+                weights.multiplier * held.by_v[kept_pair, :, kept].ravel(),
+            ]
+        )
+        np.add.at(data, slots, values)
+
+    def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
+        """Return the linearised rows."""
+        held = self.evaluate(kin, theta)
+        return StickOperators(held.by_v, held.by_q)
+
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor d(by_v^T lam)/dq."""
+        geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
+        kernel.add_blocks(self.dofs, self.first_slots, factor, geometric, data, slots)
+
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor left^T right."""
+        kernel.add_products(self.dofs, self.first_slots, factor, left, right, data, slots)
+
+    def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return c_f f_c of each pair, -1 where it does not touch [N]."""
+        return self.evaluate(kin, theta).limit
+
+    def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return k_t c, the forces of the linear law."""
+        held = self.evaluate(kin, theta)
+        return (held.stiffness[:, None] * held.rows).ravel()
+
+    def parameter_vjp(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
+    ) -> None:
+        """Add the cotangents of the parameters, which are centres of mass."""
+        index = self.theta_index
+        kept = index >= 0
+        if not kept.any():
+            return
+        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        at_dofs = np.where(self.dofs >= 0, lam[self.dofs], 0.0)
+        bar = np.einsum("kmp,km->kp", held.geometric_by_theta, at_dofs)
+        bar += np.einsum("kap,ka->kp", held.by_theta, lam_rows.reshape(-1, 3))
+        np.add.at(out, index[kept], bar[kept])
+
+    def parameter_jvp(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        theta_dot: FloatArray,
+        out: FloatArray,
+        rows: FloatArray,
+    ) -> None:
+        """Add the tangents along ``theta_dot``."""
+        index = self.theta_index
+        if not (index >= 0).any():
+            return
+        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        dot = np.where(index >= 0, theta_dot[index], 0.0)
+        kept = self.dofs >= 0
+        np.add.at(out, self.dofs[kept], np.einsum("kmp,kp->km", held.geometric_by_theta, dot)[kept])
+        rows += np.einsum("kap,kp->ka", held.by_theta, dot).ravel()
+
+
+@final
+class StickingNodes(StickingPairs):
+    """Nodes held on obstacles of the world; reactions in world axes."""
+
+    def __init__(self, contact: PenaltyContact, codes: Decision, pairs: IntArray) -> None:
+        super().__init__(codes, pairs)
+        self.contact = contact
+
+    @cached_property
+    def dofs(self) -> IntArray:
+        """The three coordinates of each node."""
+        rows, _ = self.contact.points.block_pattern()
+        return rows.reshape(-1, 3, 3)[self.pairs[:, 0], :, 0]
+
+    @property
+    def theta_index(self) -> IntArray:
+        """None: obstacles of the world are given."""
+        return np.zeros((self.pairs.shape[0], 0), dtype=np.int64)
+
+    @property
+    def first_slots(self) -> IntArray:
+        """Nine entries a point."""
+        return 9 * self.pairs[:, 0]
+
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam``."""
+        held = HeldRows.empty(self.pairs.shape[0], 3, 0)
+        # All but the friction law, whether it is a replay, and the branches.
+        *arguments, _law, total = self.contact.arguments(kin, theta)
+        enabled = 10
+        del arguments[enabled]
+        held_nodes(
+            *arguments,
+            total,
+            self.codes,
+            self.pairs,
+            lam,
+            held.rows,
+            held.by_v,
+            held.by_q,
+            held.geometric,
+            held.limit,
+            held.stiffness,
+        )
+        return held
+
+
+@final
+class StickingBodies(StickingPairs):
+    """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape."""
+
+    def __init__(self, contact: BodyContact, codes: Decision, pairs: IntArray) -> None:
+        super().__init__(codes, pairs)
+        self.contact = contact
+
+    @cached_property
+    def dofs(self) -> IntArray:
+        """The coordinates of the point's carrier, then those of the shape's body."""
+        contact, six = self.contact, np.arange(6)
+        points, shapes = self.pairs.T
+        out = np.full((points.size, 12), -1, dtype=np.int64)
+        out[:, :6] = contact.carrier[points][:, None] + six
+        out[~contact.rigid[points], 3:6] = -1
+        carried = contact.shape_carrier[shapes] >= 0
+        out[carried, 6:] = contact.shape_carrier[shapes[carried]][:, None] + six
+        return out
+
+    @cached_property
+    def theta_index(self) -> IntArray:
+        """The centres of mass of both bodies."""
+        points, shapes = self.pairs.T
+        return np.concatenate([self.contact.centre[points], self.contact.shape_centre[shapes]], axis=1)
+
+    @cached_property
+    def first_slots(self) -> IntArray:
+        """The dense block of both carriers."""
+        return self.contact.first_entries(self.pairs, self.codes)
+
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+        """Return the rows at ``kin`` with the reactions ``lam``."""
+        held = HeldRows.empty(self.pairs.shape[0], 12, 6)
+        held_bodies(
+            *self.contact.held_arguments(kin, theta),
+            self.codes.copy(),
+            self.pairs,
+            lam,
+            held.rows,
+            held.by_v,
+            held.by_q,
+            held.geometric,
+            held.by_theta,
+            held.geometric_by_theta,
+            held.limit,
+            held.stiffness,
+        )
+        return held

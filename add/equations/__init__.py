@@ -1,0 +1,1 @@
+"""The equations of motion: coordinates, parameters, the terms that act on them, and their sum."""

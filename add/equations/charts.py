@@ -1,0 +1,74 @@
+"""Changes of chart of rotation vectors: a body that turns beyond pi goes on from the other side.
+
+    phi(w) = w (1 - 2 pi / |w|),   w_dot <- D w_dot,   D = (1 - 2 pi / |w|) I + 2 pi w w^T / |w|^3
+
+exp([phi(w)]x) = exp([w]x), so nothing physical changes. All pairs of a state's history change together, by the same
+branch, also where |w| is still below pi: a BDF formula needs one chart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.equations.kinematics import State, StateTangent
+from add.typing import FloatArray, IntArray
+
+
+def beyond(q: FloatArray, rotations: IntArray) -> IntArray:
+    """Return those of the ``rotations`` (first coordinates of rotation vectors) whose length in ``q`` is above pi."""
+    if not rotations.size:
+        return rotations
+    w = q[rotations[:, None] + np.arange(3)]
+    return rotations[np.einsum("ri,ri->r", w, w) > np.pi**2]
+
+
+def _derivative(w: FloatArray) -> FloatArray:
+    """Return D (3, 3), which is symmetric."""
+    t = np.linalg.norm(w)
+    return (1.0 - 2.0 * np.pi / t) * np.eye(3) + 2.0 * np.pi / t**3 * np.outer(w, w)
+
+
+def _second_derivative(w: FloatArray, h: FloatArray) -> FloatArray:
+    """Return d(D h)/dw (3, 3), which is symmetric."""
+    t = np.linalg.norm(w)
+    wh = w @ h
+    sides = np.outer(h, w) + np.outer(w, h) + wh * np.eye(3) - 3.0 * wh / t**2 * np.outer(w, w)
+    return 2.0 * np.pi / t**3 * sides
+
+
+def change(state: State, rotations: IntArray) -> State:
+    """Return the state in the other chart of ``rotations``."""
+    q, v = state.q.copy(), state.v.copy()
+    for first in rotations:
+        part = slice(first, first + 3)
+        for k in range(q.shape[0]):
+            w = state.q[k, part]
+            v[k, part] = _derivative(w) @ v[k, part]
+            q[k, part] = (1.0 - 2.0 * np.pi / np.linalg.norm(w)) * w
+    return State(state.t, state.step, q, v)
+
+
+def pullback(state: State, rotations: IntArray, bar: StateTangent) -> StateTangent:
+    """Pull a cotangent back through `change`; ``state`` is the one before it."""
+    out = StateTangent(bar.q.copy(), bar.v.copy())
+    for first in rotations:
+        part = slice(first, first + 3)
+        for k in range(bar.q.shape[0]):
+            w, w_dot = state.q[k, part], state.v[k, part]
+            derivative = _derivative(w)
+            out.v[k, part] = derivative @ bar.v[k, part]
+            out.q[k, part] = derivative @ bar.q[k, part] + _second_derivative(w, w_dot) @ bar.v[k, part]
+    return out
+
+
+def pushforward(state: State, rotations: IntArray, dot: StateTangent) -> StateTangent:
+    """Push a tangent, arrays (m, n) or (m, n, k) for k directions, forward through `change`."""
+    out = StateTangent(dot.q.copy(), dot.v.copy())
+    for first in rotations:
+        part = slice(first, first + 3)
+        for k in range(dot.q.shape[0]):
+            w, w_dot = state.q[k, part], state.v[k, part]
+            derivative = _derivative(w)
+            out.q[k, part] = derivative @ dot.q[k, part]
+            out.v[k, part] = derivative @ dot.v[k, part] + _second_derivative(w, w_dot) @ dot.q[k, part]
+    return out

@@ -1,0 +1,206 @@
+"""The initial state as a function of theta: a body's pose and initial velocity field."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.kernels.initial_pose import nodes_pose_vjp
+from add.kernels.rotation import jacobian_coefficients, left_jacobian, rotation_matrix, turn_derivative
+from add.typing import FloatArray, IntArray
+
+
+class Pose(ABC):
+    """How one body starts, as a function of theta."""
+
+    @property
+    @abstractmethod
+    def coordinates(self) -> slice:
+        """The body's coordinates."""
+
+    @abstractmethod
+    def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
+        """Fill the body's part of q0 and v0 (n,)."""
+
+    @abstractmethod
+    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
+        """Fill the body's part of their tangents."""
+
+    @abstractmethod
+    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
+        """Add the cotangent of theta to ``out``."""
+
+
+@final
+@dataclass(frozen=True)
+class BodyPose(Pose):
+    """How a body of nodes starts: x = p + R X, v = velocity + omega x R (X - X_c).
+
+    Attributes
+    ----------
+    start : int
+        First coordinate of the body in q.
+    rest : (n, 3)
+        Rest positions X [m].
+    centre : (3,)
+        Centre of mass X_c of the rest shape [m].
+    position, orientation, velocity, angular_velocity : (3,) indices into theta
+        Orientation is a rotation vector [rad], R = exp([orientation]x).
+    """
+
+    start: int
+    rest: FloatArray
+    centre: FloatArray
+    position: IntArray
+    orientation: IntArray
+    velocity: IntArray
+    angular_velocity: IntArray
+
+    @property
+    def coordinates(self) -> slice:
+        """The body's coordinates."""
+        return slice(self.start, self.start + self.rest.size)
+
+    @property
+    def _indices(self) -> tuple[IntArray, ...]:
+        return self.position, self.orientation, self.velocity, self.angular_velocity
+
+    def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
+        """Fill the body's part of q0 and v0 (n,)."""
+        rotation = rotation_matrix(theta[self.orientation])
+        arm = (self.rest - self.centre) @ rotation.T
+        q[self.coordinates] = (theta[self.position] + self.rest @ rotation.T).ravel()
+        v[self.coordinates] = (theta[self.velocity] + np.cross(theta[self.angular_velocity], arm)).ravel()
+
+    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
+        """Fill the body's part of the tangents."""
+        if not any(theta_dot[index].any() for index in self._indices):
+            # Controls ask this once a step and row, and the initial pose does not depend on them.
+            q_dot[self.coordinates] = 0.0
+            v_dot[self.coordinates] = 0.0
+            return
+        rotation = rotation_matrix(theta[self.orientation])
+        turn = left_jacobian(theta[self.orientation]) @ theta_dot[self.orientation]
+        omega = theta[self.angular_velocity]
+        point = self.rest @ rotation.T
+        arm = (self.rest - self.centre) @ rotation.T
+        q_dot[self.coordinates] = (theta_dot[self.position] + np.cross(turn, point)).ravel()
+        v_dot[self.coordinates] = (
+            theta_dot[self.velocity]
+            + np.cross(theta_dot[self.angular_velocity], arm)
+            + np.cross(omega, np.cross(turn, arm))
+        ).ravel()
+
+    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
+        """Add the cotangent of theta to ``out``."""
+        nodes_pose_vjp(self.rest, self.centre, self.start, theta, *self._indices, q_bar, v_bar, out)
+
+
+def derivative(w: FloatArray, u: FloatArray) -> FloatArray:
+    """Return d(J_l u)/dw (3, 3)."""
+    k, out = np.empty(6), np.empty((3, 3))
+    jacobian_coefficients(float(w @ w), k)
+    turn_derivative(1.0, w, u, k, out)
+    return out
+
+
+@final
+@dataclass(frozen=True)
+class RigidPose(Pose):
+    """How a rigid body starts: x = p + R X_c, w = orientation, v = velocity, w_dot = J_l^-1 omega.
+
+    Attributes
+    ----------
+    start : int
+        First coordinate of the body in q.
+    centre : (3,) indices into theta of the centre of mass in the body's frame, or None for the frame's origin
+    position, orientation, velocity, angular_velocity : (3,) indices into theta
+    """
+
+    start: int
+    centre: IntArray | None
+    position: IntArray
+    orientation: IntArray
+    velocity: IntArray
+    angular_velocity: IntArray
+
+    @property
+    def coordinates(self) -> slice:
+        """The body's coordinates."""
+        return slice(self.start, self.start + 6)
+
+    @property
+    def _parts(self) -> tuple[slice, slice]:
+        return slice(self.start, self.start + 3), slice(self.start + 3, self.start + 6)
+
+    def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
+        """Fill the body's part of q0 and v0 (n,)."""
+        x, w = self._parts
+        orientation = theta[self.orientation]
+        q[x], q[w] = theta[self.position], orientation
+        if self.centre is not None:
+            q[x] += rotation_matrix(orientation) @ theta[self.centre]
+        v[x] = theta[self.velocity]
+        v[w] = np.linalg.solve(left_jacobian(orientation), theta[self.angular_velocity])
+
+    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
+        """Fill the body's part of the tangents: J_l w_ddot + D w_dot' = omega_dot with D = d(J_l w_dot)/dw."""
+        x, w = self._parts
+        orientation, change = theta[self.orientation], theta_dot[self.orientation]
+        jacobian = left_jacobian(orientation)
+        q_dot[x], q_dot[w] = theta_dot[self.position], change
+        if self.centre is not None:
+            rotation = rotation_matrix(orientation)
+            q_dot[x] += rotation @ theta_dot[self.centre]
+            q_dot[x] += np.cross(jacobian @ change, rotation @ theta[self.centre])
+        v_dot[x] = theta_dot[self.velocity]
+        rate = np.linalg.solve(jacobian, theta[self.angular_velocity])
+        v_dot[w] = np.linalg.solve(jacobian, theta_dot[self.angular_velocity] - derivative(orientation, rate) @ change)
+
+    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
+        """Add the cotangent of theta to ``out``."""
+        x, w = self._parts
+        orientation = theta[self.orientation]
+        jacobian = left_jacobian(orientation)
+        out[self.position] += q_bar[x]
+        out[self.orientation] += q_bar[w]
+        out[self.velocity] += v_bar[x]
+        if self.centre is not None:
+            rotation = rotation_matrix(orientation)
+            out[self.centre] += rotation.T @ q_bar[x]
+            out[self.orientation] += jacobian.T @ np.cross(rotation @ theta[self.centre], q_bar[x])
+        rate = np.linalg.solve(jacobian, theta[self.angular_velocity])
+        omega_bar = np.linalg.solve(jacobian.T, v_bar[w])
+        out[self.angular_velocity] += omega_bar
+        out[self.orientation] -= derivative(orientation, rate).T @ omega_bar
+
+
+@final
+@dataclass(frozen=True)
+class InitialState:
+    """Positions and velocities of all bodies at the start."""
+
+    n: int
+    bodies: tuple[Pose, ...]
+
+    def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q0 and v0 (n,)."""
+        q, v = np.zeros(self.n), np.zeros(self.n)
+        for body in self.bodies:
+            body.evaluate(theta, q, v)
+        return q, v
+
+    def jvp(self, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of q0 and v0."""
+        q, v = np.zeros(self.n), np.zeros(self.n)
+        for body in self.bodies:
+            body.jvp(theta, theta_dot, q, v)
+        return q, v
+
+    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
+        """Add the cotangent of theta to ``out``."""
+        for body in self.bodies:
+            body.vjp(theta, q_bar, v_bar, out)

@@ -1,0 +1,291 @@
+"""Points and frames on bodies: what contacts, constraints, markers and objectives are written over."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics
+from add.typing import FloatArray, IntArray
+
+
+class PointMap(ABC):
+    """World points x(q, theta) carried by bodies and their velocities v(q, q_dot, theta), with both derivatives."""
+
+    @property
+    @abstractmethod
+    def n_points(self) -> int:
+        """Number of points."""
+
+    @abstractmethod
+    def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (n_points, 3)."""
+
+    @abstractmethod
+    def jvp(
+        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of positions and velocities along tangents of (q, v, theta)."""
+
+    @abstractmethod
+    def vjp(
+        self,
+        kin: Kinematics,
+        theta: FloatArray,
+        x_bar: FloatArray,
+        xv_bar: FloatArray,
+        q_bar: FloatArray,
+        v_bar: FloatArray,
+        theta_bar: FloatArray,
+    ) -> None:
+        """Add the cotangents of (q, v, theta) for cotangents of positions and velocities (n_points, 3)."""
+
+    @abstractmethod
+    def select(self, rows: IntArray) -> PointMap:
+        """Return the map of some of the points."""
+
+
+class LinearPoints(PointMap):
+    """Points that are fixed combinations of nodes, x = J q with a constant J; velocities are J v."""
+
+    @abstractmethod
+    def gather(self, vector: FloatArray) -> FloatArray:
+        """Return J times a vector (n,), as (n_points, 3)."""
+
+    @abstractmethod
+    def pull(self, force: FloatArray, out: FloatArray) -> None:
+        """Add J^T f to ``out`` (n,)."""
+
+    @abstractmethod
+    def entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return J as (rows 3 point + axis, cols, values)."""
+
+    @abstractmethod
+    def block_pattern(self) -> tuple[IntArray, IntArray]:
+        """Return (rows, cols) of J^T K J for a block-diagonal K, entry order that of `scatter_blocks`."""
+
+    @abstractmethod
+    def scatter_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
+        """Add J_p^T K_p J_p of every point, K_p = blocks[p] (3, 3), to ``data[slots]``."""
+
+    @final
+    def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (n_points, 3); theta is not read."""
+        return self.gather(kin.q), self.gather(kin.v)
+
+    @final
+    def jvp(
+        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return J q_dot and J v_dot."""
+        return self.gather(q_dot), self.gather(v_dot)
+
+    @final
+    def vjp(
+        self,
+        kin: Kinematics,
+        theta: FloatArray,
+        x_bar: FloatArray,
+        xv_bar: FloatArray,
+        q_bar: FloatArray,
+        v_bar: FloatArray,
+        theta_bar: FloatArray,
+    ) -> None:
+        """Add J^T x_bar and J^T xv_bar."""
+        self.pull(x_bar, q_bar)
+        self.pull(xv_bar, v_bar)
+
+
+@final
+@dataclass(frozen=True)
+class NodePoints(LinearPoints):
+    """The points are nodes: J selects.
+
+    Attributes
+    ----------
+    nodes : (n_points,) nodes of the system
+    """
+
+    nodes: IntArray
+    _dofs: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_dofs", 3 * self.nodes[:, None] + np.arange(3))
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.nodes.size
+
+    def gather(self, vector: FloatArray) -> FloatArray:
+        """Return the nodes' entries."""
+        return vector.reshape(-1, 3).take(self.nodes, axis=0)
+
+    def select(self, rows: IntArray) -> NodePoints:
+        """Return the map of some of the points."""
+        return NodePoints(self.nodes[rows])
+
+    def pull(self, force: FloatArray, out: FloatArray) -> None:
+        """Add the forces to their nodes; a node may occur once."""
+        out.reshape(-1, 3)[self.nodes] += force
+
+    def entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the identity at the nodes."""
+        return np.arange(3 * self.nodes.size), self._dofs.ravel(), np.ones(3 * self.nodes.size)
+
+    def block_pattern(self) -> tuple[IntArray, IntArray]:
+        """Return one 3 x 3 block a node."""
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> tuple[IntArray, IntArray]:
+        shape = (self.nodes.size, 3, 3)
+        rows = np.broadcast_to(self._dofs[:, :, None], shape)
+        cols = np.broadcast_to(self._dofs[:, None, :], shape)
+        return rows.ravel(), cols.ravel()
+
+    def scatter_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
+        """Add the blocks; nodes are distinct, so are the slots of kept entries."""
+        data[slots] += blocks.ravel()
+
+
+@final
+@dataclass(frozen=True)
+class WeightedPoints(LinearPoints):
+    """Every point is a weighted sum of nodes: x_p = sum_k w_pk x_nodes[p, k].
+
+    Barycentric points of elements and means of patches; rows are padded with weight zero.
+
+    Attributes
+    ----------
+    nodes : (n_points, k) nodes of the system
+    weights : (n_points, k)
+    """
+
+    nodes: IntArray
+    weights: FloatArray
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.nodes.shape[0]
+
+    def gather(self, vector: FloatArray) -> FloatArray:
+        """Return the weighted sums."""
+        return np.einsum("pk,pki->pi", self.weights, vector.reshape(-1, 3)[self.nodes])
+
+    def select(self, rows: IntArray) -> WeightedPoints:
+        """Return the map of some of the points."""
+        return WeightedPoints(self.nodes[rows], self.weights[rows])
+
+    def pull(self, force: FloatArray, out: FloatArray) -> None:
+        """Add the forces' shares to the nodes."""
+        shares = self.weights[:, :, None] * force[:, None, :]
+        np.add.at(out.reshape(-1, 3), self.nodes.ravel(), shares.reshape(-1, 3))
+
+    def entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the weights."""
+        p, k = self.nodes.shape
+        shape = (p, k, 3)
+        rows = np.broadcast_to(3 * np.arange(p)[:, None, None] + np.arange(3), shape)
+        cols = np.broadcast_to(3 * self.nodes[:, :, None] + np.arange(3), shape)
+        return rows.ravel(), cols.ravel(), np.broadcast_to(self.weights[:, :, None], shape).ravel()
+
+    def block_pattern(self) -> tuple[IntArray, IntArray]:
+        """Return k x k blocks of 3 x 3 a point."""
+        p, k = self.nodes.shape
+        dofs = (3 * self.nodes[:, :, None] + np.arange(3)).reshape(p, 3 * k)
+        shape = (p, 3 * k, 3 * k)
+        return np.broadcast_to(dofs[:, :, None], shape).ravel(), np.broadcast_to(dofs[:, None, :], shape).ravel()
+
+    def scatter_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
+        """Add w_a w_b K_p for every pair of a point's nodes."""
+        local = np.einsum("pa,pij,pb->paibj", self.weights, blocks, self.weights)
+        np.add.at(data, slots, local.ravel())
+
+
+@final
+@dataclass(frozen=True)
+class Frames:
+    """Poses and twists of frames: a point X of frame k is at R_k X + p_k and moves with V_k + W_k x (x - p_k).
+
+    Attributes
+    ----------
+    rotation : (k, 3, 3)
+    position : (k, 3) [m]
+    linear : (k, 3) velocity of the origin [m/s]
+    angular : (k, 3) angular velocity in world axes [rad/s]
+    """
+
+    rotation: FloatArray
+    position: FloatArray
+    linear: FloatArray
+    angular: FloatArray
+
+
+class FrameMap(ABC):
+    """Rigid frames that obstacles, hinges and motors sit on; carried by the world, by a given motion or by a body."""
+
+    @property
+    @abstractmethod
+    def n_frames(self) -> int:
+        """Number of frames."""
+
+    @property
+    @abstractmethod
+    def carried(self) -> bool:
+        """Whether the frames depend on q, so that reactions act on their carriers."""
+
+    @abstractmethod
+    def frames(self, kin: Kinematics) -> Frames:
+        """Return the frames at ``kin``."""
+
+    @abstractmethod
+    def pull(self, force: FloatArray, place: FloatArray, index: IntArray, out: FloatArray) -> None:
+        """Add the generalised force of forces (k, 3) acting at world places (k, 3) of frames ``index`` to ``out``."""
+
+
+@final
+@dataclass(frozen=True)
+class WorldFrames(FrameMap):
+    """Frames that stand still or translate steadily: p(t) = p + V t. The world takes every force.
+
+    Attributes
+    ----------
+    rotation : (k, 3, 3)
+    position : (k, 3) [m]
+    velocity : (k, 3) [m/s]
+    """
+
+    rotation: FloatArray
+    position: FloatArray
+    velocity: FloatArray
+    _still: Frames | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        still = None if self.velocity.any() else self._at(0.0)
+        object.__setattr__(self, "_still", still)
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames."""
+        return self.position.shape[0]
+
+    @property
+    def carried(self) -> bool:
+        """No: nothing in q moves them."""
+        return False
+
+    def frames(self, kin: Kinematics) -> Frames:
+        """Return the frames at time ``kin.t``."""
+        return self._still or self._at(kin.t)
+
+    def _at(self, t: float) -> Frames:
+        return Frames(self.rotation, self.position + t * self.velocity, self.velocity, np.zeros_like(self.velocity))
+
+    def pull(self, force: FloatArray, place: FloatArray, index: IntArray, out: FloatArray) -> None:
+        """Do nothing."""

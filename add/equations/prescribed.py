@@ -1,0 +1,94 @@
+"""Prescribed coordinates: pinned nodes, which stay where the body starts, plus a given displacement over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.equations.initial import InitialState
+from add.equations.signals import Signal
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class PinMotion:
+    """A displacement shared by several prescribed coordinates.
+
+    Attributes
+    ----------
+    dofs : (k,) coordinates
+    axes : (k,) axis 0..2 of each
+    signal : Signal
+    rows : (n_rows, 3) indices of the signal's coefficients in theta [m]
+    """
+
+    dofs: IntArray
+    axes: IntArray
+    signal: Signal
+    rows: IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Motion:
+    """All prescribed coordinates over time: q_p(t) = q0_p(theta) + sum of signals."""
+
+    initial: InitialState
+    prescribed: IntArray
+    moves: tuple[PinMotion, ...] = ()
+    _held: InitialState = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Of the initial poses only those count that prescribed coordinates belong to.
+        poses = [pose for pose in self.initial.bodies if np.isin(np.r_[pose.coordinates], self.prescribed).any()]
+        object.__setattr__(self, "_held", InitialState(self.initial.n, tuple(poses)))
+
+    def positions(self, t: float, theta: FloatArray, start: FloatArray | None = None) -> FloatArray:
+        """Return the prescribed coordinates (n_p,) at time ``t``, in the order of ``prescribed``.
+
+        ``start`` are the initial coordinates of all bodies (n,), for callers that know them.
+        """
+        if not self.prescribed.size:
+            return np.zeros(0)
+        q = self._held.evaluate(theta)[0] if start is None else start.copy()
+        for move in self.moves:
+            acting, weights = move.signal.acting(t)
+            q[move.dofs] += (weights @ theta[move.rows[acting]])[move.axes]
+        return q[self.prescribed]
+
+    def velocities(self, t: float, theta: FloatArray) -> FloatArray:
+        """Return their time derivatives (n_p,)."""
+        v = np.zeros(self.initial.n)
+        for move in self.moves:
+            v[move.dofs] += (move.signal.rates(t) @ theta[move.rows])[move.axes]
+        return v[self.prescribed]
+
+    def jvp(self, t: float, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of positions and velocities."""
+        q, _ = self._held.jvp(theta, theta_dot)
+        v = np.zeros(self.initial.n)
+        for move in self.moves:
+            q[move.dofs] += (move.signal.weights(t) @ theta_dot[move.rows])[move.axes]
+            v[move.dofs] += (move.signal.rates(t) @ theta_dot[move.rows])[move.axes]
+        return q[self.prescribed], v[self.prescribed]
+
+    def vjp(self, t: float, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray | None, out: FloatArray) -> None:
+        """Add the cotangent of theta to ``out``; ``q_bar``, ``v_bar`` are (n_p,)."""
+        if not self.prescribed.size:
+            return
+        full = np.zeros(self.initial.n)
+        full[self.prescribed] = q_bar
+        self._held.vjp(theta, full, np.zeros(self.initial.n), out)
+        rate = np.zeros(self.initial.n)
+        if v_bar is not None:
+            rate[self.prescribed] = v_bar
+        for move in self.moves:
+            by_axis = np.bincount(move.axes, full[move.dofs], 3)
+            acting, weights = move.signal.acting(t)
+            out[move.rows[acting]] += np.outer(weights, by_axis)
+            if v_bar is not None:
+                by_axis = np.bincount(move.axes, rate[move.dofs], 3)
+                out[move.rows] += np.outer(move.signal.rates(t), by_axis)

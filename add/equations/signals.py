@@ -1,0 +1,251 @@
+"""Given functions of time: constants, tables, splines, sines.
+
+A signal is linear in its coefficients, ``value(t) = weights(t) @ rows``; the rows live in theta, so that every load and
+motion is differentiable with one rule, whatever its shape in time.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from add.typing import FloatArray
+
+
+class Signal(ABC):
+    """Weights of a signal's rows over time."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows of coefficients."""
+
+    @abstractmethod
+    def weights(self, t: float) -> FloatArray:
+        """Return (n_rows,) weights at time ``t`` [s]."""
+
+    @abstractmethod
+    def rates(self, t: float) -> FloatArray:
+        """Return (n_rows,) time derivatives of the weights [1/s]; from the right at a kink."""
+
+    def acting(self, t: float) -> tuple[slice, FloatArray]:
+        """Return rows that all others are without effect beside at time ``t`` [s], and their weights."""
+        return slice(None), self.weights(t)
+
+
+#: Every coupling asks for it at every residual.
+_ONE: FloatArray = np.ones(1)
+
+
+@final
+@dataclass(frozen=True)
+class Constant(Signal):
+    """One row, always."""
+
+    @property
+    def n_rows(self) -> int:
+        """One."""
+        return 1
+
+    def weights(self, t: float) -> FloatArray:
+        """Return (1,); not to be written to."""
+        return _ONE
+
+    def rates(self, t: float) -> FloatArray:
+        """Return zero."""
+        return np.zeros(1)
+
+
+@final
+@dataclass(frozen=True)
+class Table(Signal):
+    """Linear interpolation between rows at ``times``; the end rows are held outside."""
+
+    times: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        """One a time."""
+        return self.times.size
+
+    def weights(self, t: float) -> FloatArray:
+        """Return the two hat functions at ``t``."""
+        out = np.zeros(self.times.size)
+        i = int(np.searchsorted(self.times, t, side="right"))
+        if i == 0:
+            out[0] = 1.0
+        elif i == self.times.size:
+            out[-1] = 1.0
+        else:
+            s = (t - self.times[i - 1]) / (self.times[i] - self.times[i - 1])
+            out[i - 1], out[i] = 1.0 - s, s
+        return out
+
+    def rates(self, t: float) -> FloatArray:
+        """Return the slopes of the two hat functions at ``t``."""
+        out = np.zeros(self.times.size)
+        i = int(np.searchsorted(self.times, t, side="right"))
+        if 0 < i < self.times.size:
+            out[i] = 1.0 / (self.times[i] - self.times[i - 1])
+            out[i - 1] = -out[i]
+        return out
+
+
+@final
+@dataclass(frozen=True)
+class Spline(Signal):
+    """Natural cubic spline through rows at ``times``; the end rows are held outside."""
+
+    times: FloatArray
+    _basis: CubicSpline = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_basis", CubicSpline(self.times, np.eye(self.times.size), bc_type="natural"))
+
+    @property
+    def n_rows(self) -> int:
+        """One a time."""
+        return self.times.size
+
+    def weights(self, t: float) -> FloatArray:
+        """Return the cardinal splines at ``t``."""
+        return np.asarray(self._basis(np.clip(t, self.times[0], self.times[-1])))
+
+    def rates(self, t: float) -> FloatArray:
+        """Return the slopes of the cardinal splines at ``t``."""
+        if not self.times[0] <= t < self.times[-1]:
+            return np.zeros(self.times.size)
+        return np.asarray(self._basis(t, 1))
+
+
+@final
+@dataclass(frozen=True)
+class Sine(Signal):
+    """Rows (offset, amplitude): offset + amplitude sin(2 pi f t + phase), f in Hz, phase in rad."""
+
+    frequency: float
+    phase: float
+
+    @property
+    def n_rows(self) -> int:
+        """Offset and amplitude."""
+        return 2
+
+    def weights(self, t: float) -> FloatArray:
+        """Return (1, sin(2 pi f t + phase))."""
+        return np.array([1.0, np.sin(2.0 * np.pi * self.frequency * t + self.phase)])
+
+    def rates(self, t: float) -> FloatArray:
+        """Return (0, 2 pi f cos(2 pi f t + phase))."""
+        omega = 2.0 * np.pi * self.frequency
+        return np.array([0.0, omega * np.cos(omega * t + self.phase)])
+
+
+@final
+@dataclass(frozen=True)
+class BSplineSignal(Signal):
+    """A control: n rows, each of which acts for a while only, so that thousands cost no more than a few.
+
+    The time from ``start`` to ``end`` is cut into equal intervals; outside, the values at the ends are held.
+
+    - degree 0: one row an interval, n intervals, constant in each. An interval holds its end and not its beginning: a
+      step that ends with it is driven by its row, as implicit steps want it.
+    - degree 1: one row a knot, n - 1 intervals, linear in each.
+    - degree 3: n - 3 intervals, the B-spline with clamped ends: twice differentiable, within the rows' range, and at
+      the ends equal to the first and the last row.
+
+    Attributes
+    ----------
+    degree : int
+        0, 1 or 3.
+    n_rows : int
+        Above the degree.
+    start, end : float
+        [s]
+    """
+
+    degree: int
+    n: int
+    start: float
+    end: float
+    _knots: FloatArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.degree not in (0, 1, 3) or self.n <= self.degree or not self.start < self.end:
+            raise ValueError("a control needs degree 0, 1 or 3, more rows than its degree, and start < end")
+        inner = np.linspace(self.start, self.end, self.n_intervals + 1)
+        ends = np.full(self.degree, self.start), np.full(self.degree, self.end)
+        object.__setattr__(self, "_knots", np.concatenate([ends[0], inner, ends[1]]))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.n
+
+    @property
+    def n_intervals(self) -> int:
+        """Number of equal intervals from start to end."""
+        return self.n - self.degree
+
+    def interval(self, t: float) -> int:
+        """Return the interval of time ``t``; outside, the nearest one."""
+        s = (t - self.start) / (self.end - self.start) * self.n_intervals
+        # The ends of steps are multiples of dt up to round-off.
+        k = math.ceil(s - 1e-9) - 1 if self.degree == 0 else math.floor(s)
+        return min(max(k, 0), self.n_intervals - 1)
+
+    def _basis(self, t: float, degree: int) -> FloatArray:
+        """Return the degree + 1 B-splines (Cox and de Boor) of one degree that are not zero in the interval of t."""
+        t = min(max(t, self.start), self.end)
+        i = self.interval(t) + self.degree
+        values = np.ones(1)
+        for p in range(1, degree + 1):
+            left, right = self._knots[i + 1 - p : i + 1], self._knots[i + 1 : i + 1 + p]
+            share = values / (right - left)
+            values = np.zeros(p + 1)
+            values[:-1] = (right - t) * share
+            values[1:] += (t - left) * share
+        return values
+
+    def weights(self, t: float) -> FloatArray:
+        """Return the B-splines at ``t``."""
+        out = np.zeros(self.n)
+        rows, weights = self.acting(t)
+        out[rows] = weights
+        return out
+
+    def acting(self, t: float) -> tuple[slice, FloatArray]:
+        """Return the degree + 1 rows that act at time ``t`` and their weights."""
+        i = self.interval(t)
+        return slice(i, i + self.degree + 1), self._basis(t, self.degree)
+
+    def rates(self, t: float) -> FloatArray:
+        """Return the slopes of the B-splines at ``t``, from those of one degree less; zero outside."""
+        out = np.zeros(self.n)
+        if self.degree == 0 or not self.start <= t < self.end:
+            return out
+        i, p = self.interval(t) + self.degree, self.degree
+        share = p * self._basis(t, p - 1) / (self._knots[i + 1 : i + 1 + p] - self._knots[i + 1 - p : i + 1])
+        first = i - p
+        out[first : first + p] -= share
+        out[first + 1 : first + p + 1] += share
+        return out
+
+
+@final
+@dataclass(frozen=True)
+class SignalParameter:
+    """A signal and the name of its coefficients in theta."""
+
+    signal: Signal
+    parameter: str
+
+
+def constant(parameter: str) -> SignalParameter:
+    """Return a constant signal under this name."""
+    return SignalParameter(Constant(), parameter)

@@ -1,0 +1,172 @@
+"""What couplings act on: points, directions and spins of bodies; and the numbers of their laws.
+
+`add.kernels.sites` has the equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, final
+
+import numpy as np
+
+from add.equations.signals import Constant, Signal
+from add.kernels import sites as kernel
+from add.typing import FloatArray, IntArray
+
+Indices = Sequence[int] | IntArray
+
+
+class SiteKind(IntEnum):
+    """Kinds of sites."""
+
+    WORLD = kernel.WORLD
+    NODES = kernel.NODES
+    POINT = kernel.POINT
+    DIRECTION = kernel.DIRECTION
+    SPIN = kernel.SPIN
+
+
+@final
+@dataclass(frozen=True)
+class Sites:
+    """Vectors carried by bodies.
+
+    Attributes
+    ----------
+    kind : (n_f,)
+        Codes of `SiteKind`.
+    dofs : (n_f, m)
+        Coordinates: of the nodes; x and w of a POINT; w of a DIRECTION or SPIN. Padded with -1.
+    weights : (n_f, m // 3)
+        Of the nodes, padded with zeros.
+    arm : (n_f, 3)
+        Indices in theta of X; -1 for zero.
+    centre : (n_f, 3)
+        Indices in theta of the centre of mass X_c; -1 for zero. Read for a POINT.
+    arity : int
+        Sites of one interaction; they follow each other, site arity e + slot. Couplings set it themselves.
+    pattern : (rows, cols), made
+        Dense over the coordinates of an interaction.
+    """
+
+    kind: IntArray
+    dofs: IntArray
+    weights: FloatArray
+    arm: IntArray
+    centre: IntArray
+    arity: int = 1
+    pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind.size % self.arity:
+            raise ValueError(f"{self.kind.size} sites are no whole number of interactions of {self.arity}")
+        dofs = self.dofs.reshape(self.n, self.arity * self.dofs.shape[1])
+        rows, cols = np.broadcast_arrays(dofs[:, :, None], dofs[:, None, :])
+        used = (rows >= 0) & (cols >= 0)
+        object.__setattr__(self, "pattern", (rows[used], cols[used]))
+
+    @property
+    def n(self) -> int:
+        """Number of interactions."""
+        return self.kind.size // self.arity
+
+    def grouped(self, arity: int) -> Sites:
+        """Return the same sites with ``arity`` of them an interaction."""
+        return self if arity == self.arity else replace(self, arity=arity)
+
+
+@final
+@dataclass(frozen=True)
+class LawValues:
+    """The numbers p (n, n_i + n_s) of a law: each linear in theta.
+
+    Attributes
+    ----------
+    index : (n, n_i)
+        Indices in theta of the first columns; -1 for zero.
+    signal : Signal
+        Of the last n_s columns, sum_k signal.weights(t)_k theta[rows_k]. One for all interactions of a term.
+    rows : (n_rows, n, n_s)
+        Indices in theta of the signal's coefficients; -1 for zero.
+    """
+
+    index: IntArray
+    signal: Signal
+    rows: IntArray
+
+    def __post_init__(self) -> None:
+        n_rows, n, _ = self.rows.shape
+        if n_rows != self.signal.n_rows or n != self.index.shape[0]:
+            raise ValueError(
+                f"rows {self.rows.shape} must be ({self.signal.n_rows}, {self.index.shape[0]}, columns): rows of the "
+                "signal, then interactions"
+            )
+
+    @property
+    def n_columns(self) -> int:
+        """Numbers of one interaction."""
+        return self.index.shape[1] + self.rows.shape[2]
+
+    @classmethod
+    def of(cls, *columns: Indices) -> LawValues:
+        """Return columns (n,) of indices in theta."""
+        index = np.stack([np.asarray(c, dtype=np.int64) for c in columns], axis=1)
+        return cls(index, Constant(), np.zeros((1, index.shape[0], 0), dtype=np.int64))
+
+    @classmethod
+    def driven(cls, signal: Signal, rows: IntArray, *columns: Indices) -> LawValues:
+        """Return columns (n,) of indices in theta, and behind them those of a signal, ``rows`` (n_rows, n, n_s)."""
+        rows = np.asarray(rows, dtype=np.int64)
+        index = np.stack(columns, axis=1) if columns else np.zeros((rows.shape[1], 0))
+        return cls(index.astype(np.int64), signal, rows)
+
+
+@final
+class Evaluation:
+    """Sites and law values at one state: what the kernels of one call share."""
+
+    __slots__ = ("frame", "p", "weights", "y", "y_dot")
+
+    y: FloatArray
+    y_dot: FloatArray
+    frame: FloatArray
+    p: FloatArray
+    weights: FloatArray
+
+    def __init__(
+        self, sites: Sites, values: LawValues, q: FloatArray, v: FloatArray, t: float, theta: FloatArray
+    ) -> None:
+        n_f = sites.kind.size
+        self.y = np.empty((n_f, 3))
+        self.y_dot = np.empty((n_f, 3))
+        self.frame = np.empty((n_f, 12))
+        self.p = np.empty((values.index.shape[0], values.index.shape[1] + values.rows.shape[2]))
+        self.weights = values.signal.weights(t)
+        kernel.evaluate(
+            q,
+            v,
+            theta,
+            sites.kind,
+            sites.dofs,
+            sites.weights,
+            sites.arm,
+            sites.centre,
+            values.index,
+            self.weights,
+            values.rows,
+            self.y,
+            self.y_dot,
+            self.frame,
+            self.p,
+        )
+
+    def pull(self, sites: Sites, q: FloatArray, f: FloatArray, out: FloatArray) -> None:
+        """Add -J^T f to ``out``."""
+        kernel.pull(-1.0, q, sites.kind, sites.dofs, sites.weights, self.frame, f, out)
+
+    def arguments(self, sites: Sites, q: FloatArray) -> tuple[Any, ...]:
+        """Return what the kernels take between their first argument and the forces."""
+        return q, sites.kind, sites.dofs, sites.weights, self.frame

@@ -1,0 +1,301 @@
+"""What makes forces: smooth terms, terms with branches, equations with multipliers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics, Weights
+from add.linalg.pattern import add_product
+from add.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+#: What a deciding term decided: an integer array.
+Decision = AnyArray
+Decisions = tuple[Decision, ...]
+
+
+@dataclass
+class KinematicCotangent:
+    """Cotangents of (q, v, a), accumulated."""
+
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+
+    @classmethod
+    def zeros(cls, n: int) -> KinematicCotangent:
+        """Return a zero cotangent."""
+        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
+
+
+#: The weights of dr/dq, dr/dv and dr/da alone.
+UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Weights(0.0, 0.0, 1.0)))
+
+
+class Term(ABC):
+    """One force family over all bodies that have it. All methods add, none overwrites.
+
+    A term holds indices and structure; every differentiable number is read from ``theta``. ``depends`` names the
+    kinematic arguments that the term reads; derivatives by the others are zero and are not computed. ``linear`` names
+    the rates (v, a) in which r is linear and homogeneous, the two together, each with a symmetric derivative.
+    """
+
+    depends: ClassVar[str] = "qva"
+    linear: ClassVar[str] = ""
+
+    @abstractmethod
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return flat (rows, cols) of all local entries; repeats allowed."""
+
+    @abstractmethod
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add the term's share of r to ``out`` (n,): forces enter with a minus."""
+
+    @abstractmethod
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add weights.q dr/dq + weights.v dr/dv + weights.a dr/da to ``data[slots[k]]``, k as in `pattern`."""
+
+    @abstractmethod
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
+
+    @abstractmethod
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add dr/dtheta theta_dot to ``out`` (n,)."""
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy stored by this term [J]; zero for terms that store none."""
+        return 0.0
+
+    @final
+    def state_vjp(
+        self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: KinematicCotangent, wanted: str = "qva"
+    ) -> None:
+        """Add lam^T dr/d(q, v, a) to ``out``; by the Newton derivative itself, so that they cannot disagree.
+
+        Where r is linear in v or a with a symmetric derivative (`linear`), lam^T dr/dv is r itself at v = lam.
+        """
+        for name in self.linear:
+            if name in wanted:
+                none = np.zeros_like(lam)
+                v, a = (lam, none) if name == "v" else (none, lam)
+                self.residual(Kinematics(kin.q, v, a, kin.t, kin.step), theta, getattr(out, name))
+        rows, cols = self.pattern()
+        for name, values in self._derivatives(kin, theta, "".join(set(wanted) - set(self.linear))):
+            add_product(cols, rows, values, lam, getattr(out, name))
+
+    @final
+    def state_jvp(
+        self, kin: Kinematics, theta: FloatArray, dots: Sequence[KinematicCotangent], outs: Sequence[FloatArray]
+    ) -> None:
+        """Add dr/dq q_dot + dr/dv v_dot + dr/da a_dot of every tangent to its ``out``."""
+        rows, cols = self.pattern()
+        for name, values in self._derivatives(kin, theta, "qva"):
+            for dot, out in zip(dots, outs, strict=True):
+                add_product(rows, cols, values, getattr(dot, name), out)
+
+    def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str) -> Iterator[tuple[str, FloatArray]]:
+        size = self.pattern()[0].size
+        slots = _positions(size)
+        for name, weights in UNIT:
+            if name in wanted and name in self.depends:
+                values = np.zeros(size)
+                self.jacobian(kin, theta, weights, values, slots)
+                yield name, values
+
+
+@cache
+def _positions(size: int) -> IntArray:
+    """Return 0, 1, ...: the slots of a matrix of local entries."""
+    return np.arange(size)
+
+
+class DecidingTerm(ABC):
+    """A force with branches (contact made or not, stick or slip). A branch is a value, and each branch is smooth.
+
+    Newton decides anew at every residual; the record keeps the last decision, and the backward pass, replayed finite
+    differences and recomputations evaluate the frozen branch.
+    """
+
+    @abstractmethod
+    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch that holds at ``kin``."""
+
+    @abstractmethod
+    def structure(self, decision: Decision) -> Hashable:
+        """Return what the sparsity of this branch depends on; equal values share a pattern."""
+
+    @abstractmethod
+    def on_branch(self, decision: Decision) -> Term:
+        """Return the smooth term of this branch."""
+
+    @abstractmethod
+    def decided_residual(
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+    ) -> Decision:
+        """Decide and add the residual in one pass; return the decision.
+
+        What ``held`` holds stays held: terms that hold nothing (see `is_hybrid`) may ignore it.
+        """
+
+    @abstractmethod
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return counts that a person wants to see (touching, sticking, slipping)."""
+
+    @abstractmethod
+    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return (n,) generalised contact forces on the branch that holds at ``kin``, no reactions of holds [N]."""
+
+    @abstractmethod
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy stored [J]."""
+
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether this term may hold what sticks by equations."""
+        return False
+
+    def hold(self, decision: Decision) -> Decision:
+        """Return the decision with everything held that sticks in it."""
+        return decision
+
+    def touching(self, decision: Decision) -> Decision:
+        """Return the decision with everything held that touches."""
+        return decision
+
+    def all_held(self, decision: Decision) -> bool:
+        """Return whether everything is held that touches and could be."""
+        return True
+
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
+        """Return the branch at ``kin`` with everything held that touches; None if any of it slides."""
+        return None
+
+    def held(self, decision: Decision) -> StickConstraint | None:
+        """Return the equations of what is held in a decision; None if there is nothing."""
+        return None
+
+    def release(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without the holds of some points, ``rows`` (k,) of them in the order of `held`."""
+        return decision
+
+    def without(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without the holds of some points, as if they had never been held."""
+        return decision
+
+    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the points held in ``decision`` (k,) are held in another one, too."""
+        return np.zeros(0, dtype=bool)
+
+    def stiffnesses(self) -> IntArray:
+        """Return the indices in theta by which all forces of this term scale together; none if there are no such."""
+        return np.zeros(0, dtype=np.int64)
+
+
+class Constraint(ABC):
+    """Equations c(q, v; theta, t) = 0 with multipliers mu as unknowns of the step; the force on the bodies is -G^T mu.
+
+    Multipliers have a numbering of their own behind the coordinates: row or column ``n_dofs + first + k`` is
+    multiplier k of this constraint.
+    """
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of equations."""
+
+    @abstractmethod
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return flat (rows, cols); ``first`` is the number of this constraint's first multiplier."""
+
+    @abstractmethod
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add G^T mu to ``out`` (n,) and c to ``rows`` (n_rows,)."""
+
+    @abstractmethod
+    def jacobian(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        data: FloatArray,
+        slots: IntArray,
+    ) -> None:
+        """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
+
+    @abstractmethod
+    def parameter_vjp(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
+    ) -> None:
+        """Add lam^T d(G^T mu)/dtheta + lam_rows^T dc/dtheta to ``out``."""
+
+    @abstractmethod
+    def parameter_jvp(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        theta_dot: FloatArray,
+        out: FloatArray,
+        rows: FloatArray,
+    ) -> None:
+        """Add the derivatives along theta_dot."""
+
+
+@final
+@dataclass(frozen=True)
+class StickOperators:
+    """The linearised rows of a `StickConstraint`; m coordinates a point.
+
+    Attributes
+    ----------
+    by_v, by_q : (k, 3, m)
+        dc/dv and dc/dq; the generalised force of the reactions is -by_v^T lam.
+    """
+
+    by_v: FloatArray
+    by_q: FloatArray
+
+
+class StickConstraint(Constraint):
+    """Equations c = 0 [m/s], three a held point, whose multipliers [N] are the reactions that hold it.
+
+    The rows of a point may depend on each other, and those of many points of one rigid body do: no saddle-point matrix
+    is factored. The step's matrix has p (dc/dv)^T dc/du added instead, at places that the frozen term has anyway, and
+    `add.linalg.augmented_lagrangian` finds increments and reactions by passes of the method of multipliers.
+    """
+
+    @property
+    @abstractmethod
+    def dofs(self) -> IntArray:
+        """Coordinates (k, m) that each held point moves with; -1 for none."""
+
+    @abstractmethod
+    def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
+        """Return the linearised rows."""
+
+    @abstractmethod
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor times the derivative of the generalised force by q, at the slots of the frozen term."""
+
+    @abstractmethod
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor left^T right, both (k, 3, m), at the slots of the frozen term."""
+
+    @abstractmethod
+    def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return what each reaction may be at most (k,) [N]; below zero where nothing touches."""
+
+    @abstractmethod
+    def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return the reactions (3 k,) of the penalty law at ``kin`` [N]."""

@@ -1,0 +1,72 @@
+"""Meshes, elements and solids: quadrature, mass, inertia, surfaces and where points lie. No I/O."""
+
+from add.geometry.boundary import BoundaryFaces, Surface, boundary_faces, surface
+from add.geometry.contact_points import (
+    box_points,
+    capsule_points,
+    cylinder_points,
+    sphere_points,
+    surface_points,
+)
+from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, Quadrature, family_by_name
+from add.geometry.inertia import check_inertia
+from add.geometry.locate import Located, Locator, locate
+from add.geometry.mass_matrix import MassPairs, element_masses, mass_pairs
+from add.geometry.mass_properties import (
+    MassProperties,
+    box_solid,
+    capsule_solid,
+    cylinder_solid,
+    mesh_solid,
+    sphere_solid,
+)
+from add.geometry.mesh_box import box_mesh, move_without_folding, to_tet10
+from add.geometry.mesh_check import Validated, edge_lengths, validate
+from add.geometry.quadrature import QuadratureGeometry, element_volumes, quadrature_geometry, volume
+from add.geometry.triangle_surface import TriangleSurface, check_surface
+from add.geometry.volume_mesh import SoftMesh
+
+__all__ = [
+    "FAMILIES",
+    "HEX8",
+    "TET4",
+    "TET10",
+    "BoundaryFaces",
+    "ElementFamily",
+    "Located",
+    "Locator",
+    "MassPairs",
+    "MassProperties",
+    "Quadrature",
+    "QuadratureGeometry",
+    "SoftMesh",
+    "Surface",
+    "TriangleSurface",
+    "Validated",
+    "boundary_faces",
+    "box_mesh",
+    "box_points",
+    "box_solid",
+    "capsule_points",
+    "capsule_solid",
+    "check_inertia",
+    "check_surface",
+    "cylinder_points",
+    "cylinder_solid",
+    "edge_lengths",
+    "element_masses",
+    "element_volumes",
+    "family_by_name",
+    "locate",
+    "mass_pairs",
+    "mesh_solid",
+    "move_without_folding",
+    "quadrature_geometry",
+    "sphere_points",
+    "sphere_solid",
+    "surface",
+    "surface_points",
+    "to_tet10",
+    "validate",
+    "volume",
+]

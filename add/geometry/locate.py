@@ -1,0 +1,158 @@
+"""Find the element that holds a rest position, and its shape-function weights there."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from add.errors import InputError
+from add.geometry.boundary import boundary_faces
+from add.geometry.elements import FloatArray, IntArray
+from add.geometry.volume_mesh import SoftMesh
+
+INSIDE_TOLERANCE = 1e-9
+"""How far outside the reference domain still counts as inside [-]."""
+
+
+class Located(NamedTuple):
+    """A material point: x = sum_i weights_i q_(nodes_i).
+
+    `element`: its number; `nodes` (nn,); `weights` (nn,): sum to 1 and reproduce the rest position; `distance`: how
+    far the position lies outside the mesh [m], 0 inside.
+    """
+
+    element: int
+    nodes: IntArray
+    weights: FloatArray
+    distance: float
+
+
+def invert(corners: FloatArray, mesh: SoftMesh, x: FloatArray, iterations: int = 30) -> tuple[FloatArray, FloatArray]:
+    """Solve X(xi) = x in several elements at once by Newton's method on the isoparametric map.
+
+    Parameters
+    ----------
+    corners : (m, nn, 3) element nodes [m]
+    x : (3,) [m]
+
+    Returns
+    -------
+    xi : (m, 3); the iterates are kept within a few element sizes, so xi is meaningless far outside a curved element
+    error : (m,) |X(xi) - x| [m]
+    """
+    family = mesh.family
+    low, high = family.nodes.min(axis=0), family.nodes.max(axis=0)
+    low, high = low - (high - low), high + (high - low)
+    xi = np.broadcast_to(family.centre, (len(corners), 3)).copy()
+    scale = np.ptp(corners, axis=1).max(axis=1)
+    for _ in range(iterations):
+        residual = np.einsum("ei,eia->ea", family.shape(xi), corners) - x
+        if (np.abs(residual).max(axis=1) <= 1e-15 * scale).all():
+            break
+        jacobian = np.einsum("eia,eib->eab", corners, family.gradient(xi))
+        step = _solve(jacobian, residual)
+        new = np.clip(xi - step, low, high)
+        still = np.abs(new - xi).max(axis=1) <= 1e-15
+        xi = new
+        if still.all():
+            break
+    residual = np.einsum("ei,eia->ea", family.shape(xi), corners) - x
+    return xi, np.linalg.norm(residual, axis=1)
+
+
+def _solve(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Solve 3 x 3 systems by Cramer's rule; singular ones give a zero step instead of an error."""
+    a, b, c = np.moveaxis(matrices, 2, 0)
+    cofactors = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=1)
+    determinant = np.einsum("ea,ea->e", a, cofactors[:, 0])
+    size = np.abs(matrices).max(axis=(1, 2)) ** 3
+    usable = np.abs(determinant) > 1e-14 * size
+    solution = np.einsum("eba,ea->eb", cofactors, vectors)
+    return np.where(usable[:, None], solution / np.where(usable, determinant, 1.0)[:, None], 0.0)
+
+
+def closest_on_triangles(x: FloatArray, triangles: FloatArray) -> FloatArray:
+    """Closest point to x (3,) of each triangle (nt, 3, 3); returns (nt, 3).
+
+    The foot of the perpendicular where it falls inside, otherwise the nearest of the closest points of the three edges.
+    """
+    a, edges = triangles, np.roll(triangles, -1, axis=1) - triangles
+    length2 = np.maximum(np.einsum("tka,tka->tk", edges, edges), np.finfo(np.float64).tiny)
+    t = np.clip(np.einsum("tka,tka->tk", x - a, edges) / length2, 0.0, 1.0)
+    on_edges = a + t[:, :, None] * edges
+    best = np.argmin(((on_edges - x) ** 2).sum(axis=2), axis=1)
+    nearest = on_edges[np.arange(len(a)), best]
+    normal = np.cross(edges[:, 0], edges[:, 1])
+    normal2 = np.maximum(np.einsum("ta,ta->t", normal, normal), np.finfo(np.float64).tiny)
+    sides = np.einsum("tka,ta->tk", np.cross(edges, x - a), normal)
+    foot = x - (np.einsum("ta,ta->t", x - a[:, 0], normal) / normal2)[:, None] * normal
+    return np.where((sides >= 0.0).all(axis=1)[:, None], foot, nearest)
+
+
+class Locator:
+    """Point location in one mesh; keeps what `locate` needs, for many points."""
+
+    def __init__(self, mesh: SoftMesh) -> None:
+        self.mesh = mesh
+        self._corners = mesh.points[mesh.cells]
+        self._centres = self._corners.mean(axis=1)
+        reach = np.linalg.norm(self._corners - self._centres[:, None], axis=2).max(axis=1)
+        self._reach = reach * (1.0 + 1e-6 if mesh.family.name != "tet10" else 1.5)  # curved faces may bulge out
+        boundary = boundary_faces(mesh)
+        triangles = boundary.faces[:, mesh.family.face_triangles]
+        self._owners = np.repeat(boundary.elements, triangles.shape[1])
+        self._triangles = mesh.points[triangles.reshape(-1, 3)]
+
+    def locate(self, x: ArrayLike) -> Located:
+        """Weights of a rest position x (3,) [m]; see `add.geometry.locate`."""
+        position = np.asarray(x, dtype=np.float64)
+        if position.shape != (3,) or not np.isfinite(position).all():
+            raise InputError("a position must be three finite numbers", found=x)
+        near = np.flatnonzero(np.linalg.norm(self._centres - position, axis=1) <= self._reach)
+        element, xi = self._deepest(near, position)
+        if element >= 0:
+            return self._located(element, xi, position, 0.0)
+        closest = closest_on_triangles(position, self._triangles)
+        distances = np.linalg.norm(closest - position, axis=1)
+        distance = float(distances.min())
+        ties = np.flatnonzero(distances <= distance * (1.0 + 1e-9))
+        candidates = np.unique(self._owners[ties])
+        element, xi = self._deepest(candidates, closest[ties[0]], accept=np.inf)
+        return self._located(element, xi, position, distance)
+
+    def _deepest(self, candidates: IntArray, x: FloatArray, accept: float = INSIDE_TOLERANCE) -> tuple[int, FloatArray]:
+        """Return the candidate in which x lies deepest, or -1 where x is more than `accept` outside of all."""
+        if len(candidates) == 0:
+            return -1, self.mesh.family.centre
+        corners = self._corners[candidates]
+        xi, error = invert(corners, self.mesh, x)
+        depth = np.where(error <= 1e-9 * np.ptp(corners, axis=1).max(axis=1), self.mesh.family.inside(xi), -1e9)
+        best = int(np.argmax(depth))
+        return (int(candidates[best]) if depth[best] >= -accept else -1), xi[best]
+
+    def _located(self, element: int, xi: FloatArray, x: FloatArray, distance: float) -> Located:
+        """Weights N(xi) + dN/dxi (dX/dxi)^-1 (x - X(xi)): N(xi) inside, linearly continued outside."""
+        family, corners = self.mesh.family, self._corners[element]
+        shape, gradient = family.shape(xi), family.gradient(xi)
+        weights = shape + gradient @ np.linalg.solve(corners.T @ gradient, x - shape @ corners)
+        return Located(element, self.mesh.cells[element].copy(), weights, distance)
+
+
+def locate(mesh: SoftMesh, x: ArrayLike) -> Located:
+    """Shape-function weights of a rest position.
+
+    Inside, xi solves X(xi) = x (Newton's method for tet10 and hex8) and the weights are N(xi). Outside, xi belongs to
+    the closest point of the boundary (of its flat sub-triangles, where it is curved) and the weights are continued
+    linearly from there, so that they still reproduce x and every affine motion, without the growth of quadratic shape
+    functions.
+
+    Parameters
+    ----------
+    mesh : SoftMesh
+    x : (3,) rest position [m]
+
+    Notes
+    -----
+    Each call visits the whole mesh once; for many points make one `Locator` and call its `locate`.
+    """
+    return Locator(mesh).locate(x)

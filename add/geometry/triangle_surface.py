@@ -1,0 +1,90 @@
+"""Closed surfaces of triangles."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from add.errors import InputError
+from add.typing import FloatArray, IntArray
+
+
+class TriangleSurface(NamedTuple):
+    """Triangles of a surface: `vertices` (nv, 3) [m], `triangles` (nt, 3) counter-clockwise seen from outside."""
+
+    vertices: FloatArray
+    triangles: IntArray
+
+
+def as_surface(vertices: ArrayLike, triangles: ArrayLike) -> TriangleSurface:
+    """Check shapes, numbers and indices; the surface may be open."""
+    points = np.asarray(vertices, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
+        raise InputError(
+            "bad vertices of a surface", found=f"shape {points.shape}", expected="(nv, 3) finite coordinates [m]"
+        )
+    given = np.asarray(triangles)
+    if given.ndim != 2 or given.shape[1] != 3 or len(given) == 0 or given.dtype.kind not in "iu":
+        raise InputError(
+            "bad triangles of a surface",
+            found=f"shape {given.shape} of {given.dtype}",
+            expected="(nt, 3) indices of vertices, nt >= 1",
+        )
+    corners = given.astype(np.int64)
+    if corners.min() < 0 or corners.max() >= len(points):
+        bad = int(np.flatnonzero(((corners < 0) | (corners >= len(points))).any(axis=1))[0])
+        raise InputError(
+            "a triangle has a vertex that does not exist",
+            place=f"triangle {bad}",
+            found=corners[bad].tolist(),
+            expected=f"indices from 0 to {len(points) - 1}",
+        )
+    return TriangleSurface(points, corners)
+
+
+def check_surface(vertices: ArrayLike, triangles: ArrayLike) -> TriangleSurface:
+    """Check that triangles bound a volume: every edge is run through as often one way as the other.
+
+    Parameters
+    ----------
+    vertices : (nv, 3) [m]. Corners that coincide must be one vertex, as `add.io.surfaces.read_surface` makes them.
+    triangles : (nt, 3) indices of vertices
+
+    Raises
+    ------
+    InputError
+        saying how many edges are open, or wrongly wound, and where the first one is.
+
+    Notes
+    -----
+    Four triangles at one edge (two parts that touch along it) are a boundary as well, and pass. That the surface does
+    not cut itself is not checked.
+    """
+    surface = as_surface(vertices, triangles)
+    points, corners = surface
+    corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]  # a triangle of two corners bounds nothing
+    directed = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2).reshape(-1, 2)
+    low, high = directed.min(axis=1), directed.max(axis=1)
+    edges, which = np.unique(low * len(points) + high, return_inverse=True)
+    uses = np.bincount(which, minlength=len(edges))
+    balance = np.bincount(which, np.sign(directed[:, 1] - directed[:, 0]), minlength=len(edges))
+
+    def first(bad: np.ndarray) -> str:
+        ends = divmod(int(edges[np.flatnonzero(bad)[0]]), len(points))
+        where = " to ".join("(" + ", ".join(f"{x:.6g}" for x in points[end]) + ")" for end in ends)
+        return f"{int(bad.sum())} of {len(edges)} edges; the first one from vertex {ends[0]} to {ends[1]}, {where} m"
+
+    is_open = uses % 2 == 1
+    if is_open.any():
+        raise InputError(
+            "the surface is not closed",
+            found=first(is_open),
+            expected="every edge between two triangles (merge coinciding vertices, fill the holes)",
+        )
+    if (balance != 0).any():
+        raise InputError(
+            "triangles of the surface are wound against their neighbours",
+            found=first(balance != 0),
+            expected="every triangle counter-clockwise seen from outside",
+        )
+    return surface

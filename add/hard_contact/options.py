@@ -1,0 +1,63 @@
+"""What a hard-contact solve is told, and what it reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from add.solve.newton import NewtonOptions, Status
+
+
+@final
+@dataclass(frozen=True)
+class HardOptions:
+    """When to stop, and what to do when Newton cycles.
+
+    Attributes
+    ----------
+    newton : NewtonOptions
+        Tolerances on the balance of forces, as without contact.
+    gap : float
+        Largest |g| of a contact that bears force [m].
+    speed : float
+        Largest |v_t| of one that sticks [m/s].
+    max_iterations : int
+        Of Newton, before projections are asked.
+    projections : int
+        Rounds of projections, each followed by Newton.
+    sweeps : int
+        Sweeps over the contacts a round.
+    """
+
+    newton: NewtonOptions = NewtonOptions()
+    gap: float = 1e-13
+    speed: float = 1e-13
+    max_iterations: int = 30
+    projections: int = 30
+    sweeps: int = 400
+
+
+@final
+@dataclass(frozen=True)
+class HardReport:
+    """What a solve did.
+
+    Attributes
+    ----------
+    status : Status
+    iterations, projections : int
+        Iterates after the first, and rounds of projections among them.
+    residual, tolerance : float
+        Norm of the balance of forces over the free coordinates [N].
+    worst : int
+        Coordinate with the largest residual.
+    history : merit of every iterate [N]
+    """
+
+    status: Status
+    iterations: int
+    projections: int
+    residual: float
+    tolerance: float
+    worst: int
+    history: tuple[float, ...]

@@ -1,0 +1,193 @@
+"""Which points may touch which obstacles, read from the penalty terms that a model was built with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from add.contact import BodyContact, FrictionLaw, PenaltyContact
+from add.equations.points import NodePoints
+from add.equations.system import System
+from add.equations.term import DecidingTerm
+from add.errors import InputError
+from add.typing import BoolArray, FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class ContactPairs:
+    """Pairs of a point and a shape of the world or of a rigid body. Stiffnesses and dampings are not read.
+
+    Attributes
+    ----------
+    first : (m,)
+        First coordinate of what carries the point.
+    rigid : (m,) bool
+        Whether that is a rigid body (six coordinates x, w) or a node (three).
+    arm : (m, 3)
+        Place in the body's frame [m]; ignored for nodes.
+    radius : (m,)
+        The point is the centre of a sphere of this radius [m].
+    centre : (m, 3)
+        Indices in theta of the centre of mass of the body in its frame; -1 is zero.
+    kind, size : (m,), (m, 3)
+        Shape, as in `add.kernels.distance`.
+    host : (m,)
+        First coordinate of the rigid body that carries the shape; -1 for the world.
+    host_centre : (m, 3)
+        Indices in theta of that body's centre of mass; -1 is zero.
+    rotation, position, velocity : (m, 3, 3), (m, 3), (m, 3)
+        Pose of the shape in the host's frame, or in the world at t = 0 [m], and its steady velocity there [m/s].
+    c_f : (m,)
+        Indices in theta of the coefficients of friction; -1 is none.
+    source : (m, 3)
+        Number of the term, of its point and of its shape.
+    """
+
+    first: IntArray
+    rigid: BoolArray
+    arm: FloatArray
+    radius: FloatArray
+    centre: IntArray
+    kind: IntArray
+    size: FloatArray
+    host: IntArray
+    host_centre: IntArray
+    rotation: FloatArray
+    position: FloatArray
+    velocity: FloatArray
+    c_f: IntArray
+    source: IntArray
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return int(self.first.size)
+
+    @classmethod
+    def of(cls, contacts: Sequence[DecidingTerm]) -> ContactPairs:
+        """Return the pairs of penalty terms.
+
+        Raises
+        ------
+        InputError
+            If points are not nodes, or a term is of another kind.
+        """
+        parts = [_of_term(k, term) for k, term in enumerate(contacts)]
+        return parts[0]._with(parts[1:]) if parts else _nothing()
+
+    def select(self, rows: IntArray | BoolArray) -> ContactPairs:
+        """Return some of the pairs."""
+        return ContactPairs(*(value[rows] for value in self._values()))
+
+    def friction(self, theta: FloatArray) -> FloatArray:
+        """Return the coefficients of friction (m,)."""
+        return np.where(self.c_f >= 0, theta[self.c_f], 0.0)
+
+    @property
+    def hosted(self) -> BoolArray:
+        """Whether a body carries the shape (m,)."""
+        return self.host >= 0
+
+    def dofs(self) -> IntArray:
+        """Return the coordinates (m, 12) of carrier and host; nodes have three, the world none, -1 for the others."""
+        out = np.concatenate([self.first[:, None] + np.arange(6), self.host[:, None] + np.arange(6)], axis=1)
+        out[~self.rigid, 3:6] = -1
+        out[~self.hosted, 6:] = -1
+        return out
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
+    def _with(self, others: Sequence[ContactPairs]) -> ContactPairs:
+        columns = zip(self._values(), *(other._values() for other in others), strict=True)
+        return ContactPairs(*(np.concatenate(column) for column in columns))
+
+
+def contact_terms(system: System) -> tuple[tuple[DecidingTerm, ...], System]:
+    """Return the contact terms of a system, and the system without them; cables and other terms stay."""
+    contacts = tuple(term for term in system.deciding if isinstance(term, (PenaltyContact, BodyContact)))
+    others = tuple(term for term in system.deciding if not isinstance(term, (PenaltyContact, BodyContact)))
+    return contacts, replace(system, deciding=others)
+
+
+def _nothing() -> ContactPairs:
+    none, vectors = np.zeros(0, dtype=np.int64), np.zeros((0, 3))
+    at = np.zeros((0, 3), dtype=np.int64)
+    frames = np.zeros((0, 3, 3))
+    return ContactPairs(
+        none,
+        np.zeros(0, dtype=bool),
+        vectors,
+        np.zeros(0),
+        at,
+        none,
+        vectors,
+        none,
+        at,
+        frames,
+        vectors,
+        vectors,
+        none,
+        at,
+    )
+
+
+def _of_term(number: int, term: DecidingTerm) -> ContactPairs:
+    if isinstance(term, PenaltyContact):
+        return _of_nodes(number, term)
+    if isinstance(term, BodyContact):
+        return _of_bodies(number, term)
+    raise InputError("hard contact cannot read this contact term", found=type(term).__name__)
+
+
+def _friction(law: FrictionLaw, index: IntArray) -> IntArray:
+    return np.full_like(index, -1) if law is FrictionLaw.NONE else index
+
+
+def _of_nodes(number: int, term: PenaltyContact) -> ContactPairs:
+    points, shapes, pairs = term.points, term.shapes, term.pairs
+    if not isinstance(points, NodePoints):
+        raise InputError("hard contact acts on nodes", found=type(points).__name__)
+    frames = shapes.frames
+    i, o = np.nonzero(pairs.enabled[term.body])
+    m = i.size
+    return ContactPairs(
+        first=3 * points.nodes[i].astype(np.int64),
+        rigid=np.zeros(m, dtype=bool),
+        arm=np.zeros((m, 3)),
+        radius=np.zeros(m),
+        centre=np.full((m, 3), -1, dtype=np.int64),
+        kind=np.asarray(shapes.kind, dtype=np.int64)[o],
+        size=np.asarray(shapes.size, dtype=float)[o],
+        host=np.full(m, -1, dtype=np.int64),
+        host_centre=np.full((m, 3), -1, dtype=np.int64),
+        rotation=frames.rotation[o],  # type: ignore[attr-defined]
+        position=frames.position[o],  # type: ignore[attr-defined]
+        velocity=frames.velocity[o],  # type: ignore[attr-defined]
+        c_f=_friction(term.law, pairs.c_f[term.body[i], o]),
+        source=np.stack([np.full(m, number), i, o], axis=1),
+    )
+
+
+def _of_bodies(number: int, term: BodyContact) -> ContactPairs:
+    i, o = np.nonzero(term.pairs.enabled[term.group])
+    return ContactPairs(
+        first=term.carrier[i].astype(np.int64),
+        rigid=term.rigid[i],
+        arm=np.asarray(term.arm, dtype=float)[i],
+        radius=np.asarray(term.radius, dtype=float)[i],
+        centre=term.centre[i],
+        kind=np.asarray(term.kind, dtype=np.int64)[o],
+        size=np.asarray(term.size, dtype=float)[o],
+        host=np.asarray(term.shape_carrier, dtype=np.int64)[o],
+        host_centre=term.shape_centre[o],
+        rotation=np.asarray(term.rotation, dtype=float)[o],
+        position=np.asarray(term.position, dtype=float)[o],
+        velocity=np.where(term.shape_carrier[o, None] >= 0, 0.0, np.asarray(term.velocity, dtype=float)[o]),
+        c_f=_friction(term.law, term.pairs.c_f[term.group[i], o]),
+        source=np.stack([np.full(i.size, number), i, o], axis=1),
+    )

@@ -1,0 +1,147 @@
+"""Differentiable maps from one flat vector to another: what stands between an optimiser's x and theta."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+
+from add.inverse.transforms import Transform
+from add.typing import FloatArray, IntArray
+
+
+class DesignMap(ABC):
+    """y = f(x) with its derivative in both directions."""
+
+    @abstractmethod
+    def forward(self, x: FloatArray) -> FloatArray:
+        """Return f(x)."""
+
+    @abstractmethod
+    def pullback(self, x: FloatArray, y_bar: FloatArray) -> FloatArray:
+        """Return (df/dx)^T y_bar."""
+
+    @abstractmethod
+    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
+        """Return df/dx x_dot."""
+
+    @abstractmethod
+    def jacobian(self, x: FloatArray) -> sp.csr_array:
+        """Return df/dx, sparse."""
+
+
+@final
+@dataclass(frozen=True)
+class Composed(DesignMap):
+    """The maps one after the other, the first applied first."""
+
+    maps: tuple[DesignMap, ...]
+
+    def forward(self, x: FloatArray) -> FloatArray:
+        """Return f_n(... f_1(x))."""
+        for part in self.maps:
+            x = part.forward(x)
+        return x
+
+    def pullback(self, x: FloatArray, y_bar: FloatArray) -> FloatArray:
+        """Apply the chain rule backwards."""
+        inputs = [x]
+        for part in self.maps[:-1]:
+            inputs.append(part.forward(inputs[-1]))
+        for part, value in zip(reversed(self.maps), reversed(inputs), strict=True):
+            y_bar = part.pullback(value, y_bar)
+        return y_bar
+
+    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
+        """Apply the chain rule forwards."""
+        for part in self.maps:
+            x, x_dot = part.forward(x), part.pushforward(x, x_dot)
+        return x_dot
+
+    def jacobian(self, x: FloatArray) -> sp.csr_array:
+        """Multiply the derivatives."""
+        product = sp.eye_array(x.size, format="csr")
+        for part in self.maps:
+            x, product = part.forward(x), part.jacobian(x) @ product
+        return product
+
+
+@final
+@dataclass(frozen=True)
+class Transformed(DesignMap):
+    """p_i = T_i(scale_i x_i).
+
+    Attributes
+    ----------
+    transforms : tuple of Transform, one an entry
+    scale : (n,)
+    """
+
+    transforms: tuple[Transform, ...]
+    scale: FloatArray
+
+    def _each(self, method: str, y: FloatArray) -> FloatArray:
+        values = [getattr(t, method)(y[i : i + 1])[0] for i, t in enumerate(self.transforms)]
+        return np.array(values, dtype=float)
+
+    def forward(self, x: FloatArray) -> FloatArray:
+        """Return the physical values."""
+        return self._each("forward", self.scale * x)
+
+    def inverse(self, p: FloatArray) -> FloatArray:
+        """Return x of physical values; infinite bounds stay infinite."""
+        return self._each("inverse", p) / self.scale
+
+    def pullback(self, x: FloatArray, y_bar: FloatArray) -> FloatArray:
+        """Scale by the slopes."""
+        return self.scale * self._each("slope", self.scale * x) * y_bar
+
+    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
+        """Scale by the slopes."""
+        return self.scale * self._each("slope", self.scale * x) * x_dot
+
+    def jacobian(self, x: FloatArray) -> sp.csr_array:
+        """Return the slopes on the diagonal."""
+        return sp.diags_array(self.scale * self._each("slope", self.scale * x), format="csr")
+
+
+@final
+@dataclass(frozen=True)
+class Injection(DesignMap):
+    """Puts entries into a base vector: y = base, y[target_k] = x[source_k]; a source may serve many targets.
+
+    Attributes
+    ----------
+    base : (n_out,)
+    source, target : (k,)
+    n_in : int
+    """
+
+    base: FloatArray
+    source: IntArray
+    target: IntArray
+    n_in: int
+
+    def forward(self, x: FloatArray) -> FloatArray:
+        """Return the filled vector."""
+        y = self.base.copy()
+        y[self.target] = x[self.source]
+        return y
+
+    def pullback(self, x: FloatArray, y_bar: FloatArray) -> FloatArray:
+        """Sum over the targets of each source."""
+        return np.bincount(self.source, y_bar[self.target], minlength=self.n_in).astype(float)
+
+    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
+        """Place the tangents."""
+        y_dot = np.zeros_like(self.base)
+        y_dot[self.target] = x_dot[self.source]
+        return y_dot
+
+    def jacobian(self, x: FloatArray) -> sp.csr_array:
+        """Return ones where an entry is placed."""
+        ones = np.ones(self.source.size)
+        return sp.csr_array((ones, (self.target, self.source)), shape=(self.base.size, self.n_in))

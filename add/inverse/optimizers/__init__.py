@@ -1,0 +1,1 @@
+"""Optimisers: L-BFGS-B and Levenberg-Marquardt, in phases."""

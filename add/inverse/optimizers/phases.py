@@ -1,0 +1,361 @@
+"""Optimisation in phases, with a log from which an interrupted run goes on bit-equal; L-BFGS-B."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.optimize import minimize
+
+from add.adjoint import Schedule
+from add.errors import SolverError
+from add.inverse.overrides import NumberOverride, with_overrides
+from add.inverse.problem import InverseProblem, Optimizer
+from add.simulation.run import Observer
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+
+@final
+@dataclass(frozen=True)
+class LoggedEvaluation:
+    """One evaluation as it is logged.
+
+    Attributes
+    ----------
+    phase : str
+    index : int
+        Counted over all phases.
+    x, gradient : (n,)
+        The whole design vector; the gradient of variables that the phase holds is zero. Empty where the optimiser
+        asked for the value alone.
+    value : float
+        Infinite where the simulation failed.
+    seconds : float
+    memory : tuple of float
+        What the optimiser knew after it, besides; a resumed run starts from there.
+    """
+
+    phase: str
+    index: int
+    x: FloatArray
+    value: float
+    gradient: FloatArray
+    seconds: float
+    memory: tuple[float, ...] = ()
+
+
+class EvaluationLog(ABC):
+    """Where evaluations are kept, so that a run that was killed replays them."""
+
+    @abstractmethod
+    def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
+        """Return evaluation number ``index`` if it was made before at the same x, bit by bit."""
+
+    @abstractmethod
+    def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
+        """Return all evaluations of a phase that were made before, which began with number ``index`` at ``x``."""
+
+    @abstractmethod
+    def store(self, evaluation: LoggedEvaluation) -> None:
+        """Keep an evaluation; it must survive a kill when this returns. One kept before is compared with it."""
+
+
+@final
+class MemoryLog(EvaluationLog):
+    """Keeps evaluations in memory only."""
+
+    def __init__(self) -> None:
+        self.evaluations: list[LoggedEvaluation] = []
+
+    def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
+        """Return nothing: there is no earlier run."""
+        return None
+
+    def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
+        """Return nothing: there is no earlier run."""
+        return []
+
+    def store(self, evaluation: LoggedEvaluation) -> None:
+        """Append."""
+        self.evaluations.append(evaluation)
+
+
+@final
+@dataclass(frozen=True)
+class Phase:
+    """A stage of a continuation; it starts from the best point of the stage before.
+
+    Attributes
+    ----------
+    name : str
+    parameters : names of the free parameters; None for all
+    window : (start, stop), optional
+        Simulation times that count in every experiment [s]; None: the whole run of each.
+    max_evaluations : int
+    overrides : tuple of NumberOverride
+        Numbers of the scene that are others during this phase.
+    """
+
+    name: str
+    parameters: tuple[str, ...] | None
+    window: tuple[float, float] | None
+    max_evaluations: int
+    overrides: tuple[NumberOverride, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class PhaseResult:
+    """How a phase ended."""
+
+    name: str
+    status: str
+    success: bool
+    start: float
+    end: float
+    evaluations: int
+
+
+@final
+@dataclass(frozen=True)
+class OptimizationResult:
+    """The best point of the last phase and how each phase ended.
+
+    Attributes
+    ----------
+    x : (n,)
+    value, gradient : float, (n,)
+        Of the last phase: of its window, and with its overrides.
+    phases : tuple of PhaseResult
+    evaluations : int
+    seconds : float
+    """
+
+    x: FloatArray
+    value: float
+    gradient: FloatArray
+    phases: tuple[PhaseResult, ...]
+    evaluations: int
+    seconds: float
+
+
+#: Called after every evaluation with it and whether it is the best so far.
+Progress = Callable[[LoggedEvaluation, bool], None]
+
+
+class PhaseRun:
+    """One phase in progress: what its optimiser asks and what is noted.
+
+    Attributes
+    ----------
+    problem : InverseProblem
+        With the phase's overrides.
+    phase : Phase
+    start : (n,)
+    free : indices of the variables that the phase changes
+    lower, upper : (n_free,) bounds of those
+    best : LoggedEvaluation or None
+    index : int
+        Number of the next evaluation, over all phases.
+    """
+
+    def __init__(
+        self,
+        problem: InverseProblem,
+        phase: Phase,
+        x: FloatArray,
+        log: EvaluationLog,
+        index: int,
+        progress: Progress | None,
+        schedule: Schedule | None,
+        observers: tuple[Observer, ...],
+    ) -> None:
+        self.problem, self.phase, self.log = with_overrides(problem, phase.overrides), phase, log
+        self.start, self.index, self.first_index = x, index, index
+        self.progress, self.schedule, self.observers = progress, schedule, observers
+        self.free = problem.index_of(phase.parameters)
+        lower, upper = problem.bounds
+        self.lower, self.upper = lower[self.free], upper[self.free]
+        self.best: LoggedEvaluation | None = None
+
+    @property
+    def evaluations(self) -> int:
+        """Number of evaluations so far."""
+        return self.index - self.first_index
+
+    def whole(self, x_free: FloatArray) -> FloatArray:
+        """Return the whole vector."""
+        x = self.start.copy()
+        x[self.free] = x_free
+        return x
+
+    def failed(self, error: SolverError) -> None:
+        """Note that a simulation failed; at the very first point of a phase there is nowhere to go back to."""
+        if self.best is None:
+            raise error
+        _log.warning("evaluation %d: %s", self.index, error)
+
+    def note(self, evaluation: LoggedEvaluation) -> None:
+        """Count an evaluation, and keep it if it is the best."""
+        self.index += 1
+        better = self.best is None or evaluation.value < self.best.value
+        if better:
+            self.best = evaluation
+        if self.progress:
+            self.progress(evaluation, better)
+
+    def result(self, status: str, success: bool, start: float) -> PhaseResult:
+        """Return how the phase ended."""
+        assert self.best is not None
+        return PhaseResult(self.phase.name, status, success, start, self.best.value, self.evaluations)
+
+
+class PhasedOptimizer(Optimizer):
+    """An optimiser that goes through phases, each from the best point of the one before."""
+
+    phases: tuple[Phase, ...]
+
+    @abstractmethod
+    def minimise(self, run: PhaseRun) -> PhaseResult:
+        """Minimise one phase; the best evaluation stays in ``run`` whatever ends it."""
+
+    @final
+    def run(  # type: ignore[override]
+        self,
+        problem: InverseProblem,
+        x0: FloatArray | None = None,
+        *,
+        log: EvaluationLog | None = None,
+        progress: Progress | None = None,
+        schedule: Schedule | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> OptimizationResult:
+        """Minimise.
+
+        Parameters
+        ----------
+        problem : InverseProblem
+        x0 : (n,), optional
+            Default: the problem's start.
+        log : EvaluationLog, optional
+        progress : called after every evaluation
+        schedule : Schedule, optional
+            Of the reverse sweep.
+        observers : called after every simulation step
+
+        Raises
+        ------
+        SolverError
+            If the simulation fails at the start of a phase.
+        """
+        begin = time.perf_counter()
+        x = problem.x0 if x0 is None else np.asarray(x0, dtype=float)
+        x = np.clip(x, *problem.bounds)
+        log = log or MemoryLog()
+        index = 0
+        results = []
+        best = None
+        for phase in self.phases:
+            run = PhaseRun(problem, phase, x, log, index, progress, schedule, observers)
+            results.append(self.minimise(run))
+            best = run.best
+            assert best is not None
+            x, index = best.x, run.index
+        assert best is not None
+        seconds = time.perf_counter() - begin
+        return OptimizationResult(best.x, best.value, best.gradient, tuple(results), index, seconds)
+
+
+@final
+@dataclass(frozen=True)
+class LBFGSB(PhasedOptimizer):
+    """L-BFGS-B (SciPy) over the phases.
+
+    The objective is divided by its value at the start of each phase, since the stopping rules of L-BFGS-B are
+    absolute below one. A simulation that fails inside a line search counts as a point above the best one, with a
+    gradient that leads back; a failure at the very first point is an error.
+
+    Attributes
+    ----------
+    phases : tuple of Phase
+    history : int
+        Stored corrections.
+    gradient_tolerance, objective_tolerance : float
+        On the scaled objective; zero switches a rule off.
+    """
+
+    phases: tuple[Phase, ...]
+    history: int = 10
+    gradient_tolerance: float = 1e-8
+    objective_tolerance: float = 1e-12
+
+    def minimise(self, run: PhaseRun) -> PhaseResult:
+        """Run L-BFGS-B; the best evaluation is kept whatever ends it."""
+        first = _with_gradient(run, run.start)
+        scale = abs(first.value) or 1.0
+        # SciPy asks for the start again: the answer is known.
+        pending = [first]
+
+        def function(x_free: FloatArray) -> tuple[float, FloatArray]:
+            if pending:
+                known = pending.pop()
+                if np.array_equal(known.x[run.free], x_free):
+                    return known.value / scale, known.gradient[run.free] / scale
+            return _scaled(run, x_free, scale)
+
+        found = minimize(
+            function,
+            run.start[run.free],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(run.lower, run.upper, strict=True)),
+            options={
+                "maxcor": self.history,
+                "ftol": self.objective_tolerance,
+                "gtol": self.gradient_tolerance,
+                "maxfun": run.phase.max_evaluations,
+                "maxiter": 10 * run.phase.max_evaluations,
+                "maxls": 30,
+            },
+        )
+        return run.result(str(found.message), bool(found.success), first.value)
+
+
+def _with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
+    """Return value and gradient at the whole vector x, from the log if they are there."""
+    found = run.log.lookup(run.phase.name, run.index, x)
+    if found is None:
+        begin = time.perf_counter()
+        gradient = np.zeros_like(x)
+        try:
+            value, full = run.problem.value_and_grad(
+                x, window=run.phase.window, schedule=run.schedule, observers=run.observers
+            )
+            gradient[run.free] = full[run.free]
+        except SolverError as error:
+            run.failed(error)
+            value = np.inf
+        seconds = time.perf_counter() - begin
+        found = LoggedEvaluation(run.phase.name, run.index, x.copy(), float(value), gradient, seconds)
+        run.log.store(found)
+    run.note(found)
+    return found
+
+
+def _scaled(run: PhaseRun, x_free: FloatArray, scale: float) -> tuple[float, FloatArray]:
+    """Return the scaled objective and gradient of the free variables."""
+    found = _with_gradient(run, run.whole(x_free))
+    assert run.best is not None
+    if np.isfinite(found.value):
+        return found.value / scale, found.gradient[run.free] / scale
+    away = x_free - run.best.x[run.free]
+    distance = float(np.linalg.norm(away)) or 1.0
+    height = 10.0 * abs(run.best.value) / scale + 1.0
+    return height, height * away / distance**2

@@ -1,0 +1,314 @@
+"""The inverse problem: experiments that share parameters, and the value and gradient an optimiser sees."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse as sp
+
+from add.adjoint import Schedule, sweep, value_and_gradient
+from add.adjoint.reverse import Evaluation, evaluate
+from add.equations.tangents import Directions
+from add.errors import InputError
+from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
+from add.inverse.maps import Composed, Injection, Transformed
+from add.inverse.parameters import DesignParameter, Prior
+from add.inverse.residuals import Jacobian, Residuals
+from add.linalg import one_blas_thread
+from add.simulation.run import Observer, Replay, Trajectory
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Valued:
+    """Objective and gradient at x, with its parts by experiment."""
+
+    value: float
+    gradient: FloatArray
+    parts: Mapping[str, float]
+
+
+class Optimizer(ABC):
+    """Something that minimises an inverse problem."""
+
+    @abstractmethod
+    def run(self, problem: InverseProblem, x0: FloatArray | None = None, **options: Any) -> Any:
+        """Minimise from ``x0`` (default: the problem's start)."""
+
+
+@final
+@dataclass(frozen=True)
+class InverseProblem:
+    """minimise sum over experiments of phi(run(theta(x))) + priors.
+
+    Attributes
+    ----------
+    experiments, parameters, priors : tuples
+    optimizer : Optimizer, optional
+    evaluator : Evaluator, optional
+        Default: this process.
+    design : Transformed
+        x -> physical values.
+    """
+
+    experiments: tuple[Experiment, ...]
+    parameters: tuple[DesignParameter, ...]
+    priors: tuple[Prior, ...] = ()
+    optimizer: Optimizer | None = None
+    evaluator: Evaluator | None = None
+    design: Transformed = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        transforms = tuple(p.transform for p in self.parameters for _ in range(p.n))
+        scale = np.concatenate([np.full(p.n, p.scale) for p in self.parameters])
+        object.__setattr__(self, "design", Transformed(transforms, scale))
+
+    @property
+    def n(self) -> int:
+        """Number of design variables."""
+        return self.design.scale.size
+
+    @property
+    def x0(self) -> FloatArray:
+        """The start."""
+        return self.design.inverse(np.concatenate([p.start for p in self.parameters]))
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds on x."""
+        lower = np.concatenate([np.full(p.n, p.lower) for p in self.parameters])
+        upper = np.concatenate([np.full(p.n, p.upper) for p in self.parameters])
+        finite_upper = np.where(np.isfinite(upper), upper, 1.0)
+        finite_lower = np.where(np.isfinite(lower), lower, 1.0)
+        x_lower, x_upper = self.design.inverse(finite_lower), self.design.inverse(finite_upper)
+        return np.where(np.isfinite(lower), x_lower, -np.inf), np.where(np.isfinite(upper), x_upper, np.inf)
+
+    def labels(self) -> list[str]:
+        """Return one name a design variable."""
+        return [p.name if p.entries == (0,) else f"{p.name}[{i}]" for p in self.parameters for i in p.entries]
+
+    def units(self) -> list[str]:
+        """Return one unit a design variable."""
+        return [p.unit for p in self.parameters for _ in range(p.n)]
+
+    def index_of(self, names: tuple[str, ...] | None) -> IntArray:
+        """Return the design variables of the named parameters; all for None."""
+        if names is None:
+            return np.arange(self.n)
+        chosen = [p for p in self.parameters if any(p.answers_to(name) for name in names)]
+        missing = [name for name in names if not any(p.answers_to(name) for p in self.parameters)]
+        if missing:
+            raise InputError("there is no such parameter", found=missing[0], expected=", ".join(self.labels()))
+        return np.concatenate([np.arange(p.first, p.first + p.n) for p in chosen])
+
+    def map_of(self, experiment: Experiment) -> Composed:
+        """Return x -> theta of one experiment."""
+        source, target = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for parameter in self.parameters:
+            for index in parameter.targets.get(experiment.name, ()):
+                source.append(np.arange(parameter.first, parameter.first + parameter.n))
+                target.append(index)
+        placed = Injection(experiment.numbers, np.concatenate(source), np.concatenate(target), self.n)
+        return Composed((self.design, placed, experiment.ties))
+
+    def values(self, x: FloatArray) -> FloatArray:
+        """Return the physical values of x."""
+        return self.design.forward(x)
+
+    def theta(self, x: FloatArray, experiment: Experiment) -> FloatArray:
+        """Return theta of one experiment."""
+        return self.map_of(experiment).forward(x)
+
+    def value_and_grad(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        schedule: Schedule | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> tuple[float, FloatArray]:
+        """Return the objective and its gradient at x."""
+        result = self.evaluate(x, window=window, schedule=schedule, replay=replay, observers=observers)
+        return result.value, result.gradient
+
+    def evaluate(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        schedule: Schedule | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> Valued:
+        """Return value, gradient and parts.
+
+        Parameters
+        ----------
+        x : (n,)
+        window : (start, stop), optional
+            Simulation times that count [s]; the runs end with it.
+        schedule : Schedule, optional
+            Of the reverse sweep.
+        replay : experiment name -> Replay, optional
+        observers : called after every forward step
+
+        Raises
+        ------
+        SolverError
+            If a run fails at x.
+        """
+        x = np.asarray(x, dtype=float)
+        p = self.values(x)
+        p_bar = np.zeros(self.n)
+        value = 0.0
+        for prior in self.priors:
+            value += prior.value(p)
+            prior.gradient(p, p_bar)
+        gradient = self.design.pullback(x, p_bar)
+        maps = [self.map_of(experiment) for experiment in self.experiments]
+        asked = [EvaluationRequest(k, mapping.forward(x), window, schedule) for k, mapping in enumerate(maps)]
+        if self.evaluator is not None and replay is None and not observers:
+            found = self.evaluator.evaluate(asked)
+        else:
+            found = [
+                self.evaluate_experiment(item, replay=replay[experiment.name] if replay else None, observers=observers)
+                for item, experiment in zip(asked, self.experiments, strict=True)
+            ]
+        parts = {}
+        for experiment, mapping, part in zip(self.experiments, maps, found, strict=True):
+            parts[experiment.name] = part.value
+            value += part.value
+            gradient += mapping.pullback(x, part.gradient)
+        return Valued(value, gradient, parts)
+
+    def evaluate_experiment(
+        self, asked: EvaluationRequest, *, replay: Replay | None = None, observers: tuple[Observer, ...] = ()
+    ) -> Evaluation:
+        """Return value and gradient by theta of one experiment.
+
+        Raises
+        ------
+        SolverError
+            If the run fails.
+        """
+        experiment = self.experiments[asked.experiment]
+        objective, n_steps = experiment.within(asked.window)
+        return value_and_gradient(
+            experiment.simulation,
+            objective,
+            asked.theta,
+            n_steps=n_steps,
+            schedule=asked.schedule,
+            replay=replay,
+            observers=observers,
+        )
+
+    def residuals(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> Residuals:
+        """Return the residuals at x, rho . rho = `value`, with the runs that they were found on.
+
+        Raises
+        ------
+        SolverError
+            If a run fails at x.
+        InputError
+            If the objective is no sum of squares.
+        """
+        x = np.asarray(x, dtype=float)
+        p = self.values(x)
+        of_runs, of_parameters = [np.zeros(0)], [prior.residuals(p) for prior in self.priors]
+        runs = {}
+        for experiment in self.experiments:
+            theta = self.theta(x, experiment)
+            parts, n_steps = experiment.squares_within(window)
+            run = experiment.simulation.run(
+                theta,
+                n_steps=n_steps,
+                replay=replay[experiment.name] if replay else None,
+                observers=observers,
+            )
+            runs[experiment.name] = run
+            for state in run.states():
+                of_runs += [root * part.step_residuals(state, theta) for root, part in parts]
+            of_parameters += [root * part.parameter_residuals(theta) for root, part in parts]
+        return Residuals(x.copy(), np.concatenate(of_runs + of_parameters), runs, window)
+
+    def jacobian(self, point: Residuals, free: IntArray | None = None) -> Jacobian:
+        """Return the derivative of the residuals, by the ``free`` entries of x (default: all), from forward tangents.
+
+        The decisions of the point's runs are held, as in the reverse sweep: 2 J^T rho is `value_and_grad`'s gradient.
+        """
+        x = point.x
+        free = np.arange(self.n) if free is None else free
+        of_p = self.design.jacobian(x)
+        sparse = [sp.csr_array((0, free.size))]
+        sparse += [(prior.residual_jacobian(self.n) @ of_p)[:, free] for prior in self.priors]
+        dense = [np.zeros((0, free.size))]
+        for experiment in self.experiments:
+            mapping = self.map_of(experiment)
+            theta, run = mapping.forward(x), point.runs[experiment.name]
+            directions = Directions(mapping.jacobian(x)[:, free])
+            parts, _ = experiment.squares_within(point.window)
+            with one_blas_thread():
+                for k, tangents in enumerate(sweep(experiment.simulation, run, theta, directions)):
+                    state = run.state(k)
+                    for root, part in parts:
+                        found = part.step_residual_tangents(state, theta, tangents, directions)
+                        rows = np.zeros((found.values.shape[0], free.size))
+                        rows[:, found.index] = root * found.values
+                        dense.append(rows)
+            sparse += [root * (part.parameter_residual_jacobian(theta) @ directions.matrix) for root, part in parts]
+        return Jacobian(np.concatenate(dense), sp.csr_array(sp.vstack(sparse)))
+
+    def residuals_and_jacobian(
+        self, x: FloatArray, *, window: tuple[float, float] | None = None
+    ) -> tuple[FloatArray, Jacobian]:
+        """Return rho (m,) and J = d rho / dx: rho . rho is the objective and 2 J^T rho its gradient."""
+        point = self.residuals(x, window=window)
+        return point.rho, self.jacobian(point)
+
+    def optimize(self, x0: FloatArray | None = None, **options: Any) -> Any:
+        """Minimise with the problem's optimiser; see `add.inverse.LBFGSB.run` for options and result."""
+        if self.optimizer is None:
+            raise InputError(
+                "this problem was made without an optimiser", expected="InverseProblem(..., optimizer=...)"
+            )
+        return self.optimizer.run(self, x0, **options)
+
+    def value(
+        self,
+        x: FloatArray,
+        *,
+        window: tuple[float, float] | None = None,
+        replay: Mapping[str, Replay] | None = None,
+        observers: tuple[Observer, ...] = (),
+    ) -> tuple[float, dict[str, Trajectory]]:
+        """Return the objective and the runs it was found on."""
+        x = np.asarray(x, dtype=float)
+        p = self.values(x)
+        value = sum(prior.value(p) for prior in self.priors)
+        runs = {}
+        for experiment in self.experiments:
+            objective, n_steps = experiment.within(window)
+            part, runs[experiment.name] = evaluate(
+                experiment.simulation,
+                objective,
+                self.theta(x, experiment),
+                n_steps=n_steps,
+                replay=replay[experiment.name] if replay else None,
+                observers=observers,
+            )
+            value += part
+        return value, runs

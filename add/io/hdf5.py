@@ -1,0 +1,126 @@
+"""HDF5 files: written in one piece, and read only where they hold what they say themselves."""
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from add.errors import InputError
+from add.io.atomic import CannotWrite, replacing
+from add.machine.files import in_bytes, is_text, open_regular
+from add.machine.resources import available_memory
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+#: How many times its size the best compression that HDF5 has (gzip) can hold, and more than that is a bomb.
+_MOST_COMPRESSED = 1100
+#: Largest content that may come from any compressed piece, whatever its size [bytes].
+_SMALL = 2**20
+
+
+@contextlib.contextmanager
+def new_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Give an empty HDF5 file in memory; on success its bytes replace ``path``.
+
+    A file that the library could not write to a full disk it cannot close either: it tries again when Python ends, and
+    falls. Plain bytes fail once, with an error. The price is memory of the file's size, which is compressed.
+
+    Raises
+    ------
+    CannotWrite
+        naming the file.
+    """
+    content = io.BytesIO()
+    with h5py.File(content, "w", track_order=True) as file:
+        yield file
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(content.getbuffer())
+    except OSError as error:
+        raise CannotWrite.because(error, path) from error
+
+
+@contextlib.contextmanager
+def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h5py.File]:
+    """Give a file to be read; whatever is wrong in it, or comes up while it is read, is one error.
+
+    Parameters
+    ----------
+    path : path
+    expected : for the error
+    follow : whether a link may lead to the file
+
+    Raises
+    ------
+    InputError
+        naming the file: not HDF5, damaged, with links into other files or data that lie in them, or larger than the
+        memory.
+    """
+    try:
+        number = open_regular(path, follow=follow)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, expected=expected) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+    try:
+        with os.fdopen(number, "rb") as raw:
+            if raw.read(8) != _SIGNATURE:
+                raise InputError("not an HDF5 file", file=path, expected=expected)
+        with h5py.File(path, "r") as file:
+            _require_own(file)
+            yield file
+    except InputError as error:
+        raise InputError(
+            error.message, file=path, place=error.place, found=error.found, expected=error.expected
+        ) from error
+    except MemoryError:
+        raise InputError("larger than the memory", file=path, expected=expected) from None
+    except Exception as error:  # h5py raises all kinds of errors on damaged content
+        text = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"truncated or damaged: {text}", file=path, expected=expected) from error
+
+
+def _require_own(file: h5py.File) -> None:
+    """Refuse content that lies in other files, or is none: links, raw storage and views elsewhere, giants, circles."""
+    total, memory = 0.0, available_memory()
+    waiting, seen = [file["/"]], set()
+    while waiting:
+        group = waiting.pop()
+        if group.id in seen:
+            raise InputError("a group that holds itself", place=group.name)
+        seen.add(group.id)
+        for key in group:
+            place = f"{group.name.rstrip('/')}/{key}"
+            if not isinstance(key, str) or not is_text(key):
+                raise InputError("a name that is no text", place=ascii(place)[:80])
+            link = group.get(key, getlink=True)
+            if not isinstance(link, h5py.HardLink):
+                kind = "into another file" if isinstance(link, h5py.ExternalLink) else "to another place"
+                raise InputError(f"a link {kind}: not read", place=place)
+            item = group[key]
+            if isinstance(item, h5py.Group):
+                waiting.append(item)
+            elif isinstance(item, h5py.Dataset):
+                total += _bytes_of(item, place)
+    if total > memory:
+        raise InputError("larger than the memory", found=in_bytes(total), expected=f"at most {in_bytes(memory)}")
+
+
+def _bytes_of(item: Any, place: str) -> float:
+    """Return the size of a dataset in memory; refuse one whose numbers are not all in this file."""
+    if item.is_virtual or item.external:
+        raise InputError("data that lie in another file: not read", place=place)
+    if item.dtype.kind not in "biuf":
+        raise InputError("not numbers", place=place, found=str(item.dtype)[:60])
+    size = float(np.prod([float(n) for n in item.shape])) * item.dtype.itemsize
+    stored = float(item.id.get_storage_size())
+    compressed = item.chunks is not None and item.compression is not None
+    if size > (max(_MOST_COMPRESSED * stored, _SMALL if stored else 0.0) if compressed else stored):
+        raise InputError(
+            "numbers that are not in the file", place=place, found=f"{in_bytes(stored)} of {in_bytes(size)}"
+        )
+    return size

@@ -1,0 +1,118 @@
+"""Surfaces of triangles in files, through trimesh."""
+
+import contextlib
+import io
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from add.errors import InputError
+from add.geometry.triangle_surface import TriangleSurface, as_surface
+from add.machine.files import most_of_memory, read_regular, require_regular
+from add.machine.foreign_readers import little_memory, read_apart
+
+#: Formats whose readers are known to end.
+_AT_ONCE = (".stl", ".obj", ".ply", ".off")
+_ARCHIVES = (".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".7z")
+#: Memory that reading takes, in sizes of the file: triangles as Python objects, at worst.
+_MEMORY = 40.0
+_EXPECTED = "a surface in a format that trimesh knows, such as .stl, .obj or .ply"
+
+
+def read_surface(path: str | PathLike[str]) -> TriangleSurface:
+    """Read the triangles of a file and join the vertices that coincide.
+
+    Parameters
+    ----------
+    path : .stl, .obj, .ply, .off and what else trimesh reads, in a process of its own that has to come to an end; no
+        archives. Polygons are cut into triangles. Files that a file names, such as materials, are not read.
+
+    Returns
+    -------
+    TriangleSurface, coordinates as in the file. Vertices with the same coordinates, bit by bit, become one: an STL
+    repeats them in every triangle, an OBJ where the texture is cut. Triangles with fewer than three corners are dropped
+    then, and vertices that nothing uses. Whether the surface is closed, `check_surface` says.
+
+    Raises
+    ------
+    InputError
+        naming the file: missing, no plain file, unreadable, without triangles, or with impossible numbers.
+    """
+    path = Path(path)
+    try:
+        require_regular(path)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except IsADirectoryError:
+        raise InputError("not a file", file=path) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+    surface = _load(path)
+    points, index = np.unique(surface.vertices + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 is 0.0
+    corners = index.reshape(-1)[surface.triangles]
+    corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
+    if not len(corners):
+        raise InputError("every triangle of the file is a line or a point", file=path, expected="a surface")
+    used, corners = np.unique(corners, return_inverse=True)
+    return TriangleSurface(points[used], corners.reshape(-1, 3).astype(np.int64))
+
+
+def _load(path: Path) -> TriangleSurface:
+    """Read a file with trimesh; whatever goes wrong in there is one InputError."""
+    suffix = path.suffix.lower()
+    if suffix in _ARCHIVES:
+        raise InputError("an archive: unpack it first", file=path, expected=_EXPECTED)
+    found = _parsed(path) if suffix in _AT_ONCE else read_apart(f"{__name__}:_parsed", path)
+    if not len(found["triangles"]):
+        raise InputError("no triangles in the file", file=path, expected=_EXPECTED)
+    try:
+        return as_surface(found["vertices"], found["triangles"])
+    except InputError as error:
+        raise InputError(
+            error.message, file=path, place=error.place, found=error.found, expected=error.expected
+        ) from error
+
+
+def _parsed(path: Path) -> dict[str, NDArray[np.generic]]:
+    """Read vertices and triangles, as trimesh gives them."""
+    import trimesh  # half a second, and few scenes need it
+
+    kind = path.suffix.lower().lstrip(".")
+    try:
+        content = read_regular(path, most=most_of_memory(_MEMORY))
+        if kind == "stl":
+            _check_stl(path, content)
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            little_memory(len(content)),
+        ):
+            # From memory, so that nothing tells the reader where to look for other files.
+            mesh = trimesh.load_mesh(io.BytesIO(content), file_type=kind, process=False)
+        vertices, triangles = np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    except (Exception, SystemExit) as error:  # trimesh raises what its parsers happen to raise
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"cannot be read as a surface: {reason}", file=path, expected=_EXPECTED) from error
+    return {"vertices": vertices, "triangles": triangles}
+
+
+def _check_stl(path: Path, content: bytes) -> None:
+    """Refuse a binary STL that was cut: trimesh takes what is left for the whole."""
+    if content.lstrip()[:5].lower() == b"solid" and b"facet" in content[:4096]:
+        if b"endsolid" not in content[-4096:].lower():
+            raise InputError("cannot be read as a surface: the text ends before its 'endsolid'", file=path)
+        return
+    count = int.from_bytes(content[80:84], "little")
+    if len(content) != 84 + 50 * count or len(content) < 84:
+        raise InputError(
+            "cannot be read as a surface: the size does not fit the number of triangles",
+            file=path,
+            found=f"{len(content)} bytes" + (f" for {count} triangles" if len(content) >= 84 else ""),
+            expected=f"{84 + 50 * count} bytes" if len(content) >= 84 else _EXPECTED,
+        )

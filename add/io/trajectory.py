@@ -1,0 +1,40 @@
+"""The trajectory of a run in one HDF5 file: what `simulate` leaves and what viewers, plots and reports read."""
+
+from add.io.trajectory_data import RunData
+from add.io.trajectory_file import FORMAT, ResumePoint, last_time, read_point, read_run, write_run
+from add.io.trajectory_joined import joined
+from add.io.trajectory_parts import (
+    LINE_KINDS,
+    MODELS,
+    OBSTACLE_KINDS,
+    BodyData,
+    ContactData,
+    GoalData,
+    JointData,
+    LineData,
+    ObstacleData,
+    SheetData,
+    SolidData,
+)
+
+__all__ = [
+    "FORMAT",
+    "LINE_KINDS",
+    "MODELS",
+    "OBSTACLE_KINDS",
+    "BodyData",
+    "ContactData",
+    "GoalData",
+    "JointData",
+    "LineData",
+    "ObstacleData",
+    "ResumePoint",
+    "RunData",
+    "SheetData",
+    "SolidData",
+    "joined",
+    "last_time",
+    "read_point",
+    "read_run",
+    "write_run",
+]

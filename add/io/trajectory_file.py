@@ -1,0 +1,321 @@
+"""Reading and writing of trajectories, an HDF5 file each."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, final
+
+import h5py
+import numpy as np
+
+from add.equations.kinematics import State
+from add.errors import InputError
+from add.io.hdf5 import new_hdf5, opened_hdf5
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import (
+    BodyData,
+    ContactData,
+    GoalData,
+    JointData,
+    LineData,
+    ObstacleData,
+    SheetData,
+    SolidData,
+    floats,
+)
+
+FORMAT = "add-trajectory/1"
+_EXPECTED = "a whole trajectory.h5 written by add"
+# Groups that files of runs without such things do not have, old ones among them.
+_OPTIONAL = ("sheets", "solids", "lines", "joints", "goals")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ResumePoint:
+    """From where an unfinished run goes on.
+
+    Attributes
+    ----------
+    state : State
+        After the last step, with its history.
+    tally : Mapping
+        What was counted so far, as JSON knows it.
+    model : str
+        A hash of what the run depends on.
+    """
+
+    state: State
+    tally: Mapping[str, Any]
+    model: str = ""
+
+
+def write_run(path: str | PathLike[str], data: RunData, point: ResumePoint | None = None) -> None:
+    """Write a run to an HDF5 file; a reader sees the old file or the whole new one, never a part.
+
+    Parameters
+    ----------
+    path : of the file
+    data : RunData
+    point : ResumePoint, optional
+        Of a run that is not finished; ``data`` ends with its state.
+
+    Raises
+    ------
+    CannotWrite
+        naming the file.
+    """
+    with new_hdf5(Path(path)) as file:
+        _write(file, data)
+        if point is not None:
+            group = file.create_group("resume")
+            group.attrs.update({"t": point.state.t, "step": point.state.step, "model": point.model})
+            _put(group, "tally", np.frombuffer(json.dumps(dict(point.tally)).encode(), dtype=np.uint8))
+            _put(group, "q", point.state.q)
+            _put(group, "v", point.state.v)
+
+
+def read_point(path: str | PathLike[str]) -> ResumePoint | None:
+    """Return from where the run in a file goes on; None for a finished one.
+
+    Raises
+    ------
+    InputError
+        As `read_run`.
+    """
+    with opened_hdf5(Path(path), expected=_EXPECTED) as file:
+        if "resume" not in file:
+            return None
+        group = file["resume"]
+        q, v = (floats(_array(group, key), (None, None), f"resume.{key}") for key in ("q", "v"))
+        tally = json.loads(bytes(_array(group, "tally").astype(np.uint8)).decode())
+        model = str(_attribute(group, "model"))
+        t, step = float(_attribute(group, "t")), int(_attribute(group, "step"))
+        if q.shape != v.shape or not isinstance(tally, dict) or not (math.isfinite(t) and step >= 0):
+            raise InputError("no state to go on from", place="resume")
+        return ResumePoint(State(t, step, q, v), tally, model)
+
+
+def read_run(path: str | PathLike[str]) -> RunData:
+    """Read what `write_run` wrote.
+
+    Raises
+    ------
+    InputError
+        naming the file: missing, not HDF5, truncated or damaged, of another format, without a part of it, or with parts
+        that lie in other files.
+    """
+    with opened_hdf5(Path(path), expected=_EXPECTED) as file:
+        found = file.attrs.get("format")
+        if not isinstance(found, str) or found != FORMAT:
+            raise InputError("another format of trajectory", found=repr(found)[:80], expected=repr(FORMAT))
+        return _read(file)
+
+
+def last_time(path: str | PathLike[str]) -> float:
+    """Return the time of the last state in a file that `write_run` wrote, without reading the rest [s].
+
+    Raises
+    ------
+    InputError
+        naming the file, if it has none.
+    """
+    with opened_hdf5(Path(path), expected=_EXPECTED) as file:
+        return float(file["t"][-1])
+
+
+def _key(name: str) -> str:
+    """Name of a group: HDF5 gives "/" and "." a meaning."""
+    quoted = name.replace("%", "%25").replace("/", "%2F")
+    return quoted.replace(".", "%2E") if quoted.strip(".") == "" else quoted
+
+
+def _name(key: str) -> str:
+    return key.replace("%2E", ".").replace("%2F", "/").replace("%25", "%")
+
+
+def _put(group: Any, key: str, values: Any, unit: str | None = None) -> None:
+    """Write a dataset; large ones compressed, in chunks of whole rows so that one state is read quickly."""
+    options: dict[str, Any] = {}
+    if values.size > 1024:
+        row = values.itemsize * max(1, values.size // len(values))
+        rows = int(np.clip(2**18 // row, 1, len(values)))
+        options = {"chunks": (rows, *values.shape[1:]), "compression": "gzip", "compression_opts": 1, "shuffle": True}
+    dataset = group.create_dataset(key, data=values, **options)
+    if unit is not None:
+        dataset.attrs["unit"] = unit
+
+
+def _write(file: Any, data: RunData) -> None:
+    from add import __version__
+
+    file.attrs["format"] = FORMAT
+    file.attrs["add_version"] = __version__
+    _put(file, "t", data.t, "s")
+    _put(file, "q", data.q, "m")
+    _put(file, "v", data.v, "m/s")
+    _put(file, "contact_force", data.contact_force, "N")
+    groups = {
+        name: file.create_group(name, track_order=True)
+        for name in ("energy", "newton", "bodies", "obstacles", "markers", "targets", "targets_time")
+    }
+    for name, values in data.energy.items():
+        _put(groups["energy"], _key(name), values, "J")
+    _put(groups["newton"], "iterations", data.newton_iterations)
+    _put(groups["newton"], "residual", data.newton_residual, "N")
+    for body in data.bodies:
+        group = groups["bodies"].create_group(_key(body.name))
+        group.attrs.update(
+            {"kind": "soft", "start": body.start, "family": body.family, "mu": body.mu, "lambda": body.lam,
+             "model": body.model, "mean_dilatation": body.mean_dilatation}
+        )  # fmt: skip
+        _put(group, "rest", body.rest, "m")
+        _put(group, "cells", body.cells)
+        _put(group, "surface", body.surface)
+    for obstacle in data.obstacles:
+        group = groups["obstacles"].create_group(_key(obstacle.name))
+        group.attrs["kind"] = obstacle.kind
+        for name in ("size", "rotation", "position", "velocity"):
+            group.attrs[name] = getattr(obstacle, name)
+    for name, values in data.markers.items():
+        _put(groups["markers"], _key(name), values, "m")
+    for name, (times, positions) in data.targets.items():
+        _put(groups["targets_time"], _key(name), times, "s")
+        _put(groups["targets"], _key(name), positions, "m")
+    _write_optional(file, data)
+
+
+def _write_optional(file: Any, data: RunData) -> None:
+    """Write rigid bodies, sheets, links, contacts and goals, as far as there are any."""
+    groups = {name: file.create_group(name, track_order=True) for name in _OPTIONAL if getattr(data, name)}
+    for sheet in data.sheets:
+        group = groups["sheets"].create_group(_key(sheet.name))
+        group.attrs["start"] = sheet.start
+        _put(group, "rest", sheet.rest, "m")
+        _put(group, "edges", sheet.edges)
+        _put(group, "triangles", sheet.triangles)
+    for solid in data.solids:
+        group = groups["solids"].create_group(_key(solid.name))
+        for name in ("start", "kinematic", "centre", "kind", "size"):
+            group.attrs[name] = getattr(solid, name)
+        _put(group, "vertices", solid.vertices, "m")
+        _put(group, "triangles", solid.triangles)
+    for name, line in data.lines.items():
+        group = groups["lines"].create_group(_key(name))
+        group.attrs["kind"] = line.kind
+        _put(group, "ends", line.ends, "m")
+        _put(group, "tension", line.tension, "N")
+    for name, joint in data.joints.items():
+        group = groups["joints"].create_group(_key(name))
+        _put(group, "place", joint.place, "m")
+        _put(group, "axis", joint.axis)
+    for name, goal in data.goals.items():
+        group = groups["goals"].create_group(_key(name))
+        for key in ("body", "rotation", "position"):
+            group.attrs[key] = getattr(goal, key)
+        _put(group, "points", goal.points, "m")
+    if len(data.contacts.offsets):
+        group = file.create_group("contacts")
+        _put(group, "offsets", data.contacts.offsets)
+        _put(group, "places", data.contacts.places, "m")
+        _put(group, "forces", data.contacts.forces, "N")
+
+
+def _part(group: Any, key: str) -> Any:
+    if key not in group:
+        raise InputError("missing from the file", place=f"{group.name}/{key}".replace("//", "/"))
+    return group[key]
+
+
+def _array(group: Any, key: str) -> Any:
+    part = _part(group, key)
+    if not isinstance(part, h5py.Dataset):
+        raise InputError("not a dataset", place=part.name)
+    return part[()]
+
+
+def _arrays(group: Any) -> dict[str, Any]:
+    return {_name(key): _array(group, key) for key in group}
+
+
+def _attribute(group: Any, key: str) -> Any:
+    if key not in group.attrs:
+        raise InputError("attribute missing from the file", place=f"{group.name}.{key}")
+    return group.attrs[key]
+
+
+def _read(file: Any) -> RunData:
+    bodies = []
+    for key, group in _part(file, "bodies").items():
+        if _attribute(group, "kind") != "soft":
+            raise InputError("unknown kind of body", place=group.name, found=repr(group.attrs["kind"]), expected="soft")
+        attributes = {name: _attribute(group, name) for name in ("start", "family", "mu", "model", "mean_dilatation")}
+        arrays = {name: _array(group, name) for name in ("rest", "cells", "surface")}
+        bodies.append(BodyData(_name(key), lam=_attribute(group, "lambda"), **attributes, **arrays))
+    obstacles = [
+        ObstacleData(
+            _name(key),
+            *(_attribute(group, name) for name in ("kind", "size", "rotation", "position", "velocity")),
+        )
+        for key, group in _part(file, "obstacles").items()
+    ]
+    times, newton = _part(file, "targets_time"), _part(file, "newton")
+    targets = {name: (_array(times, _key(name)), x) for name, x in _arrays(_part(file, "targets")).items()}
+    return RunData(
+        t=_array(file, "t"),
+        q=_array(file, "q"),
+        v=_array(file, "v"),
+        energy=_arrays(_part(file, "energy")),
+        newton_iterations=_array(newton, "iterations"),
+        newton_residual=_array(newton, "residual"),
+        contact_force=_array(file, "contact_force"),
+        bodies=tuple(bodies),
+        obstacles=tuple(obstacles),
+        markers=_arrays(_part(file, "markers")),
+        targets=targets,
+        **_read_optional(file),
+    )
+
+
+def _read_optional(file: Any) -> dict[str, Any]:
+    """Read what only some files have."""
+
+    def groups(name: str) -> list[tuple[str, Any]]:
+        return [(_name(key), group) for key, group in file[name].items()] if name in file else []
+
+    def arrays(group: Any, *names: str) -> dict[str, Any]:
+        return {name: _array(group, name) for name in names}
+
+    def attributes(group: Any, *names: str) -> dict[str, Any]:
+        return {name: _attribute(group, name) for name in names}
+
+    contacts = ContactData()
+    if "contacts" in file:
+        contacts = ContactData(**arrays(file["contacts"], "offsets", "places", "forces"))
+    return {
+        "sheets": tuple(
+            SheetData(name, **attributes(group, "start"), **arrays(group, "rest", "edges", "triangles"))
+            for name, group in groups("sheets")
+        ),
+        "solids": tuple(
+            SolidData(
+                name,
+                **attributes(group, "start", "kinematic", "centre", "kind", "size"),
+                **arrays(group, "vertices", "triangles"),
+            )
+            for name, group in groups("solids")
+        ),
+        "lines": {
+            name: LineData(**attributes(group, "kind"), **arrays(group, "ends", "tension"))
+            for name, group in groups("lines")
+        },
+        "joints": {name: JointData(**arrays(group, "place", "axis")) for name, group in groups("joints")},
+        "contacts": contacts,
+        "goals": {
+            name: GoalData(**attributes(group, "body", "rotation", "position"), **arrays(group, "points"))
+            for name, group in groups("goals")
+        },
+    }

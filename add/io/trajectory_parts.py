@@ -1,0 +1,363 @@
+"""The parts of a trajectory: bodies, obstacles, links and contacts as plain arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.errors import InputError
+from add.geometry import FAMILIES, SoftMesh
+from add.typing import FloatArray, IntArray
+
+MODELS = ("neo-hookean", "neo-hookean-ciarlet")
+"""Names of the forms 0 and 1 of `add.kernels.elastic`."""
+OBSTACLE_KINDS = ("plane", "sphere", "box", "capsule", "cylinder")
+"""Names of the codes 0 ... 4 of `add.kernels.distance`."""
+LINE_KINDS = ("spring", "cable", "load")
+
+
+def floats(values: object, shape: tuple[int | None, ...], name: str) -> FloatArray:
+    """Return a C-ordered float64 array of the expected shape (None: any length)."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
+        raise InputError("wrong shape", place=name, found=array.shape, expected=_shape_text(shape))
+    return array
+
+
+def nodes_of(values: object, width: int, n_nodes: int, name: str) -> IntArray:
+    """Return a C-ordered int64 array (any, width) with entries in [0, n_nodes)."""
+    array = np.ascontiguousarray(values, dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise InputError("wrong shape", place=name, found=array.shape, expected=_shape_text((None, width)))
+    if array.size and (array.min() < 0 or array.max() >= n_nodes):
+        raise InputError("names nodes that do not exist", place=name, found=f"{array.min()} ... {array.max()}",
+                         expected=f"0 ... {n_nodes - 1}")  # fmt: skip
+    return array
+
+
+def _shape_text(shape: tuple[int | None, ...]) -> str:
+    return "shape (" + ", ".join("any" if n is None else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+
+
+def _choice(value: str, known: Sequence[str], name: str) -> None:
+    if value not in known:
+        raise InputError("unknown value", place=name, found=repr(value), expected=" or ".join(map(repr, known)))
+
+
+def _shape_code(kind: int, lowest: int, place: str, what: str) -> int:
+    if int(kind) not in range(lowest, len(OBSTACLE_KINDS)):
+        raise InputError(f"unknown kind of {what}", place=place, found=kind, expected=f"a code {lowest} ... 4")
+    return int(kind)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BodyData:
+    """A soft body: where it is in q, its rest mesh and its elastic law.
+
+    Attributes
+    ----------
+    name : str
+    start : int
+        Its nodes are ``q[start:start + 3 n].reshape(n, 3)``.
+    family : "tet4", "tet10" or "hex8"
+    rest : (n, 3) rest positions [m]
+    cells : (ne, nn) nodes of each element
+    surface : (nt, 3) outward triangles
+    mu, lam : float
+        Lame parameters [Pa].
+    model : "neo-hookean" or "neo-hookean-ciarlet"
+    mean_dilatation : bool
+    """
+
+    name: str
+    start: int
+    family: str
+    rest: FloatArray
+    cells: IntArray
+    surface: IntArray
+    mu: float
+    lam: float
+    model: str = "neo-hookean"
+    mean_dilatation: bool = False
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check that the parts fit."""
+        place = f"bodies.{self.name}"
+        _choice(self.family, tuple(FAMILIES), f"{place}.family")
+        _choice(self.model, MODELS, f"{place}.model")
+        rest = floats(self.rest, (None, 3), f"{place}.rest")
+        values = {
+            "start": int(self.start),
+            "rest": rest,
+            "cells": nodes_of(self.cells, FAMILIES[self.family].n_nodes, len(rest), f"{place}.cells"),
+            "surface": nodes_of(self.surface, 3, len(rest), f"{place}.surface"),
+            "mu": float(self.mu),
+            "lam": float(self.lam),
+            "mean_dilatation": bool(self.mean_dilatation),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.rest)
+
+    @property
+    def entries(self) -> slice:
+        """Its entries in q."""
+        return slice(self.start, self.start + 3 * self.n_nodes)
+
+    @property
+    def form(self) -> int:
+        """Volumetric form as in `add.kernels.elastic`."""
+        return MODELS.index(self.model)
+
+    @property
+    def mesh(self) -> SoftMesh:
+        """Its rest mesh."""
+        return SoftMesh(self.rest, self.cells, FAMILIES[self.family])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SheetData:
+    """A body of point masses and springs: where it is in q and what to draw.
+
+    Attributes
+    ----------
+    name : str
+    start : int
+        Its nodes are ``q[start:start + 3 n].reshape(n, 3)``.
+    rest : (n, 3) rest positions [m]
+    edges : (ne, 2) nodes that springs join
+    triangles : (nt, 3)
+        Empty for nets, ropes and handles.
+    """
+
+    name: str
+    start: int
+    rest: FloatArray
+    edges: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check that the parts fit."""
+        place = f"sheets.{self.name}"
+        rest = floats(self.rest, (None, 3), f"{place}.rest")
+        object.__setattr__(self, "start", int(self.start))
+        object.__setattr__(self, "rest", rest)
+        object.__setattr__(self, "edges", nodes_of(self.edges, 2, len(rest), f"{place}.edges"))
+        object.__setattr__(self, "triangles", nodes_of(self.triangles, 3, len(rest), f"{place}.triangles"))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.rest)
+
+    @property
+    def entries(self) -> slice:
+        """Its entries in q."""
+        return slice(self.start, self.start + 3 * self.n_nodes)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SolidData:
+    """A rigid body, or one with a given motion: where it is in q and what to draw.
+
+    A place X of its frame is at x + R (X - centre), x = ``q[start:start + 3]``, R the turn by the rotation vector
+    ``q[start + 3:start + 6]``.
+
+    Attributes
+    ----------
+    name : str
+    start : int
+    kinematic : bool
+        Whether its motion is given.
+    centre : (3,)
+        Centre of mass in the body's frame [m].
+    kind : int
+        Code of `add.kernels.distance` of its shape, centred in the body's frame; -1 for a mesh, or for nothing.
+    size : (3,) [m]
+        As of an obstacle.
+    vertices, triangles : (nv, 3) in the body's frame [m], (nt, 3)
+        Its mesh, if any.
+    """
+
+    name: str
+    start: int
+    kinematic: bool = False
+    centre: FloatArray = field(default_factory=lambda: np.zeros(3))
+    kind: int = -1
+    size: FloatArray = field(default_factory=lambda: np.zeros(3))
+    vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+    triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check that the parts fit."""
+        place = f"solids.{self.name}"
+        vertices = floats(self.vertices, (None, 3), f"{place}.vertices")
+        values = {
+            "start": int(self.start),
+            "kinematic": bool(self.kinematic),
+            "centre": floats(self.centre, (3,), f"{place}.centre"),
+            "kind": _shape_code(self.kind, -1, place, "shape"),
+            "size": floats(self.size, (3,), f"{place}.size"),
+            "vertices": vertices,
+            "triangles": nodes_of(self.triangles, 3, len(vertices), f"{place}.triangles"),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def entries(self) -> slice:
+        """Its six entries in q."""
+        return slice(self.start, self.start + 6)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ObstacleData:
+    """A shape of the world, x = R X + p + t V.
+
+    Attributes
+    ----------
+    name : str
+    kind : int
+        PLANE 0 (z >= 0 of its frame is free), SPHERE 1, BOX 2, CAPSULE 3, CYLINDER 4.
+    size : (3,) [m]
+        SPHERE: radius. BOX: half sizes. CAPSULE, CYLINDER: radius, half length; axis z of the frame.
+    rotation : (3, 3)
+    position : (3,) at t = 0 [m]
+    velocity : (3,) [m/s]
+    """
+
+    name: str
+    kind: int
+    size: FloatArray
+    rotation: FloatArray
+    position: FloatArray
+    velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check shapes."""
+        place = f"obstacles.{self.name}"
+        object.__setattr__(self, "kind", _shape_code(self.kind, 0, place, "obstacle"))
+        for name, shape in (("size", (3,)), ("rotation", (3, 3)), ("position", (3,)), ("velocity", (3,))):
+            object.__setattr__(self, name, floats(getattr(self, name), shape, f"{place}.{name}"))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LineData:
+    """A spring, a cable or a given force over the k states of a run.
+
+    Attributes
+    ----------
+    kind : "spring", "cable" or "load"
+    ends : (k, 2, 3) [m]
+        Where it is fastened. "load": where the force acts, and that place plus the unit vector of the force.
+    tension : (k,) [N]
+        Positive where it pulls; a slack cable has none. "load": the size of the force.
+    """
+
+    kind: str
+    ends: FloatArray
+    tension: FloatArray
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check shapes."""
+        _choice(self.kind, LINE_KINDS, "lines.kind")
+        ends = floats(self.ends, (None, 2, 3), "lines.ends")
+        object.__setattr__(self, "ends", ends)
+        object.__setattr__(self, "tension", floats(self.tension, (len(ends),), "lines.tension"))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class JointData:
+    """A joint over the k states of a run.
+
+    Attributes
+    ----------
+    place : (k, 3) [m]
+    axis : (k, 3)
+        Unit vector of a hinge or slider; NaN where there is none.
+    """
+
+    place: FloatArray
+    axis: FloatArray
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check shapes."""
+        place = floats(self.place, (None, 3), "joints.place")
+        object.__setattr__(self, "place", place)
+        object.__setattr__(self, "axis", floats(self.axis, (len(place), 3), "joints.axis"))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ContactData:
+    """Contacts of rigid bodies over the k states of a run, which act on points that are no nodes.
+
+    Attributes
+    ----------
+    offsets : (k + 1,)
+        Those of state i are ``offsets[i]:offsets[i + 1]``; empty where nothing ever touches.
+    places : (m, 3) [m]
+    forces : (m, 3)
+        On the body that the point belongs to [N].
+    """
+
+    offsets: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    places: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+    forces: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check that the parts fit."""
+        offsets = floats(self.offsets, (None,), "contacts.offsets").astype(np.int64)
+        places = floats(self.places, (None, 3), "contacts.places")
+        if len(offsets) and (offsets[0] != 0 or (np.diff(offsets) < 0).any()):
+            raise InputError("offsets do not rise from zero", place="contacts.offsets")
+        last = int(offsets[-1]) if len(offsets) else 0
+        if last != len(places):
+            raise InputError("offsets and places do not fit", place="contacts", found=f"{len(places)} places",
+                             expected=str(last))  # fmt: skip
+        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "forces", floats(self.forces, (len(places), 3), "contacts.forces"))
+
+    def at(self, k: int) -> tuple[FloatArray, FloatArray]:
+        """Return places and forces (m_k, 3) of state ``k``."""
+        part = slice(int(self.offsets[k]), int(self.offsets[k + 1])) if len(self.offsets) else slice(0, 0)
+        return self.places[part], self.forces[part]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GoalData:
+    """What an objective wants: points, or a body in another pose.
+
+    Attributes
+    ----------
+    points : (m, 3) [m]
+        A point to be reached, or where the nodes of ``body`` should be.
+    body : str
+        Soft body, sheet or solid that should be there; empty for a mere point.
+    rotation, position : (3, 3), (3,) [m]
+        Of a solid: a place X of its frame should be at R X + p.
+    """
+
+    points: FloatArray
+    body: str = ""
+    rotation: FloatArray = field(default_factory=lambda: np.eye(3))
+    position: FloatArray = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check shapes."""
+        object.__setattr__(self, "body", str(self.body))
+        for name, shape in (("points", (None, 3)), ("rotation", (3, 3)), ("position", (3,))):
+            object.__setattr__(self, name, floats(getattr(self, name), shape, f"goals.{name}"))

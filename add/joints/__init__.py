@@ -1,0 +1,1 @@
+"""Forces between sites of bodies: springs, hinges, sliders, motors, loads."""

@@ -1,0 +1,170 @@
+"""Springs, joints, motors and forces as values; gathered into one term a kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.equations.signals import SignalParameter
+from add.equations.sites import SiteKind
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class BodySite:
+    """A vector that a body carries, or that stands in the world.
+
+    Attributes
+    ----------
+    kind : SiteKind
+    body : str
+        Empty for the world.
+    arm : str
+        Block of theta with the place or direction in the body's frame (or the world); empty for nodes and spins.
+    nodes, weights : of the body, for NODES
+    """
+
+    kind: SiteKind
+    body: str = ""
+    arm: str = ""
+    nodes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    weights: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+
+class Link:
+    """One spring, joint part or force. Names are blocks of theta."""
+
+
+@final
+@dataclass(frozen=True)
+class SpringLink(Link):
+    """Along the line between two points; ``unilateral`` for a cable."""
+
+    a: BodySite
+    b: BodySite
+    stiffness: str
+    damping: str
+    length: str
+    unilateral: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class ElasticJointLink(Link):
+    """Two points, or two directions, stay together."""
+
+    a: BodySite
+    b: BodySite
+    stiffness: str
+    damping: str
+
+
+@final
+@dataclass(frozen=True)
+class SliderLink(Link):
+    """Two points stay together across an axis that the body of ``a`` carries."""
+
+    a: BodySite
+    b: BodySite
+    axis: BodySite
+    stiffness: str
+    damping: str
+
+
+@final
+@dataclass(frozen=True)
+class MotorLink(Link):
+    """A direction of one body follows one of the other that is turned by a target angle in the plane (e1, e2)."""
+
+    e1: BodySite
+    e2: BodySite
+    b: BodySite
+    angle: SignalParameter
+    stiffness: str
+
+
+@final
+@dataclass(frozen=True)
+class DampingLink(Link):
+    """A torque against the relative angular velocity of two spins."""
+
+    a: BodySite
+    b: BodySite
+    damping: str
+
+
+@final
+@dataclass(frozen=True)
+class FrictionLink(Link):
+    """Viscous and dry friction about an axis."""
+
+    a: BodySite
+    b: BodySite
+    axis: BodySite
+    viscous: str
+    coulomb: str
+    rate: str
+
+
+@final
+@dataclass(frozen=True)
+class TorqueLink(Link):
+    """A given torque about an axis on ``b``, the opposite on ``a``."""
+
+    a: BodySite
+    b: BodySite
+    axis: BodySite
+    torque: SignalParameter
+
+
+@final
+@dataclass(frozen=True)
+class LimitLink(Link):
+    """Stops of the angle of direction ``b`` in the plane (e1, e2) of the other body."""
+
+    e1: BodySite
+    e2: BodySite
+    b: BodySite
+    stiffness: str
+    damping: str
+    lower: str
+    upper: str
+
+
+@final
+@dataclass(frozen=True)
+class ForceLink(Link):
+    """A given force on a point, or a torque on a spin, in world axes."""
+
+    on: BodySite
+    force: SignalParameter
+
+
+@final
+@dataclass(frozen=True)
+class HingeStart:
+    """Where a body on a hinge starts: at an angle and a rate against the other. Names are blocks of theta.
+
+    At angle zero the bodies have the orientations of their own blocks.
+
+    Attributes
+    ----------
+    a, b : str
+        Names of rigid bodies; ``a`` is empty for the world.
+    place_a, place_b : str
+        The hinge in both frames.
+    axis : str
+        A unit vector in a's frame.
+    angle, rate : str
+    """
+
+    a: str
+    b: str
+    place_a: str
+    place_b: str
+    axis: str
+    angle: str
+    rate: str

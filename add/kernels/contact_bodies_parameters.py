@@ -1,0 +1,143 @@
+"""Derivatives by the parameters of the contact forces of `body_contact.py`, whose symbols these are.
+
+A centre of mass X_c moves the points by -R dX_c (a) or the shapes by -R dX_c (b).
+"""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.contact_bodies import cross, evaluate
+from add.kernels.contact_detection import body_states, shape_frames, touching_pairs
+from add.kernels.contact_nodes import add_matrices
+from add.kernels.rotation import turn
+
+
+@njit(cache=True, error_model="numpy")
+def body_contact_parameters(
+    t, q, v, theta, bodies, points, arms, runs, spheres, kind, size, hosts, poses, tables, depths, law, coulomb_total,
+    replay, codes, forward, theta_p, f,
+):  # fmt: skip
+    """Derivatives of r by k_n, k_d, k_t, c_f and the centres of mass, in either direction.
+
+    forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
+    forward True  (jvp)  f (n,) += dr/dtheta theta_p
+
+    With the relative virtual displacement of the two bodies at the place of contact, lam . f = lam_rel . F, and their
+    relative virtual rotation Lam: lam . df = lam_rel . dF + Lam . (dl x F). Moving the shape by -R dX_c is moving the
+    point by R dX_c as far as the gap goes, but leaves the arms alone; so ds = delta and
+
+        point   delta = -R_a dX_c,  dnu = Omega x (delta - r H delta),  dl = delta - r H delta
+        shape   delta =  R_b dX_c,  dnu = -r Omega x H delta,           dl = -r H delta
+    """
+    nb, ns = bodies.shape[0], kind.size
+    B, k = np.empty((nb, 13, 3)), np.empty((nb, 6))
+    R, p, V, W = np.empty((ns, 3, 3)), np.empty((ns, 3)), np.empty((ns, 3)), np.empty((ns, 3))
+    body_states(0, q, v, theta, bodies, B, k)
+    shape_frames(t, hosts, poses, B, R, p, V, W)
+    pairs = touching_pairs(q, points, arms, runs, spheres, kind, size, tables, replay, codes, B, R, p)
+    x, u, S, L, Z = np.empty((1, 3)), np.empty((1, 3)), np.zeros((9, 3)), np.empty((5, 3)), np.empty((8, 3))
+    A, K = np.empty((3, 3)), np.empty((3, 3))
+    for pair in range(pairs.shape[0]):
+        i, o = pairs[pair, 0], pairs[pair, 1]
+        a, lever, spin, v_n, normal, coulomb, friction, by_k = evaluate(
+            i, o, 2, q, v, theta, points, arms, kind, size, hosts, tables, depths, law, coulomb_total, replay, codes,
+            B, R, p, V, W, x, u, S, L,
+        )  # fmt: skip
+        b, table, scale = hosts[o], tables[points[i, 1], o], arms[i, 4]
+        n, slide, H, F = S[0], S[2], S[3:6], L[2]
+        s_a, s_b = points[i, 0], bodies[b, 0] if b >= 0 else -1
+        A[:], K[:] = 0.0, 0.0
+        add_matrices(0.0, 0.0, 0.0, v_n, normal, coulomb, friction, theta[table[2]], theta[table[3]], scale, S, A, K)
+        speed, _, w, m_L = friction
+        m_f, m_k, m_c = theta[table[3]] * m_L, speed * w, coulomb[0] * m_L
+        f_n_kn, f_n_kd, f_c_kn, f_c_kd = by_k
+        dF, dl, y, z, lam, twist = Z[0], Z[1], Z[2], Z[3], Z[4], Z[5]
+        if forward:
+            k_n, k_d, k_t, c_f = theta_p[table[0]], theta_p[table[1]], theta_p[table[2]], theta_p[table[3]]
+            along_n = scale * (f_n_kn * k_n + f_n_kd * k_d)
+            along_t = -scale * (m_f * (f_c_kn * k_n + f_c_kd * k_d) + m_k * k_t + m_c * c_f)
+            for c in range(3):
+                dF[c], dl[c] = along_n * n[c] + along_t * slide[c], 0.0
+        else:
+            for c in range(3):
+                lam[c], twist[c] = f[s_a + c], 0.0
+            if a >= 0:
+                turn(1.0, q[s_a + 3 : s_a + 6], f[s_a + 3 : s_a + 6], k[a], twist)
+                cross(twist, L[3], y)
+                for c in range(3):
+                    lam[c] += y[c]
+            if b >= 0:
+                turn(1.0, q[s_b + 3 : s_b + 6], f[s_b + 3 : s_b + 6], k[b], z)
+                cross(z, L[4], y)
+                for c in range(3):
+                    lam[c] -= f[s_b + c] + y[c]
+                    twist[c] -= z[c]
+            lam_n = scale * (lam[0] * n[0] + lam[1] * n[1] + lam[2] * n[2])
+            lam_t = scale * (lam[0] * slide[0] + lam[1] * slide[1] + lam[2] * slide[2])
+            theta_p[table[0]] -= lam_n * f_n_kn - lam_t * m_f * f_c_kn
+            theta_p[table[1]] -= lam_n * f_n_kd - lam_t * m_f * f_c_kd
+            theta_p[table[2]] += lam_t * m_k
+            theta_p[table[3]] += lam_t * m_c
+            # Cotangent z of what is crossed by Omega in dnu and is dl: K^T lam x Omega + F x Lam.
+            for c in range(3):
+                y[c] = K[0, c] * lam[0] + K[1, c] * lam[1] + K[2, c] * lam[2]
+            cross(F, twist, z)
+            z[0] += y[1] * spin[2] - y[2] * spin[1]
+            z[1] += y[2] * spin[0] - y[0] * spin[2]
+            z[2] += y[0] * spin[1] - y[1] * spin[0]
+        for side in range(2):
+            body = a if side == 0 else b
+            if body < 0:
+                continue
+            sign = -1.0 if side == 0 else 1.0
+            keep = 1.0 if side == 0 else 0.0
+            if forward:
+                delta, moved = Z[6], Z[7]
+                for r in range(3):
+                    delta[r] = 0.0
+                    for c in range(3):
+                        index = bodies[body, 1 + c]
+                        if index >= 0:
+                            delta[r] += sign * B[body, r, c] * theta_p[index]
+                for r in range(3):
+                    moved[r] = keep * delta[r]
+                    for c in range(3):
+                        moved[r] -= lever * H[r, c] * delta[c]
+                    dl[r] += moved[r]
+                y[0] = spin[1] * moved[2] - spin[2] * moved[1]
+                y[1] = spin[2] * moved[0] - spin[0] * moved[2]
+                y[2] = spin[0] * moved[1] - spin[1] * moved[0]
+                for r in range(3):
+                    for c in range(3):
+                        dF[r] += A[r, c] * delta[c] + K[r, c] * y[c]
+            else:
+                bar = Z[6]
+                for r in range(3):
+                    bar[r] = keep * z[r]
+                    for c in range(3):
+                        bar[r] += A[c, r] * lam[c] - lever * H[r, c] * z[c]
+                for c in range(3):
+                    index = bodies[body, 1 + c]
+                    if index >= 0:
+                        value = B[body, 0, c] * bar[0] + B[body, 1, c] * bar[1] + B[body, 2, c] * bar[2]
+                        theta_p[index] -= sign * value
+        if forward:
+            cross(dl, F, lam)
+            for c in range(3):
+                f[s_a + c] -= dF[c]
+            if a >= 0:
+                cross(L[3], dF, y)
+                for c in range(3):
+                    y[c] += lam[c]
+                turn(-1.0, q[s_a + 3 : s_a + 6], y, k[a], y)
+                for c in range(3):
+                    f[s_a + 3 + c] -= y[c]
+            if b >= 0:
+                cross(L[4], dF, y)
+                for c in range(3):
+                    y[c] += lam[c]
+                turn(-1.0, q[s_b + 3 : s_b + 6], y, k[b], y)
+                for c in range(3):
+                    f[s_b + c] += dF[c]
+                    f[s_b + 3 + c] += y[c]
+    return pairs.shape[0]

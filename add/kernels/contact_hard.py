@@ -1,0 +1,115 @@
+"""Places, distances and projections for contact without penalties; `add.hard_contact` has the equations."""
+
+import math
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.distance import signed_distance
+from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
+
+
+@njit(cache=True, error_model="numpy")
+def body_turns(starts, q, v, R, J, D, omega):
+    """Fill R, J = J_l(w), D = d(J w_dot)/dw (nb, 3, 3) and omega = J w_dot (nb, 3) of the bodies at ``starts``."""
+    k = np.empty(6)
+    for b in range(starts.size):
+        s = starts[b] + 3
+        w, w_dot = q[s : s + 3], v[s : s + 3]
+        jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+        fill_rotation(w, k, R[b])
+        fill_left_jacobian(w, k, J[b])
+        turn(1.0, w, w_dot, k, omega[b])
+        turn_derivative(1.0, w, w_dot, k, D[b])
+
+
+@njit(cache=True, error_model="numpy")
+def torque_derivatives(w, tau, out):
+    """Fill out (m, 3, 3) with d(J_l(w)^T tau)/dw at fixed torques tau (m, 3)."""
+    k = np.empty(6)
+    for i in range(w.shape[0]):
+        jacobian_coefficients(w[i, 0] * w[i, 0] + w[i, 1] * w[i, 1] + w[i, 2] * w[i, 2], k)
+        turn_derivative(-1.0, w[i], tau[i], k, out[i])
+
+
+@njit(cache=True, error_model="numpy")
+def distances(kind, size, R, p, x, gap, normal, hessian):
+    """Fill gaps (m,) [m], normals (m, 3) and Hessians (m, 3, 3) [1/m] of places x (m, 3), one obstacle each."""
+    X, n, H = np.empty(3), np.empty(3), np.empty((3, 3))
+    for i in range(kind.size):
+        for r in range(3):
+            X[r] = 0.0
+            for c in range(3):
+                X[r] += R[i, c, r] * (x[i, c] - p[i, c])
+        gap[i] = signed_distance(kind[i], size[i], X, -1, n, H)[0]
+        for r in range(3):
+            normal[i, r] = R[i, r, 0] * n[0] + R[i, r, 1] * n[1] + R[i, r, 2] * n[2]
+            for c in range(3):
+                total = 0.0
+                for a in range(3):
+                    for b in range(3):
+                        total += R[i, r, a] * H[a, b] * R[i, c, b]
+                hessian[i, r, c] = total
+
+
+@njit(cache=True, error_model="numpy")
+def staggered_projections(gap, velocity, by_gap, by_velocity, normal, c_f, sweeps, tolerance, force):
+    """Sweep over contacts in turn, normal then tangential, for the linear problem of one iteration of the outer method.
+
+        g_i = gap_i + sum_j by_gap_ij F_j,   v_i = velocity_i + sum_j by_velocity_ij F_j
+        F_n <- max(0, F_n - g / w_n),   F_t <- proj(F_t - v_t / w_t; disc of radius c_f F_n)
+
+    w_n, w_t : how much a contact's own force moves it. The forces (m, 3) are read and overwritten.
+
+    Parameters
+    ----------
+    gap, velocity, normal, c_f : (m,) [m], (m, 3) [m/s], (m, 3), (m,)
+    by_gap : (m, m, 3) [m/N]
+    by_velocity : (m, 3, m, 3) [m/(s N)]
+    sweeps, tolerance : at most so many, until no force changes by more [N]
+
+    Returns
+    -------
+    int
+        Sweeps done.
+    """
+    m = gap.size
+    v, t = np.empty(3), np.empty(3)
+    for sweep in range(sweeps):
+        change = 0.0
+        for i in range(m):
+            n = normal[i]
+            g = gap[i]
+            for j in range(m):
+                for c in range(3):
+                    g += by_gap[i, j, c] * force[j, c]
+            w_n = by_gap[i, i, 0] * n[0] + by_gap[i, i, 1] * n[1] + by_gap[i, i, 2] * n[2]
+            f_n = force[i, 0] * n[0] + force[i, 1] * n[1] + force[i, 2] * n[2]
+            new = max(0.0, f_n - g / w_n) if w_n > 0.0 else 0.0
+            change = max(change, abs(new - f_n))
+            for c in range(3):
+                force[i, c] += (new - f_n) * n[c]
+            w_t = 0.0
+            for r in range(3):
+                v[r] = velocity[i, r]
+                for j in range(m):
+                    for c in range(3):
+                        v[r] += by_velocity[i, r, j, c] * force[j, c]
+                w_t += by_velocity[i, r, i, r]
+                for c in range(3):
+                    w_t -= n[r] * by_velocity[i, r, i, c] * n[c]
+            # The trace over the two tangential directions is at least the larger of the two: steps are never too long.
+            v_n = v[0] * n[0] + v[1] * n[1] + v[2] * n[2]
+            square = 0.0
+            for c in range(3):
+                t[c] = force[i, c] - new * n[c] - ((v[c] - v_n * n[c]) / w_t if w_t > 0.0 else 0.0)
+                square += t[c] * t[c]
+            length, limit = math.sqrt(square), c_f[i] * new
+            factor = 1.0 if length <= limit else limit / length
+            for c in range(3):
+                value = new * n[c] + factor * t[c]
+                change = max(change, abs(value - force[i, c]))
+                force[i, c] = value
+        if change <= tolerance:
+            return sweep + 1
+    return sweeps

@@ -1,0 +1,194 @@
+"""Files that somebody else made: opened only if they are plain files of a size that can be read."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from typing import Any
+
+from add.errors import InputError
+from add.machine.resources import available_memory
+
+#: Levels of objects and lists within each other that any of our files needs, by far.
+DEPTH = 64
+
+_KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"),
+          (stat.S_ISBLK, "a device"))  # fmt: skip
+
+
+def require_regular(path: str | PathLike[str]) -> os.stat_result:
+    """Return what the system says about a plain file, without opening it: the other end of a pipe may never come.
+
+    Raises
+    ------
+    OSError
+        If it is not there, or a folder.
+    InputError
+        If it is a pipe, a socket or a device.
+    """
+    found = os.stat(path)
+    _require_plain(path, found)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(21, "is a folder", os.fspath(path))
+    return found
+
+
+def _require_plain(path: str | PathLike[str], found: os.stat_result) -> None:
+    for test, kind in _KINDS:
+        if test(found.st_mode):
+            raise InputError("not a plain file", file=path, found=kind, expected="a file on a disk")
+
+
+def open_regular(path: str | PathLike[str], flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
+    """Open a plain file and return its descriptor.
+
+    Parameters
+    ----------
+    path : path
+    flags : of `os.open`
+    follow : whether a link may lead to the file
+
+    Raises
+    ------
+    OSError
+        As `os.open` does.
+    InputError
+        If it is not a plain file, or a link where none may be.
+    """
+    if not follow and os.path.islink(path):
+        raise InputError("is a link: the files of a run are its own", file=path, expected="a plain file")
+    # Without O_NONBLOCK a pipe would keep us; O_NOFOLLOW, should a link have come since.
+    number = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW), 0o666)
+    try:
+        found = os.fstat(number)
+        _require_plain(path, found)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(21, "is a folder", os.fspath(path))
+    except BaseException:
+        os.close(number)
+        raise
+    return number
+
+
+def read_regular(path: str | PathLike[str], *, most: float, follow: bool = True) -> bytes:
+    """Read a plain file.
+
+    Parameters
+    ----------
+    path : path
+    most : size from which on it is refused [bytes]
+    follow : whether a link may lead to the file
+
+    Raises
+    ------
+    OSError
+        As `open` does.
+    InputError
+        If it is no plain file, or too large for what it should be.
+    """
+    with os.fdopen(open_regular(path, follow=follow), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise InputError("too large", file=path, found=in_bytes(size), expected=f"at most {in_bytes(most)}")
+        return file.read(int(most) + 1 if most < 2**62 else -1)
+
+
+def most_of_memory(factor: float) -> float:
+    """Return the largest size of a file whose content needs ``factor`` times as much memory [bytes]."""
+    return available_memory() / factor
+
+
+def in_bytes(size: float) -> str:
+    """Write a size for people.
+
+    Examples
+    --------
+    >>> in_bytes(12), in_bytes(3.2e6), in_bytes(8.1e12)
+    ('12 bytes', '3.2 MB', '8100 GB')
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{float(f'{size / unit:.2g}'):.10g} {name}"
+    return f"{size:.0f} bytes"
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def nodes(node: Any) -> Iterator[tuple[Any, int]]:
+    """Iterate over a value of JSON, all that it holds, keys among it, and how deep each lies; without recursion."""
+    waiting: list[tuple[Iterable[Any], int]] = [((node,), 0)]
+    while waiting:
+        items, depth = waiting.pop()
+        for item in items:
+            yield item, depth
+            if isinstance(item, dict):
+                waiting.append((item, depth + 1))
+                waiting.append((item.values(), depth + 1))
+            elif isinstance(item, list | tuple):
+                waiting.append((item, depth + 1))
+
+
+def is_text(text: str) -> bool:
+    """Whether a string can be written as UTF-8: JSON can spell halves of characters, which nothing else takes."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text) if not text.isascii() else True
+
+
+def require_plain_json(value: Any, path: str | PathLike[str], place: str | None = None, *, most: float = 1e7) -> None:
+    """Refuse what `json.loads` gives and nobody means: lists a thousand deep, halves of characters, endless content.
+
+    Parameters
+    ----------
+    value : what was read
+    path, place : for the error
+    most : number of entries from which on it is refused
+
+    Raises
+    ------
+    InputError
+    """
+    count = 0
+    for item, depth in nodes(value):
+        count += 1
+        if depth > DEPTH:
+            raise InputError("nested too deeply", file=path, place=place, expected=f"at most {DEPTH} levels")
+        if count > most:
+            raise InputError("too many entries", file=path, place=place, expected=f"at most {most:g}")
+        if isinstance(item, str) and not is_text(item):
+            raise InputError("not text", file=path, place=place, found=json.dumps(item[:60]),
+                             expected="whole characters: a lone surrogate is none")  # fmt: skip
+
+
+def parse_json(text: str, path: str | PathLike[str], place: str | None = None) -> Any:
+    """Parse a text of JSON that this program wrote.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it is not JSON or holds what `require_plain_json` refuses.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise InputError("nested too deeply", file=path, place=place, expected=f"at most {DEPTH} levels") from None
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}", file=path, place=place) from None
+    # Most lines of numbers have too few brackets to be deep: a look at every number would cost more than the parsing.
+    if text.count("[") + text.count("{") > DEPTH or "\\ud" in text.lower():
+        require_plain_json(value, path, place)
+    return value
+
+
+def _no_constant(literal: str) -> None:
+    raise ValueError(f"JSON has no {literal}")
+
+
+def lines_of(content: bytes) -> Iterator[bytes]:
+    """Iterate over whole lines, without their ends; a last line without its end is left out."""
+    for line in io.BytesIO(content):
+        if line.endswith(b"\n"):
+            yield line[:-1]

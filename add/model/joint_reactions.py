@@ -1,0 +1,63 @@
+"""What couplings do to bodies: forces and torques, read out after a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics
+from add.joints.links import Link
+from add.kernels.rotation import left_jacobian
+from add.model.build import Model
+from add.model.joint_terms import link_terms
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Reaction:
+    """Force and torque of a coupling on one body, in world axes.
+
+    Attributes
+    ----------
+    force : (3,) [N]
+    torque : (3,)
+        About the centre of mass of a rigid body [N m]; zero for bodies of nodes.
+    """
+
+    force: FloatArray
+    torque: FloatArray
+
+
+def reactions(model: Model, links: Sequence[Link], kin: Kinematics, theta: FloatArray) -> dict[str, Reaction]:
+    """Return what some links together do to every body that they touch.
+
+    Parameters
+    ----------
+    model : Model
+    links : of one coupling, e.g. the parts of a hinge
+    kin : Kinematics
+        Where to look, e.g. ``trajectory.kinematics(k)``.
+    theta : (n_theta,)
+    """
+    dofs = model.system.dofs
+    smooth, deciding = link_terms(links, (), model.rigid, dofs, model.system.parameters)
+    r = np.zeros(model.system.n)
+    for term in smooth:
+        term.residual(kin, theta, r)
+    for choice in deciding:
+        choice.decided_residual(kin, theta, r)
+    out = {}
+    for entry in dofs.entries:
+        part = -r[entry.slice].reshape(entry.shape)
+        if not part.any():
+            continue
+        if entry.name in dofs.rigid:
+            turned = left_jacobian(kin.q[entry.slice].reshape(2, 3)[1])
+            out[entry.name] = Reaction(part[0], np.linalg.solve(turned.T, part[1]))
+        else:
+            out[entry.name] = Reaction(part.sum(axis=0), np.zeros(3))
+    return out

@@ -1,0 +1,159 @@
+"""Links gathered into terms: one a kind, or one a kind and signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from typing import TypeVar
+
+import numpy as np
+
+from add.equations.layout import DofLayout, ParameterLayout
+from add.equations.signals import Signal, SignalParameter
+from add.equations.sites import Sites
+from add.equations.term import DecidingTerm, Term
+from add.joints.actuators import AxisTorque, Motor, PointForce
+from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
+from add.joints.links import (
+    BodySite,
+    DampingLink,
+    ElasticJointLink,
+    ForceLink,
+    FrictionLink,
+    LimitLink,
+    Link,
+    MotorLink,
+    SliderLink,
+    SpringLink,
+    TorqueLink,
+)
+from add.joints.springs import Cable, ElasticJoint, Spring
+from add.model.bodies import ParticleBody, RigidBody
+from add.model.site_lookup import Site, gather, node_site, system_site
+from add.typing import IntArray
+
+L = TypeVar("L", bound=Link)
+
+
+def link_terms(
+    links: Sequence[Link],
+    particles: Sequence[ParticleBody],
+    rigid: Sequence[RigidBody],
+    dofs: DofLayout,
+    parameters: ParameterLayout,
+) -> tuple[list[Term], list[DecidingTerm]]:
+    """Return the smooth and the deciding terms of all links and of the springs of particle bodies."""
+
+    def at(site: BodySite) -> Site:
+        return system_site(site, rigid, dofs, parameters)
+
+    def of(chosen: Sequence[L], sites: Callable[[L], Iterable[BodySite]]) -> Sites:
+        return gather([at(site) for link in chosen for site in sites(link)])
+
+    def index(names: Iterable[str]) -> IntArray:
+        return np.array([parameters[name].start for name in names], dtype=np.int64)
+
+    def kind(wanted: type[L]) -> list[L]:
+        return [link for link in links if isinstance(link, wanted)]
+
+    terms: list[Term] = []
+    deciding: list[DecidingTerm] = []
+    springs = kind(SpringLink)
+    for unilateral in (False, True):
+        chosen = [link for link in springs if link.unilateral is unilateral]
+        pairs = [at(end) for link in chosen for end in (link.a, link.b)]
+        numbers = [index(getattr(link, key) for link in chosen) for key in ("stiffness", "damping", "length")]
+        if not unilateral:
+            more, lists = _particle_springs(particles, dofs, parameters)
+            pairs += more
+            numbers = [np.concatenate([a, b]) for a, b in zip(numbers, lists, strict=True)]
+        if not pairs:
+            continue
+        k, c, length = numbers
+        if unilateral:
+            deciding.append(Cable.of(gather(pairs), k=k, c=c, length=length))
+        else:
+            terms.append(Spring.of(gather(pairs), k=k, c=c, length=length))
+    if bonds := kind(ElasticJointLink):
+        sites = of(bonds, lambda link: (link.a, link.b))
+        terms.append(ElasticJoint.of(sites, k=index(b.stiffness for b in bonds), c=index(b.damping for b in bonds)))
+    if sliders := kind(SliderLink):
+        sites = of(sliders, lambda link: (link.a, link.b, link.axis))
+        terms.append(Slider.of(sites, k=index(s.stiffness for s in sliders), c=index(s.damping for s in sliders)))
+    if dampers := kind(DampingLink):
+        sites = of(dampers, lambda link: (link.a, link.b))
+        terms.append(AngularDamping.of(sites, k_md=index(d.damping for d in dampers)))
+    if frictions := kind(FrictionLink):
+        sites = of(frictions, lambda link: (link.a, link.b, link.axis))
+        terms.append(
+            JointFriction.of(
+                sites,
+                c=index(f.viscous for f in frictions),
+                tau_c=index(f.coulomb for f in frictions),
+                s_0=index(f.rate for f in frictions),
+            )
+        )
+    if limits := kind(LimitLink):
+        sites = of(limits, lambda link: (link.e1, link.e2, link.b))
+        deciding.append(
+            AngleLimit.of(
+                sites,
+                k=index(x.stiffness for x in limits),
+                c=index(x.damping for x in limits),
+                lo=index(x.lower for x in limits),
+                hi=index(x.upper for x in limits),
+            )
+        )
+    for motors in _by_signal(kind(MotorLink), lambda link: link.angle):
+        sites = of(motors, lambda link: (link.e1, link.e2, link.b))
+        rows = np.stack([parameters[link.angle.parameter].indices[:, 0] for link in motors], axis=1)
+        k = index(link.stiffness for link in motors)
+        terms.append(Motor.of(sites, k=k, signal=motors[0].angle.signal, rows=rows))
+    for torques in _by_signal(kind(TorqueLink), lambda link: link.torque):
+        # The term's torque acts on its first spin.
+        sites = of(torques, lambda link: (link.b, link.a, link.axis))
+        rows = np.stack([parameters[link.torque.parameter].indices[:, 0] for link in torques], axis=1)
+        terms.append(AxisTorque.of(sites, signal=torques[0].torque.signal, rows=rows))
+    for forces in _by_signal(kind(ForceLink), lambda link: link.force):
+        sites = of(forces, lambda link: (link.on,))
+        rows = np.stack([parameters[link.force.parameter].indices for link in forces], axis=1)
+        terms.append(PointForce.of(sites, signal=forces[0].force.signal, rows=rows))
+    return terms, deciding
+
+
+def _particle_springs(
+    particles: Sequence[ParticleBody], dofs: DofLayout, parameters: ParameterLayout
+) -> tuple[list[Site], list[IntArray]]:
+    pairs: list[Site] = []
+    numbers: list[list[IntArray]] = [[np.zeros(0, dtype=np.int64)] for _ in range(3)]
+    for sheet in particles:
+        n = sheet.edges.shape[0]
+        if not n:
+            continue
+        first = dofs[sheet.name].start // 3
+        pairs += [node_site(np.array([first + node]), np.ones(1)) for node in sheet.edges.ravel()]
+        for column, key in zip(numbers, ("stiffness", "damping", "lengths"), strict=True):
+            block = parameters[f"bodies.{sheet.name}.{key}"].indices
+            column.append(np.broadcast_to(block, (n,)))
+    return pairs, [np.concatenate(column) for column in numbers]
+
+
+def _same(a: Signal, b: Signal) -> bool:
+    """Whether two signals weigh their rows alike at all times."""
+    if type(a) is not type(b):
+        return False
+    public = [f.name for f in fields(a) if not f.name.startswith("_")]  # type: ignore[arg-type]
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in public)
+
+
+def _by_signal(links: Sequence[L], drive: Callable[[L], SignalParameter]) -> list[list[L]]:
+    """Group links whose signals have the same weights: they differ in their rows of theta alone."""
+    groups: list[list[L]] = []
+    for link in links:
+        for group in groups:
+            if _same(drive(group[0]).signal, drive(link).signal):
+                group.append(link)
+                break
+        else:
+            groups.append([link])
+    return groups

@@ -1,0 +1,245 @@
+"""Doubts about a scene: each names a number that can be simulated but is probably not meant, its place and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from add.errors import InputError
+from add.equations.kinematics import Kinematics
+from add.model.impacts import few_steps
+from add.model.overlaps import deep_starts
+from add.scene.build.recordings import load_recording
+from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
+from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
+from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
+from add.typing import FloatArray
+
+if TYPE_CHECKING:
+    from add.scene.build.scene import BuiltScene
+
+#: Steps from which on a run is more than a trial.
+FEW_STEPS = 10
+#: Young's moduli below this are softer than any solid that is measured [Pa].
+SOFTEST = 30.0
+#: Sizes of bodies beyond which the unit of the file is in doubt [m].
+SMALLEST, LARGEST = 1e-6, 1000.0
+#: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
+#: driven far.
+FAR, FAR_LATE = 2.0, 100.0
+#: Share of a run after which a first frame is late, and what stands for the size of a point [m].
+LATE, POINT = 0.05, 0.1
+_SHOWN = 3
+
+
+def doubts(built: BuiltScene) -> list[str]:
+    """Return one text for each thing that is probably not meant."""
+    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
+    return [text for part in parts for text in part(built)]
+
+
+def extent(built: BuiltScene, name: str) -> FloatArray:
+    """Return lower and upper corner (2, 3) of a body in its rest frame [m]; NaN for one without a shape."""
+    model = built.model
+    solid = model.rigid_body(name)
+    if solid is None:
+        sheets = {sheet.name: sheet.points for sheet in model.particles}
+        points = sheets[name] if name in sheets else model.bodies[model.body_index(name)].mesh.points
+        return np.stack([points.min(axis=0), points.max(axis=0)])
+    if solid.vertices.size:
+        return np.stack([solid.vertices.min(axis=0), solid.vertices.max(axis=0)])
+    if not solid.points.size:
+        return np.full((2, 3), np.nan)
+    radius = solid.radii[:, None]
+    return np.stack([(solid.points - radius).min(axis=0), (solid.points + radius).max(axis=0)])
+
+
+def _size(built: BuiltScene, name: str) -> float:
+    """Return the largest extent of a body along the axes of its rest frame [m]."""
+    low, high = extent(built, name)
+    return float((high - low).max())
+
+
+def _deep(built: BuiltScene) -> Iterator[str]:
+    deep = deep_starts(built.model, built.theta)
+    if not deep:
+        return
+    worst, others = deep[0], len(deep) - 1
+    what = "obstacles" if worst.other in built.scene.spec.obstacles else "bodies"
+    text = (
+        f"bodies.{worst.body}: starts {worst.depth:.3g} m deep inside {what}.{worst.other} (its own size is "
+        f"{worst.size:.3g} m), and the contact will throw it out; move it, or switch this pair off in contact.pairs"
+    )
+    if others:
+        text += f" ({others} more {'pair starts' if others == 1 else 'pairs start'} deep inside each other)"
+    yield text
+
+
+def _untouchable(built: BuiltScene) -> Iterator[str]:
+    """Pairs that pass through each other in a scene that lets bodies touch."""
+    spec, model = built.scene.spec, built.model
+    if not spec.contact.between_bodies:
+        return
+    joined: set[frozenset[str | None]] = {
+        frozenset((pair.body, pair.obstacle)) for pair in spec.contact.pairs if not pair.enabled
+    }
+    for item in spec.couplings.values():
+        if isinstance(item, AttachmentSpec):
+            joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
+        elif not isinstance(item, ForceSpec | TorqueSpec) and not item.collide:
+            joined.add(frozenset((item.a.body, item.b.body)))
+    points = {body.name: True for body in model.bodies} | {sheet.name: sheet.touching for sheet in model.particles}
+    points |= {solid.name: solid.radii.size > 0 for solid in model.rigid}
+    shapes = {solid.name for solid in model.rigid if solid.shapes}
+    solid = [name for name, body in spec.bodies.items() if _has_surface(body)]
+    still = {name for name, body in spec.bodies.items() if isinstance(body, KinematicBodySpec)}
+    missed = [
+        (a, b)
+        for a, b in combinations(solid, 2)
+        if not (points[a] and b in shapes)
+        and not (points[b] and a in shapes)
+        and frozenset((a, b)) not in joined
+        and not {a, b} <= still
+    ]
+    if missed:
+        named = ", ".join(f"{a} and {b}" for a, b in missed[:_SHOWN])
+        more = f" and {len(missed) - _SHOWN} more pairs" if len(missed) > _SHOWN else ""
+        yield (
+            f"contact.between_bodies: {named}{more} pass through each other: points of bodies meet the boxes, balls, "
+            "capsules and cylinders that rigid bodies carry, and neither of these carries one; contact.pairs with "
+            "'enabled': false say that it is meant"
+        )
+
+
+def _has_surface(body: object) -> bool:
+    """Whether a body is there to be touched."""
+    if isinstance(body, ParticleBodySpec):
+        return bool(body.collision)
+    if isinstance(body, RigidBodySpec | KinematicBodySpec):
+        return body.geometry is not None and body.collision.shape
+    return True
+
+
+def _few_steps(built: BuiltScene) -> Iterator[str]:
+    time = built.scene.spec.time
+    if time.n_steps < FEW_STEPS:
+        steps = "1 step" if time.n_steps == 1 else f"{time.n_steps} steps"
+        yield f"time.dt: the run has only {steps} of {time.dt:g} s (times are in s)"
+
+
+def _impacts(built: BuiltScene) -> list[str]:
+    """Impacts with a restitution that last few steps."""
+    return few_steps(built.expected_impacts())
+
+
+def _sizes(built: BuiltScene) -> Iterator[str]:
+    for name in built.scene.spec.bodies:
+        size = _size(built, name)
+        if size > LARGEST or 0.0 < size < SMALLEST:
+            yield f"bodies.{name}: it is {size:.3g} m across (lengths are in m; a 'scale' turns millimetres into them)"
+
+
+def _soft(built: BuiltScene) -> Iterator[str]:
+    theta, layout = built.theta, built.model.system.parameters
+    pull = np.array(layout.view(theta, "gravity"))
+    gravity = float(np.linalg.norm(pull))
+    q, _ = built.model.initial.evaluate(theta)
+    for body in built.model.bodies:
+        names = (f"bodies.{body.name}.{key}" for key in ("mu", "lambda", "density"))
+        mu, lam, density = (float(layout.view(theta, name)) for name in names)
+        young = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
+        start = built.model.system.dofs[body.name].start
+        nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)
+        height = float(np.ptp(nodes @ (pull / gravity))) if gravity else 0.0
+        weight = density * gravity * height
+        at = f"bodies.{body.name}.material"
+        if young < SOFTEST:
+            yield f"{at}: Young's modulus is {young:.3g} Pa, softer than any solid (moduli are in Pa, not kPa or MPa)"
+        elif young < weight:
+            yield (
+                f"{at}: Young's modulus is {young:.3g} Pa, less than the weight of {height:.3g} m of it on its area, "
+                f"{weight:.3g} Pa: it cannot carry itself (moduli are in Pa, densities in kg/m^3)"
+            )
+
+
+def _markers(built: BuiltScene) -> Iterator[str]:
+    for name, marker in built.scene.spec.markers.items():
+        if not isinstance(marker, PointMarkerSpec) or built.model.rigid_body(marker.body) is None:
+            continue
+        low, high = extent(built, marker.body)
+        point, size = np.array(marker.point), float((high - low).max())
+        away = float(np.linalg.norm(np.maximum(np.maximum(low - point, point - high), 0.0)))
+        if away > FAR * size:
+            yield (
+                f"markers.{name}.point: it is {away:.3g} m off its body '{marker.body}', which is {size:.3g} m across "
+                "(lengths are in m)"
+            )
+
+
+def _recording(built: BuiltScene) -> Iterator[str]:
+    """Markers that are recorded far from where the scene puts them."""
+    spec = built.scene.spec.recording
+    if spec is None:
+        return
+    try:
+        recording = load_recording(built.scene.spec, "recording")
+    except InputError:  # said where the recording is needed
+        return
+    starts = _starts(built)
+    found = []
+    for k, name in enumerate(recording.names):
+        marker = built.scene.spec.markers[name]
+        frames = np.flatnonzero(recording.valid[:, k])
+        if isinstance(marker, DirectionMarkerSpec) or not frames.size or _searched(built, marker.body):
+            continue
+        path, times = recording.positions[frames, k], recording.times[frames]
+        away, allowed, scaled = _apart(built, marker.body, path, times, *starts[name])
+        if away > allowed:
+            found.append((away, name, scaled <= allowed))
+    if found:
+        yield _far(spec, max(found), len(found))
+
+
+def _searched(built: BuiltScene, body: str) -> bool:
+    """Whether the place of a body is a parameter: where the scene puts it then says little."""
+    spec = built.scene.spec
+    return any(path.startswith(f"bodies.{body}.position") for item in spec.parameters for path in item.all_paths())
+
+
+def _apart(
+    built: BuiltScene, body: str, path: FloatArray, times: FloatArray, place: FloatArray, speed: float
+) -> tuple[float, float, float]:
+    """Return how far a recorded path (n, 3) is from a marker's start, how far it may be, and how far if in mm [m]."""
+    time, gravity = built.scene.spec.time, float(np.linalg.norm(built.scene.spec.gravity))
+    size = _size(built, body) or max(float(np.ptp(path, axis=0).max()), POINT)
+    recording = built.scene.spec.recording
+    if recording is not None and recording.displacement:
+        away, lasts, share = float(np.linalg.norm(path - path[0], axis=1).max()), float(times[-1]), FAR_LATE
+        return away, share * size + speed * lasts + 0.5 * gravity * lasts**2, 1e-3 * away
+    t = abs(float(times[0]))
+    share = FAR if t <= LATE * time.end else FAR_LATE
+    allowed = share * size + speed * t + 0.5 * gravity * t * t
+    return float(np.linalg.norm(path[0] - place)), allowed, float(np.linalg.norm(1e-3 * path[0] - place))
+
+
+def _far(spec: RecordingSpec, worst: tuple[float, str, bool], n: int) -> str:
+    away, name, millimetres = worst
+    if spec.displacement:
+        text = f"recording: marker '{name}' moves by {away:.3g} m, a hundred times the size of its body"
+    else:
+        text = f"recording: marker '{name}' is first seen {away:.3g} m from where the scene starts it"
+    text += "; are these millimetres? 'scale' takes 0.001 then" if millimetres else ""
+    return text + (f" ({n - 1} more such {'marker' if n == 2 else 'markers'})" if n > 1 else "")
+
+
+def _starts(built: BuiltScene) -> dict[str, tuple[FloatArray, float]]:
+    """Return where each marker of the scene starts [m], and how fast [m/s]."""
+    q, v = built.model.initial.evaluate(built.theta)
+    points, rates = built.markers.points(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), built.theta)
+    return {
+        name: (point, float(np.linalg.norm(rate)))
+        for name, point, rate in zip(built.marker_names, points, rates, strict=True)
+    }

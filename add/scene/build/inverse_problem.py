@@ -1,0 +1,353 @@
+"""From a scene to an `InverseProblem`: experiments, objective, parameters, phases."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.inverse.experiment import Experiment
+from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
+from add.inverse.optimizers.phases import LBFGSB, Phase, PhasedOptimizer
+from add.inverse.parameters import DesignParameter, Prior
+from add.inverse.problem import InverseProblem
+from add.inverse.transforms import Linear, Log, Softplus, Transform
+from add.errors import InputError
+from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.equations.points import NodePoints, PointMap
+from add.mocap import Recording
+from add.model.site_lookup import gather, place_site
+from add.joints.links import BodySite
+from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
+from add.objectives.tracking import at_steps
+from add.scene.build.scene import BuiltScene, build
+from add.scene.build.numbers import CLOCK
+from add.scene.build.phase_overrides import number_overrides
+from add.scene.read.reader import Scene, experiment_scenes
+from add.scene.build.recordings import load_recording
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.objective import (
+    LineObjectiveSpec,
+    MarkersObjectiveSpec,
+    ParameterSpec,
+    PointObjectiveSpec,
+    PoseObjectiveSpec,
+    PriorObjectiveSpec,
+    ProximityObjectiveSpec,
+    SmoothnessObjectiveSpec,
+    TrackObjectiveSpec,
+)
+from add.equations.sites import SiteKind
+from add.equations.site_points import SitePoints
+from add.ties import unit_vector
+from add.typing import FloatArray
+
+_TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
+
+
+def inverse_problem(scene: Scene) -> InverseProblem:
+    """Build the inverse problem of a scene.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to optimise, or a recording or parameter does not fit; names the file and the place.
+    """
+    try:
+        return _inverse_problem(scene)
+    except InputError as error:
+        if error.file is None and scene.source is not None:
+            error.file = str(scene.source)
+        raise
+
+
+def _inverse_problem(scene: Scene) -> InverseProblem:
+    spec = scene.spec
+    if not spec.objective:
+        raise InputError("there is nothing to minimise", place="objective", expected="at least one entry")
+    if not spec.parameters:
+        raise InputError("there is nothing to change", place="parameters", expected="at least one entry")
+    scenes = experiment_scenes(scene)
+    built = {name: build(item) for name, item in scenes.items()}
+    parameters = _parameters(spec, built)
+    experiments = []
+    for k, (name, item) in enumerate(built.items()):
+        own = bool(spec.experiments) and spec.experiments[k].recording is not None
+        place = f"experiments.{k}.recording" if own else "recording"
+        experiments.append(_experiment(name, item, spec, parameters, place))
+    return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters), optimizer(scene, built))
+
+
+def optimizer(scene: Scene, built: dict[str, BuiltScene] | None = None) -> PhasedOptimizer:
+    """Return the scene's optimiser with its phases.
+
+    Parameters
+    ----------
+    scene : Scene
+    built : experiment name -> BuiltScene, optional
+        Whose numbers the phases override; built here where it is needed and not given.
+    """
+    spec = scene.spec.optimizer
+    parameters: list[DesignParameter] = []
+    if any(phase.overrides for phase in spec.phases):
+        built = built or {name: build(item) for name, item in experiment_scenes(scene).items()}
+        parameters = _parameters(scene.spec, built)
+    phases = []
+    for k, phase in enumerate(spec.phases):
+        # Without a window every experiment counts over its own run, which need not be as long as the scene's.
+        window = phase.window if phase.end_time is None else (0.0, phase.end_time)
+        most = phase.max_evaluations or spec.max_evaluations
+        overrides = number_overrides(phase.overrides, built or {}, parameters, f"optimizer.phases.{k}.overrides")
+        phases.append(Phase(phase.name, phase.parameters, window, most, overrides))
+    if not phases:
+        phases = [Phase("all", None, None, spec.max_evaluations)]
+    if spec.method == "gauss-newton":
+        return LevenbergMarquardt(tuple(phases), spec.damping, spec.gradient_tolerance, spec.objective_tolerance)
+    return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
+
+
+def scene_objective(scene: Scene, built: BuiltScene, name: str, n_steps: int) -> Objective | None:
+    """Return the scene's objective of one experiment over its first ``n_steps`` steps.
+
+    None if it sees nothing there.
+    """
+    spec = scene.spec
+    if not any(not isinstance(item, PriorObjectiveSpec) for item in spec.objective):
+        return None
+    names = list(experiment_scenes(scene))
+    own = bool(spec.experiments) and spec.experiments[names.index(name)].recording is not None
+    place = f"experiments.{names.index(name)}.recording" if own else "recording"
+    experiment = _experiment(name, built, spec, [], place)
+    try:
+        objective, _ = experiment.within((0.0, n_steps * built.simulation.stepper.dt))
+    except InputError:
+        return None
+    return objective
+
+
+def _parameters(spec: SceneSpec, built: dict[str, BuiltScene]) -> list[DesignParameter]:
+    out, start = [], 0
+    for k, item in enumerate(spec.parameters):
+        parameter = _parameter(item, built, start, f"parameters.{k}")
+        out.append(parameter)
+        start += parameter.n
+    return out
+
+
+def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, place: str) -> DesignParameter:
+    names = [item.experiment] if item.experiment else list(built)
+    targets: dict[str, tuple[np.ndarray, ...]] = {}
+    unit = ""
+    for name in names:
+        numbers = built[name].numbers
+        rows = []
+        for path in item.all_paths():
+            try:
+                index, unit = numbers.resolve(path)
+            except InputError as error:
+                error.place = f"{place}.path"
+                error.found = path
+                raise
+            if item.components is not None:
+                if max(item.components) >= index.size:
+                    raise InputError(
+                        "there is no such component",
+                        place=f"{place}.components",
+                        found=max(item.components),
+                        expected=f"0..{index.size - 1}",
+                    )
+                index = index[list(item.components)]
+            rows.append(index)
+        if len({row.size for row in rows}) > 1:
+            raise InputError("paths that share a value must have the same size", place=f"{place}.paths")
+        targets[name] = tuple(rows)
+    current = built[names[0]].numbers.values[targets[names[0]][0]]
+    start = current if item.start is None else np.broadcast_to(np.array(item.start, dtype=float), current.shape)
+    low, high = item.bounds or (None, None)
+    transform = _TRANSFORMS[item.transform]
+    y = transform.inverse(start.astype(float))
+    if item.scale is not None:
+        scale = item.scale
+    else:
+        # In the transformed unit: relative steps for log, the size of the start otherwise.
+        scale = 1.0 if isinstance(transform, Log) else (float(np.abs(y).max()) or 1.0)
+    return DesignParameter(
+        name="+".join(item.all_paths()) + (f"@{item.experiment}" if item.experiment else ""),
+        unit=unit,
+        first=first,
+        start=start.astype(float),
+        transform=transform,
+        scale=scale,
+        lower=-np.inf if low is None else low,
+        upper=np.inf if high is None else high,
+        entries=item.components or tuple(range(start.size)),
+        targets=targets,
+    )
+
+
+def _priors(spec: SceneSpec, parameters: list[DesignParameter]) -> tuple[Prior, ...]:
+    out = []
+    for item in spec.objective:
+        if isinstance(item, PriorObjectiveSpec):
+            meant = [np.arange(p.first, p.first + p.n) for p in parameters if p.answers_to(item.parameter)]
+            out.append(Prior(np.concatenate(meant), item.mean, item.sigma, item.weight))
+    return tuple(out)
+
+
+def _experiment(
+    name: str, built: BuiltScene, spec: SceneSpec, parameters: list[DesignParameter], place: str
+) -> Experiment:
+    weights: list[float] = []
+    parts: list[Objective] = []
+    recording: Recording | None = None
+    followed: Tracking | None = None
+    for k, item in enumerate(spec.objective):
+        if isinstance(item, PriorObjectiveSpec):
+            continue
+        if isinstance(item, MarkersObjectiveSpec):
+            recording, tracking = _marker_tracking(built, place)
+            followed = tracking
+            parts.append(tracking)
+        elif isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
+            parts.append(_regulariser(item, built, f"objective.{k}"))
+        else:
+            parts.append(_target_tracking(item, built, f"objective.{k}"))
+        weights.append(item.weight)
+    objective = WeightedSum(tuple(weights), tuple(parts))
+    ties, numbers = built.numbers.ties, built.numbers.values
+    return Experiment(name, built.simulation, objective, ties, numbers, recording, followed)
+
+
+def _regulariser(
+    item: SmoothnessObjectiveSpec | ProximityObjectiveSpec, built: BuiltScene, place: str
+) -> Smoothness | Proximity:
+    layout = built.model.system.parameters
+    blocks = [entry for entry in layout.entries if entry.name.startswith(f"signals.{item.signal}.")]
+    if not blocks:
+        raise InputError("this signal drives nothing", place=f"{place}.signal", found=f"'{item.signal}'")
+    # A signal that drives several things has the same numbers in every block: one speaks for all.
+    table = blocks[0].indices
+    if isinstance(item, SmoothnessObjectiveSpec):
+        return Smoothness(table)
+    if item.rows is not None:
+        centre = np.reshape(np.array(item.rows, dtype=float), (len(item.rows), -1))
+        if centre.shape != table.shape:
+            raise InputError(
+                f"the signal has {table.shape[0]} rows of {table.shape[1]} numbers",
+                place=f"{place}.rows",
+                found=f"{centre.shape[0]} rows of {centre.shape[1]}",
+            )
+        return Proximity(table, centre)
+    if item.value is None:
+        return Proximity(table, built.theta[table])
+    centre = np.atleast_1d(np.array(item.value, dtype=float))
+    if centre.size != table.shape[1]:
+        raise InputError(
+            f"the signal has {table.shape[1]} numbers a row", place=f"{place}.value", found=f"{centre.size}"
+        )
+    return Proximity(table, centre)
+
+
+def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking]:
+    spec = built.scene.spec
+    if spec.recording is None:
+        raise InputError("the objective follows markers, but there is no recording", place=place)
+    recording = load_recording(spec, place)
+    rows = [built.marker_names.index(name) for name in recording.names]
+    points = built.markers.select(np.asarray(rows))
+    targets = recording.positions
+    reference = None
+    if spec.recording.displacement:
+        reference = float(recording.times[0])
+        if not recording.valid[0].all():
+            missing = [n for n, ok in zip(recording.names, recording.valid[0], strict=True) if not ok]
+            raise InputError(
+                "displacements need every marker in the first frame that counts", place=place, found=f"no {missing[0]}"
+            )
+        targets = targets - targets[0]
+    weights = recording.valid / recording.valid.sum()
+    projector = np.eye(3)
+    clock = built.model.system.parameters[CLOCK].start
+    tracking = Tracking(
+        points,
+        spec.time.dt,
+        recording.times,
+        targets,
+        weights,
+        projector,
+        reference,
+        clock,
+        spec.recording.time_offset,
+        spec.time.n_steps,
+    )
+    return recording, tracking
+
+
+def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
+    assert isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec | TrackObjectiveSpec)
+    time = built.scene.spec.time
+    if isinstance(item, TrackObjectiveSpec):
+        path = np.array(item.values)[:, None]
+        points = built.markers.select(np.array([built.marker_names.index(item.marker)]))
+        shares = np.full((len(item.times), 1), 1.0 / len(item.times))
+        return Tracking(points, time.dt, np.array(item.times), path, shares, _onto(item.axes))
+    if item.window is not None:
+        times = at_steps(np.array([time.end]), time.dt, *item.window)
+        if not times.size:
+            raise InputError("no step ends in the window", place=f"{place}.window", found=list(item.window))
+    else:
+        assert item.time is not None
+        times = np.array([time.end if item.time == "end" else item.time])
+    projector = np.eye(3)
+    if isinstance(item, PoseObjectiveSpec):
+        points, rest = _pose_points(item, built, place)
+        target = _pose(item, rest, place)
+    else:
+        row = built.marker_names.index(item.marker)
+        points = built.markers.select(np.array([row]))
+        if isinstance(item, PointObjectiveSpec):
+            target = np.array([item.target])
+            projector = _onto(item.axes)
+        else:
+            direction = unit_vector(np.array(item.direction))
+            target = np.array([item.point])
+            projector = np.eye(3) - np.outer(direction, direction)
+    targets = np.broadcast_to(target, (times.size, *target.shape))
+    weights = np.full(targets.shape[:2], 1.0 / (times.size * target.shape[0]))
+    return Tracking(points, time.dt, times, targets, weights, projector)
+
+
+def _onto(axes: str) -> FloatArray:
+    """Return the projector onto some of the world's axes."""
+    return np.diag([float(axis in axes) for axis in "xyz"])
+
+
+def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tuple[PointMap, FloatArray]:
+    """Return the points by which a pose is compared, and their places in the rest frame."""
+    model = built.model
+    layout, dofs = model.system.parameters, model.system.dofs
+    if model.rigid_body(item.body) is not None:
+        block = layout[f"{place}.points"]
+        point = BodySite(SiteKind.POINT, item.body)
+        sites = [place_site(point, arm, model.rigid, dofs, layout) for arm in block.indices]
+        return SitePoints(gather(sites)), built.theta[block.indices]
+    sheet = next((body for body in model.particles if body.name == item.body), None)
+    rest = sheet.points if sheet is not None else model.bodies[model.body_index(item.body)].mesh.points
+    return NodePoints(dofs[item.body].start // 3 + np.arange(rest.shape[0])), rest
+
+
+def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:
+    if item.positions_file is not None:
+        at = f"{place}.positions_file"
+        try:
+            target = np.loadtxt(item.positions_file, delimiter="," if item.positions_file.endswith(".csv") else None)
+        except (ValueError, UnicodeDecodeError) as error:
+            raise InputError(f"{item.positions_file}: not a table of numbers: {error}", place=at) from None
+        if target.shape != rest.shape:
+            raise InputError(
+                f"{item.positions_file}: the file does not fit the body",
+                place=at,
+                found=f"{target.shape} numbers",
+                expected=f"{rest.shape}",
+            )
+        return target
+    rotation = np.eye(3) if item.orientation is None else rotation_matrix(rotation_vector(item.orientation))
+    return rest @ rotation.T + np.array(item.translation)

@@ -1,0 +1,399 @@
+"""Couplings of a scene as links between sites, with the numbers they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.errors import InputError
+from add.kernels.rotation import rotation_vector
+from add.model import ParticleBody, RigidBody, SoftBody
+from add.equations.signals import SignalParameter
+from add.model.parameters import Block
+from add.joints.links import (
+    BodySite,
+    ElasticJointLink,
+    DampingLink,
+    ForceLink,
+    FrictionLink,
+    HingeStart,
+    LimitLink,
+    Link,
+    MotorLink,
+    SliderLink,
+    SpringLink,
+    TorqueLink,
+)
+from add.scene.build.selections import locate_point, select_points
+from add.scene.build.numbers import SceneParameter, direction, pose_of, turn_of
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.couplings import (
+    AttachmentSpec,
+    BallSpec,
+    CableSpec,
+    CouplingSpec,
+    EndSpec,
+    FixedSpec,
+    ForceSpec,
+    HingeSpec,
+    HingeStartSpec,
+    SliderSpec,
+    SpringSpec,
+    TorqueSpec,
+)
+from add.scene.build.ties import Derived, Input
+from add.equations.sites import SiteKind
+from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther, Rule
+from add.typing import FloatArray
+
+#: Given value, path, unit and number of columns -> the signal that drives it.
+MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
+
+
+@final
+@dataclass
+class CouplingParts:
+    """What the couplings of a scene add to the model and to its numbers."""
+
+    links: list[Link] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    numbers: list[SceneParameter] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
+    connected: set[tuple[str, str]] = field(default_factory=set)
+    starts: list[HingeStart] = field(default_factory=list)
+
+    def number(self, path: str, value: object, unit: str, target: str = "", factor: float = 1.0) -> str:
+        """Add a differentiable number under its path; return the name of the block of theta that holds its multiple."""
+        array = np.asarray(value, dtype=float)
+        target = target or path
+        self.blocks.append((target, array.shape, unit))
+        self.numbers.append(SceneParameter(path, array, unit, ((target, factor),)))
+        return target
+
+    def constant(self, name: str, value: FloatArray, unit: str) -> str:
+        """Add a block of theta that nothing changes; return its name."""
+        self.blocks.append((name, value.shape, unit))
+        self.numbers.append(SceneParameter(name, value, unit, ((name, 1.0),), fixed=True))
+        return name
+
+    def follow(self, name: str, unit: str, rule: Rule, *inputs: Input, shape: tuple[int, ...] = (3,)) -> str:
+        """Add a block of theta that follows from others; return its name."""
+        self.blocks.append((name, shape, unit))
+        self.derived.append(Derived((name,), rule, inputs))
+        return name
+
+    def direction(self, path: str, value: tuple[float, float, float], name: str) -> str:
+        """Add a direction of the scene; return the name of the block of theta that holds its unit vector."""
+        number, unit = direction(path, value, name)
+        self.blocks.append((name, (3,), "-"))
+        self.numbers.append(number)
+        self.derived.append(unit)
+        return name
+
+    def signal(self, value: object, path: str, unit: str, width: int, driven: MakeSignalParameter) -> SignalParameter:
+        """Return the signal of a value; its rows are a block of theta."""
+        drive = driven(value, path, unit, width)
+        self.blocks.append((drive.parameter, (drive.signal.n_rows, width), unit))
+        if not isinstance(value, SignalReferenceSpec):
+            self.numbers.append(SceneParameter(path, np.array(value, dtype=float), unit, ((drive.parameter, 1.0),)))
+        return drive
+
+
+@final
+@dataclass(frozen=True)
+class _End:
+    """One end of a coupling.
+
+    Attributes
+    ----------
+    site : BodySite
+    place : Input
+        The point in the body's frame, as the input of a tie.
+    """
+
+    site: BodySite
+    place: Input
+
+
+@final
+class _Bodies:
+    """How a place on a body is written."""
+
+    def __init__(
+        self, spec: SceneSpec, soft: list[SoftBody], particles: list[ParticleBody], rigid: list[RigidBody]
+    ) -> None:
+        self.spec = spec
+        self.soft = {body.name: body for body in soft}
+        self.particles = {body.name: body for body in particles}
+        self.rigid = {body.name: body for body in rigid}
+
+    def pose(self, name: str | None) -> FloatArray:
+        """Return position and rotation vector (6,) of a body's rest frame at the start; the world's are zero."""
+        if name is None:
+            return np.zeros(6)
+        body = self.spec.bodies[name]
+        return np.concatenate([np.array(body.position, dtype=float), rotation_vector(body.orientation)])
+
+    def only_node(self, end: EndSpec) -> FloatArray | None:
+        """Return the place of a body's only node, which is what a handle's end means."""
+        sheet = self.particles.get(end.body or "")
+        return sheet.points[0] if sheet is not None and sheet.n_nodes == 1 else None
+
+    def ends(self, a: EndSpec, b: EndSpec, at: str, parts: CouplingParts) -> tuple[_End, _End]:
+        """Return both ends; a place that is not given is where the other end starts, and follows both poses."""
+        here, there = (self.only_node(end) if end.at is None else np.array(end.at, dtype=float) for end in (a, b))
+        if here is None:
+            assert there is not None
+            second = self.given(b.body, there, f"{at}.b", parts)
+            return self.opposite(a.body, b.body, there, second, f"{at}.a", parts), second
+        first = self.given(a.body, here, f"{at}.a", parts)
+        if there is None:
+            return first, self.opposite(b.body, a.body, here, first, f"{at}.b", parts)
+        return first, self.given(b.body, there, f"{at}.b", parts)
+
+    def given(self, name: str | None, place: FloatArray, path: str, parts: CouplingParts) -> _End:
+        """Return the end at a place that the scene gives in the body's rest frame."""
+        if name is None or name in self.rigid:
+            arm = parts.number(f"{path}.at", place, "m")
+            return _End(self._arm(name, arm), arm)
+        return _End(self.node(name, place, path), place)
+
+    def opposite(
+        self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str, parts: CouplingParts
+    ) -> _End:
+        """Return the end on a body where the end of the other body, at ``place`` of its frame, starts."""
+        if name is None or name in self.rigid:
+            poses = (*pose_of(other), end.place, *pose_of(name))
+            arm = parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
+            return _End(self._arm(name, arm), arm)
+        # Which nodes stand for the place is decided here; the reader refuses parameters that would move it.
+        there = PlaceOnOther().value(np.concatenate([self.pose(other), place, self.pose(name)])[None])[0]
+        return _End(self.node(name, there, path), there)
+
+    @staticmethod
+    def _arm(name: str | None, arm: str) -> BodySite:
+        return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.POINT, name, arm)
+
+    def node(self, name: str, place: FloatArray, path: str) -> BodySite:
+        """Return the nodes that stand for a place in the rest frame of a body of nodes."""
+        if name in self.particles:
+            sheet = self.particles[name]
+            away = np.linalg.norm(sheet.points - place, axis=1)
+            node = int(np.argmin(away))
+            if away[node] > 1e-6 * max(1.0, np.ptp(sheet.points)):
+                raise InputError(
+                    "no node is there", place=f"{path}.at", found=f"the nearest is {away[node]:.3g} m away",
+                    expected=f"a node, e.g. node {node} at {np.round(sheet.points[node], 6).tolist()}",
+                )  # fmt: skip
+            return BodySite(SiteKind.NODES, name, nodes=np.array([node]), weights=np.ones(1))
+        body = self.soft[name]
+        nodes, weights = locate_point(body.mesh, tuple(place), 0.01, f"{path}.at")
+        return BodySite(SiteKind.NODES, name, nodes=nodes, weights=weights)
+
+    def direction(self, name: str | None, arm: str) -> BodySite:
+        """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""
+        return (
+            BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.DIRECTION, name, arm)
+        )
+
+    def carried(self, a: str | None, b: str | None, arm: str, name: str, parts: CouplingParts) -> BodySite:
+        """Return the direction of b that coincides at the start with the direction ``arm`` of a."""
+        return self.direction(b, parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
+
+    def spin(self, name: str | None) -> BodySite:
+        """Return the angular velocity of a rigid body; the world's is zero."""
+        return BodySite(SiteKind.WORLD) if name is None else BodySite(SiteKind.SPIN, name)
+
+    def must_turn(self, end: EndSpec, path: str, what: str) -> None:
+        """Refuse a body without orientation."""
+        if end.body is not None and end.body not in self.rigid:
+            raise InputError(
+                f"a {what} joins rigid or kinematic bodies, or the world", place=f"{path}.body", found=f"'{end.body}'"
+            )
+
+
+def couplings(
+    spec: SceneSpec,
+    soft: list[SoftBody],
+    particles: list[ParticleBody],
+    rigid: list[RigidBody],
+    driven: MakeSignalParameter,
+) -> CouplingParts:
+    """Return links and numbers of all couplings of a scene.
+
+    Raises
+    ------
+    InputError
+        If an end lies nowhere, or a joint needs an orientation that a body does not have.
+    """
+    parts, bodies = CouplingParts(), _Bodies(spec, soft, particles, rigid)
+    for name, item in spec.couplings.items():
+        pair = _coupling(item, f"couplings.{name}", bodies, parts, driven)
+        parts.owners += [name] * (len(parts.links) - len(parts.owners))
+        if pair is not None and not item.collide:
+            parts.connected |= {pair, pair[::-1]}
+    return parts
+
+
+def _coupling(
+    item: CouplingSpec, at: str, bodies: _Bodies, parts: CouplingParts, driven: MakeSignalParameter
+) -> tuple[str, str] | None:
+    """Add the links of one coupling; return the bodies that it joins, if it joins any."""
+    if isinstance(item, AttachmentSpec):
+        _attachment(item, at, bodies, parts)
+        return item.nodes, item.body
+    if isinstance(item, ForceSpec):
+        place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
+        on = bodies.given(item.on.body, place, f"{at}.on", parts)
+        parts.links.append(ForceLink(on.site, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
+        return None
+    if isinstance(item, TorqueSpec):
+        if item.body not in bodies.rigid:
+            raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
+        drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
+        parts.links.append(ForceLink(bodies.spin(item.body), drive))
+        return None
+    _pair(item, at, bodies, parts, driven)
+    return item.a.body or "", item.b.body or ""
+
+
+def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingParts) -> None:
+    owner = bodies.soft.get(item.nodes) or bodies.particles.get(item.nodes)
+    if owner is None:
+        raise InputError("a body with nodes is attached to a rigid one", place=f"{at}.nodes", found=f"'{item.nodes}'")
+    if item.body not in bodies.rigid:
+        raise InputError("nodes are attached to a rigid body", place=f"{at}.body", found=f"'{item.body}'")
+    rest = owner.mesh.points if isinstance(owner, SoftBody) else owner.points
+    stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
+    damping = parts.number(f"{at}.damping", item.damping, "N s/m")
+    mesh = owner.mesh if isinstance(owner, SoftBody) else None
+    for node in select_points(rest, item.where, f"{at}.where", mesh):
+        a = BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
+        poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
+        arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
+        parts.links.append(ElasticJointLink(a, BodySite(SiteKind.POINT, item.body, arm), stiffness, damping))
+
+
+def _pair(
+    item: SpringSpec | CableSpec | BallSpec | HingeSpec | FixedSpec | SliderSpec,
+    at: str,
+    bodies: _Bodies,
+    parts: CouplingParts,
+    driven: MakeSignalParameter,
+) -> None:
+    first, second = bodies.ends(item.a, item.b, at, parts)
+    a, b = first.site, second.site
+    stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
+    damping = parts.number(f"{at}.damping", item.damping, "N s/m")
+    if isinstance(item, SpringSpec | CableSpec):
+        if item.length is None:
+            poses = (*pose_of(item.a.body), first.place, *pose_of(item.b.body), second.place)
+            name = parts.follow(f"{at}.length", "m", Distance(), *poses, shape=())
+        else:
+            name = parts.number(f"{at}.length", item.length, "m")
+        parts.links.append(SpringLink(a, b, stiffness, damping, name, isinstance(item, CableSpec)))
+        return
+    if isinstance(item, BallSpec):
+        parts.links.append(ElasticJointLink(a, b, stiffness, damping))
+        return
+    for end, key in ((item.a, "a"), (item.b, "b")):
+        bodies.must_turn(end, f"{at}.{key}", item.type)
+    # Three directions of stiffness k resist a small turn with the torque 2 k per angle, one across it with k.
+    path, share = f"{at}.angular_stiffness", 1.0 if isinstance(item, HingeSpec) else 0.5
+    angular = parts.number(path, item.angular_stiffness, "N m/rad", f"{at}.direction_stiffness", share)
+    # Directions are held without damping of their own: the damping of rotations is a torque on the spins.
+    none = f"{at}.none"
+    parts.blocks.append((none, (), "-"))
+    swing = parts.number(f"{at}.angular_damping", item.angular_damping, "N m s")
+    parts.links.append(DampingLink(bodies.spin(item.a.body), bodies.spin(item.b.body), swing))
+    if isinstance(item, HingeSpec):
+        parts.links.append(ElasticJointLink(a, b, stiffness, damping))
+        _hinge(item, at, bodies, parts, angular, none, driven)
+        return
+    for k, axis in enumerate(np.eye(3)):
+        arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
+        ends = bodies.direction(item.a.body, arm), _carried(item, arm, f"{at}.frame.{k}.b", bodies, parts)
+        parts.links.append(ElasticJointLink(*ends, angular, none))
+    if isinstance(item, SliderSpec):
+        line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
+        parts.links.append(SliderLink(a, b, line, stiffness, damping))
+    else:
+        parts.links.append(ElasticJointLink(a, b, stiffness, damping))
+
+
+def _carried(
+    item: HingeSpec | FixedSpec | SliderSpec, arm: str, name: str, bodies: _Bodies, parts: CouplingParts
+) -> BodySite:
+    """Return the direction of the joint's b that coincides at the start with the direction ``arm`` of its a."""
+    return bodies.carried(item.a.body, item.b.body, arm, name, parts)
+
+
+def _hinge_start(
+    item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies, parts: CouplingParts
+) -> HingeStart:
+    if item.b.body is None:
+        raise InputError("the world does not start on a hinge", place=f"{at}.start", expected="a body at 'b'")
+    for end in (item.a, item.b):
+        if end.body is not None and bodies.rigid[end.body].kinematic:
+            raise InputError(
+                "a hinge starts from bodies without a given motion", place=f"{at}.start", found=f"'{end.body}'"
+            )
+    if any(other.b == item.b.body for other in parts.starts):
+        raise InputError("this body already starts on another hinge", place=f"{at}.start", found=f"'{item.b.body}'")
+    return HingeStart(
+        item.a.body or "",
+        item.b.body,
+        f"{at}.a.at",
+        f"{at}.b.at",
+        axis,
+        parts.number(f"{at}.start.angle", start.angle, "rad"),
+        parts.number(f"{at}.start.rate", start.rate, "rad/s"),
+    )
+
+
+def _hinge(
+    item: HingeSpec,
+    at: str,
+    bodies: _Bodies,
+    parts: CouplingParts,
+    angular: str,
+    none: str,
+    driven: MakeSignalParameter,
+) -> None:
+    axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
+    line_a = bodies.direction(item.a.body, axis)
+    line_b = _carried(item, axis, f"{at}.axis.b", bodies, parts)
+    parts.links.append(ElasticJointLink(line_a, line_b, angular, none))
+    spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
+    if item.start is not None:
+        parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies, parts))
+    if item.motor or item.limits:
+        across = f"{at}.reference.a", f"{at}.reference.normal"
+        parts.blocks += [(name, (3,), "-") for name in across]
+        parts.derived.append(Derived(across, AxesAcross(), (axis,)))
+        e1, e2 = (bodies.direction(item.a.body, name) for name in across)
+        mark = _carried(item, across[0], f"{at}.reference.b", bodies, parts)
+    if item.motor:
+        angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1, driven)
+        k = parts.number(f"{at}.motor.stiffness", item.motor.stiffness, "N m/rad")
+        parts.links.append(MotorLink(e1, e2, mark, angle, k))
+    if item.limits:
+        names = [
+            parts.number(f"{at}.limits.{key}", getattr(item.limits, key), unit)
+            for key, unit in (("stiffness", "N m/rad"), ("damping", "N m s"), ("lower", "rad"), ("upper", "rad"))
+        ]
+        parts.links.append(LimitLink(e1, e2, mark, *names))
+    if item.friction:
+        names = [
+            parts.number(f"{at}.friction.{key}", getattr(item.friction, key), unit)
+            for key, unit in (("viscous", "N m s"), ("coulomb", "N m"), ("rate", "rad/s"))
+        ]
+        parts.links.append(FrictionLink(*spins, line_a, *names))
+    if item.torque is not None:
+        torque = parts.signal(item.torque, f"{at}.torque", "N m", 1, driven)
+        parts.links.append(TorqueLink(*spins, line_a, torque))

@@ -1,0 +1,295 @@
+"""Every differentiable number of a scene, by its path, and how theta follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.inverse.maps import Composed
+from add.errors import InputError
+from add.kernels.rotation import rotation_vector
+from add.equations.layout import ParameterLayout
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
+from add.scene.spec.world import ConstantSignalSpec, SineSignalSpec
+from add.scene.build.ties import Copy, Derived, OfScene, compose
+from add.ties import DampingFromRestitution, LameFromYoung, PlaceOnOther, TiltedDirection, axes_across, unit_vector
+from add.typing import FloatArray, IntArray
+
+#: Path, and name in theta, of the recording's time at which the simulation starts.
+CLOCK = "recording.time_offset"
+
+
+def met_shapes(spec: SceneSpec) -> list[str]:
+    """Return the names of everything that points can meet: obstacles, and bodies that carry a shape."""
+    carriers = [
+        name
+        for name, body in spec.bodies.items()
+        if isinstance(body, RigidBodySpec | KinematicBodySpec)
+        and body.collision.shape
+        and body.geometry is not None
+        and not isinstance(body.geometry, FileGeometrySpec)
+    ]
+    return [*spec.obstacles, *carriers]
+
+
+#: Position and rotation vector of the world's frame.
+WORLD = np.zeros(6)
+
+
+def pose_of(body: str | None) -> tuple[str, str] | tuple[FloatArray]:
+    """Return the inputs of a tie that say where a body's frame starts; None is the world."""
+    return (WORLD,) if body is None else (f"bodies.{body}.position", f"bodies.{body}.orientation")
+
+
+def turn_of(body: str | None) -> str | FloatArray:
+    """Return the input of a tie that says how a body's frame starts turned."""
+    return WORLD[3:] if body is None else f"bodies.{body}.orientation"
+
+
+def direction(path: str, value: Sequence[float], block: str) -> tuple[SceneParameter, Derived]:
+    """Return a direction of the scene as a number of two tilts [rad], and the unit vector of theta that it gives.
+
+    The tilts turn the scene's own direction about two axes across it (`add.ties.axes_across`); they are zero there.
+    """
+    start = unit_vector(np.array(value))
+    number = SceneParameter(path, np.zeros(2), "rad", ())
+    return number, Derived((block,), TiltedDirection(), (OfScene(path), start, axes_across(start)))
+
+
+@final
+@dataclass(frozen=True)
+class SceneParameter:
+    """One number or array of a scene and what of theta it sets.
+
+    Attributes
+    ----------
+    path : str
+        Path into the scene.
+    value : array
+    unit : str
+    targets : (block of theta, factor)
+        The block becomes factor * value; a scalar value serves every entry of a block, with a factor each.
+    fixed : bool
+        Whether it is part of what is asked and not of the physics: then it is no number that a parameter may name.
+    """
+
+    path: str
+    value: FloatArray
+    unit: str
+    targets: tuple[tuple[str, float | FloatArray], ...]
+    fixed: bool = False
+
+
+class SceneParameters:
+    """The scene's numbers s under their paths: layout, values, and the tie of every entry of theta to them.
+
+    Attributes
+    ----------
+    layout : ParameterLayout
+        Of s; names are paths into the scene.
+    values : (n_s,)
+    ties : Composed
+        s -> theta.
+    """
+
+    def __init__(
+        self,
+        spec: SceneSpec,
+        theta: ParameterLayout,
+        extra: Sequence[SceneParameter] = (),
+        derived: Sequence[Derived] = (),
+    ) -> None:
+        self._blocks: list[tuple[str, tuple[int, ...], str]] = []
+        self._values: list[FloatArray] = []
+        self._copies: list[tuple[str, str, float | FloatArray]] = []
+        self._derived: list[Derived] = list(derived)
+        self._pulls = spec.contact.pulls
+        self._rebounds: dict[tuple[str, str], tuple[str, int]] = {}
+        self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
+        for name, body in spec.bodies.items():
+            if isinstance(body, SoftBodySpec):
+                self._body(name, body)
+        base = np.zeros(theta.n)
+        for number in extra:
+            if number.fixed:
+                for target, factor in number.targets:
+                    theta.view(base, target)[...] = factor * number.value
+                continue
+            self._add(number.path, number.value, number.unit)
+            self._copies += [(number.path, target, factor) for target, factor in number.targets]
+        for name, signal in spec.signals.items():
+            self._signal(f"signals.{name}", signal, theta)
+        self._contact(spec)
+        if spec.recording is not None:
+            self._add(CLOCK, spec.recording.time_offset, "s", CLOCK)
+        self.layout = ParameterLayout(self._blocks)
+        self.values = np.concatenate(self._values)
+        self.ties = self._tie(theta, base)
+
+    def _add(self, path: str, value: object, unit: str, *targets: str, factor: float = 1.0) -> None:
+        array = np.asarray(value, dtype=float)
+        self._blocks.append((path, array.shape, unit))
+        self._values.append(array.ravel())
+        self._copies += [(path, target, factor) for target in targets]
+
+    def _body(self, name: str, body: SoftBodySpec) -> None:
+        at, material = f"bodies.{name}", body.material
+        if material.young is not None:
+            self._add(f"{at}.material.young", material.young, "Pa")
+            self._add(f"{at}.material.poisson", material.poisson, "-")
+            given = OfScene(f"{at}.material.young"), OfScene(f"{at}.material.poisson")
+            self._derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), given))
+        else:
+            self._add(f"{at}.material.mu", material.mu, "Pa", f"{at}.mu")
+            self._add(f"{at}.material.lambda", material.lambda_, "Pa", f"{at}.lambda")
+        for key, unit in (
+            ("density", "kg/m^3"),
+            ("viscosity", "Pa s"),
+            ("rayleigh_mass", "1/s"),
+            ("rayleigh_stiffness", "s"),
+        ):
+            self._add(f"{at}.material.{key}", getattr(material, key), unit, f"{at}.{key}")
+        self._add(f"{at}.position", body.position, "m", f"{at}.position")
+        # A quaternion has four numbers for three degrees of freedom: the parameter is the rotation vector.
+        self._add(f"{at}.orientation", rotation_vector(body.orientation), "rad", f"{at}.orientation")
+        self._add(f"{at}.velocity", body.velocity, "m/s", f"{at}.velocity")
+        self._add(f"{at}.angular_velocity", body.angular_velocity, "rad/s", f"{at}.angular_velocity")
+        for k, mass in enumerate(body.point_masses):
+            self._add(f"{at}.point_masses.{k}.mass", mass.mass, "kg", f"{at}.point_masses.{k}.mass")
+        values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
+        values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
+        for k, anchor in enumerate(body.anchors):
+            if anchor.place is not None:
+                values.append((f"{at}.anchors.{k}.place", anchor.place, "m"))
+            else:  # where the point starts
+                start = PlaceOnOther(), (*pose_of(name), np.array(anchor.at), *pose_of(None))
+                self._derived.append(Derived((f"{at}.anchors.{k}.place",), *start))
+        for path, value, unit in values:
+            if not isinstance(value, SignalReferenceSpec):
+                self._add(path, np.array(value), unit, path)
+
+    def _signal(self, path: str, signal: object, theta: ParameterLayout) -> None:
+        """A signal's rows may drive loads (N) and pins (m) at once: theta holds one block for each unit."""
+        targets = [entry.name for entry in theta.entries if entry.name.startswith(f"{path}.")]
+        unit = theta[targets[0]].unit if len(targets) == 1 else ""
+        if isinstance(signal, ConstantSignalSpec):
+            self._add(f"{path}.value", np.array(signal.value), unit, *targets)
+        elif isinstance(signal, SineSignalSpec):
+            self._add(f"{path}.offset", np.array(signal.offset), unit, *(f"{t}#0" for t in targets))
+            self._add(f"{path}.amplitude", np.array(signal.amplitude), unit, *(f"{t}#1" for t in targets))
+        else:
+            rows = np.array(signal.values)  # type: ignore[attr-defined]
+            self._add(f"{path}.values", rows.reshape(rows.shape[0], -1), unit, *targets)
+
+    def _contact(self, spec: SceneSpec) -> None:
+        contact = spec.contact
+        shapes = met_shapes(spec)
+        if not shapes:
+            return
+        per = "/m^2" if contact.stiffness_per == "area" else ""
+        effective = contact.stick_stiffness_rule == "effective-dt" and spec.time.integrator == "bdf2"
+        stick_factor = spec.time.dt * (2.0 / 3.0 if effective else 1.0)
+        units = {
+            "stiffness": f"N/m{per}",
+            "friction": "-",
+            "damping": f"N s/m{per}",
+            "stick_stiffness": f"N s/m{per}",
+        }
+        given = {}
+        for key, unit in units.items():
+            if getattr(contact, key) is not None:
+                given[key] = f"contact.{key}"
+                self._add(given[key], getattr(contact, key), unit)
+        special: dict[tuple[str, str], dict[str, str]] = {}
+        for k, pair in enumerate(contact.pairs):
+            if pair.obstacle not in shapes:  # switched off, and without a shape to meet
+                continue
+            own = special.setdefault((pair.body, pair.obstacle), {})
+            for key, unit in units.items():
+                if getattr(pair, key) is not None:
+                    own[key] = f"contact.pairs.{k}.{key}"
+                    self._add(own[key], getattr(pair, key), unit)
+            if pair.restitution is not None:
+                own["damping"] = f"contact.pairs.{k}.restitution"
+                self._add(own["damping"], pair.restitution, "-")
+                self._rebounds[(pair.body, pair.obstacle)] = (own["damping"], pair.touching or 1)
+        for body in spec.bodies:
+            for obstacle in shapes:
+                if obstacle == body:
+                    continue
+                source = {**given, **special.get((body, obstacle), {})}
+                pair_name = f"contact.{body}.{obstacle}"
+                self._copies += [
+                    (source["stiffness"], f"{pair_name}.k_n", 1.0),
+                    (source["friction"], f"{pair_name}.c_f", 1.0),
+                ]
+                if (body, obstacle) not in self._rebounds:
+                    self._copies.append((source["damping"], f"{pair_name}.k_d", 1.0))
+                if "stick_stiffness" in source:
+                    self._copies.append((source["stick_stiffness"], f"{pair_name}.k_t", 1.0))
+                else:
+                    self._copies.append((source["stiffness"], f"{pair_name}.k_t", stick_factor))
+
+    def _tie(self, theta: ParameterLayout, base: FloatArray) -> Composed:
+        copies = []
+        for path, name, factor in self._copies:
+            name, _, row = name.partition("#")
+            target = theta[name].indices
+            copies.append(Copy(path, target[int(row)] if row else target, np.asarray(factor)))
+        rebounds = [self._rebound(pair, theta) for pair in self._rebounds]
+        return compose(self.layout, theta, base, copies, [*self._derived, *rebounds])
+
+    def _rebound(self, pair: tuple[str, str], theta: ParameterLayout) -> Derived:
+        """Return the damping of a body and what it meets, by their restitution."""
+        path, touching = self._rebounds[pair]
+        masses = [f"bodies.{name}.mass" if f"bodies.{name}.mass" in theta else np.array(np.inf) for name in pair]
+        if not isinstance(masses[0], str):
+            raise InputError(
+                "restitution is given for bodies with one mass, rigid ones and particles; give 'damping' here",
+                place=path,
+                found=f"body '{pair[0]}'",
+            )
+        name = f"contact.{pair[0]}.{pair[1]}"
+        rule = DampingFromRestitution(touching, self._pulls)
+        return Derived((f"{name}.k_d",), rule, (OfScene(path), f"{name}.k_n", *masses))
+
+    def root(self, path: str) -> str:
+        """Return the path of the whole number, vector or table that a parameter path names, or names an entry of.
+
+        Raises
+        ------
+        InputError
+            If the path names a number that cannot be differentiated.
+        """
+        keys = path.split(".")
+        for cut in range(len(keys), 0, -1):
+            name = ".".join(keys[:cut])
+            if name in self.layout:
+                return name
+        raise InputError(
+            "this number cannot be a parameter: the motion is not differentiated with respect to it",
+            place=path,
+            expected=", ".join(entry.name for entry in self.layout.entries[:12]) + " ...",
+        )
+
+    def resolve(self, path: str) -> tuple[IntArray, str]:
+        """Return the flat indices in s that a parameter path names, and their unit.
+
+        A path may end in entry numbers of a vector or table: ``gravity.2``, ``signals.push.values.3.0``.
+
+        Raises
+        ------
+        InputError
+            If the path names a number that cannot be differentiated.
+        """
+        name = self.root(path)
+        entry = self.layout[name]
+        within = path[len(name) + 1 :]
+        index = entry.indices[tuple(int(key) for key in within.split("."))] if within else entry.indices
+        return np.ravel(index), entry.unit

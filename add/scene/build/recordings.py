@@ -1,0 +1,141 @@
+"""Recordings of a scene: read, registered, cropped, on the simulation's clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from add.errors import InputError
+from add.mocap import PoseRecording, Recording, read_angle_csv, read_csv, read_pose_csv, register
+from add.mocap.recording import require_names
+from add.scene.read.files import asked_for_by
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.markers import AngleSourceSpec, DirectionMarkerSpec, JointAngleSpec, PointMarkerSpec, RecordingSpec
+from add.ties import unit_vector
+from add.typing import FloatArray
+
+
+def load_recording(scene: SceneSpec, place: str) -> Recording:
+    """Return a scene's recording in its frame and clock, with the scene's markers only.
+
+    Frames after the end of the simulation are dropped.
+
+    Parameters
+    ----------
+    scene : SceneSpec
+        With a recording.
+    place : str
+        JSON path of the section, for errors.
+
+    Raises
+    ------
+    InputError
+        If names do not match or nothing is left.
+    """
+    spec, end = scene.recording, scene.time.end
+    assert spec is not None
+    with asked_for_by(place):
+        recording = _read(spec, scene).with_origin(spec.time_offset)
+        start, stop = spec.crop or (0.0, end)
+        room = 1e-9 * max(1.0, abs(stop))
+        times = recording.times
+        if not ((times >= start - room) & (times <= stop + room)).any():
+            raise InputError(
+                f"{spec.file}: no frame "
+                + ("lies in this window" if spec.crop else "is seen while the simulation runs"),
+                place=f"{place}.crop" if spec.crop else f"{place}.time_offset",
+                found=f"frames from {times[0]:g} to {times[-1]:g} s on the clock of the simulation, with a time_offset "
+                f"of {spec.time_offset:g} s",
+                expected=f"one within [{start:g}, {stop:g}] s",
+            )
+        recording = recording.crop(start - room, stop + room)
+        for mask in spec.mask:
+            name = mask.marker if spec.markers is None else spec.markers[mask.marker]
+            recording = recording.mask([name], mask.from_, mask.to)
+        if not recording.valid.any():
+            raise InputError("no marker is seen while the simulation runs", file=spec.file)
+    # A frame a rounding error before the start belongs to the start.
+    return replace(recording, times=np.where(np.abs(recording.times) < room, 0.0, recording.times))
+
+
+def _read(spec: RecordingSpec, scene: SceneSpec) -> Recording:
+    """Return the recording under the names of the scene's markers."""
+    if spec.markers is not None:
+        return _markers(spec, spec.markers)
+    if spec.angles is not None:
+        return _angles(spec.file, spec.angles)
+    assert spec.pose is not None
+    pose = read_pose_csv(spec.file)
+    pose = replace(pose, position=spec.scale * pose.position)
+    recording = _on_body(pose, scene, spec.pose.body)
+    if spec.pose.joint is None:
+        return recording
+    second = _on_body(_second_pose(pose, spec.pose.joint), scene, spec.pose.joint.body)
+    return replace(
+        recording,
+        names=recording.names + second.names,
+        positions=np.concatenate([recording.positions, second.positions], axis=1),
+        valid=np.concatenate([recording.valid, second.valid], axis=1),
+    )
+
+
+def _markers(spec: RecordingSpec, names: dict[str, str]) -> Recording:
+    recording = read_csv(spec.file, unit=spec.unit)
+    recording = replace(recording, positions=spec.scale * recording.positions)
+    require_names(list(names), recording.names, source=recording.source)
+    if spec.register_ is not None:
+        first = float(recording.times[0])
+        window = spec.register_.window or (first, first)
+        recording, _ = register(recording, spec.register_.markers, window=window)
+    return recording.select(list(names)).rename(dict(names))
+
+
+def _angles(file: str, angles: dict[str, AngleSourceSpec]) -> Recording:
+    """Return directions exp(angle [axis]x) zero as positions on the unit sphere [-]."""
+    recording = read_angle_csv(file)
+    require_names(list(angles), recording.names, source=recording.source)
+    tips = []
+    for name, item in angles.items():
+        turn = _turns(recording.angles[:, recording.names.index(name)], item.axis)
+        tips.append(turn.apply(unit_vector(np.array(item.zero))))
+    seen = np.ones((recording.n_frames, len(angles)), dtype=bool)
+    names = tuple(item.marker for item in angles.values())
+    return Recording(names, recording.times, np.stack(tips, axis=1), seen, recording.source)
+
+
+def _turns(angles: FloatArray, axis: tuple[float, float, float]) -> Rotation:
+    return Rotation.from_rotvec(angles[:, None] * unit_vector(np.array(axis)))
+
+
+def _on_body(pose: PoseRecording, scene: SceneSpec, body: str) -> Recording:
+    """Return the trajectories of the points x + R X and directions R d of a scene's markers on a body."""
+    points: dict[str, FloatArray] = {}
+    origins = []
+    for name, marker in scene.markers.items():
+        if marker.body != body:
+            continue
+        if isinstance(marker, PointMarkerSpec):
+            points[name] = np.array(marker.point)
+            origins.append(1.0)
+        elif isinstance(marker, DirectionMarkerSpec):
+            points[name] = unit_vector(np.array(marker.direction))
+            origins.append(0.0)
+    recording = pose.markers(np.stack(list(points.values())), list(points))
+    # A direction turns with the body, but stays where it is.
+    shift = (np.array(origins) - 1.0)[:, None] * pose.position[:, None]
+    return replace(recording, positions=recording.positions + shift)
+
+
+def _second_pose(pose: PoseRecording, joint: JointAngleSpec) -> PoseRecording:
+    """Return the pose of the body behind a hinge: x + R (at_a - turn at_b), R turn."""
+    if joint.angle not in pose.extra:
+        raise InputError(
+            "there is no such column", file=pose.source, found=repr(joint.angle), expected=", ".join(pose.extra)
+        )
+    turn = _turns(pose.extra[joint.angle], joint.axis)
+    arm = np.array(joint.at_a) - turn.apply(np.array(joint.at_b))
+    position = pose.position + np.einsum("fij,fj->fi", pose.rotations, arm)
+    quaternion = (Rotation.from_matrix(pose.rotations) * turn).as_quat()[:, [3, 0, 1, 2]]
+    return PoseRecording(pose.times, position, quaternion, source=pose.source)

@@ -1,0 +1,253 @@
+"""Rigid, kinematic and mass-spring bodies of a scene, with the numbers they bring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from add.errors import InputError
+from add.kernels import distance
+from add.kernels.rotation import rotation_vector
+from add.model import CarriedShape, NodalLoad, ParticleBody, Pin, RigidBody
+from add.scene.read.files import asked_for_by
+from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.selections import select_points
+from add.scene.build.numbers import SceneParameter
+from add.scene.spec.rigid import (
+    BoxGeometrySpec,
+    CapsuleGeometrySpec,
+    CylinderGeometrySpec,
+    FileGeometrySpec,
+    KinematicBodySpec,
+    ParticleBodySpec,
+    PointsMeshSpec,
+    RigidBodySpec,
+    SphereGeometrySpec,
+)
+from add.geometry import (
+    MassProperties,
+    box_points,
+    box_solid,
+    capsule_points,
+    capsule_solid,
+    check_inertia,
+    cylinder_points,
+    cylinder_solid,
+    mesh_solid,
+    sphere_points,
+    sphere_solid,
+    surface_points,
+)
+from add.io.surfaces import read_surface
+from add.typing import FloatArray, IntArray
+
+#: Seed of the sampling of surfaces: a scene gives the same points every time.
+_SEED = 0
+
+
+def pose_numbers(at: str, body: Any) -> list[SceneParameter]:
+    """Return position, orientation and, where it has them, velocities of a body."""
+    out = [
+        SceneParameter(f"{at}.position", np.array(body.position), "m", ((f"{at}.position", 1.0),)),
+        SceneParameter(f"{at}.orientation", rotation_vector(body.orientation), "rad", ((f"{at}.orientation", 1.0),)),
+    ]
+    if not isinstance(body, KinematicBodySpec):
+        for key, unit in (("velocity", "m/s"), ("angular_velocity", "rad/s")):
+            out.append(SceneParameter(f"{at}.{key}", np.array(getattr(body, key)), unit, ((f"{at}.{key}", 1.0),)))
+    return out
+
+
+def rigid_body(
+    name: str, body: RigidBodySpec | KinematicBodySpec, driven: MakeSignalParameter
+) -> tuple[RigidBody, list[SceneParameter]]:
+    """Return a rigid or kinematic body and its numbers.
+
+    Raises
+    ------
+    InputError
+        For open meshes where mass is wanted, and inertias that no body has.
+    """
+    at = f"bodies.{name}"
+    geometry = body.geometry
+    vertices, triangles = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
+    if isinstance(geometry, FileGeometrySpec):
+        with asked_for_by(f"{at}.geometry.file"):
+            vertices, triangles = read_surface(geometry.file)
+        vertices = geometry.scale * vertices
+    points, radii, area, shapes = _collision(body, vertices, triangles)
+    areas = np.full(radii.size, area / max(radii.size, 1))
+    numbers = pose_numbers(at, body)
+    if isinstance(body, KinematicBodySpec):
+        moves = [
+            None if value is None else driven(value, f"{at}.{key}", unit, 3)
+            for key, value, unit in (("translation", body.translation, "m"), ("rotation", body.rotation, "rad"))
+        ]
+        given = (("translation", body.translation, "m"), ("rotation", body.rotation, "rad"))
+        for key, value, unit in given:
+            if isinstance(value, tuple):
+                numbers.append(SceneParameter(f"{at}.{key}", np.array(value), unit, ((f"{at}.{key}", 1.0),)))
+        translation, rotation = moves
+        moving = RigidBody(name, points, radii, areas, shapes, True, translation, rotation, vertices, triangles)
+        return moving, numbers
+    numbers += _mass_numbers(at, body, vertices, triangles)
+    return RigidBody(name, points, radii, areas, shapes, vertices=vertices, triangles=triangles), numbers
+
+
+def _solid(at: str, geometry: object, vertices: FloatArray, triangles: IntArray) -> MassProperties:
+    if isinstance(geometry, BoxGeometrySpec):
+        return box_solid(geometry.size)
+    if isinstance(geometry, SphereGeometrySpec):
+        return sphere_solid(geometry.radius)
+    if isinstance(geometry, CapsuleGeometrySpec):
+        return capsule_solid(geometry.radius, geometry.half_length)
+    if isinstance(geometry, CylinderGeometrySpec):
+        return cylinder_solid(geometry.radius, 2.0 * geometry.half_length)
+    assert isinstance(geometry, FileGeometrySpec)
+    try:
+        return mesh_solid(vertices, triangles)
+    except InputError as error:
+        error.place = f"{at}.geometry.file"
+        raise
+
+
+def _six(matrix: FloatArray) -> FloatArray:
+    return np.array([matrix[0, 0], matrix[1, 1], matrix[2, 2], matrix[0, 1], matrix[0, 2], matrix[1, 2]])
+
+
+def _mass_numbers(at: str, body: RigidBodySpec, vertices: FloatArray, triangles: IntArray) -> list[SceneParameter]:
+    """Tie mass, inertia and centre to mass or density; a given inertia is a number of its own."""
+    complete = body.mass is not None and body.inertia is not None and body.center_of_mass is not None
+    solid = None
+    if body.geometry is not None and not complete:
+        solid = _solid(at, body.geometry, vertices, triangles)
+    per_mass = np.zeros(6)
+    if body.inertia is not None:
+        xx, yy, zz, xy, xz, yz = body.inertia
+        try:
+            check_inertia(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+        except InputError as error:
+            error.place = f"{at}.inertia"
+            raise
+    else:
+        assert solid is not None
+        per_mass = _six(solid.inertia) / solid.volume
+    out = []
+    if body.mass is not None:
+        targets: list[tuple[str, float | FloatArray]] = [(f"{at}.mass", 1.0)]
+        if body.inertia is None:
+            targets.append((f"{at}.inertia", per_mass))
+        out.append(SceneParameter(f"{at}.mass", np.array(body.mass), "kg", tuple(targets)))
+    else:
+        assert solid is not None
+        targets = [(f"{at}.mass", solid.volume)]
+        if body.inertia is None:
+            targets.append((f"{at}.inertia", per_mass * solid.volume))
+        out.append(SceneParameter(f"{at}.density", np.array(body.density), "kg/m^3", tuple(targets)))
+    if body.inertia is not None:
+        out.append(SceneParameter(f"{at}.inertia", np.array(body.inertia), "kg m^2", ((f"{at}.inertia", 1.0),)))
+    centre = np.zeros(3) if solid is None else solid.centre
+    if body.center_of_mass is not None:
+        centre = np.array(body.center_of_mass)
+    out.append(SceneParameter(f"{at}.center_of_mass", centre, "m", ((f"{at}.centre", 1.0),)))
+    return out
+
+
+def _collision(
+    body: RigidBodySpec | KinematicBodySpec, vertices: FloatArray, triangles: IntArray
+) -> tuple[FloatArray, FloatArray, float, tuple[CarriedShape, ...]]:
+    """Return collision points, their radii, the area of the surface and the carried shape."""
+    geometry, spacing = body.geometry, body.collision.spacing or np.inf
+    points, radius, area = np.zeros((0, 3)), 0.0, 0.0
+    kind, size = -1, (0.0, 0.0, 0.0)
+    if isinstance(geometry, BoxGeometrySpec):
+        a, b, c = geometry.size
+        points, area = box_points(geometry.size, spacing), 2.0 * (a * b + b * c + c * a)
+        kind, size = distance.BOX, (0.5 * a, 0.5 * b, 0.5 * c)
+    elif isinstance(geometry, SphereGeometrySpec):
+        points, radius = sphere_points(geometry.radius), geometry.radius
+        area = 4.0 * np.pi * radius**2
+        kind, size = distance.SPHERE, (geometry.radius, 0.0, 0.0)
+    elif isinstance(geometry, CapsuleGeometrySpec):
+        r, h = geometry.radius, geometry.half_length
+        points, radius, area = capsule_points(r, h, spacing), r, 4.0 * np.pi * r * (r + h)
+        kind, size = distance.CAPSULE, (r, h, 0.0)
+    elif isinstance(geometry, CylinderGeometrySpec):
+        r, h = geometry.radius, geometry.half_length
+        points = cylinder_points(r, 2.0 * h, body.collision.spacing or 0.5 * r)
+        area = 2.0 * np.pi * r * (r + 2.0 * h)
+        kind, size = distance.CYLINDER, (r, h, 0.0)
+    elif isinstance(geometry, FileGeometrySpec):
+        points = vertices
+        if body.collision.spacing is not None:
+            points = surface_points(vertices, triangles, spacing, _SEED)
+        corners = vertices[triangles]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
+    if not body.collision.points or isinstance(body, KinematicBodySpec):
+        # What moves a kinematic body is given: its own points would only double the forces on others.
+        points = points[:0]
+    shapes: tuple[CarriedShape, ...] = ()
+    if kind >= 0 and body.collision.shape:
+        shapes = (CarriedShape(kind, size, np.eye(3), np.zeros(3)),)
+    return points, np.full(points.shape[0], radius), area, shapes
+
+
+def particle_body(name: str, body: ParticleBodySpec, driven: MakeSignalParameter) -> tuple[ParticleBody, list[SceneParameter]]:
+    """Return a mass-spring body and its numbers."""
+    at = f"bodies.{name}"
+    points, edges, triangles = _particle_mesh(body)
+    n = points.shape[0]
+    pins, numbers, loads = [], pose_numbers(at, body), []
+    for k, pin in enumerate(body.pins):
+        nodes = select_points(points, pin.where, f"{at}.pins.{k}.where")
+        motion = None if pin.motion is None else driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
+        if isinstance(pin.motion, tuple):
+            path = f"{at}.pins.{k}.motion"
+            numbers.append(SceneParameter(path, np.array(pin.motion), "m", ((path, 1.0),)))
+        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
+    for k, load in enumerate(body.loads):
+        nodes = select_points(points, load.where, f"{at}.loads.{k}.where")
+        path = f"{at}.loads.{k}.force"
+        if isinstance(load.force, tuple):
+            numbers.append(SceneParameter(path, np.array(load.force), "N", ((path, 1.0),)))
+        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), driven(load.force, path, "N", 3)))
+    if body.mass is None:
+        held = {(int(node), axis) for pin in pins for node in pin.nodes for axis in pin.axes}
+        if len(held) < 3 * n:
+            raise InputError("nodes without mass have to be pinned, all of them along x, y, z", place=f"{at}.mass")
+    else:
+        numbers.append(SceneParameter(f"{at}.mass", np.array(body.mass), "kg", ((f"{at}.mass", 1.0),)))
+        path = f"{at}.rayleigh_mass"
+        numbers.append(SceneParameter(path, np.array(body.rayleigh_mass), "1/s", ((path, 1.0),)))
+    if edges.size:
+        for key, unit in (("stiffness", "N/m"), ("damping", "N s/m")):
+            numbers.append(SceneParameter(f"{at}.{key}", np.array(getattr(body, key)), unit, ((f"{at}.{key}", 1.0),)))
+        lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
+        # Of the mesh, and no number of the scene.
+        numbers.append(SceneParameter(f"{at}.lengths", lengths, "m", ((f"{at}.lengths", 1.0),), fixed=True))
+    sheet = ParticleBody(
+        name, points, np.full(n, 1.0 / n), edges, triangles, body.mass is None, body.collision, tuple(pins),
+        tuple(loads),
+    )  # fmt: skip
+    return sheet, numbers
+
+
+def _particle_mesh(body: ParticleBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
+    mesh = body.mesh
+    if isinstance(mesh, PointsMeshSpec):
+        edges = np.array(mesh.edges, dtype=np.int64).reshape(-1, 2)
+        return np.array(mesh.points, dtype=float), edges, np.zeros((0, 3), dtype=np.int64)
+    nx, ny = mesh.divisions
+    x, y = (np.linspace(-0.5 * size, 0.5 * size, n + 1) for size, n in zip(mesh.size, mesh.divisions, strict=True))
+    points = np.stack([*np.broadcast_arrays(x[:, None], y[None, :], 0.0)], axis=-1).reshape(-1, 3)
+    number = np.arange((nx + 1) * (ny + 1)).reshape(nx + 1, ny + 1)
+    pairs = [(number[:-1], number[1:]), (number[:, :-1], number[:, 1:])]
+    if mesh.shear:
+        pairs += [(number[:-1, :-1], number[1:, 1:]), (number[1:, :-1], number[:-1, 1:])]
+    if mesh.bend:
+        pairs += [(number[:-2], number[2:]), (number[:, :-2], number[:, 2:])]
+    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+    a, b, c, d = (number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:])
+    triangles = np.concatenate([np.stack([p.ravel() for p in t], axis=1) for t in ((a, b, c), (a, c, d))])
+    return points, edges, triangles

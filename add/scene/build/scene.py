@@ -1,0 +1,275 @@
+"""From a `Scene` to what runs: the only place where the scene's words become objects."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from add.contact import FrictionLaw
+from add.errors import InputError
+from add.equations.kinematics import Kinematics
+from add.equations.points import PointMap
+from add.model import (
+    ContactModel,
+    Model,
+    NodalLoad,
+    Pin,
+    PointAnchor,
+    PointMass,
+    Reaction,
+    SoftBody,
+    build_model,
+    reactions,
+)
+from add.equations.signals import SignalParameter
+from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
+from add.solve.newton import NewtonOptions
+from add.scene.build.joints import MakeSignalParameter, couplings
+from add.scene.build.doubts import doubts
+from add.scene.build.selections import body_mesh, locate_point, obstacle, select
+from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
+from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
+from add.scene.read.reader import Scene
+from add.scene.build.signals import require_width, signal_of
+from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
+from add.scene.build.rigid_and_particle_bodies import particle_body, rigid_body
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.rigid import ParticleBodySpec
+from add.equations.signals import Constant
+from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import EquilibriumStart, GivenStart
+from add.simulation import BDF, StartUp
+from add.typing import FloatArray
+
+logger = logging.getLogger(__name__)
+
+_FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
+_LAWS = {
+    "none": FrictionLaw.NONE,
+    "linear": FrictionLaw.LINEAR,
+    "tanh": FrictionLaw.TANH,
+    "hybrid": FrictionLaw.HYBRID,
+}
+_START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
+_ORDERS = {"bdf1": 1, "bdf2": 2}
+_NORMS = {"l1": 1, "l2": 2}
+
+
+@final
+@dataclass(frozen=True)
+class BuiltScene:
+    """A scene ready to run.
+
+    Attributes
+    ----------
+    scene : Scene
+    model : Model
+    simulation : Simulation
+    numbers : SceneParameters
+        The scene's differentiable numbers and the map to theta.
+    marker_names : tuple of str
+    markers : PointMap
+        One point (or direction) a marker.
+    link_owners : tuple of str
+        The coupling that each link of the model belongs to.
+    """
+
+    scene: Scene
+    model: Model
+    simulation: Simulation
+    numbers: SceneParameters
+    marker_names: tuple[str, ...]
+    markers: PointMap
+    link_owners: tuple[str, ...] = ()
+
+    def reactions(self, kin: Kinematics, theta: FloatArray | None = None) -> dict[str, dict[str, Reaction]]:
+        """Return coupling -> body -> force and torque at ``kin``, e.g. ``trajectory.kinematics(k)``."""
+        theta = self.theta if theta is None else theta
+        pairs = list(zip(self.link_owners, self.model.links, strict=True))
+        owned = {name: [link for owner, link in pairs if owner == name] for name in dict.fromkeys(self.link_owners)}
+        return {name: reactions(self.model, links, kin, theta) for name, links in owned.items()}
+
+    def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
+        """Run the simulation; see `add.simulation.run.Simulation.run`."""
+        return self.simulation.run(theta, **options)
+
+    @property
+    def order(self) -> int:
+        """Order of the BDF."""
+        return _ORDERS[self.scene.spec.time.integrator]
+
+    def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
+        """Return the pairs of bodies with one mass that a restitution or a damping acts between."""
+        pairs = self.scene.spec.contact.pairs
+        asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
+        return damped_pairs(self.model, self.theta if theta is None else theta, asked)
+
+    def expected_impacts(self) -> list[Impact]:
+        """Return how long an impact of each of these pairs will last."""
+        return expected_impacts(self.damped_pairs(), self.scene.spec.time.dt, self.order)
+
+    def warn(self) -> list[str]:
+        """Log and return what is probably not meant, though it can be simulated; see `add.scene.build.doubts`."""
+        texts = doubts(self)
+        for text in texts:
+            logger.warning("%s: %s", self.scene.source or "scene", text)
+        return texts
+
+    @property
+    def theta(self) -> FloatArray:
+        """The scene's own parameters."""
+        return self.simulation.theta
+
+
+def build(scene: Scene) -> BuiltScene:
+    """Build a scene.
+
+    Raises
+    ------
+    InputError
+        If a mesh, selection or marker does not fit; names the file and the place.
+    """
+    try:
+        return _build(scene)
+    except InputError as error:
+        if error.file is None and scene.source is not None:
+            error.file = str(scene.source)
+        raise
+
+
+def _build(scene: Scene) -> BuiltScene:
+    spec = scene.spec
+    require_room_to_build(spec)
+
+    def driven(value: object, path: str, unit: str, width: int) -> SignalParameter:
+        return _driven(value, path, unit, width, spec)
+
+    soft, particles, rigid = [], [], []
+    extra: list[SceneParameter] = []
+    for name, body in spec.bodies.items():
+        if isinstance(body, SoftBodySpec):
+            soft.append(_body(name, body, driven))
+        elif isinstance(body, ParticleBodySpec):
+            sheet, more = particle_body(name, body, driven)
+            particles.append(sheet)
+            extra += more
+        else:
+            solid, more = rigid_body(name, body, driven)
+            rigid.append(solid)
+            extra += more
+    require_room_for_meshes([(body.name, body.mesh) for body in soft])
+    obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
+    parts = couplings(spec, soft, particles, rigid, driven)
+    marks = MarkerParts()
+    extra += parts.numbers
+    blocks = [*parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, rigid, marks)]
+    extra += marks.numbers
+    if spec.recording is not None:
+        blocks.append((CLOCK, (), "s"))
+    model = build_model(
+        soft,
+        obstacles,
+        _contact_model(spec, parts.connected),
+        particles=particles,
+        rigid=rigid,
+        links=parts.links,
+        starts=parts.starts,
+        extra=blocks,
+    )
+    numbers = SceneParameters(spec, model.system.parameters, extra, [*parts.derived, *marks.derived])
+    theta = numbers.ties.forward(numbers.values)
+    time = spec.time
+    newton = NewtonOptions(
+        time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse
+    )
+    stepper = BDF(time.dt, _ORDERS[time.integrator], _START_UPS[time.start], newton)
+    start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
+    simulation = Simulation(model.system, start, stepper, time.n_steps, theta)
+    names = tuple(spec.markers)
+    return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
+
+
+def _body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBody:
+    at = f"bodies.{name}"
+    mesh = body_mesh(body, at)
+    pins = []
+    for k, pin in enumerate(body.pins):
+        nodes = select(mesh, pin.where, f"{at}.pins.{k}.where")
+        motion = None if pin.motion is None else driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
+        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
+    _no_pin_twice(pins, at)
+    loads = []
+    for k, load in enumerate(body.loads):
+        nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
+        force = driven(load.force, f"{at}.loads.{k}.force", "N", 3)
+        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), force))
+    masses = []
+    for k, mass in enumerate(body.point_masses):
+        place = f"{at}.point_masses.{k}"
+        axes = tuple("xyz".index(axis) for axis in mass.inertia_axes)
+        if mass.at is not None:
+            nodes, weights = locate_point(mesh, mass.at, 0.01, f"{place}.at")
+            masses.append(PointMass(nodes, weights, f"{place}.mass", axes))
+        else:
+            nodes = select(mesh, mass.where, f"{place}.where")
+            masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass", axes))
+    anchors = []
+    for k, anchor in enumerate(body.anchors):
+        place = f"{at}.anchors.{k}"
+        nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
+        anchors.append(PointAnchor(nodes, weights, driven(anchor.place, f"{place}.place", "m", 3)))
+    return SoftBody(
+        name,
+        mesh,
+        form=_FORMS[body.material.model],
+        mean_dilatation=body.mean_dilatation,
+        lumped=body.mass == "lumped",
+        pins=tuple(pins),
+        loads=tuple(loads),
+        masses=tuple(masses),
+        anchors=tuple(anchors),
+    )
+
+
+def _no_pin_twice(pins: list[Pin], at: str) -> None:
+    seen: set[tuple[int, int]] = set()
+    for k, pin in enumerate(pins):
+        held = {(int(node), axis) for node in pin.nodes for axis in pin.axes}
+        if pin.motion and seen & held:
+            node, axis = min(seen & held)
+            raise InputError(
+                f"node {node} is already held along {'xyz'[axis]} by an earlier pin", place=f"{at}.pins.{k}"
+            )
+        seen |= held
+
+
+def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) -> SignalParameter:
+    """Return the signal of a value; signals of the scene keep one block of theta for each unit they drive."""
+    if isinstance(value, SignalReferenceSpec):
+        signal = spec.signals[value.signal]
+        require_width(signal, width, path, value.signal)
+        made = signal_of(signal, spec.time.end, f"signals.{value.signal}")
+        return SignalParameter(made, f"signals.{value.signal}.{unit}")
+    return SignalParameter(Constant(), path)
+
+
+def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactModel:
+    contact = spec.contact
+    off = {(pair.body, pair.obstacle) for pair in contact.pairs if not pair.enabled}
+    on = {(pair.body, pair.obstacle) for pair in contact.pairs if pair.enabled}
+    if not contact.between_bodies:
+        off |= {(a, b) for a in spec.bodies for b in spec.bodies} - on
+    return ContactModel(
+        law=_LAWS[contact.friction_law],
+        per_area=contact.stiffness_per == "area",
+        onset=contact.onset,
+        ramp=contact.damping_ramp,
+        total_normal=contact.coulomb_normal == "total",
+        pulls=contact.pulls,
+        disabled=frozenset(off | (connected - on)),
+    )

@@ -1,0 +1,149 @@
+"""Meshes, selections, markers and obstacles of a scene."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.errors import InputError
+from add.geometry import Locator, SoftMesh, Surface, surface
+from add.kernels import distance
+from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.model import Obstacle
+from add.scene.read.files import asked_for_by
+from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
+from add.scene.spec.common import (
+    AllSelectorSpec,
+    BoxSelectorSpec,
+    NodesSelectorSpec,
+    SphereSelectorSpec,
+    SurfaceSelectorSpec,
+)
+from add.scene.spec.markers import NodesMarkerSpec, PointMarkerSpec, SurfaceMarkerSpec
+from add.scene.spec.world import BoxObstacleSpec, CapsuleSpec, PlaneSpec, SphereSpec
+from add.ties import axes_across, unit_vector
+from add.typing import FloatArray, IntArray
+
+
+def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
+    """Return the rest mesh of a body [m]."""
+    from add.io.meshes import read_mesh
+    from add.geometry.mesh_shape import shape_mesh
+
+    mesh_spec = spec.mesh
+    with asked_for_by(f"{place}.mesh.file" if isinstance(mesh_spec, FileMeshSpec) else f"{place}.mesh"):
+        if isinstance(mesh_spec, FileMeshSpec):
+            mesh = read_mesh(mesh_spec.file, spec.element)
+        else:
+            element = spec.element or "tet4"
+            if isinstance(mesh_spec, BoxMeshSpec):
+                mesh = shape_mesh("box", element=element, size=mesh_spec.size, divisions=mesh_spec.divisions)
+            elif isinstance(mesh_spec, SphereMeshSpec):
+                mesh = shape_mesh("sphere", element=element, radius=mesh_spec.radius, edge=mesh_spec.edge)
+            elif isinstance(mesh_spec, CylinderMeshSpec):
+                mesh = shape_mesh(
+                    "cylinder",
+                    element=element,
+                    radius=mesh_spec.radius,
+                    height=mesh_spec.height,
+                    edge=mesh_spec.edge,
+                )
+            else:
+                mesh = shape_mesh(
+                    "torus",
+                    element=element,
+                    radius=mesh_spec.major_radius,
+                    tube_radius=mesh_spec.minor_radius,
+                    edge=mesh_spec.edge,
+                )
+    return SoftMesh(mesh.points * spec.scale, mesh.cells, mesh.family)
+
+
+def select(mesh: SoftMesh, selector: object, place: str) -> IntArray:
+    """Return the nodes of a selection in the rest frame."""
+    return select_points(mesh.points, selector, place, mesh)
+
+
+def select_points(points: FloatArray, selector: object, place: str, mesh: SoftMesh | None = None) -> IntArray:
+    """Return the selected rows of ``points``; without a mesh every node is on the surface."""
+    n_nodes = points.shape[0]
+    if isinstance(selector, BoxSelectorSpec):
+        low = np.array([-np.inf if x is None else x for x in selector.box.min])
+        high = np.array([np.inf if x is None else x for x in selector.box.max])
+        # A node that lies on the boundary up to rounding is inside.
+        room = 1e-9 * np.ptp(points, axis=0).max()
+        nodes = np.flatnonzero(((points >= low - room) & (points <= high + room)).all(axis=1))
+    elif isinstance(selector, SphereSelectorSpec):
+        away = np.linalg.norm(points - np.array(selector.sphere.center), axis=1)
+        nodes = np.flatnonzero(away <= selector.sphere.radius * (1.0 + 1e-9))
+    elif isinstance(selector, NodesSelectorSpec):
+        nodes = np.array(selector.nodes, dtype=np.int64)
+        if nodes.max() >= n_nodes:
+            raise InputError(
+                "there is no such node", place=f"{place}.nodes", found=nodes.max(), expected=f"0..{n_nodes - 1}"
+            )
+    elif isinstance(selector, SurfaceSelectorSpec) and mesh is not None:
+        nodes = surface(mesh).nodes
+    else:
+        assert isinstance(selector, AllSelectorSpec | SurfaceSelectorSpec)
+        nodes = np.arange(n_nodes)
+    if not nodes.size:
+        low, high = points.min(axis=0), points.max(axis=0)
+        raise InputError(
+            "the selection holds no node",
+            place=place,
+            expected=f"something within the mesh, which spans {_shown(low)} to {_shown(high)} m",
+        )
+    return nodes
+
+
+def _shown(point: FloatArray) -> str:
+    return "(" + ", ".join(f"{x:.4g}" for x in point) + ")"
+
+
+def locate_point(
+    mesh: SoftMesh, point: tuple[float, float, float], limit: float, place: str
+) -> tuple[IntArray, FloatArray]:
+    """Return nodes and weights of a rest position, at most ``limit`` outside the mesh [m]."""
+    located = Locator(mesh).locate(np.array(point))
+    if located.distance > limit:
+        raise InputError(
+            "the point lies outside the body",
+            place=place,
+            found=f"{_shown(np.array(point))}, {located.distance:.3g} m away",
+            expected=f"at most {limit:g} m",
+        )
+    return located.nodes, located.weights
+
+
+def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) -> tuple[IntArray, FloatArray]:
+    """Return a marker's nodes (of the body) and their weights."""
+    if isinstance(spec, PointMarkerSpec):
+        return locate_point(mesh, spec.point, spec.max_distance, f"{place}.point")
+    if isinstance(spec, NodesMarkerSpec):
+        nodes = select(mesh, NodesSelectorSpec(nodes=spec.nodes), place)
+        weights = np.ones(nodes.size) if spec.weights is None else np.array(spec.weights)
+        return nodes, weights / weights.sum()
+    assert isinstance(spec, SurfaceMarkerSpec)
+    chosen = np.isin(boundary.nodes, select(mesh, spec.surface, f"{place}.surface"))
+    if not chosen.any():
+        raise InputError("the selection holds no surface node", place=f"{place}.surface")
+    areas = boundary.areas[chosen]
+    return boundary.nodes[chosen], areas / areas.sum()
+
+
+def obstacle(name: str, spec: object) -> Obstacle:
+    """Return an obstacle with the kernel's code and sizes."""
+    velocity = np.array(spec.velocity)  # type: ignore[attr-defined]
+    if isinstance(spec, PlaneSpec):
+        normal = unit_vector(np.array(spec.normal))
+        frame = np.stack([*axes_across(normal), normal], axis=1)
+        return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), frame, np.array(spec.point), velocity)
+    if isinstance(spec, SphereSpec):
+        return Obstacle(name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity)
+    rotation = rotation_matrix(rotation_vector(spec.orientation))  # type: ignore[attr-defined]
+    centre = np.array(spec.center)  # type: ignore[attr-defined]
+    if isinstance(spec, BoxObstacleSpec):
+        return Obstacle(name, distance.BOX, spec.half_size, rotation, centre, velocity)
+    kind = distance.CAPSULE if isinstance(spec, CapsuleSpec) else distance.CYLINDER
+    size = (spec.radius, spec.half_length, 0.0)  # type: ignore[attr-defined]
+    return Obstacle(name, kind, size, rotation, centre, velocity)

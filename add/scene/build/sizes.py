@@ -1,0 +1,164 @@
+"""How much memory and disk a scene needs, estimated before anything is built: too much is refused with the numbers.
+
+The shares were measured on meshes of ten to fifty thousand elements. Factors of larger ones need more for each element,
+so that the estimates are rather too low: what is refused would not have run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import pi, prod
+from pathlib import Path
+
+from add.contact import BodyContact, PenaltyContact
+from add.errors import InputError
+from add.geometry import SoftMesh
+from add.machine.files import in_bytes
+from add.machine.resources import available_memory, free_disk
+from add.scene.read.reader import Scene
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
+from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, PointsMeshSpec, RigidBodySpec
+from add.simulation.run import Simulation
+from add.terms import Elastic
+
+#: Memory of an element in a model, and in a run with its matrix and factors [bytes].
+_BUILT = {"tet4": 6.0e3, "tet10": 4.0e4, "hex8": 3.0e4}
+_NODES = {4: "tet4", 10: "tet10", 8: "hex8"}
+_RUN = {"tet4": 2.4e4, "tet10": 1.6e5, "hex8": 1.1e5}
+#: Memory of a node of a mass-spring body, and of a body and a shape that it may meet [bytes].
+_NODE, _PAIR = 2.0e3, 6.5e3
+#: Memory of the record of a step without any coordinates [bytes]; the arrays of one coordinate in it.
+_STEP, _ARRAYS = 2.0e3, 9
+#: Share of its size that a trajectory keeps when it is compressed, at least.
+_COMPRESSED = 0.5
+
+
+def n_elements(spec: SoftBodySpec) -> float:
+    """Return the number of elements of a body whose shape is meshed here; 0 for a file."""
+    mesh = spec.mesh
+    if isinstance(mesh, FileMeshSpec):
+        return 0.0
+    if isinstance(mesh, BoxMeshSpec):
+        return prod(map(float, mesh.divisions)) * (1.0 if spec.element == "hex8" else 6.0)
+    if isinstance(mesh, SphereMeshSpec):
+        return 20.0 * _along(1.1 * mesh.radius, mesh.edge) ** 3
+    if isinstance(mesh, CylinderMeshSpec):
+        return 18.0 * _along(mesh.height, mesh.edge) * _along(mesh.radius, mesh.edge) ** 2
+    around = max(6.0, _along(2.0 * pi * mesh.major_radius, mesh.edge))
+    return 18.0 * around * _along(mesh.minor_radius, mesh.edge) ** 2
+
+
+def _along(length: float, edge: float) -> float:
+    """Return how many edges there are along a length, as far as numbers go."""
+    return min(max(1.0, length / edge if edge > 1e-300 else 1e60), 1e60)
+
+
+def require_room_to_build(spec: SceneSpec) -> None:
+    """Refuse a scene whose model would not fit into the memory, before any of it is made.
+
+    Raises
+    ------
+    InputError
+        naming the largest part, what it needs and what there is.
+    """
+    parts: list[tuple[float, str, str, str]] = []
+    for name, body in spec.bodies.items():
+        if isinstance(body, SoftBodySpec):
+            n, kind = n_elements(body), body.element or "tet4"
+            parts.append((_BUILT[kind] * n, f"bodies.{name}.mesh", f"{n:.3g} {kind} elements", "a coarser mesh"))
+        elif isinstance(body, ParticleBodySpec) and not isinstance(body.mesh, PointsMeshSpec):
+            nodes = prod(float(n + 1) for n in body.mesh.divisions)
+            parts.append((_NODE * nodes, f"bodies.{name}.mesh", f"{nodes:.3g} nodes", "fewer divisions"))
+    shapes = len(spec.obstacles) + sum(isinstance(b, RigidBodySpec | KinematicBodySpec) for b in spec.bodies.values())
+    pairs = float(len(spec.bodies) * shapes)
+    parts.append((_PAIR * pairs, "bodies", f"contact tables of {pairs:.3g} pairs", "fewer bodies or obstacles"))
+    _require_memory(parts, "building this scene")
+
+
+def require_room_for_meshes(meshes: Sequence[tuple[str, SoftMesh]]) -> None:
+    """Refuse meshes, those of files among them, whose model would not fit into the memory."""
+    _require_memory(
+        [
+            (
+                _BUILT[mesh.family.name] * mesh.n_elements, f"bodies.{name}.mesh",
+                f"{mesh.n_elements} {mesh.family.name} elements", "a coarser mesh",
+            )
+            for name, mesh in meshes
+        ],
+        "building this scene",
+    )  # fmt: skip
+
+
+def require_room_to_run(simulation: Simulation, *, every_state: bool = True) -> None:
+    """Refuse a run that would not fit into the memory.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    every_state : whether all steps are kept
+
+    Raises
+    ------
+    InputError
+    """
+    system = simulation.system
+    parts: list[tuple[float, str, str, str]] = []
+    for term in system.terms:
+        if isinstance(term, Elastic):
+            n, nodes = term.batch.cells.shape
+            kind = _NODES[nodes]
+            parts.append((_RUN[kind] * n, "bodies", f"matrix and factors of {n} {kind} elements", "a coarser mesh"))
+    if every_state:
+        contacts = [term for term in system.deciding if isinstance(term, PenaltyContact | BodyContact)]
+        step = _STEP + 8.0 * _ARRAYS * system.n + sum(term.new_codes().nbytes for term in contacts)
+        words = f"{simulation.n_steps:.3g} steps of {system.n} coordinates"
+        parts.append((step * simulation.n_steps, "time", words, "fewer steps"))
+    _require_memory(parts, "this run")
+
+
+def require_room_on_disk(simulation: Simulation, folder: Path, every: int) -> None:
+    """Refuse a run whose trajectory would not fit on the disk.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    folder : where the trajectory is written
+    every : of how many steps one is kept
+
+    Raises
+    ------
+    InputError
+    """
+    size = _COMPRESSED * 8.0 * 3.0 * simulation.system.n * (simulation.n_steps / every)
+    free = free_disk(folder)
+    if size > free:
+        raise InputError(
+            f"the trajectory of this run needs about {in_bytes(size)} on the disk: keep fewer steps (output.every)",
+            place="output.every",
+            found=f"{in_bytes(free)} free",
+        )
+
+
+@contextmanager
+def in_scene(scene: Scene) -> Iterator[None]:
+    """Let an error name the scene's file."""
+    try:
+        yield
+    except InputError as error:
+        error.file = error.file or scene.source
+        raise
+
+
+def _require_memory(parts: Sequence[tuple[float, str, str, str]], doing: str) -> None:
+    need, free = sum(part[0] for part in parts), available_memory()
+    if need <= free:
+        return
+    size, place, what, remedy = max(parts)
+    raise InputError(
+        f"{doing} needs about {in_bytes(need)} of memory, {in_bytes(size)} of it for {what}: it takes {remedy}, or a "
+        "machine with more memory",
+        place=place,
+        found=f"{in_bytes(free)} free",
+    )

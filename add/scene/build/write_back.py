@@ -1,0 +1,115 @@
+"""The numbers that an optimiser found, written into the scene that asked for them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from add.inverse import Experiment, InverseProblem
+from add.errors import InputError
+from add.scene.read.paths import get_value, set_value
+from add.scene.build.coordinates import file_value
+from add.scene.build.numbers import CLOCK
+from add.scene.read.reader import Scene, experiment_scenes, scene_from_dict
+from add.scene.spec.objective import ProximityObjectiveSpec
+from add.typing import FloatArray
+
+
+def with_values(scene: Scene, problem: InverseProblem, x: FloatArray) -> Scene:
+    """Return the scene whose own numbers are those of ``x``: its inverse problem starts there, with the same objective.
+
+    Numbers that experiments have for themselves become their overrides. Starts of parameters are dropped, since the
+    scene's numbers are the starts then. A `proximity` without a value keeps the rows that it counted from; a recording
+    whose clock was found keeps the frames that counted, as far as they are within the run now.
+
+    Parameters
+    ----------
+    scene : Scene
+    problem : InverseProblem
+        Of this scene.
+    x : (n,)
+        Design variables; physical values are kept within their bounds.
+
+    Raises
+    ------
+    InputError
+        If experiments give a signal other rows and a `proximity` counts from the rows of each.
+    """
+    raw = copy.deepcopy(scene.raw)
+    full = scene.full()
+    scenes = experiment_scenes(scene)
+    _keep_proximity(scene, raw)
+    for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
+        numbers = _numbers(problem, experiment, x)
+        built = item.build()
+        whole = item.full()
+        for spec in scene.spec.parameters:
+            if spec.experiment is not None and spec.experiment != experiment.name:
+                continue
+            for path in spec.all_paths():
+                root = built.numbers.root(path)
+                entry = built.numbers.layout[root]
+                value = file_value(root, numbers[entry.indices.ravel()], get_value(whole, root))
+                own = raw["experiments"][k] if scene.spec.experiments else None
+                if spec.experiment is None:
+                    set_value(raw, root, value, full)
+                elif own is not None:
+                    _override(own, root, value)
+                if root == CLOCK:
+                    crop = _crop(experiment, item, float(value))
+                    if own is None:
+                        raw["recording"]["crop"] = crop
+                    else:
+                        _override(own, "recording.crop", crop)
+    for entry in raw["parameters"]:
+        entry.pop("start", None)
+    written = scene_from_dict(raw)
+    return Scene(written.spec, written.raw, scene.source)
+
+
+def _numbers(problem: InverseProblem, experiment: Experiment, x: FloatArray) -> FloatArray:
+    """Return the numbers of an experiment's scene at x."""
+    _, placed, *_ = problem.map_of(experiment).maps
+    lower = np.concatenate([np.full(item.n, item.lower) for item in problem.parameters])
+    upper = np.concatenate([np.full(item.n, item.upper) for item in problem.parameters])
+    # exp(log b) may exceed b by rounding.
+    return placed.forward(np.clip(problem.values(x), lower, upper))
+
+
+def _crop(experiment: Experiment, scene: Scene, offset: float) -> list[float]:
+    """Return the times between which the frames of a recording lie that counted before its clock was moved [s]."""
+    recording, before = experiment.recording, scene.spec.recording
+    assert recording is not None and before is not None
+    times = recording.times + before.time_offset - offset
+    end = scene.spec.time.end
+    # Half a frame more, for rounding, where there is a frame that shall not count.
+    room = 0.5 * float(np.diff(times).min(initial=end))
+    return [float(np.clip(t, 0.0, end)) for t in (times[0] - room, times[-1] + room)]
+
+
+def _override(experiment: dict[str, Any], path: str, value: Any) -> None:
+    section, _, rest = path.partition(".")
+    if section == "recording" and experiment.get("recording") is not None:
+        experiment["recording"][rest] = value
+        return
+    overrides = experiment.setdefault("overrides", {})
+    overrides.pop(path, None)  # what comes last counts
+    overrides[path] = value
+
+
+def _keep_proximity(scene: Scene, raw: dict[str, Any]) -> None:
+    """Write down the rows that a `proximity` without a value counts from: they are those of the scene as it was."""
+    for k, item in enumerate(scene.spec.objective):
+        if not isinstance(item, ProximityObjectiveSpec) or item.value is not None or item.rows is not None:
+            continue
+        path = f"signals.{item.signal}"
+        for experiment in scene.spec.experiments:
+            if any(other.startswith(path) for other in experiment.overrides):
+                raise InputError(
+                    f"experiment '{experiment.name}' has rows of its own, which this term counts from",
+                    place=f"objective.{k}.rows",
+                    expected="rows that all experiments share",
+                )
+        raw["objective"][k]["rows"] = get_value(scene.full(), f"{path}.values")

@@ -1,0 +1,1 @@
+"""From a file to a checked scene: JSON, paths, validation, checks across sections."""

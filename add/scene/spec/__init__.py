@@ -1,0 +1,1 @@
+"""The scene format: one pydantic class for each object of the file, and its JSON Schema."""

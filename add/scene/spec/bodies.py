@@ -1,0 +1,225 @@
+"""Bodies of the scene format: meshes, materials, pins, loads and point masses."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from add.scene.spec.common import (
+    Axes,
+    Count,
+    FilePath,
+    Flag,
+    Name,
+    NonNegative,
+    Number,
+    Positive,
+    PositiveVector3,
+    Quaternion,
+    SelectorSpec,
+    Spec,
+    ValueSpec,
+    Vector3,
+    by_key,
+    by_value,
+    exactly_one,
+    problem,
+)
+
+
+class FileMeshSpec(Spec):
+    """A mesh from a file that meshio reads (Gmsh, VTK, Abaqus, Medit ...).
+
+    Elements whose nodes go round the other way are turned. Elements that overlap their neighbours, as a misplaced node
+    makes them, are an error: turning those would hide the mistake and add to the mass.
+    """
+
+    file: FilePath = Field(description="mesh file, relative to the scene file; `${NAME}` is an environment variable")
+
+
+class BoxMeshSpec(Spec):
+    """A box centred at the origin of the rest frame."""
+
+    shape: Literal["box"] = Field(description="kind of shape")
+    size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
+    divisions: tuple[Count, Count, Count] = Field(description="cells along x, y, z")
+
+
+class SphereMeshSpec(Spec):
+    """A ball centred at the origin of the rest frame: 20 n^3 tetrahedra in n layers, n = 1.1 radius / edge, rounded."""
+
+    shape: Literal["sphere"] = Field(description="kind of shape")
+    radius: Positive = Field(description="radius [m]")
+    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
+
+
+class CylinderMeshSpec(Spec):
+    """A cylinder along z centred at the origin of the rest frame.
+
+    18 m n^2 tetrahedra in n rings and m layers, n = radius / edge and m = height / edge, rounded.
+    """
+
+    shape: Literal["cylinder"] = Field(description="kind of shape")
+    radius: Positive = Field(description="radius [m]")
+    height: Positive = Field(description="length along z [m]")
+    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
+
+
+class TorusMeshSpec(Spec):
+    """A torus around z centred at the origin of the rest frame.
+
+    18 m n^2 tetrahedra in n rings and m sections, n = minor_radius / edge and m = 2 pi major_radius / edge, rounded.
+    """
+
+    shape: Literal["torus"] = Field(description="kind of shape")
+    major_radius: Positive = Field(description="distance of the tube's centre line from the axis [m]")
+    minor_radius: Positive = Field(description="radius of the tube [m]; below `major_radius`")
+    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
+
+    @model_validator(mode="after")
+    def _check(self) -> "TorusMeshSpec":
+        if self.minor_radius >= self.major_radius:
+            raise problem(
+                "the tube of the torus meets itself",
+                key="minor_radius",
+                found=f"{self.minor_radius:g}",
+                expected=f"below major_radius, {self.major_radius:g}",
+            )
+        return self
+
+
+ShapeMeshSpec = Annotated[
+    Annotated[BoxMeshSpec, Tag("<box>")]
+    | Annotated[SphereMeshSpec, Tag("<sphere>")]
+    | Annotated[CylinderMeshSpec, Tag("<cylinder>")]
+    | Annotated[TorusMeshSpec, Tag("<torus>")],
+    by_value("shape", "box", "sphere", "cylinder", "torus"),
+]
+
+MeshSpec = Annotated[
+    Annotated[FileMeshSpec, Tag("<file>")] | Annotated[ShapeMeshSpec, Tag("<shape>")],
+    by_key("file", "shape"),
+]
+
+
+class MaterialSpec(Spec):
+    """An elastic material with damping: give `young` and `poisson`, or `mu` and `lambda`."""
+
+    model: Literal["neo-hookean", "neo-hookean-ciarlet"] = Field(
+        description="energy density: `neo-hookean` is mu/2 (tr C - 3) - mu ln J + lambda/2 (ln J)^2; "
+        "`neo-hookean-ciarlet` is mu/2 (tr C - 3 - 2 ln J) + lambda/2 ((J^2 - 1)/2 - ln J)"
+    )
+    young: Positive | None = Field(None, description="Young's modulus [Pa]")
+    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] | None = Field(
+        None, description="Poisson's ratio [-], in (-1, 0.5); 0.5 is incompressible and not available"
+    )
+    mu: Positive | None = Field(None, description="shear modulus, Lame's second parameter [Pa]")
+    lambda_: Number | None = Field(None, alias="lambda", description="Lame's first parameter [Pa], above -2/3 mu")
+    density: Positive = Field(description="mass density at rest [kg/m^3]")
+    viscosity: NonNegative = Field(
+        0.0, description="nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]"
+    )
+    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+    rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "MaterialSpec":
+        keys = ("young", "poisson", "mu", "lambda")
+        given = {key for key, value in zip(keys, self._moduli(), strict=True) if value is not None}
+        if given not in ({"young", "poisson"}, {"mu", "lambda"}):
+            raise problem(
+                "the stiffness needs exactly one of two pairs",
+                found=" and ".join(f"'{key}'" for key in sorted(given)) or "none of them",
+                expected="'young' and 'poisson', or 'mu' and 'lambda'",
+            )
+        if self.mu is not None and self.lambda_ is not None and self.lambda_ <= -2.0 / 3.0 * self.mu:
+            raise problem(
+                "the bulk modulus lambda + 2/3 mu must be positive",
+                key="lambda",
+                found=f"{self.lambda_:g}",
+                expected=f"above {-2.0 / 3.0 * self.mu:g}",
+            )
+        return self
+
+    def _moduli(self) -> tuple[float | None, ...]:
+        return self.young, self.poisson, self.mu, self.lambda_
+
+    def lame(self) -> tuple[float, float]:
+        """(mu, lambda) [Pa], from whichever pair the scene gives."""
+        young, poisson, mu, lambda_ = self._moduli()
+        if young is None or poisson is None:
+            assert mu is not None and lambda_ is not None
+            return mu, lambda_
+        return young / (2.0 * (1.0 + poisson)), young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson))
+
+
+class PinSpec(Spec):
+    """Nodes whose displacement is prescribed."""
+
+    where: SelectorSpec = Field(description="the nodes, in the rest frame of the mesh")
+    axes: Axes = Field("xyz", description="world axes that are held: any of x, y, z")
+    motion: ValueSpec | None = Field(
+        None, description="displacement from the initial position [m], world axes; null = held still"
+    )
+
+
+class LoadSpec(Spec):
+    """A force on nodes, the same in the world whatever the body does."""
+
+    where: SelectorSpec = Field(description="the nodes, in the rest frame of the mesh")
+    force: ValueSpec = Field(description="total force over the selected nodes [N], world axes, shared equally")
+    name: Name | None = Field(None, description="name of the load in reports")
+
+
+class PointMassSpec(Spec):
+    """Added mass, at a rest position inside the body or shared by selected nodes: give `at` or `where`."""
+
+    at: Vector3 | None = Field(None, description="rest position [m]")
+    where: SelectorSpec | None = Field(None, description="the nodes that share the mass equally")
+    mass: Positive = Field(description="total mass [kg]")
+    inertia_axes: Axes = Field(
+        "xyz",
+        description="world axes along which its inertia acts: all for a mass that is glued on, the vertical for one "
+        "that hangs on a string; its weight acts in any case",
+    )
+    name: Name | None = Field(None, description="name of the mass in reports")
+
+    @model_validator(mode="after")
+    def _check(self) -> "PointMassSpec":
+        exactly_one(self, "at", "where")
+        return self
+
+
+class AnchorSpec(Spec):
+    """A point of the body held at a place exactly, by a multiplier: any point, where a pin holds nodes."""
+
+    at: Vector3 = Field(description="rest position of the point [m]")
+    place: ValueSpec | None = Field(
+        None, description="where it is held over time, world axes [m]; null = where the point starts"
+    )
+
+
+class SoftBodySpec(Spec):
+    """A deformable solid of finite elements.
+
+    Its initial velocity field is velocity + angular_velocity x (x - centre of mass).
+    """
+
+    type: Literal["soft"] = Field(description="kind of body")
+    mesh: MeshSpec = Field(description="rest shape: a file, or a shape that is meshed here")
+    element: Literal["tet4", "tet10", "hex8"] | None = Field(
+        None, description="element family; null = the file's own, tet4 for shapes"
+    )
+    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    mean_dilatation: Flag = Field(False, description="mean dilatation (F-bar) against volumetric locking")
+    mass: Literal["consistent", "lumped"] = Field("consistent", description="mass matrix; `lumped` is HRZ")
+    material: MaterialSpec = Field(description="material of the whole body")
+    position: Vector3 = Field((0.0, 0.0, 0.0), description="where the origin of the rest frame starts [m]")
+    orientation: Quaternion = Field(
+        (1.0, 0.0, 0.0, 0.0), description="rotation of the rest frame about its origin, unit quaternion w, x, y, z [-]"
+    )
+    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]")
+    angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]")
+    pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
+    anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
+    loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
+    point_masses: tuple[PointMassSpec, ...] = Field((), description="added masses")

@@ -1,0 +1,204 @@
+"""Springs, joints, motors and forces of the scene format."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from add.scene.spec.common import (
+    Direction,
+    Flag,
+    Name,
+    NonNegative,
+    Number,
+    Positive,
+    SelectorSpec,
+    SignalReferenceSpec,
+    Spec,
+    ValueSpec,
+    Vector3,
+    by_type,
+    by_value,
+    problem,
+)
+
+ScalarValueSpec = Annotated[
+    Annotated[Number, Tag("<number>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
+    by_type('a number or {"signal": name}', number=(int, float), signal=(dict, SignalReferenceSpec)),
+]
+
+
+class EndSpec(Spec):
+    """One end of a coupling: a place on a body, or in the world."""
+
+    body: Name | None = Field(None, description="name of a body; null = the world")
+    at: Vector3 | None = Field(
+        None,
+        description="place in the body's rest frame, or in the world [m]; null = where the other end starts (for the "
+        "only node of a body: that node)",
+    )
+
+
+class _CouplingSpec(Spec):
+    collide: Flag = Field(False, description="whether the two bodies still meet each other")
+
+
+class _PairSpec(_CouplingSpec):
+    a: EndSpec = Field(description="first end")
+    b: EndSpec = Field(description="second end")
+
+    @model_validator(mode="after")
+    def _ends(self) -> "_PairSpec":
+        if self.a.body == self.b.body:
+            found = "the world" if self.a.body is None else f"'{self.a.body}' at both ends"
+            raise problem("a coupling joins two different bodies", key="b.body", found=found)
+        if self.a.at is None and self.b.at is None:
+            raise problem("at least one end needs its place", key="a.at", found="null at both ends")
+        return self
+
+
+class SpringSpec(_PairSpec):
+    """A spring: pulls and pushes along the line between its ends."""
+
+    type: Literal["spring"] = Field(description="kind of coupling")
+    stiffness: Positive = Field(description="k [N/m]")
+    damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
+    length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
+
+
+class CableSpec(_PairSpec):
+    """A string: pulls when it is longer than its length, and never pushes."""
+
+    type: Literal["cable"] = Field(description="kind of coupling")
+    stiffness: Positive = Field(description="k [N/m]")
+    damping: NonNegative = Field(0.0, description="damping along the line while it is taut [N s/m]")
+    length: NonNegative | None = Field(None, description="length above which it pulls [m]; null = the initial distance")
+
+
+class BallSpec(_PairSpec):
+    """A ball joint: two points stay together, E = k/2 |x_a - x_b|^2."""
+
+    type: Literal["ball"] = Field(description="kind of coupling")
+    stiffness: Positive = Field(description="k [N/m]")
+    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
+
+
+class FixedSpec(_PairSpec):
+    """Two bodies stay as they start, relative to each other."""
+
+    type: Literal["fixed"] = Field(description="kind of coupling")
+    stiffness: Positive = Field(description="k of the points [N/m]")
+    angular_stiffness: Positive = Field(description="torque per angle [N m/rad]")
+    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
+    angular_damping: NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
+
+
+class MotorSpec(Spec):
+    """Holds the angle of a hinge at a target: E = k (1 - cos(phi - target))."""
+
+    angle: ScalarValueSpec = Field(description="target angle over time, from the initial pose [rad]")
+    stiffness: Positive = Field(description="k, torque per small angle [N m/rad]")
+
+
+class LimitsSpec(Spec):
+    """Stops of a hinge."""
+
+    lower: Annotated[Number, Field(gt=-3.14, lt=3.14)] = Field(description="lowest angle from the initial pose [rad]")
+    upper: Annotated[Number, Field(gt=-3.14, lt=3.14)] = Field(description="highest angle [rad]")
+    stiffness: Positive = Field(description="torque per angle beyond a stop [N m/rad]")
+    damping: NonNegative = Field(0.0, description="torque per rate beyond a stop [N m s]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "LimitsSpec":
+        if self.lower >= self.upper:
+            raise problem("the lower stop lies above the upper one", key="lower", found=f"{self.lower:g}",
+                          expected=f"below {self.upper:g}")  # fmt: skip
+        return self
+
+
+class JointFrictionSpec(Spec):
+    """Friction about a hinge's axis: torque -(viscous s + coulomb tanh(s / rate)), s the relative rate."""
+
+    viscous: NonNegative = Field(0.0, description="torque per rate [N m s]")
+    coulomb: NonNegative = Field(0.0, description="dry friction torque [N m]")
+    rate: Positive = Field(0.1, description="rate over which dry friction sets in [rad/s]")
+
+
+class HingeStartSpec(Spec):
+    """Where `b` starts: on the hinge, turned against `a`. Its own position and velocities in the scene do not count."""
+
+    angle: Number = Field(0.0, description="angle about the axis; at 0 the orientations are those of the scene [rad]")
+    rate: Number = Field(0.0, description="its rate [rad/s]")
+
+
+class HingeSpec(_PairSpec):
+    """A hinge: two points and one axis stay together. `axis` is given in the frame of `a`."""
+
+    type: Literal["hinge"] = Field(description="kind of coupling")
+    axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
+    stiffness: Positive = Field(description="k of the points [N/m]")
+    angular_stiffness: Positive = Field(description="torque per misalignment of the axes [N m/rad]")
+    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
+    angular_damping: NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
+    motor: MotorSpec | None = Field(None, description="drives the angle")
+    limits: LimitsSpec | None = Field(None, description="stops")
+    friction: JointFrictionSpec | None = Field(None, description="friction about the axis")
+    start: HingeStartSpec | None = Field(None, description="start `b` on the hinge; null = where the scene puts it")
+    torque: ScalarValueSpec | None = Field(None, description="torque about the axis on `b`, the opposite on `a` [N m]")
+
+
+class SliderSpec(_PairSpec):
+    """A prismatic joint: `b` moves along an axis of `a` and does not turn against it."""
+
+    type: Literal["slider"] = Field(description="kind of coupling")
+    axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
+    stiffness: Positive = Field(description="k across the axis [N/m]")
+    angular_stiffness: Positive = Field(description="torque per angle [N m/rad]")
+    damping: NonNegative = Field(0.0, description="damping across the axis [N s/m]")
+    angular_damping: NonNegative = Field(0.0, description="torque per relative angular velocity [N m s]")
+
+
+class AttachmentSpec(_CouplingSpec):
+    """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one."""
+
+    type: Literal["attachment"] = Field(description="kind of coupling")
+    nodes: Name = Field(description="name of the body with nodes")
+    where: SelectorSpec = Field(description="the nodes, in the rest frame of its mesh")
+    body: Name = Field(description="name of the rigid body")
+    stiffness: Positive = Field(description="k per node [N/m]")
+    damping: NonNegative = Field(0.0, description="damping per node [N s/m]")
+
+
+class ForceSpec(_CouplingSpec):
+    """A force on a point of a body, in world axes."""
+
+    type: Literal["force"] = Field(description="kind of coupling")
+    on: EndSpec = Field(description="where it acts")
+    force: ValueSpec = Field(description="force over time [N]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ForceSpec":
+        if self.on.body is None:
+            raise problem("a force acts on a body", key="on.body", found="null")
+        return self
+
+
+class TorqueSpec(_CouplingSpec):
+    """A torque on a rigid body, in world axes."""
+
+    type: Literal["torque"] = Field(description="kind of coupling")
+    body: Name = Field(description="name of a rigid body")
+    torque: ValueSpec = Field(description="torque over time [N m]")
+
+
+CouplingSpec = Annotated[
+    Annotated[SpringSpec, Tag("<spring>")]
+    | Annotated[CableSpec, Tag("<cable>")]
+    | Annotated[BallSpec, Tag("<ball>")]
+    | Annotated[HingeSpec, Tag("<hinge>")]
+    | Annotated[FixedSpec, Tag("<fixed>")]
+    | Annotated[SliderSpec, Tag("<slider>")]
+    | Annotated[AttachmentSpec, Tag("<attachment>")]
+    | Annotated[ForceSpec, Tag("<force>")]
+    | Annotated[TorqueSpec, Tag("<torque>")],
+    by_value("type", "spring", "cable", "ball", "hinge", "fixed", "slider", "attachment", "force", "torque"),
+]

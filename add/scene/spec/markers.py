@@ -1,0 +1,190 @@
+"""Markers, recordings of them and experiments of the scene format."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from add.scene.spec.common import (
+    Direction,
+    FilePath,
+    Flag,
+    Name,
+    NodeList,
+    NonEmpty,
+    NonNegative,
+    Number,
+    Positive,
+    SelectorSpec,
+    Spec,
+    Vector3,
+    Window,
+    Yes,
+    by_key,
+    exactly_one,
+    problem,
+)
+
+# --- markers ---------------------------------------------------------------------------------------------------------
+
+
+class PointMarkerSpec(Spec):
+    """A material point of a body, given by its rest position."""
+
+    body: Name = Field(description="name of a body")
+    point: Vector3 = Field(description="rest position, in the rest frame of the mesh (after `scale`) [m]")
+    max_distance: NonNegative = Field(0.01, description="how far outside the mesh the point may lie [m]")
+
+
+class NodesMarkerSpec(Spec):
+    """A weighted mean of nodes."""
+
+    body: Name = Field(description="name of a body")
+    nodes: NodeList = Field(description="node numbers, from 0")
+    weights: tuple[Number, ...] | None = Field(
+        None, description="weights [-], one per node, divided by their sum; null = equal"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "NodesMarkerSpec":
+        if self.weights is None:
+            return self
+        if len(self.weights) != len(self.nodes):
+            raise problem(
+                "as many weights as nodes are needed",
+                key="weights",
+                found=f"{len(self.weights)} weights",
+                expected=f"{len(self.nodes)}",
+            )
+        if abs(sum(self.weights)) < 1e-12:
+            raise problem("the weights must not sum to zero", key="weights")
+        return self
+
+
+class SurfaceMarkerSpec(Spec):
+    """The area-weighted mean of the surface nodes in a selection."""
+
+    body: Name = Field(description="name of a body")
+    surface: SelectorSpec = Field(description="selection, in the rest frame of the mesh")
+
+
+class DirectionMarkerSpec(Spec):
+    """A direction that turns with a rigid body, for objectives on orientation; it moves as a unit vector does [-]."""
+
+    body: Name = Field(description="name of a rigid or kinematic body")
+    direction: Direction = Field(description="direction in the body's frame; any length above 0 [-]")
+
+
+class CenterMarkerSpec(Spec):
+    """The centre of mass of a body."""
+
+    body: Name = Field(description="name of a body")
+    center_of_mass: Yes = Field(description="true: the centre of mass")
+
+
+MarkerSpec = Annotated[
+    Annotated[PointMarkerSpec, Tag("<point>")]
+    | Annotated[NodesMarkerSpec, Tag("<nodes>")]
+    | Annotated[SurfaceMarkerSpec, Tag("<surface>")]
+    | Annotated[DirectionMarkerSpec, Tag("<direction>")]
+    | Annotated[CenterMarkerSpec, Tag("<center_of_mass>")],
+    by_key("point", "nodes", "surface", "direction", "center_of_mass"),
+]
+
+# --- recordings ------------------------------------------------------------------------------------------------------
+
+
+class RegisterSpec(Spec):
+    """Rigid registration of the recording to the scene, from markers whose rest position is known."""
+
+    markers: dict[NonEmpty, Vector3] = Field(
+        min_length=3, description="recording marker name -> its position in the scene's world at registration [m]"
+    )
+    window: Window | None = Field(
+        None, description="recording times over which the markers are averaged [s]; null = the first frame"
+    )
+
+
+class MaskSpec(Spec):
+    """A stretch of one marker that is left out."""
+
+    marker: NonEmpty = Field(description="recording marker name")
+    from_: Number = Field(alias="from", description="first simulation time left out [s]")
+    to: Number = Field(description="last simulation time left out [s]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "MaskSpec":
+        if not self.from_ < self.to:
+            raise problem("a mask must start before it ends", found=f"from {self.from_:g} to {self.to:g}")
+        return self
+
+
+class JointAngleSpec(Spec):
+    """A second body of a pose recording, joined to the first by a hinge whose angle was recorded.
+
+    x_b = x_a + R_a (at_a - turn at_b),   R_b = R_a turn,   turn = exp(angle [axis]x)
+    """
+
+    body: Name = Field(description="name of the second body")
+    angle: NonEmpty = Field(description="column of the file with the angle [rad]")
+    at_a: Vector3 = Field(description="a point of the axis in the frame of the first body [m]")
+    at_b: Vector3 = Field((0.0, 0.0, 0.0), description="the same point in the frame of the second body [m]")
+    axis: Direction = Field(description="axis in the frames of both; any length above 0 [-]")
+
+
+class PoseSourceSpec(Spec):
+    """The file holds the pose of a body: every scene marker on it counts as seen."""
+
+    body: Name = Field(description="name of the body")
+    joint: JointAngleSpec | None = Field(None, description="a second body, by the angle of its hinge")
+
+
+class AngleSourceSpec(Spec):
+    """The file holds the angle of a direction: direction(angle) = exp(angle [axis]x) zero."""
+
+    marker: Name = Field(description="scene marker of that direction")
+    axis: Direction = Field(description="axis of the rotation, world axes; any length above 0 [-]")
+    zero: Direction = Field(description="the direction at angle 0, world axes; any length above 0 [-]")
+
+
+class RecordingSpec(Spec):
+    """A motion capture recording and how it belongs to the scene; give one of `markers`, `pose` and `angles`."""
+
+    file: FilePath = Field(description="recording, relative to the scene file; `${NAME}` is an environment variable")
+    unit: Literal["m", "cm", "mm"] = Field("m", description="unit of the positions in a file of markers")
+    scale: Positive = Field(1.0, description="true over recorded length, for cameras that were not well calibrated [-]")
+    register_: RegisterSpec | None = Field(
+        None, alias="register", description="rigid registration; null = the recording is in the scene's frame"
+    )
+    markers: Annotated[dict[NonEmpty, Name], Field(min_length=1)] | None = Field(
+        None, description="the file holds markers: recording marker name -> scene marker name"
+    )
+    pose: PoseSourceSpec | None = Field(None, description="the file holds the pose of a rigid body")
+    angles: Annotated[dict[NonEmpty, AngleSourceSpec], Field(min_length=1)] | None = Field(
+        None, description="the file holds angles: name of the angle -> the direction that it turns"
+    )
+    time_offset: Number = Field(0.0, description="recording time at which the simulation time is 0 [s]")
+    crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
+    mask: tuple[MaskSpec, ...] = Field((), description="stretches left out; of `pose` and `angles` by scene marker")
+    displacement: Flag = Field(
+        False, description="compare displacements from the first frame that counts instead of positions"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "RecordingSpec":
+        exactly_one(self, "markers", "pose", "angles")
+        if self.markers is None:
+            if self.register_ is not None:
+                raise problem("only markers can be registered", key="register")
+            if self.unit != "m":
+                raise problem("poses are read in metres", key="unit", found=f"'{self.unit}'", expected="'m'")
+        return self
+
+
+class ExperimentSpec(Spec):
+    """One of several runs that share the parameters."""
+
+    name: Name = Field(description="name of the experiment")
+    overrides: dict[NonEmpty, Any] = Field(
+        default_factory=dict, description="path into the scene -> JSON value that replaces it in this experiment"
+    )
+    recording: RecordingSpec | None = Field(None, description="recording; null = the scene's")

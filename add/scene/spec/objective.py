@@ -1,0 +1,279 @@
+"""Objective, parameters and optimizer of the scene format."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, Tag, model_validator
+
+from add.scene.spec.common import (
+    Axes,
+    Count,
+    Direction,
+    FilePath,
+    Index,
+    Name,
+    NonEmpty,
+    NonNegative,
+    Number,
+    NumberOrListSpec,
+    NumberOrVectorSpec,
+    Positive,
+    Quaternion,
+    Spec,
+    TimeOrEndSpec,
+    Vector3,
+    Window,
+    by_value,
+    check_samples,
+    exactly_one,
+    problem,
+    unique,
+)
+from add.scene.spec.world import Values
+
+# --- objective -------------------------------------------------------------------------------------------------------
+
+
+class _TimedSpec(Spec):
+    time: TimeOrEndSpec | None = Field(None, description='simulation time that counts [s], or "end"')
+    window: Window | None = Field(None, description="simulation times over which the mean counts [s]")
+
+    @model_validator(mode="after")
+    def _check_time(self) -> "_TimedSpec":
+        exactly_one(self, "time", "window")
+        return self
+
+
+Weight = Annotated[NonNegative, Field(description="factor of this term [-]")]
+
+
+class MarkersObjectiveSpec(Spec):
+    """Mean squared distance of the markers from the recording [m^2]."""
+
+    type: Literal["markers"] = Field(description="kind of objective")
+    weight: Weight = 1.0
+
+
+class PointObjectiveSpec(_TimedSpec):
+    """Squared distance of a marker from a point [m^2]; give `time` or `window`."""
+
+    type: Literal["point"] = Field(description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    target: Vector3 = Field(description="target position, world axes [m]")
+    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    weight: Weight = 1.0
+
+
+class LineObjectiveSpec(_TimedSpec):
+    """Squared distance of a marker from a straight line [m^2]; give `time` or `window`."""
+
+    type: Literal["line"] = Field(description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    point: Vector3 = Field(description="a point of the line [m]")
+    direction: Direction = Field(description="direction of the line; any length above 0 [-]")
+    weight: Weight = 1.0
+
+
+class TrackObjectiveSpec(Spec):
+    """Mean squared distance of a marker from places at given times [m^2]: a path to follow.
+
+    With a marker that is a direction or a centre of mass, an orientation or the centre of mass over time.
+    """
+
+    type: Literal["track"] = Field(description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    times: tuple[NonNegative, ...] = Field(min_length=1, description="simulation times, increasing [s]")
+    values: tuple[Vector3, ...] = Field(min_length=1, description="where the marker should be then [m]; one per time")
+    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "TrackObjectiveSpec":
+        check_samples(self.times, self.values)
+        return self
+
+
+class PoseObjectiveSpec(_TimedSpec):
+    """Mean squared distance of a body's nodes from a target pose [m^2]; give `time` or `window`.
+
+    The target is a file of node positions, or the rest shape rotated by `orientation` about the origin of its frame and
+    then moved by `translation`.
+    """
+
+    type: Literal["pose"] = Field(description="kind of objective")
+    body: Name = Field(description="name of a body")
+    positions_file: FilePath | None = Field(None, description="file of target node positions [m], one row per node")
+    translation: Vector3 | None = Field(None, description="target position of the origin of the rest frame [m]")
+    orientation: Quaternion | None = Field(
+        None, description="target rotation, unit quaternion w, x, y, z [-]; null = none"
+    )
+    weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "PoseObjectiveSpec":
+        exactly_one(self, "positions_file", "translation")
+        if self.orientation is not None and self.translation is None:
+            raise problem("'orientation' goes with 'translation', not with 'positions_file'", key="orientation")
+        return self
+
+
+class PriorObjectiveSpec(Spec):
+    """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
+
+    type: Literal["prior"] = Field(description="kind of objective")
+    parameter: NonEmpty = Field(
+        description="path of one of `parameters`; where experiments have their own, of all of them, or "
+        "`path@experiment` for that of one"
+    )
+    mean: Number = Field(description="expected value, in the parameter's unit")
+    sigma: Positive = Field(description="standard deviation, in the parameter's unit")
+    weight: Weight = 1.0
+
+
+class SmoothnessObjectiveSpec(Spec):
+    """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment."""
+
+    type: Literal["smoothness"] = Field(description="kind of objective")
+    signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
+    weight: Weight = 1.0
+
+
+class ProximityObjectiveSpec(Spec):
+    """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment."""
+
+    type: Literal["proximity"] = Field(description="kind of objective")
+    signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
+    value: NumberOrVectorSpec | None = Field(
+        None, description="row that all are compared with, in the unit of the signal"
+    )
+    rows: Values | None = Field(
+        None,
+        description="rows that they are compared with, one for each; null, and no `value` = the signal's rows in the "
+        "scene",
+    )
+    weight: Weight = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "ProximityObjectiveSpec":
+        if self.value is not None and self.rows is not None:
+            raise problem("'value' and 'rows' exclude each other", key="rows")
+        return self
+
+
+ObjectiveSpec = Annotated[
+    Annotated[MarkersObjectiveSpec, Tag("<markers>")]
+    | Annotated[PointObjectiveSpec, Tag("<point>")]
+    | Annotated[LineObjectiveSpec, Tag("<line>")]
+    | Annotated[TrackObjectiveSpec, Tag("<track>")]
+    | Annotated[PoseObjectiveSpec, Tag("<pose>")]
+    | Annotated[PriorObjectiveSpec, Tag("<prior>")]
+    | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
+    | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
+    by_value("type", "markers", "point", "line", "track", "pose", "prior", "smoothness", "proximity"),
+]
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+class ParameterSpec(Spec):
+    """A number of the scene, or several that share one value, that the optimizer may change."""
+
+    path: NonEmpty | None = Field(
+        None,
+        description='path into the scene, such as "bodies.ball.material.young"; an `orientation` stands for its '
+        "rotation vector [rad], a direction (`axis`, `direction`) for two tilts from that of the scene [rad]",
+    )
+    paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
+        None, description="several paths that share one value"
+    )
+    transform: Literal["linear", "log", "softplus"] = Field(
+        "linear", description="what the optimizer changes: the value, its logarithm, or the inverse softplus of it"
+    )
+    bounds: tuple[Number | None, Number | None] | None = Field(
+        None, description="lowest and highest value, in the parameter's unit; null = unbounded"
+    )
+    start: NumberOrListSpec | None = Field(
+        None, description="starting value, in the parameter's unit; null = the scene's value"
+    )
+    scale: Positive | None = Field(
+        None, description="typical change, in the transformed parameter's unit; null = chosen from the start"
+    )
+    components: Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
+        None, description="which entries of a vector (of the flattened rows of a table) are free, from 0; null = all"
+    )
+    experiment: Name | None = Field(None, description="only in that experiment; null = shared by all")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ParameterSpec":
+        exactly_one(self, "path", "paths")
+        if self.bounds is not None:
+            low, high = self.bounds
+            if low is not None and high is not None and not low < high:
+                found = f"[{low:g}, {high:g}]"
+                raise problem("the lower bound must be below the upper one", key="bounds", found=found)
+            if self.transform == "log" and low is not None and low <= 0.0:
+                found = f"{low:g}"
+                raise problem("a log transform needs positive bounds", key="bounds.0", found=found, expected="above 0")
+            if self.transform != "linear" and high is not None and high <= 0.0:
+                raise problem(
+                    f"a {self.transform} transform needs a positive upper bound",
+                    key="bounds.1",
+                    found=f"{high:g}",
+                    expected="above 0",
+                )
+        return self
+
+    def all_paths(self) -> tuple[str, ...]:
+        """The path, or the paths that share one value."""
+        return self.paths if self.paths is not None else (self.path or "",)
+
+
+class PhaseSpec(Spec):
+    """One stage of a continuation; it starts where the stage before ended."""
+
+    name: Name = Field(description="name of the phase")
+    parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = Field(
+        None,
+        description="paths of the parameters that are free, `path@experiment` for that of one experiment alone; "
+        "null = all",
+    )
+    window: Window | None = Field(
+        None,
+        description="simulation times that count [s], in every experiment as far as its run reaches; null = the whole "
+        "run of each experiment",
+    )
+    end_time: Positive | None = Field(
+        None, description="simulate only up to this time [s]; null = each experiment to its own end"
+    )
+    max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
+    overrides: dict[NonEmpty, Any] = Field(
+        default_factory=dict,
+        description="path into the scene -> number or list of numbers that replaces it during this phase, such as "
+        '{"contact.stiffness": 100}: any number that could be one of `parameters` and is none; in all experiments. The '
+        "result is that of the scene without overrides",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "PhaseSpec":
+        if self.window is not None and self.end_time is not None:
+            raise problem("give 'window' or 'end_time', not both", key="end_time")
+        return self
+
+
+class OptimizerSpec(Spec):
+    """How the objective is minimised."""
+
+    method: Literal["l-bfgs-b", "gauss-newton"] = Field(
+        "l-bfgs-b",
+        description="algorithm: `l-bfgs-b` (adjoint gradients), or `gauss-newton` (forward tangents, "
+        "Levenberg-Marquardt damping), which needs fewer simulations and more work in each",
+    )
+    history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
+    damping: Positive = Field(
+        1e-3, description="`gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]"
+    )
+    max_evaluations: Count = Field(100, description="largest number of simulations")
+    gradient_tolerance: NonNegative = Field(
+        1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
+    )
+    objective_tolerance: NonNegative = Field(1e-12, description="stop when the relative decrease falls below this [-]")
+    phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")

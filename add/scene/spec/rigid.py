@@ -1,0 +1,203 @@
+"""Rigid bodies, given motions and mass-spring sheets of the scene format."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from add.scene.spec.bodies import LoadSpec, PinSpec
+from add.scene.spec.common import (
+    Count,
+    FilePath,
+    Flag,
+    NonNegative,
+    Number,
+    Positive,
+    PositiveVector3,
+    Quaternion,
+    Spec,
+    ValueSpec,
+    Vector3,
+    by_key,
+    by_value,
+    exactly_one,
+    problem,
+)
+
+# --- geometry ---------------------------------------------------------------------------------------------------------
+
+
+class BoxGeometrySpec(Spec):
+    """A box centred at the origin of the body's frame."""
+
+    shape: Literal["box"] = Field(description="kind of shape")
+    size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
+
+
+class SphereGeometrySpec(Spec):
+    """A ball centred at the origin of the body's frame."""
+
+    shape: Literal["sphere"] = Field(description="kind of shape")
+    radius: Positive = Field(description="radius [m]")
+
+
+class CapsuleGeometrySpec(Spec):
+    """A cylinder along z with round ends, centred at the origin of the body's frame."""
+
+    shape: Literal["capsule"] = Field(description="kind of shape")
+    radius: Positive = Field(description="radius [m]")
+    half_length: Positive = Field(description="half the length of the straight part [m]")
+
+
+class CylinderGeometrySpec(Spec):
+    """A cylinder along z with flat ends, centred at the origin of the body's frame."""
+
+    shape: Literal["cylinder"] = Field(description="kind of shape")
+    radius: Positive = Field(description="radius [m]")
+    half_length: Positive = Field(description="half the length [m]")
+
+
+class FileGeometrySpec(Spec):
+    """A closed surface mesh from a file (STL, OBJ, PLY ...)."""
+
+    file: FilePath = Field(description="surface mesh, relative to the scene file; `${NAME}` is an environment variable")
+    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+
+
+PrimitiveSpec = Annotated[
+    Annotated[BoxGeometrySpec, Tag("<box>")]
+    | Annotated[SphereGeometrySpec, Tag("<sphere>")]
+    | Annotated[CapsuleGeometrySpec, Tag("<capsule>")]
+    | Annotated[CylinderGeometrySpec, Tag("<cylinder>")],
+    by_value("shape", "box", "sphere", "capsule", "cylinder"),
+]
+
+GeometrySpec = Annotated[
+    Annotated[FileGeometrySpec, Tag("<file>")] | Annotated[PrimitiveSpec, Tag("<shape>")],
+    by_key("file", "shape"),
+]
+
+
+class CollisionSpec(Spec):
+    """What of a rigid body meets others: points, and for simple shapes the shape itself."""
+
+    points: Flag = Field(
+        True,
+        description="whether the body's own points meet obstacles: corners of a box, vertices of a mesh, rims of a "
+        "cylinder, spheres of a sphere or capsule",
+    )
+    spacing: Positive | None = Field(
+        None, description="largest distance between neighbouring points on edges and faces [m]; null = the fewest"
+    )
+    shape: Flag = Field(True, description="whether the points of other bodies meet this body's shape (not for files)")
+
+
+# --- bodies -----------------------------------------------------------------------------------------------------------
+
+
+class _PosedSpec(Spec):
+    position: Vector3 = Field((0.0, 0.0, 0.0), description="where the origin of the body's frame starts [m]")
+    orientation: Quaternion = Field(
+        (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"
+    )
+
+
+class _MovingSpec(_PosedSpec):
+    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]")
+    angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]")
+
+
+Inertia6 = tuple[Number, Number, Number, Number, Number, Number]
+
+
+class RigidBodySpec(_MovingSpec):
+    """A rigid body.
+
+    Mass properties follow from the geometry and `mass` or `density`, unless `inertia` and `center_of_mass` say
+    otherwise.
+    """
+
+    type: Literal["rigid"] = Field(description="kind of body")
+    geometry: GeometrySpec | None = Field(None, description="shape; null = a frame with mass and no surface")
+    mass: Positive | None = Field(None, description="mass [kg]")
+    density: Positive | None = Field(None, description="mass density [kg/m^3]")
+    inertia: Inertia6 | None = Field(
+        None,
+        description="Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass in the body's axes [kg m^2] (the entries of "
+        "the matrix: products of inertia with their minus)",
+    )
+    center_of_mass: Vector3 | None = Field(None, description="in the body's frame [m]; null = the geometry's")
+    collision: CollisionSpec = Field(default_factory=CollisionSpec, description="what meets other bodies")
+
+    @model_validator(mode="after")
+    def _check(self) -> "RigidBodySpec":
+        exactly_one(self, "mass", "density")
+        if self.geometry is None:
+            for key in ("density", "inertia"):
+                if (getattr(self, key) is None) == (key == "inertia"):
+                    raise problem(
+                        "a body without geometry needs its mass and inertia", key=key, expected="'mass' and 'inertia'"
+                    )
+        return self
+
+
+class KinematicBodySpec(_PosedSpec):
+    """A body with a given motion: a moving obstacle, or a handle. It feels no force."""
+
+    type: Literal["kinematic"] = Field(description="kind of body")
+    geometry: GeometrySpec | None = Field(None, description="shape; null = a mere frame")
+    translation: ValueSpec | None = Field(
+        None, description="displacement from the initial position over time [m]; null = none"
+    )
+    rotation: ValueSpec | None = Field(
+        None, description="added to the rotation vector of the initial orientation over time [rad]; null = none"
+    )
+    collision: CollisionSpec = Field(default_factory=CollisionSpec, description="what meets other bodies")
+
+
+class SheetMeshSpec(Spec):
+    """A rectangle in the x-y plane of the rest frame, centred at the origin, with springs along its cells' sides."""
+
+    shape: Literal["sheet"] = Field(description="kind of shape")
+    size: tuple[Positive, Positive] = Field(description="edge lengths along x, y [m]")
+    divisions: tuple[Count, Count] = Field(description="cells along x, y")
+    shear: Flag = Field(True, description="springs along both diagonals of each cell")
+    bend: Flag = Field(True, description="springs that skip a node along both directions")
+
+
+class PointsMeshSpec(Spec):
+    """Nodes and springs one by one."""
+
+    points: tuple[Vector3, ...] = Field(min_length=1, description="rest positions [m]")
+    edges: tuple[tuple[int, int], ...] = Field((), description="pairs of nodes that a spring joins")
+
+    @model_validator(mode="after")
+    def _check(self) -> "PointsMeshSpec":
+        n = len(self.points)
+        for k, (a, b) in enumerate(self.edges):
+            if not (0 <= a < n and 0 <= b < n) or a == b:
+                raise problem(
+                    "an edge joins two different nodes", key=f"edges.{k}", found=[a, b], expected=f"within 0..{n - 1}"
+                )
+            if self.points[a] == self.points[b]:
+                raise problem("an edge of length zero", key=f"edges.{k}", found=[a, b])
+        return self
+
+
+ParticleMeshSpec = Annotated[
+    Annotated[PointsMeshSpec, Tag("<points>")] | Annotated[SheetMeshSpec, Tag("<shape>")],
+    by_key("points", "shape"),
+]
+
+
+class ParticleBodySpec(_MovingSpec):
+    """Point masses joined by springs: a sheet, a net, a rope. Without mass, a handle: then all its nodes are pinned."""
+
+    type: Literal["particles"] = Field(description="kind of body")
+    mesh: ParticleMeshSpec = Field(description="rest shape")
+    mass: Positive | None = Field(None, description="total mass, shared equally by the nodes [kg]; null = none")
+    stiffness: Positive = Field(1e3, description="stiffness of every spring [N/m]")
+    damping: NonNegative = Field(0.0, description="damping of every spring [N s/m]")
+    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+    collision: Flag = Field(True, description="whether the nodes meet obstacles")
+    pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
+    loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")

@@ -1,0 +1,173 @@
+"""The scene format `add-scene/1`: what a scene file may say, with units and defaults.
+
+The objects here are plain frozen data; `reader` makes them from files and `builder` turns them into a system.
+`docs/scene-reference.md` and the published JSON Schema are generated from the descriptions.
+"""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.common import (
+    Count,
+    Name,
+    NonEmpty,
+    NonNegative,
+    Number,
+    NumberOrListSpec,
+    Positive,
+    Share,
+    Spec,
+    Text,
+    Vector3,
+    by_value,
+    exactly_one,
+    problem,
+)
+from add.scene.spec.couplings import CouplingSpec
+from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
+from add.scene.spec.objective import ObjectiveSpec, OptimizerSpec, ParameterSpec
+from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
+from add.scene.spec.world import ContactSpec, ObstacleSpec, SignalSpec
+
+SCHEMA = "add-scene/1"
+
+BodySpec = Annotated[
+    Annotated[SoftBodySpec, Tag("<soft>")]
+    | Annotated[RigidBodySpec, Tag("<rigid>")]
+    | Annotated[ParticleBodySpec, Tag("<particles>")]
+    | Annotated[KinematicBodySpec, Tag("<kinematic>")],
+    by_value("type", "soft", "rigid", "particles", "kinematic"),
+]
+
+
+class NewtonSpec(Spec):
+    """When a step counts as solved: |r| <= atol + rtol * (scale of the forces)."""
+
+    atol: NonNegative = Field(1e-9, description="absolute tolerance of the residual [N]")
+    rtol: NonNegative = Field(1e-10, description="tolerance relative to the forces of the step [-]")
+    norm: Literal["l2", "l1"] = Field("l2", description="norm of the residual")
+    max_iterations: Count = Field(50, description="largest number of iterations in a step")
+    reuse: Share = Field(
+        0.0,
+        description="the factors of an iteration serve the next one, too, where it left less than this share of the "
+        "residual: 0.03 to 0.1 makes steps of many iterations a fifth to a quarter faster; 0 is Newton's method",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "NewtonSpec":
+        if self.atol == 0.0 and self.rtol == 0.0:
+            raise problem("one of 'atol' and 'rtol' must be above 0", found="both 0")
+        return self
+
+
+class TimeSpec(Spec):
+    """Time stepping; give `duration` or `steps`."""
+
+    dt: Positive = Field(description="time step [s]")
+    duration: Positive | None = Field(
+        None, description="simulated time [s]; rounded up to whole steps unless it is a multiple of dt within 1e-9"
+    )
+    steps: Count | None = Field(None, description="number of steps")
+    integrator: Literal["bdf1", "bdf2"] = Field("bdf2", description="backward differentiation of order 1 or 2")
+    start: Literal["bdf1", "straight-line"] = Field(
+        "bdf1",
+        description="how bdf2 starts: with one BDF1 step (order 2), or from the straight-line history "
+        "q(-dt) = q - dt v (order 1)",
+    )
+    initial: Literal["given", "equilibrium"] = Field(
+        "given", description="initial state: as given by the bodies, or the static solution from there"
+    )
+    newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
+
+    @model_validator(mode="after")
+    def _check(self) -> "TimeSpec":
+        exactly_one(self, "duration", "steps")
+        if self.duration is not None and self.dt > self.duration * (1.0 + 1e-9):
+            raise problem(
+                "one step is longer than the duration", key="dt", found=f"{self.dt:g} s",
+                expected=f"at most {self.duration:g} s",
+            )  # fmt: skip
+        if self.duration is not None and self.duration / self.dt > 1e9:
+            raise problem("more than 1e9 steps", found=f"duration / dt = {self.duration / self.dt:.3g}")
+        return self
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps: `steps`, or duration / dt rounded up unless within 1e-9 (relative) of a whole number."""
+        if self.steps is not None:
+            return self.steps
+        assert self.duration is not None
+        ratio = self.duration / self.dt
+        nearest = round(ratio)
+        return nearest if nearest >= 1 and abs(ratio - nearest) <= 1e-9 * nearest else math.ceil(ratio)
+
+    @property
+    def end(self) -> float:
+        """Time at the end of the last step [s]."""
+        return self.n_steps * self.dt
+
+
+class CheckSpec(Spec):
+    """What `add check --gradient` looks at."""
+
+    steps: Count = Field(
+        description="length of the window from t = 0, in steps: long enough for contact, short enough for differences"
+    )
+
+
+class OutputSpec(Spec):
+    """What a run keeps."""
+
+    every: Count = Field(1, description="keep every n-th step in the trajectory file")
+
+
+class ExpectationSpec(Spec):
+    """What one number of a run should be; `value` agrees if |x - value| <= abs_tol + rel_tol |value|."""
+
+    value: NumberOrListSpec | None = Field(None, description="expected value, in the result's unit")
+    abs_tol: NonNegative | None = Field(None, description="absolute tolerance, in the result's unit; null = 0")
+    rel_tol: NonNegative | None = Field(None, description="relative tolerance [-]; null = 0")
+    min: Number | None = Field(None, description="lowest value, in the result's unit")
+    max: Number | None = Field(None, description="highest value, in the result's unit")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ExpectationSpec":
+        if self.value is None and self.min is None and self.max is None:
+            raise problem("nothing is expected", expected="at least one of 'value', 'min', 'max'")
+        return self
+
+
+class SceneSpec(Spec):
+    """A scene: what is simulated, what is measured, what is fitted."""
+
+    json_schema: Text | None = Field(None, alias="$schema", description="where editors find the JSON Schema; ignored")
+    schema_: Literal["add-scene/1"] = Field(alias="schema", description="version of the format")
+    name: Text | None = Field(None, description="title of the scene")
+    description: Text | None = Field(None, description="what the scene shows")
+    time: TimeSpec = Field(description="time stepping")
+    gravity: Vector3 = Field((0.0, 0.0, -9.81), description="acceleration of gravity [m/s^2]")
+    bodies: dict[Name, BodySpec] = Field(min_length=1, description="name -> body")
+    signals: dict[Name, SignalSpec] = Field(default_factory=dict, description="name -> value over time")
+    obstacles: dict[Name, ObstacleSpec] = Field(default_factory=dict, description="name -> obstacle")
+    couplings: dict[Name, CouplingSpec] = Field(
+        default_factory=dict, description="name -> spring, joint, motor, attachment or force"
+    )
+    contact: ContactSpec = Field(
+        default_factory=ContactSpec, description="contact of the bodies with the obstacles and with each other"
+    )
+    markers: dict[Name, MarkerSpec] = Field(default_factory=dict, description="name -> observed point")
+    recording: RecordingSpec | None = Field(None, description="measured motion of the markers")
+    experiments: tuple[ExperimentSpec, ...] = Field(
+        (), description="runs that share the parameters; empty = the scene is one experiment"
+    )
+    objective: tuple[ObjectiveSpec, ...] = Field((), description="terms whose weighted sum is minimised")
+    parameters: tuple[ParameterSpec, ...] = Field((), description="numbers the optimizer may change")
+    optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="how the objective is minimised")
+    output: OutputSpec = Field(default_factory=OutputSpec, description="what a run keeps")
+    check: CheckSpec | None = Field(None, description="gradient check; null = at most 40 steps")
+    expect: dict[NonEmpty, dict[NonEmpty, ExpectationSpec]] = Field(
+        default_factory=dict, description="name of a check -> path of a result -> what its regression test asserts"
+    )

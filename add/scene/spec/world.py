@@ -1,0 +1,318 @@
+"""Signals, obstacles and contact of the scene format."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, Tag, model_validator
+
+from add.scene.spec.common import (
+    Count,
+    Direction,
+    Flag,
+    Name,
+    NonNegative,
+    Number,
+    NumberOrVectorSpec,
+    Positive,
+    PositiveVector3,
+    Quaternion,
+    Spec,
+    Vector3,
+    by_value,
+    check_samples,
+    problem,
+)
+
+# --- signals ---------------------------------------------------------------------------------------------------------
+
+
+#: Degree of the B-spline of each basis.
+CONTROL_DEGREES = {"constant": 0, "linear": 1, "cubic": 3}
+
+
+def _width(value: float | Vector3) -> int:
+    return 3 if isinstance(value, tuple) else 1
+
+
+def _one_width(values: tuple[float | Vector3, ...]) -> tuple[float | Vector3, ...]:
+    if len({_width(value) for value in values}) > 1:
+        raise problem("numbers and vectors are mixed", expected="all numbers, or all [x, y, z]")
+    return values
+
+
+Values = Annotated[tuple[NumberOrVectorSpec, ...], AfterValidator(_one_width)]
+
+
+class ConstantSignalSpec(Spec):
+    """The same value at all times."""
+
+    type: Literal["constant"] = Field(description="kind of signal")
+    value: NumberOrVectorSpec = Field(description="value, in the unit of what it drives")
+
+    @property
+    def width(self) -> int:
+        """Numbers at each time: 1 or 3."""
+        return _width(self.value)
+
+
+class SineSignalSpec(Spec):
+    """offset + amplitude sin(2 pi frequency t + phase)."""
+
+    type: Literal["sine"] = Field(description="kind of signal")
+    amplitude: NumberOrVectorSpec = Field(description="amplitude, in the unit of what it drives")
+    frequency: Positive = Field(description="frequency [Hz]")
+    phase: Number = Field(0.0, description="phase at t = 0 [rad]")
+    offset: NumberOrVectorSpec = Field(
+        (0.0, 0.0, 0.0), description="mean value, in the unit of what it drives; a number where the amplitude is one"
+    )
+
+    @property
+    def width(self) -> int:
+        """Numbers at each time: 1 or 3."""
+        return _width(self.amplitude)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("amplitude"), int | float) and "offset" not in data:
+            return {**data, "offset": 0.0}
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> "SineSignalSpec":
+        _one_width((self.amplitude, self.offset))
+        return self
+
+
+class _SampledSignalSpec(Spec):
+    """Values at given times; before the first and after the last time the value stays."""
+
+    times: tuple[Number, ...] = Field(min_length=2, description="times of the samples, increasing [s]")
+    values: Values = Field(
+        min_length=2, description="values, in the unit of what it drives; one per time: vectors, or numbers"
+    )
+
+    @property
+    def width(self) -> int:
+        """Numbers at each time: 1 or 3."""
+        return _width(self.values[0])
+
+    @model_validator(mode="after")
+    def _check(self) -> "_SampledSignalSpec":
+        check_samples(self.times, self.values)
+        return self
+
+
+class TableSignalSpec(_SampledSignalSpec):
+    """Linear interpolation between samples; before the first and after the last time the value stays."""
+
+    type: Literal["table"] = Field(description="kind of signal")
+
+
+class SplineSignalSpec(_SampledSignalSpec):
+    """Natural cubic spline through the samples; before the first and after the last time the value stays."""
+
+    type: Literal["spline"] = Field(description="kind of signal")
+
+
+class ControlSignalSpec(Spec):
+    """A control over equal intervals from `start` to `end`, made to be optimised: each row acts for a short while.
+
+    `constant`: one row an interval, which holds its end, so that with as many rows as steps row k drives step k + 1.
+    `linear`: one row a knot. `cubic`: the coefficients of a B-spline, clamped at the ends. Outside, the value stays.
+    """
+
+    type: Literal["control"] = Field(description="kind of signal")
+    basis: Literal["constant", "linear", "cubic"] = Field("linear", description="shape in time")
+    rows: Count = Field(description="number of rows: at least 1 (constant), 2 (linear) or 4 (cubic)")
+    start: Number = Field(0.0, description="where the first interval begins [s]")
+    end: Number | None = Field(None, description="where the last interval ends [s]; null = the end of the run")
+    values: Values = Field(
+        min_length=1,
+        description="rows, in the unit of what it drives: vectors, or numbers; one alone, as in [[0, 0, 1]] or [0.5], "
+        "stands for all",
+    )
+
+    @property
+    def width(self) -> int:
+        """Numbers at each time: 1 or 3."""
+        return _width(self.values[0])
+
+    @model_validator(mode="before")
+    @classmethod
+    def _repeat(cls, data: Any) -> Any:
+        """Write one row for all of them out, so that every row has a path."""
+        if isinstance(data, dict):
+            values, rows = data.get("values"), data.get("rows")
+            if isinstance(values, list | tuple) and len(values) == 1 and type(rows) is int and 1 < rows <= 1_000_000:
+                return {**data, "values": list(values) * rows}
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> "ControlSignalSpec":
+        least = CONTROL_DEGREES[self.basis] + 1
+        if self.rows < least:
+            raise problem(
+                f"too few rows for the {self.basis} basis", key="rows", found=str(self.rows), expected=f"{least}"
+            )
+        if len(self.values) != self.rows:
+            raise problem(
+                "as many values as 'rows' says are needed, or one for all",
+                key="values",
+                found=f"{len(self.values)} values",
+                expected=f"{self.rows}, or one (a vector alone is written [[x, y, z]])",
+            )
+        if self.end is not None and not self.start < self.end:
+            raise problem(
+                "a control must start before it ends", key="end", found=f"{self.end:g}", expected=f"> {self.start:g}"
+            )
+        return self
+
+
+SignalSpec = Annotated[
+    Annotated[TableSignalSpec, Tag("<table>")]
+    | Annotated[SplineSignalSpec, Tag("<spline>")]
+    | Annotated[ConstantSignalSpec, Tag("<constant>")]
+    | Annotated[SineSignalSpec, Tag("<sine>")]
+    | Annotated[ControlSignalSpec, Tag("<control>")],
+    by_value("type", "table", "spline", "constant", "sine", "control"),
+]
+
+# --- obstacles -------------------------------------------------------------------------------------------------------
+
+
+class _ObstacleSpec(Spec):
+    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="constant velocity of the obstacle [m/s]")
+
+
+class PlaneSpec(_ObstacleSpec):
+    """The half space behind a plane."""
+
+    shape: Literal["plane"] = Field(description="kind of obstacle")
+    point: Vector3 = Field(description="a point of the plane at t = 0 [m]")
+    normal: Direction = Field(description="direction of the free side; any length above 0 [-]")
+
+
+class SphereSpec(_ObstacleSpec):
+    """A ball."""
+
+    shape: Literal["sphere"] = Field(description="kind of obstacle")
+    center: Vector3 = Field(description="centre at t = 0 [m]")
+    radius: Positive = Field(description="radius [m]")
+
+
+class _OrientedSpec(_ObstacleSpec):
+    center: Vector3 = Field(description="centre at t = 0 [m]")
+    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="unit quaternion w, x, y, z [-]")
+
+
+class BoxObstacleSpec(_OrientedSpec):
+    """A box."""
+
+    shape: Literal["box"] = Field(description="kind of obstacle")
+    half_size: PositiveVector3 = Field(description="half the edge lengths along its x, y, z [m]")
+
+
+class CapsuleSpec(_OrientedSpec):
+    """A cylinder along its z axis with round ends."""
+
+    shape: Literal["capsule"] = Field(description="kind of obstacle")
+    radius: Positive = Field(description="radius [m]")
+    half_length: Positive = Field(description="half the length of the straight part [m]")
+
+
+class CylinderSpec(_OrientedSpec):
+    """A cylinder along its z axis with flat ends."""
+
+    shape: Literal["cylinder"] = Field(description="kind of obstacle")
+    radius: Positive = Field(description="radius [m]")
+    half_length: Positive = Field(description="half the length [m]")
+
+
+ObstacleSpec = Annotated[
+    Annotated[PlaneSpec, Tag("<plane>")]
+    | Annotated[SphereSpec, Tag("<sphere>")]
+    | Annotated[BoxObstacleSpec, Tag("<box>")]
+    | Annotated[CapsuleSpec, Tag("<capsule>")]
+    | Annotated[CylinderSpec, Tag("<cylinder>")],
+    by_value("shape", "plane", "sphere", "box", "capsule", "cylinder"),
+]
+
+# --- contact ---------------------------------------------------------------------------------------------------------
+
+
+class ContactPairSpec(Spec):
+    """What differs for one body on one obstacle; null takes the value of `contact`."""
+
+    body: Name = Field(description="name of a body")
+    obstacle: Name = Field(description="name of an obstacle, or of another rigid or kinematic body whose shape is met")
+    stiffness: Positive | None = Field(None, description="k_n [N/m], or [N/m^3] per area")
+    friction: NonNegative | None = Field(None, description="Coulomb's coefficient [-]")
+    damping: NonNegative | None = Field(None, description="k_d [N s/m], or [N s/m^3] per area")
+    restitution: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        None,
+        description="ratio of the speeds after and before a head-on impact [-]; sets the damping, from the masses of "
+        "both rigid bodies, `touching` and the stiffness per point",
+    )
+    touching: Count | None = Field(None, description="points that touch at once in that impact; null = 1")
+    stick_stiffness: Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
+    enabled: Flag = Field(True, description="false: this body passes through this obstacle")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ContactPairSpec":
+        if self.restitution is not None and self.damping is not None:
+            raise problem("the restitution sets the damping: give one of them", key="restitution",
+                          found=f"{self.restitution:g}")  # fmt: skip
+        return self
+
+
+class ContactSpec(Spec):
+    """Penalty contact of every body with every obstacle."""
+
+    stiffness: Positive = Field(1e3, description="normal stiffness k_n [N/m], or [N/m^3] per area")
+    stiffness_per: Literal["node", "area"] = Field(
+        "node",
+        description="whether stiffness, damping and stick stiffness count per surface node, or per rest area (then the "
+        "answer does not change with the mesh)",
+    )
+    friction_law: Literal["linear", "tanh", "hybrid", "none"] = Field(
+        "linear",
+        description="`linear`: f_t = -t min(k_t |v_t|, c_f f_n); `tanh`: f_t = -t c_f f_n tanh(k_t |v_t| / (c_f f_n)); "
+        "`hybrid`: what sticks under the linear law is held by equations, and does not creep",
+    )
+    friction: NonNegative = Field(0.4, description="Coulomb's coefficient c_f [-]")
+    stick_stiffness: Positive | None = Field(
+        None, description="k_t [N s/m], or [N s/m^3] per area; null = k_n times the step of `stick_stiffness_rule`"
+    )
+    stick_stiffness_rule: Literal["dt", "effective-dt"] = Field(
+        "dt",
+        description="the step in k_t = k_n dt: `dt`, or `effective-dt`, the integrator's own (dt for bdf1, 2/3 dt for "
+        "bdf2)",
+    )
+    damping: NonNegative = Field(0.0, description="normal damping k_d [N s/m], or [N s/m^3] per area")
+    damping_ramp: NonNegative = Field(0.0, description="depth over which the damping sets in [m]; 0 = at once")
+    onset: NonNegative = Field(
+        0.0, description="depth delta over which the stiffness sets in [m]: f_n = k_n d^2 / (2 delta) for d < delta"
+    )
+    coulomb_normal: Literal["elastic", "total"] = Field(
+        "elastic", description="normal force in Coulomb's limit: `elastic` part only, or `total` with damping"
+    )
+    pulls: Flag = Field(
+        False,
+        description="whether the damping may pull while bodies part, down to where they lose touch; false: the normal "
+        "force is never negative. Eq. 22 of the paper, which then gives `restitution`, holds for true",
+    )
+    between_bodies: Flag = Field(
+        True,
+        description="whether points of one body meet the shapes that rigid and kinematic bodies carry; bodies that a "
+        "coupling joins do not, unless it says `collide`",
+    )
+    pairs: tuple[ContactPairSpec, ...] = Field((), description="pairs that differ from the above or are switched off")
+
+    @model_validator(mode="after")
+    def _check(self) -> "ContactSpec":
+        if self.pulls and self.coulomb_normal == "total":
+            raise problem(
+                "friction cannot be limited by a force that pulls", key="pulls",
+                found="true, and coulomb_normal 'total'", expected="coulomb_normal 'elastic'",
+            )  # fmt: skip
+        return self

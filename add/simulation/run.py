@@ -1,0 +1,190 @@
+"""The forward loop and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.equations import charts
+from add.equations.kinematics import Kinematics, State
+from add.equations.system import System
+from add.errors import SolverError
+from add.linalg import Factorization, factorization_for, one_blas_thread
+from add.simulation import Record, Stepper
+from add.simulation.start import Start, StartRecord
+from add.solve.step_matrix import Assembler
+from add.typing import FloatArray
+
+#: Called after every step with the new state and its record.
+Observer = Callable[[State, Record], None]
+
+
+@final
+@dataclass(frozen=True)
+class Replay:
+    """The decisions of an earlier run, to be held instead of deciding."""
+
+    start: StartRecord | None
+    records: Sequence[Record]
+
+
+@final
+@dataclass
+class Trajectory:
+    """States and records of a run.
+
+    Attributes
+    ----------
+    t : (k + 1,) times [s]
+    q, v : (k + 1, n)
+    start : StartRecord or None
+    records : k records
+    initial : State
+        The state at t = 0 with its history.
+    """
+
+    t: FloatArray
+    q: FloatArray
+    v: FloatArray
+    start: StartRecord | None
+    records: list[Record]
+    initial: State
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return len(self.records)
+
+    @property
+    def replay(self) -> Replay:
+        """The run's decisions."""
+        return Replay(self.start, self.records)
+
+    def state(self, k: int) -> State:
+        """Return the state after step ``k``."""
+        if k == 0:
+            return self.initial
+        unchanged = self.records[k - 1].unchanged
+        if unchanged is not None:
+            return charts.change(unchanged, self.records[k - 1].charts)
+        q0, v0 = self.q[k], self.v[k]
+        step = self.initial.step + k
+        return State(float(self.t[k]), step, np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]]))
+
+    def states(self) -> Iterator[State]:
+        """Iterate over all states, the initial one first."""
+        return (self.state(k) for k in range(self.n_steps + 1))
+
+    def after(self, k: int) -> Trajectory:
+        """Return the part that begins with the state after step ``k``."""
+        if k == 0:
+            return self
+        return Trajectory(self.t[k:], self.q[k:], self.v[k:], None, self.records[k:], self.state(k))
+
+    def kinematics(self, k: int) -> Kinematics:
+        """Return the kinematics at time ``t[k]``; accelerations of the first state are zero."""
+        if k:
+            return self.records[k - 1].kin
+        first = self.initial
+        return Kinematics(self.q[0], self.v[0], np.zeros_like(self.q[0]), first.t, first.step)
+
+
+@final
+@dataclass(frozen=True)
+class Simulation:
+    """A system, a way to start, a way to step, and for how long. Keeps no state: runs do not meet.
+
+    Attributes
+    ----------
+    system : System
+    start : Start
+    stepper : Stepper
+    n_steps : int
+    theta : (n_theta,)
+        The scene's own parameters, used where `run` is given none.
+    solver : n_unknowns -> Factorization
+        Back end of the linear algebra; each run makes its own.
+    threads : int
+        How many steps the sweeps of derivatives may linearise at once (see `add.adjoint.prefetch`).
+    """
+
+    system: System
+    start: Start
+    stepper: Stepper
+    n_steps: int
+    theta: FloatArray = field(repr=False)
+    solver: Callable[[int], Factorization] = factorization_for
+    threads: int = 1
+
+    def assembler(self) -> Assembler:
+        """Return the matrix workspace of one run."""
+        return Assembler(self.system, self.solver(self.system.n_unknowns))
+
+    def begin(
+        self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None
+    ) -> tuple[State, StartRecord | None]:
+        """Return the state at t = 0."""
+        q, v, record = self.start.evaluate(assembler, theta, replay.start if replay else None)
+        return self.stepper.start(q, v), record
+
+    def run(
+        self,
+        theta: FloatArray | None = None,
+        *,
+        n_steps: int | None = None,
+        observers: Sequence[Observer] = (),
+        replay: Replay | None = None,
+        state: State | None = None,
+    ) -> Trajectory:
+        """Run the forward simulation.
+
+        Parameters
+        ----------
+        theta : (n_theta,), optional
+        n_steps : int, optional
+        observers : called after every step
+        replay : Replay, optional
+            Decisions to hold.
+        state : State, optional
+            Of an earlier run, with its history: go on from there, to the bit, instead of from the start. ``n_steps``
+            still counts from t = 0.
+
+        Returns
+        -------
+        Trajectory
+
+        Raises
+        ------
+        SolverError
+            If a step fails; its ``trajectory`` holds the steps that were finished, as that of a `MemoryError` does.
+        """
+        theta = self.theta if theta is None else np.asarray(theta, dtype=float)
+        n_steps = self.n_steps if n_steps is None else n_steps
+        assembler = self.assembler()
+        records: list[Record] = []
+        with one_blas_thread():
+            start_record: StartRecord | None = None
+            if state is None:
+                state, start_record = self.begin(assembler, theta, replay)
+            initial = state
+            n_steps = max(n_steps - initial.step, 0)
+            q = np.empty((n_steps + 1, self.system.n))
+            v = np.empty_like(q)
+            t = np.empty(n_steps + 1)
+            q[0], v[0], t[0] = state.q[0], state.v[0], state.t
+            try:
+                for k in range(n_steps):
+                    state, record = self.stepper.step(assembler, state, theta, replay.records[k] if replay else None)
+                    q[k + 1], v[k + 1], t[k + 1] = state.q[0], state.v[0], state.t
+                    records.append(record)
+                    for observer in observers:
+                        observer(state, record)
+            except (SolverError, KeyboardInterrupt, MemoryError) as error:
+                done = len(records) + 1
+                partial = Trajectory(t[:done], q[:done], v[:done], start_record, records, initial)
+                error.trajectory = partial  # type: ignore[union-attr]
+                raise
+        return Trajectory(t, q, v, start_record, records, initial)

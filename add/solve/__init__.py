@@ -1,0 +1,1 @@
+"""The solution of one implicit step: Newton, its fallbacks, hybrid friction."""

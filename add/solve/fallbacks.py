@@ -1,0 +1,185 @@
+"""The solve of one implicit step: Newton, the fallbacks for hard steps, and hybrid friction."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from add.equations.branch_equations import BranchEquations
+from add.equations.kinematics import Kinematics
+from add.errors import SolverError
+from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
+from add.solve.newton import NewtonOptions, NewtonResult, Solve, StepEquations
+from add.solve.proximal import flow
+from add.solve.step_matrix import Assembler
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: First multiple of the largest diagonal entry in regularised steps.
+REGULARISATION = 1e-4
+
+#: Shares of the contact stiffness through which the last fallback but one goes, quickly and slowly.
+CONTINUATION = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
+SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
+
+#: What helps a step that has no solution near by, and a start that finds no equilibrium.
+SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
+NOT_HELD = (
+    "the bodies may not be held: pin them, or start from a given state (time.initial); or two constraints ask for the "
+    "same"
+)
+
+
+def _stiffened(
+    assembler: Assembler,
+    equations: StepEquations,
+    theta: FloatArray,
+    guess: FloatArray,
+    options: NewtonOptions,
+    shares: Sequence[float],
+    attempt: int,
+) -> NewtonResult | None:
+    """Solve with soft contact first and with the given one at last, each from the solution before.
+
+    A rigid body that meets a stiff obstacle within one long step has its solution in another set of touching corners
+    than every guess, and |r| has minima at the kinks in between. Soft contact has few of them. None without contact.
+    """
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *(t.stiffnesses() for t in assembler.system.deciding)])
+    if not indices.size:
+        return None
+    indices = np.unique(indices)
+    u, result = guess, None
+    for share in shares:
+        softened = theta.copy()
+        softened[indices] *= share
+        work = Solve(assembler, equations, softened, options, None)
+        result = work.iterate(work.guess(u), 0.0, attempt)
+        if not result.report.status.success:
+            result = work.iterate(work.guess(u), REGULARISATION, attempt)
+        if not result.report.status.success:
+            break
+        u = result.kin.q - equations.q_star
+    return result
+
+
+def solve(
+    assembler: Assembler,
+    equations: StepEquations,
+    theta: FloatArray,
+    guesses: Sequence[FloatArray],
+    options: NewtonOptions,
+    replay: BranchEquations | None = None,
+    before: Kinematics | None = None,
+) -> NewtonResult:
+    """Solve r(q, v, a) = 0 of one step.
+
+    Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
+    values that are not finite. Where that fails, the fallbacks: the other guesses in turn, then, from the best guess,
+    steps regularised by a multiple of the largest diagonal entry that falls while they succeed. Then, where anything
+    may touch, continuation from soft to the given contact stiffness. At last proximal steps, `add.solve.proximal`.
+    Hybrid friction then goes on from there, `add.solve.hybrid_friction`.
+
+    Parameters
+    ----------
+    assembler : Assembler
+    equations : StepEquations
+    theta : (n_theta,)
+    guesses : u (n,) each, best first
+    options : NewtonOptions
+    replay : BranchEquations, optional
+        Branches to keep instead of deciding.
+    before : Kinematics, optional
+        The state before the step: what rests there is held from the beginning under hybrid friction.
+
+    Returns
+    -------
+    NewtonResult
+        Also when it failed: ``report.status`` says so, and the point is that of the regularised steps.
+    """
+    work = Solve(assembler, equations, theta, options, replay)
+    # Without velocities nothing can stick: static equilibrium knows no friction.
+    if not assembler.system.is_hybrid or replay is not None or not equations.c:
+        return _attempts(work, guesses, 0.0)
+    work.held = at_rest(work, before) if before is not None else None
+    if work.held is not None:
+        result = work.iterate(work.guess(guesses[0]), 0.0, 0)
+        staying = still_sticking(work, result) if result.report.status.success else None
+        if staying is not None:
+            return staying
+        work.held = None
+    result = _attempts(work, guesses, LOOSE_SHARE)
+    return solve_hybrid(work, result) if result.report.status.success else result
+
+
+def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonResult:
+    """Try one way after another; ``share`` as in `Solve.iterate`."""
+    assembler, equations, theta = work.assembler, work.equations, work.theta
+    points = [work.guess(guesses[0])]
+    result = work.iterate(points[0], 0.0, 0, share)
+    if result.report.status.success:
+        return result
+    for attempt, guess in enumerate(guesses[1:], start=1):
+        points.append(work.guess(guess))
+        result = work.iterate(points[-1], 0.0, attempt, share)
+        if result.report.status.success:
+            _log.info("step %d: solved from first guess %d", equations.step, attempt)
+            return result
+    best = min(points, key=lambda p: p.merit)
+    result = work.iterate(best, REGULARISATION, len(guesses), share)
+    if result.report.status.success:
+        _log.info("step %d: solved with regularised steps", equations.step)
+        return result
+    if work.replay is None:
+        # Quickly from every guess, then slowly from the first.
+        attempts = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
+        for guess, shares in attempts:
+            found = _stiffened(assembler, equations, theta, guess, work.options, shares, len(guesses) + 1)
+            if found is None:
+                break
+            if found.report.status.success:
+                _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
+                return found
+        if equations.c:
+            _log.info("step %d is hard: trying proximal steps, which may take a while", equations.step)
+            # The body that goes on as it did is where most such steps begin.
+            for point in [*points[1:], points[0]]:
+                found = flow(work, point, len(guesses) + 2, share)
+                if found.report.status.success:
+                    _log.info("step %d: solved by proximal steps", equations.step)
+                    return found
+                # The error tells of the way that came nearest.
+                result = min(result, found, key=lambda r: r.report.residual)
+    return result
+
+
+def failure(
+    result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float, options: NewtonOptions
+) -> SolverError:
+    """Return the error that names step, time, residual, the worst coordinate and the remedy.
+
+    ``dt`` is the step [s], 0 for a start from equilibrium.
+    """
+    report = result.report
+    place = assembler.system.dofs.describe(report.worst)
+    remedy = SMALLER_STEP.format(dt=0.25 * dt) if dt else NOT_HELD
+    if options.max_iterations < NewtonOptions.max_iterations:
+        remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
+    if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
+        remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
+    return SolverError(
+        f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
+        f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"
+    )
+
+
+@contextmanager
+def naming(place: str, remedy: str) -> Iterator[None]:
+    """Name step and remedy in the errors of linear solves that have no iterate: those of derivatives."""
+    try:
+        yield
+    except SolverError as error:
+        raise SolverError(f"{place}: {error}; {remedy}") from error

@@ -1,0 +1,217 @@
+"""Hybrid friction within one step: what sticks is held by equations, what is held beyond Coulomb's limit is let go.
+
+Geilinger et al. 2020, section 4.3. The step is first solved loosely with the linear law. Points that stick in that
+solution are held, T v_rel = 0, and the step is solved again with the reactions as unknowns. Wherever the residual is
+small, points whose reaction exceeds c_f f_n, or that touch no more, are released for good: within a step nothing is
+held again, so that the loop ends. Released points follow a stiffer linear law, which keeps the limit too.
+
+Two things are added. Where everything that touches rests before the step, it is held at once; if it bears that, a step
+is one solve, not two. And where a body sticks at some points, holding all that touch is tried first: under the linear
+law a box that creeps slips at its uphill corners, but once the others are held those have no direction to slip in.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from add.equations.branch_equations import BranchEquations
+from add.equations.kinematics import Kinematics
+from add.kernels.sticking_rows import beyond
+from add.solve.newton import NewtonResult, Point, Solve
+from add.solve.proximal import flow
+from add.solve.reaction_shares import HeldPoints, share_coordinates
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: Share of a body's largest force family below which |r| is small enough to judge who sticks in the linear law.
+LOOSE_SHARE = 1e-4
+
+#: The same for who is let go, which is for good: reactions are then right to about this share.
+STICK_SHARE = 1e-6
+
+#: Reactions beyond this multiple of Coulomb's limit are no matter of a residual that is not small yet.
+BEARABLE = 1.5
+
+#: A solve with holds that takes longer than this is not going to find a solution: an impact may leave none near by.
+MOST_ITERATIONS = 25
+
+
+def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
+    """Return what to hold from the beginning of a step, if everything that touches before it rests; else None."""
+    system = work.system
+    choices = [d.at_rest(before, work.theta) for d in system.deciding]
+    if any(d.is_hybrid and x is None for d, x in zip(system.deciding, choices, strict=True)):
+        return None
+    # Terms that hold nothing ignore what is said here.
+    held = system.on_branch(tuple(np.zeros(0, dtype=np.int64) if x is None else x for x in choices))
+    return held if held.holds else None
+
+
+def still_sticking(work: Solve, resting: NewtonResult) -> NewtonResult | None:
+    """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
+    pairs = zip(work.system.deciding, resting.branch.decisions, strict=True)
+    if not all(term.all_held(decision) for term, decision in pairs):
+        return None
+    mu = distribute_reactions(work, resting, resting.mu)
+    return None if _release(work, resting, mu) else replace(resting, mu=mu)
+
+
+def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
+    """Return the hybrid solution of a step, from the loose solution with the linear law.
+
+    Where holding fails, the linear law's solution stands in for this step; ``report.rung`` then says so.
+    """
+    system = work.system
+    u = linear.kin.q - work.equations.q_star
+    decisions = linear.branch.decisions
+    sticking = system.on_branch(tuple(d.hold(x) for d, x in zip(system.deciding, decisions, strict=True)))
+    history = list(linear.report.history)
+    bodies = _whole_bodies(work, linear, sticking)
+    if bodies is not None:
+        fewer, start = _bearable(work, u, bodies, _first_reactions(work, linear, bodies), history)
+        if fewer is None:
+            result = _finish(work, linear, start, bodies, history, False)
+            if result is not None:
+                return result
+    wanted: BranchEquations | None = sticking
+    while wanted is not None:
+        held = wanted
+        wanted, start = _bearable(work, u, held, _first_reactions(work, linear, held), history)
+    return _finish(work, linear, start, held, history, True) or _creeping(work, linear, history)
+
+
+def _first_reactions(work: Solve, linear: NewtonResult, held: BranchEquations) -> FloatArray:
+    """Return the multipliers to begin with: the forces of the linear law."""
+    rows = [hold.first_guess(linear.kin, work.theta) for _, hold in held.holds]
+    return np.concatenate([linear.mu[: work.system.n_multipliers], *rows])
+
+
+def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) -> BranchEquations | None:
+    """Return ``sticking`` with all that touches on the same bodies; None if that adds nothing."""
+    system = work.system
+    choices = [d.touching(x) for d, x in zip(system.deciding, linear.branch.decisions, strict=True)]
+    everything = system.on_branch(tuple(choices))
+    holds = everything.holds
+    if everything.n_rows == sticking.n_rows or not share_coordinates(system, [hold for _, hold in holds]):
+        return None
+    points = HeldPoints.of(system, [hold for _, hold in holds], linear.kin, work.theta)
+    already = np.concatenate([system.deciding[k].is_held(choices[k], sticking.decisions[k]) for k, _ in holds])
+    groups = np.bincount(points.label, already) > 0
+    wanted = groups[points.label]
+    if wanted.sum() == already.sum():
+        return None
+    first = 0
+    for k, hold in holds:
+        part = wanted[first : first + hold.n_rows // 3]
+        choices[k] = system.deciding[k].without(choices[k], ~part)
+        first += hold.n_rows // 3
+    return system.on_branch(tuple(choices))
+
+
+def _finish(
+    work: Solve, linear: NewtonResult, point: Point, held: BranchEquations, history: list[float], releasing: bool
+) -> NewtonResult | None:
+    """Return the solution with these holds, or with fewer if ``releasing`` is allowed; None if there is none."""
+    released = False
+    while True:
+        work.held = held
+        # First as far as the reactions may be judged, then to the end, which may still release a point.
+        for share in (STICK_SHARE, 0.0):
+            result = work.iterate(point, 0.0, linear.report.attempt, share, MOST_ITERATIONS)
+            history += result.report.history[1:]
+            if not result.report.status.success and released:
+                # The solution with more holds may lie across a kink; that of the linear law has slipping points slip.
+                point = Point(work, linear.kin.q - work.equations.q_star, _first_reactions(work, linear, held))
+                result = work.iterate(point, 0.0, linear.report.attempt, share, MOST_ITERATIONS)
+                history += result.report.history[1:]
+            if not result.report.status.success:
+                return None
+            u, mu = result.kin.q - work.equations.q_star, distribute_reactions(work, result, result.mu)
+            following = _release(work, result, mu)
+            if following is not None or result.report.residual <= work.tolerance(result):
+                break
+            point = Point(work, u, mu)
+        if following is None:
+            report = replace(result.report, history=tuple(history), iterations=len(history) - 1)
+            return replace(result, mu=mu, report=report)
+        if not releasing:
+            return None
+        held, mu = following
+        released = True
+        work.held = held
+        point = Point(work, u, mu)
+
+
+def _bearable(
+    work: Solve, u: FloatArray, held: BranchEquations, mu: FloatArray, history: list[float]
+) -> tuple[BranchEquations | None, Point]:
+    """Return the decisions without holds that one iteration shows to be far beyond Coulomb's limit; None if all bear.
+
+    Where the linear law is weak, points that creep fast count as sticking in it. Stopping them within the step may have
+    no solution near by: the body would topple over them. From the linear solution they begin to slip the right way.
+    If all bear, the point to go on from is behind that iteration.
+    """
+    work.held = held
+    point = Point(work, u, mu)
+    if mu.size == work.system.n_multipliers:
+        return None, point
+    move = work.direction(point, 0.0)
+    if move is None:
+        return None, point
+    following = _release(work, point, distribute_reactions(work, point, mu + move[1]), BEARABLE)
+    if following is not None:
+        history.append(point.merit)
+        return following[0], point
+    moved = u.copy()
+    moved[work.free] += move[0]
+    ahead = Point(work, moved, mu + move[1])
+    if ahead.merit < point.merit:
+        history.append(ahead.merit)
+        return None, ahead
+    return None, point
+
+
+def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> NewtonResult:
+    """Return the tight solution with the linear law."""
+    _log.info("step %d: sticking points creep, since holding them failed", work.equations.step)
+    work.held = None
+    point = Point(work, linear.kin.q - work.equations.q_star, linear.mu)
+    result = work.iterate(point, 0.0, linear.report.attempt + 1)
+    history += result.report.history[1:]
+    if not result.report.status.success:
+        result = flow(work, point, linear.report.attempt + 2, 0.0)
+        history += result.report.history[1:]
+    return replace(result, report=replace(result.report, history=tuple(history), iterations=len(history) - 1))
+
+
+def _release(
+    work: Solve, at: Point | NewtonResult, mu: FloatArray, margin: float = 1.0
+) -> tuple[BranchEquations, FloatArray] | None:
+    """Return the equations without the holds that Coulomb forbids, and the other reactions; None if there are none."""
+    system = work.system
+    decisions = list(at.branch.decisions)
+    kept, changed = [mu[: system.n_multipliers]], False
+    for k, hold in at.branch.holds:
+        lam = at.branch.reactions(k, mu).reshape(-1, 3)
+        free = beyond(lam, hold.limits(at.kin, work.theta), margin)
+        if free.any():
+            decisions[k] = system.deciding[k].release(decisions[k], free)
+            changed = True
+        kept.append(lam[~free].ravel())
+    return (system.on_branch(tuple(decisions)), np.concatenate(kept)) if changed else None
+
+
+def distribute_reactions(work: Solve, at: Point | NewtonResult, mu: FloatArray) -> FloatArray:
+    """Return multipliers with the reactions that count, of which ``mu`` are some; see `add.solve.reaction_shares`."""
+    system = work.system
+    holds = [hold for _, hold in at.branch.holds]
+    if not holds or not share_coordinates(system, holds):
+        return mu
+    first = system.n_multipliers
+    points = HeldPoints.of(system, holds, at.kin, work.theta)
+    lam = points.distribute_reactions(mu[first:].reshape(-1, 3))
+    return np.concatenate([mu[:first], lam.ravel()])

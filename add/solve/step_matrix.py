@@ -1,0 +1,222 @@
+"""The matrix of a step: pattern, values, factors."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import final
+
+import numpy as np
+
+from add.equations.branch_equations import BranchEquations
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.system import System
+from add.equations.term import UNIT
+from add.linalg import DENSE_LIMIT, Factorization, factorization_for
+from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows
+from add.linalg.pattern import Pattern
+from add.typing import FloatArray, IntArray
+
+
+@final
+class Assembler:
+    """The matrix of a step. One per run, never shared between runs.
+
+    Nothing here outlives a factorisation except structure, so that a recomputation from a checkpoint meets the same
+    numbers.
+    """
+
+    def __init__(self, system: System, factorization: Factorization | None = None) -> None:
+        self.system = system
+        self.factorization = factorization or factorization_for(system.n_unknowns)
+        compressed = np.full(system.n + system.n_multipliers, -1, dtype=np.int64)
+        free = system.partition.free
+        compressed[free] = np.arange(free.size)
+        compressed[system.n :] = free.size + np.arange(system.n_multipliers)
+        self._compressed = compressed
+        self._patterns: dict[tuple[Hashable, ...], Pattern] = {}
+        self._start: tuple[FloatArray, FloatArray] | None = None
+        self._data = np.zeros(0)
+        self._asked: tuple[Weights, tuple[object, ...]] | None = None
+        # Derivatives by the state want the prescribed coordinates too.
+        self._whole: dict[tuple[Hashable, ...], Pattern] = {}
+
+    def copy(self) -> Assembler | None:
+        """Return another one for the same run, which can be used at the same time; it knows the patterns so far.
+
+        None where the back end cannot be copied.
+        """
+        factorization = self.factorization.copy()
+        if factorization is None:
+            return None
+        other = Assembler(self.system, factorization)
+        other._patterns.update(self._patterns)
+        return other
+
+    def prescribed(self, t: float, theta: FloatArray) -> FloatArray:
+        """Return the prescribed coordinates (n_p,) at time ``t``; the initial pose is evaluated once a theta."""
+        motion = self.system.motion
+        if not motion.prescribed.size:
+            return motion.positions(t, theta)
+        if self._start is None or self._start[0] is not theta:
+            self._start = theta, motion.initial.evaluate(theta)[0]
+        return motion.positions(t, theta, self._start[1])
+
+    def pattern(self, branch: BranchEquations) -> Pattern:
+        """Return the pattern of these decisions; a new one only when their structure is new."""
+        structure = branch.structure
+        pattern = self._patterns.get(structure)
+        if pattern is None:
+            pattern = Pattern.build(self.system.n_unknowns, self._entries(branch), self._compressed)
+            self._patterns[structure] = pattern
+        return pattern
+
+    def _entries(self, branch: BranchEquations) -> list[tuple[IntArray, IntArray]]:
+        system = self.system
+        entries = [term.pattern() for term in branch.terms]
+        return entries + [c.pattern(system.n + part.start) for c, part in system.parts]
+
+    def assemble(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, branch: BranchEquations
+    ) -> tuple[Pattern, FloatArray]:
+        """Return the pattern and the values of the weighted Jacobian; the values are reused by the next call.
+
+        Asked again for the same state, it does nothing: a line search may want the diagonal of what is factored next.
+        """
+        pattern = self.pattern(branch)
+        asked = (kin, mu, theta, branch)
+        last = self._asked
+        if last is not None and weights == last[0] and all([a is b for a, b in zip(asked, last[1], strict=True)]):
+            return pattern, self._data
+        self._asked = None
+        if self._data.size == pattern.nnz + 1:
+            self._data[:] = 0.0
+        else:
+            self._data = pattern.new_data()
+        self._fill(pattern, self._data, kin, mu, theta, weights, branch)
+        self._asked = weights, asked
+        return pattern, self._data
+
+    def _fill(
+        self,
+        pattern: Pattern,
+        data: FloatArray,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        branch: BranchEquations,
+    ) -> None:
+        slots = iter(pattern.slots)
+        for term in branch.terms:
+            term.jacobian(kin, theta, weights, data, next(slots))
+        for constraint, part in self.system.parts:
+            constraint.jacobian(kin, mu[part], theta, weights, data, next(slots))
+        if weights.q:
+            for k, hold in branch.holds:
+                hold.add_geometry(kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, k))
+
+    def _slots(self, pattern: Pattern, deciding: int) -> IntArray:
+        """Return the slots of the frozen term of a deciding term."""
+        return pattern.slots[len(self.system.terms) + deciding]
+
+    def product(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        branch: BranchEquations,
+        q_dot: FloatArray,
+        v_dot: FloatArray | None = None,
+        a_dot: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the tangents (n + n_rows, k) of r and the rows along tangents (n, k) of q, v and a.
+
+        dr/dq is left out where q_dot is zero: it is not, in a step, only where coordinates are prescribed.
+        """
+        system = self.system
+        size = system.n + system.n_multipliers
+        if branch.structure not in self._whole:
+            self._whole[branch.structure] = Pattern.build(size, self._entries(branch))
+        pattern = self._whole[branch.structure]
+        out = np.zeros((system.n + mu.size, q_dot.shape[1]))
+        dots = (q_dot if q_dot.any() else None, v_dot, a_dot)
+        for (name, weights), dot in zip(UNIT, dots, strict=True):
+            if dot is not None:
+                data = pattern.new_data()
+                self._fill(pattern, data, kin, mu, theta, weights, branch)
+                matrix = pattern.matrix(data)
+                by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
+                out[:size] += by_state[:, : system.n] @ dot
+                first = size
+                for _, hold in branch.holds:
+                    if name != "a":
+                        operators = hold.operators(kin, theta)
+                        rows = operators.by_q if name == "q" else operators.by_v
+                        # A missing coordinate has a zero column.
+                        moved = np.einsum("kam,kmj->kaj", rows, dot[hold.dofs])
+                        out[first : first + hold.n_rows] += moved.reshape(hold.n_rows, -1)
+                    first += hold.n_rows
+        return out
+
+    def factor(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        branch: BranchEquations,
+        damping: float = 0.0,
+    ) -> Factorization | AugmentedSolve:
+        """Assemble and factor; the result solves for free coordinates, multipliers and reactions.
+
+        ``damping`` adds this multiple of the largest diagonal entry to all coordinates.
+
+        Raises
+        ------
+        SolverError
+            If the matrix is singular or not finite.
+        """
+        pattern, data = self.assemble(kin, mu, theta, weights, branch)
+        self._asked = None  # damping and penalties change the values
+        n_free = self.system.partition.free.size
+        diagonal = pattern.diagonal[:n_free]
+        size = float(np.abs(data[diagonal]).mean()) if branch.holds else 0.0
+        if damping:
+            data[diagonal] += damping * np.abs(data[diagonal]).max()
+        if not branch.holds:
+            self.factorization.factor(pattern, data)
+            return self.factorization
+        exact = data.copy()
+        penalty = PENALTY * size / weights.v
+        dofs, by_v, by_u = [], [], []
+        for k, hold in branch.holds:
+            operators = hold.operators(kin, theta)
+            by_state = weights.q * operators.by_q + weights.v * operators.by_v
+            hold.add_products(penalty, operators.by_v, by_state, data, self._slots(pattern, k))
+            dofs.append(hold.dofs)
+            by_v.append(operators.by_v)
+            by_u.append(by_state)
+        self.factorization.factor(pattern, data)
+        index = self._columns(dofs)
+        return AugmentedSolve(
+            self.factorization, pattern, exact, Rows(index, _stack(by_v)), Rows(index, _stack(by_u)), penalty
+        )
+
+    def _columns(self, dofs: list[IntArray]) -> IntArray:
+        """Return the unknowns (k, m) of coordinates, -1 for those that are not free; as wide as the widest."""
+        wide = max(part.shape[1] for part in dofs)
+        out = np.full((sum(part.shape[0] for part in dofs), wide), -1, dtype=np.int64)
+        first = 0
+        for part in dofs:
+            place = out[first : first + part.shape[0], : part.shape[1]]
+            place[...] = np.where(part >= 0, self._compressed[part], -1)
+            first += part.shape[0]
+        return out
+
+
+def _stack(blocks: list[FloatArray]) -> FloatArray:
+    """Return blocks (k, 3, m) of all parts, as wide as the widest."""
+    if len(blocks) == 1:
+        return blocks[0]
+    wide = max(part.shape[2] for part in blocks)
+    return np.concatenate([np.pad(part, ((0, 0), (0, 0), (0, wide - part.shape[2]))) for part in blocks])

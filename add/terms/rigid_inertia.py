@@ -1,0 +1,90 @@
+"""Inertia of rigid bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.term import Term
+from add.kernels import rigid_inertia as kernel
+from add.typing import FloatArray, IntArray
+
+_NONE = np.zeros(0)
+
+
+@final
+@dataclass(frozen=True)
+class RigidInertia(Term):
+    """r_x = m a_x and r_w = J_l^T (I_w omega_dot + omega x I_w omega); see `add.kernels.rigid_inertia`.
+
+    Attributes
+    ----------
+    start : (nb,)
+        First coordinate of each body: centre of mass, then rotation vector.
+    mass : (nb,)
+        Index in theta [kg].
+    inertia : (nb, 6)
+        Indices in theta of xx, yy, zz, xy, xz, yz about the centre of mass in body axes [kg m^2].
+    """
+
+    start: IntArray
+    mass: IntArray
+    inertia: IntArray
+    _pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        x = self.start[:, None] + np.arange(3)
+        w = self.start[:, None] + np.arange(3, 6)
+        rows = np.concatenate([x, np.repeat(w, 3, axis=1)], axis=1)
+        cols = np.concatenate([x, np.tile(w, (1, 3))], axis=1)
+        object.__setattr__(self, "_pattern", (rows.ravel(), cols.ravel()))
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return three diagonal entries and one 3 x 3 block a body."""
+        return self._pattern
+
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add the inertia forces and torques."""
+        kernel.inertia_residual(theta, self.start, self.mass, self.inertia, kin.q, kin.v, kin.a, out)
+
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add the weighted derivatives."""
+        kernel.inertia_jacobian(
+            theta,
+            self.start,
+            self.mass,
+            self.inertia,
+            kin.q,
+            kin.v,
+            kin.a,
+            weights.q,
+            weights.v,
+            weights.a,
+            data,
+            slots,
+        )
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of masses and inertias."""
+        kernel.inertia_parameters(
+            theta, self.start, self.mass, self.inertia, kin.q, kin.v, kin.a, False, lam, _NONE, out
+        )
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        kernel.inertia_parameters(
+            theta, self.start, self.mass, self.inertia, kin.q, kin.v, kin.a, True, _NONE, theta_dot, out
+        )
+
+    def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the kinetic energy of all bodies [J]."""
+        return float(kernel.rigid_momentum(theta, self.start, self.mass, self.inertia, kin.q, kin.v, np.zeros(6)))
+
+    def momentum(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return momentum [kg m/s] and angular momentum about the world's origin [kg m^2/s], (6,)."""
+        out = np.zeros(6)
+        kernel.rigid_momentum(theta, self.start, self.mass, self.inertia, kin.q, kin.v, out)
+        return out

@@ -1,0 +1,179 @@
+"""Bodies on obstacles for the tests of hard contact."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from validation.setups import block_on_plane
+
+from add.contact import FrictionLaw
+from add.geometry import HEX8, box_mesh
+from add.hard_contact import ContactPairs, HardContactStepper, HardOptions, HardTrajectory, simulate_hard
+from add.hard_contact.equations import HardStep
+from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
+from add.kernels.rotation import rotation_matrix
+from add.model import CarriedShape, ContactModel, Obstacle, RigidBody
+from add.simulation import BDF
+from add.simulation.run import Simulation
+from add.simulation.start import GivenStart
+from add.solve.newton import NewtonOptions, StepEquations
+from add.solve.step_matrix import Assembler
+from scripts.rigid_cases import Rigid, ball, box, box_moments, floor
+
+TIGHT = NewtonOptions(atol=1e-11, rtol=1e-13)
+SIZE, MASS = (0.2, 0.2, 0.1), 1.0
+LINEAR = ContactModel(law=FrictionLaw.LINEAR)
+
+
+def down(angle: float) -> np.ndarray:
+    """Axes of an incline: columns down the slope, across, away from it."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def box_on_plane(
+    angle: float, c_f: float, *, velocity=(0.0, 0.0, 0.0), above: float = 0.0, orientation=None, spin=(0, 0, 0)
+) -> Rigid:
+    """A box on its flat side; velocity in the axes of the incline."""
+    setup = Rigid.of([box("box", SIZE)], [floor(angle)], LINEAR)
+    axes = down(angle)
+    setup.body(
+        "box",
+        MASS,
+        box_moments(MASS, SIZE),
+        position=axes @ [0.0, 0.0, SIZE[2] / 2 + above],
+        orientation=(0.0, angle, 0.0) if orientation is None else orientation,
+        velocity=axes @ np.array(velocity, dtype=float),
+        angular_velocity=spin,
+    )
+    setup.view("contact.box.floor.c_f")[...] = c_f
+    return setup
+
+
+def ball_on_plane(c_f: float, *, radius: float = 0.1, velocity=(0.0, 0.0, 0.0), above: float = 0.0) -> Rigid:
+    setup = Rigid.of([ball("ball", radius)], [floor()], LINEAR)
+    inertia = np.full(3, 0.4 * MASS * radius**2)
+    setup.body("ball", MASS, inertia, position=(0, 0, radius + above), velocity=velocity)
+    setup.view("contact.ball.floor.c_f")[...] = c_f
+    return setup
+
+
+def run(
+    setup,
+    dt: float,
+    n_steps: int,
+    order: int = 1,
+    *,
+    options: HardOptions | None = None,
+    restart: bool = True,
+) -> HardTrajectory:
+    """Run a `Rigid` or a soft `Setup` with hard contact."""
+    model = setup.model
+    simulation = Simulation(model.system, GivenStart(model.initial), BDF(dt, order), n_steps, setup.theta)
+    stepper = HardContactStepper(dt, order, options or HardOptions(newton=TIGHT), restart=restart)
+    return simulate_hard(simulation, stepper=stepper)
+
+
+def soft_block(c_f: float, angle: float = 0.0):
+    return block_on_plane(
+        box_mesh((0.1, 0.1, 0.05), (2, 2, 1), HEX8),
+        young=2e4,
+        density=500.0,
+        k_n=1.0,
+        k_d=0.0,
+        k_t=1.0,
+        c_f=c_f,
+        law=FrictionLaw.LINEAR,
+        angle=angle,
+    )
+
+
+def check_contacts(found: HardTrajectory, theta: np.ndarray) -> int:
+    """Every law of contact at every step; return how often anything touched."""
+    touched = 0
+    for record in found.records:
+        assert record.gap.min(initial=0.0) >= -1e-12
+        normal, friction = record.normal_force, np.linalg.norm(record.friction, axis=1)
+        c_f = found.pairs.friction(theta)[record.pair]
+        assert normal.min(initial=0.0) >= 0.0
+        assert np.all(friction <= c_f * normal * (1.0 + 1e-10) + 1e-14)
+        assert np.abs(normal * record.gap).max(initial=0.0) < 1e-11
+        sliding = record.tangential_velocity
+        power = np.einsum("ki,ki->k", record.friction, sliding)
+        assert power.max(initial=0.0) <= 1e-13 * (1.0 + normal.max(initial=0.0))
+        # What slides has all the friction there is, straight against its velocity.
+        speed = np.linalg.norm(sliding, axis=1)
+        moving = (speed > 1e-9) & (normal > 0.0)
+        full = -(c_f * normal / np.where(moving, speed, 1.0))[:, None] * sliding
+        np.testing.assert_allclose(record.friction[moving], full[moving], atol=1e-9 + 1e-7 * normal.max(initial=0.0))
+        touched += int(np.count_nonzero(normal))
+    return touched
+
+
+# --- single steps, for derivatives ------------------------------------------------------------------------------------
+
+SHAPES = {
+    "plane": (PLANE, (0.0, 0.0, 0.0), (0.05, -0.02, 0.04)),
+    "sphere": (SPHERE, (0.3, 0.0, 0.0), (0.2, 0.1, 0.25)),
+    "box-face": (BOX, (0.4, 0.3, 0.2), (0.05, 0.1, 0.22)),
+    "box-edge": (BOX, (0.4, 0.3, 0.2), (0.45, 0.1, 0.24)),
+    "box-corner": (BOX, (0.4, 0.3, 0.2), (0.43, 0.34, 0.24)),
+    "capsule": (CAPSULE, (0.2, 0.3, 0.0), (0.15, 0.18, 0.1)),
+    "cylinder-rim": (CYLINDER, (0.3, 0.2, 0.0), (0.24, 0.25, 0.23)),
+}
+
+
+@dataclass(frozen=True)
+class OnePair:
+    """A step of one body that is near one turned shape, which moves with the world or is carried by a second body."""
+
+    step: HardStep
+    u: np.ndarray
+
+    @classmethod
+    def of(cls, shape: str, *, rigid: bool, radius: float, rng: np.random.Generator, hosted: bool = False) -> "OnePair":
+        kind, size, place = SHAPES[shape]
+        turn, origin = rotation_matrix(np.array([0.3, -0.5, 0.2])), np.array([0.1, -0.2, 0.3])
+        offset, centre, w = np.array([0.12, -0.07, 0.05]), np.array([0.02, 0.01, -0.03]), np.array([0.4, 0.9, -0.6])
+        body = RigidBody("body", offset[None], np.full(1, radius), np.ones(1))
+        dt, step = 0.01, 3
+        t = step * dt
+        host_centre, host_x, host_w = (
+            np.array([0.03, -0.01, 0.02]),
+            np.array([0.4, 0.1, -0.2]),
+            np.array([-0.5, 0.3, 0.8]),
+        )
+        if hosted:
+            rock = RigidBody(
+                "rock", np.zeros((0, 3)), np.zeros(0), np.zeros(0), (CarriedShape(kind, size, turn, origin),)
+            )
+            setup = Rigid.of([body, rock], [], LINEAR)
+            setup.body("rock", 1.1, (0.03, 0.02, 0.04), centre=host_centre)
+            at = host_x + rotation_matrix(host_w) @ (turn @ np.array(place) + origin - host_centre)
+        else:
+            velocity = np.array([0.2, 0.1, -0.3])
+            setup = Rigid.of([body], [Obstacle("rock", kind, size, turn, origin, velocity)], LINEAR)
+            at = turn @ np.array(place) + origin + t * velocity
+        setup.body("body", 0.8, (0.02, 0.03, 0.025), centre=centre)
+        setup.view("contact.body.rock.c_f")[...] = 0.6
+        q_star = np.concatenate([at - rotation_matrix(w) @ (offset - centre) if rigid else at, w])
+        if hosted:
+            q_star = np.concatenate([q_star, host_x, host_w])
+        v_star = rng.normal(size=q_star.size)
+        equations = StepEquations(q_star, v_star, 1.0 / dt, t, step, np.zeros(0))
+        pairs = ContactPairs.of(setup.model.system.deciding)
+        if not rigid:  # the centre of mass taken for a node: three coordinates without a lever
+            pairs = replace(pairs, rigid=np.zeros(1, dtype=bool), radius=np.zeros(1), arm=np.zeros((1, 3)))
+        system = replace(setup.model.system, deciding=())
+        work = HardStep(Assembler(system), equations, pairs, setup.theta, HardOptions(newton=TIGHT))
+        return cls(work, 1e-3 * rng.normal(size=q_star.size))
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Coordinates of the pair; the rows of its derivatives without those that a node or the world lacks."""
+        return self.step.pairs.dofs()[0]
+
+    def moving(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a direction that leaves out what no body has."""
+        du = rng.normal(size=self.u.size)
+        du[np.setdiff1d(np.arange(self.u.size), self.columns)] = 0.0
+        return du
