@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hard.cases import MASS, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
+from hard_contact.cases import MASS, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
 from validation.setups import observed_orders, place
 
 from add.contact import FrictionLaw

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hard.cases import check_contacts
+from hard_contact.cases import check_contacts
 
 from add.hard_contact import Branch, HardOptions, simulate_hard, stepper_of
 from scripts import hard_reference

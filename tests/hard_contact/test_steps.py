@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hard.cases import LINEAR, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
+from hard_contact.cases import LINEAR, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
 from validation.setups import place
 
 from add.errors import InputError, SolverError
@@ -11,7 +11,7 @@ from add.hard_contact import ContactPairs, HardContactStepper, HardOptions, cont
 from add.kernels.distance import BOX, PLANE
 from add.kernels.rotation import rotation_matrix
 from add.model import Obstacle, SoftBody, build_model
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
