@@ -181,9 +181,9 @@ class _Case:
         tight = _first("add.commands.check_gradient:tight", "add.jobs.gradient:tight")
         made = made_scenes()
         scene = add.scene_from_dict(made[name]) if name in made else add.load_scene(f"scenes/{name}.json")
-        if scene.spec.experiments:
+        if getattr(scene, "spec", scene).experiments:
             experiments = _first(
-                "add.scene:experiment_scenes", "add.scene.read.reader:experiment_scenes",
+                "add.scene.scene:experiment_scenes", "add.scene:experiment_scenes", "add.scene.read.reader:experiment_scenes",
                 "add.scene.reader:experiment_scenes",
             )  # fmt: skip
             scene = next(iter(experiments(scene).values()))

@@ -11,9 +11,9 @@ import numpy as np
 
 from add.adjoint import evaluate, forward_tangents, value_and_gradient
 from add.adjoint.reverse import Evaluation
-from add.equations.term import DecidingTerm
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
+from add.equations.term import DecidingTerm
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, experiment_scenes

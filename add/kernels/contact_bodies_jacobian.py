@@ -1,8 +1,8 @@
 """Derivatives by the state of the contact forces of `contact_bodies.py`, whose symbols these are.
 
 In axes that turn with b, F depends on the displacement ds of c relative to the material of b, and on the
-change dnu of v_rel; A = dF/ds at fixed nu and K = dF/dnu are the matrices of `contact_pairs.py` at W = 0. In world axes,
-dphi = J_b dw_b being the rotation of b and H the Hessian of g,
+change dnu of v_rel; A = dF/ds at fixed nu and K = dF/dnu are the matrices of `contact_pairs.py` at W = 0. In world
+axes, dphi = J_b dw_b being the rotation of b and H the Hessian of g,
 
     dn   = H ds + dphi x n
     dnu  = dw - omega_b x ds - r (dOmega x n + Omega x dn) - dphi x v_rel

@@ -1,7 +1,7 @@
 """Rows that hold touching pairs against sliding, with all their derivatives.
 
-For a pair in contact (symbols of `contact_pairs.py` and `contact_bodies.py`), with the projector P = I - n n^T and the rotation
-R_o of the shape,
+For a pair in contact (symbols of `contact_pairs.py` and `contact_bodies.py`), with the projector P = I - n n^T and the
+rotation R_o of the shape,
 
     c = R_o^T P v_rel = 0,        generalised force on the coordinates  -(dc/dv)^T lam,
 

@@ -11,8 +11,8 @@ from add.contact import BodyContact, PairParameters, PenaltyContact, Shapes
 from add.equations.layout import DofLayout, ParameterLayout
 from add.equations.points import NodePoints, WorldFrames
 from add.equations.term import DecidingTerm
-from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
 from add.geometry import Surface
+from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
 from add.model.bodies import NodalBody, ParticleBody, RigidBody, SoftBody
 from add.model.obstacles import ContactModel, Obstacle
 from add.model.site_lookup import centre_of_mass

@@ -41,8 +41,8 @@ class Overlap:
 class _Meeting(NamedTuple):
     """Points (n, ...) and shapes (ns, ...) where they start.
 
-    `owner`: bodies of the points; `free`: points that move; `fixed`: shapes that do not; `met`: owner of points -> shapes
-    that they may touch.
+    `owner`: bodies of the points; `free`: points that move; `fixed`: shapes that do not; `met`: owner of points ->
+    shapes that they may touch.
     """
 
     points: FloatArray

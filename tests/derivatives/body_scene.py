@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-
 from support.decisions import table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters

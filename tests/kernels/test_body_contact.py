@@ -116,9 +116,8 @@ def test_broad_phase_loses_nothing(spread):
         codes = table_of(c, c.decide(scene.kin, scene.theta))
         order = np.argsort(np.tile(np.arange(8), 5)[: c.carrier.size - len(NODES)], kind="stable") + len(NODES)
         order = np.concatenate([np.arange(len(NODES)), order])
-        mixed = replace(
-            c, **{x: getattr(c, x)[order] for x in ("carrier", "rigid", "arm", "radius", "scale", "group", "owner", "centre")}
-        )
+        fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "owner", "centre")
+        mixed = replace(c, **{x: getattr(c, x)[order] for x in fields})
         assert np.array_equal(table_of(mixed, mixed.decide(scene.kin, scene.theta)), codes[order])
 
 
