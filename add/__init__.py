@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from add.adjoint import Checkpoints, StoreAll, evaluate, forward_tangents, value_and_gradient
+    from add.adjoint import (
+        Checkpoints,
+        Cotangents,
+        StoreAll,
+        evaluate,
+        pullback,
+        pushforward,
+        value_and_gradient,
+    )
     from add.errors import AddError, InputError, SolverError
     from add.inverse import InverseProblem
     from add.mocap import Recording, read_csv, register, write_csv
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AddError": "add.errors",
     "Checkpoints": "add.adjoint",
+    "Cotangents": "add.adjoint",
     "InputError": "add.errors",
     "InverseProblem": "add.inverse",
     "Recording": "add.mocap",
@@ -28,8 +37,9 @@ _HOMES = {
     "apply_overrides": "add.scene.read.reader",
     "build_model": "add.model",
     "evaluate": "add.adjoint",
-    "forward_tangents": "add.adjoint",
     "load_scene": "add.scene.read.reader",
+    "pullback": "add.adjoint",
+    "pushforward": "add.adjoint",
     "read_csv": "add.mocap",
     "register": "add.mocap",
     "scene_from_dict": "add.scene.read.reader",
@@ -40,6 +50,7 @@ _HOMES = {
 __all__ = [
     "AddError",
     "Checkpoints",
+    "Cotangents",
     "InputError",
     "InverseProblem",
     "Recording",
@@ -52,8 +63,9 @@ __all__ = [
     "apply_overrides",
     "build_model",
     "evaluate",
-    "forward_tangents",
     "load_scene",
+    "pullback",
+    "pushforward",
     "read_csv",
     "register",
     "scene_from_dict",

@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.adjoint import evaluate, forward_tangents, value_and_gradient
+from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
@@ -242,7 +242,7 @@ def _check(
     slope = float(gradient @ (directions[0] / scale))
     rates = taylor_rates(lambda h: at(s + h * directions[0], replay)[0], value, slope)
     theta_dots = [ties.pushforward(s, d) for d in directions]
-    tangents = forward_tangents(simulation, trajectory, theta, theta_dots)
+    tangents = pushforward(simulation, trajectory, theta, theta_dots)
     slopes = tangents.derivative(objective, trajectory, theta)
     errors = [
         abs(slope - gradient @ (d / scale)) / max(abs(slope), 1e-6 * norm)

@@ -1,4 +1,4 @@
-"""CHOLMOD, by scikit-sparse, for symmetric positive definite matrices; every other matrix is factored as it is by default.
+"""CHOLMOD, by scikit-sparse, for symmetric positive definite matrices; all others are factored as by default.
 
 Chen, Davis, Hager and Rajamanickam 2008, Algorithm 887. Asked for by ``time.linear_solver: "cholmod"``; the package is
 an extra (``pip install add-sim[cholmod]``), which is built against the headers of SuiteSparse.
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 
-from add.assembly import Pattern
 from add.linalg.base import SOLVE_TOLERANCE, Factorization, check_solution
-from add.linalg.cholesky import is_symmetric
 from add.linalg.choice import factorization_for
+from add.linalg.cholesky import is_symmetric
+from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 
 #: Analyses are kept for so many patterns; contacts that come back bring theirs with them.
@@ -23,7 +23,7 @@ MOST_ANALYSES = 16
 
 
 class _Analysis(NamedTuple):
-    """Of a pattern: where every entry's mirror image is (none where the structure is not symmetric), and the symbols."""
+    """Of a pattern; ``mirror`` is where every entry's mirror image is, none where the structure is not symmetric."""
 
     mirror: IntArray
     symbolic: Any
@@ -117,8 +117,8 @@ class Cholmod(Factorization):
     def _solve(self, b: FloatArray, transposed: bool) -> FloatArray:
         if self._other is None:
             assert self._pattern is not None, "factor first"
-            matrix = _matrix(self._pattern, self._data)
-            matrix = matrix.T if transposed else matrix
+            matrix = self._pattern.matrix(self._data)
+            matrix = matrix.T.tocsc() if transposed else matrix
             x = np.asarray(self._factor(b))
             x = x + self._factor(b - matrix @ x)
             defect = b - matrix @ x

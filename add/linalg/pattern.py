@@ -64,6 +64,13 @@ class Pattern:
         return sp.csc_array((data[: self.nnz], self.indices, self.indptr), shape=(self.n, self.n))
 
     @classmethod
+    def of(cls, matrix: sp.csc_array) -> tuple[Pattern, FloatArray]:
+        """Return the pattern of a matrix, new whatever was seen before, and its values."""
+        matrix.sort_indices()
+        indptr, indices = (np.asarray(part, dtype=np.int32) for part in (matrix.indptr, matrix.indices))
+        return cls(next(_pattern_ids), matrix.shape[0], indptr, indices, ()), matrix.data
+
+    @classmethod
     def build(cls, n: int, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> Pattern:
         """Find the pattern of a sum of local contributions.
 
