@@ -18,6 +18,7 @@ from add.contact.penalty_nodes import NodeContactBranch
 from add.contact.sticking import StickingBodies, StickingNodes
 from add.equations.initial import BodyPose, InitialState
 from add.equations.kinematics import Kinematics
+from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedPoints, LiftedTerm
 from add.equations.points import FrameMap, Frames, LinearPoints, NodePoints, PointMap, WeightedPoints, WorldFrames
 from add.equations.prescribed import Motion, PinMotion
 from add.equations.signals import BSplineSignal, Constant, Signal, SignalParameter, Sine, Spline, Table
@@ -439,11 +440,14 @@ def _term_cases() -> dict[str, Case]:
 
 
 TERM_CASES = _term_cases()
-#: Classes whose derivatives have a file of their own: test_rigid, test_couplings, test_body_contact, test_held.
+#: Classes whose derivatives have a file of their own: test_rigid, _couplings, _body_contact, _held, _lift.
 ELSEWHERE = {
     RigidInertia,
     *COUPLINGS,
     *DECIDING_COUPLINGS,
+    LiftedConstraint,
+    LiftedDecidingTerm,
+    LiftedTerm,
     BodyContact,
     BodyContactBranch,
     StickingBodies,
@@ -722,7 +726,7 @@ POINT_MAPS: dict[str, LinearPoints] = {
 
 def test_every_map_has_a_case() -> None:
     linear = {type(points) for points in POINT_MAPS.values()}
-    assert concrete(PointMap) == linear | {SitePoints}  # the latter in test_rigid
+    assert concrete(PointMap) == linear | {SitePoints, LiftedPoints}  # in test_rigid, test_lift
     assert concrete(FrameMap) == {WorldFrames}
 
 

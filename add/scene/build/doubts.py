@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from add.errors import InputError
 from add.equations.kinematics import Kinematics
+from add.errors import InputError
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.recordings import load_recording

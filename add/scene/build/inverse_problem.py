@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from add.equations.points import NodePoints, PointMap
+from add.equations.site_points import SitePoints
+from add.equations.sites import SiteKind
+from add.errors import InputError
 from add.inverse.experiment import Experiment
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import LBFGSB, Phase, PhasedOptimizer
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
 from add.inverse.transforms import Linear, Log, Softplus, Transform
-from add.errors import InputError
+from add.joints.links import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.equations.points import NodePoints, PointMap
 from add.mocap import Recording
 from add.model.site_lookup import gather, place_site
-from add.joints.links import BodySite
 from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
 from add.objectives.tracking import at_steps
-from add.scene.build.scene import BuiltScene, build
 from add.scene.build.numbers import CLOCK
 from add.scene.build.phase_overrides import number_overrides
-from add.scene.read.reader import Scene, experiment_scenes
 from add.scene.build.recordings import load_recording
-from add.scene.spec.scene import SceneSpec
+from add.scene.build.scene import BuiltScene, build
+from add.scene.read.reader import Scene, experiment_scenes
 from add.scene.spec.objective import (
     LineObjectiveSpec,
     MarkersObjectiveSpec,
@@ -35,8 +36,7 @@ from add.scene.spec.objective import (
     SmoothnessObjectiveSpec,
     TrackObjectiveSpec,
 )
-from add.equations.sites import SiteKind
-from add.equations.site_points import SitePoints
+from add.scene.spec.scene import SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray
 

@@ -8,15 +8,13 @@ from typing import final
 
 import numpy as np
 
-from add.errors import InputError
-from add.kernels.rotation import rotation_vector
-from add.model import ParticleBody, RigidBody, SoftBody
 from add.equations.signals import SignalParameter
-from add.model.parameters import Block
+from add.equations.sites import SiteKind
+from add.errors import InputError
 from add.joints.links import (
     BodySite,
-    ElasticJointLink,
     DampingLink,
+    ElasticJointLink,
     ForceLink,
     FrictionLink,
     HingeStart,
@@ -27,9 +25,12 @@ from add.joints.links import (
     SpringLink,
     TorqueLink,
 )
-from add.scene.build.selections import locate_point, select_points
+from add.kernels.rotation import rotation_vector
+from add.model import ParticleBody, RigidBody, SoftBody
+from add.model.parameters import Block
 from add.scene.build.numbers import SceneParameter, direction, pose_of, turn_of
-from add.scene.spec.scene import SceneSpec
+from add.scene.build.selections import locate_point, select_points
+from add.scene.build.ties import Derived, Input
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import (
     AttachmentSpec,
@@ -45,8 +46,7 @@ from add.scene.spec.couplings import (
     SpringSpec,
     TorqueSpec,
 )
-from add.scene.build.ties import Derived, Input
-from add.equations.sites import SiteKind
+from add.scene.spec.scene import SceneSpec
 from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther, Rule
 from add.typing import FloatArray
 
@@ -197,9 +197,7 @@ class _Bodies:
 
     def direction(self, name: str | None, arm: str) -> BodySite:
         """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""
-        return (
-            BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.DIRECTION, name, arm)
-        )
+        return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.DIRECTION, name, arm)
 
     def carried(self, a: str | None, b: str | None, arm: str, name: str, parts: CouplingParts) -> BodySite:
         """Return the direction of b that coincides at the start with the direction ``arm`` of a."""

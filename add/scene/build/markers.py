@@ -7,22 +7,22 @@ from typing import final
 
 import numpy as np
 
-from add.errors import InputError
 from add.equations.points import PointMap, WeightedPoints
-from add.model import Model, RigidBody, SoftBody
-from add.model.site_lookup import gather, system_site
-from add.model.parameters import Block
+from add.equations.site_points import SitePoints
+from add.equations.sites import SiteKind
+from add.errors import InputError
 from add.joints.links import BodySite
-from add.scene.build.selections import marker_weights
+from add.model import Model, RigidBody, SoftBody
+from add.model.parameters import Block
+from add.model.site_lookup import gather, system_site
 from add.scene.build.numbers import SceneParameter, direction
-from add.scene.spec.scene import SceneSpec
+from add.scene.build.selections import marker_weights
+from add.scene.build.ties import Derived
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.markers import CenterMarkerSpec, DirectionMarkerSpec, NodesMarkerSpec, PointMarkerSpec
 from add.scene.spec.objective import PoseObjectiveSpec
 from add.scene.spec.rigid import ParticleBodySpec
-from add.scene.build.ties import Derived
-from add.equations.sites import SiteKind
-from add.equations.site_points import SitePoints
+from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray
 
 
@@ -97,9 +97,7 @@ def marker_map(spec: SceneSpec, model: Model) -> PointMap:
             rows.append(BodySite(SiteKind.DIRECTION, marker.body, f"{place}.direction"))
         elif isinstance(marker, CenterMarkerSpec):
             # The first three coordinates of a rigid body are its centre of mass.
-            rows.append(
-                BodySite(SiteKind.NODES, marker.body, nodes=np.zeros(1, dtype=np.int64), weights=np.ones(1))
-            )
+            rows.append(BodySite(SiteKind.NODES, marker.body, nodes=np.zeros(1, dtype=np.int64), weights=np.ones(1)))
         else:
             raise InputError(
                 "a rigid body has no nodes", place=place, expected="'point', 'direction' or 'center_of_mass'"

@@ -8,16 +8,16 @@ from typing import final
 
 import numpy as np
 
-from add.inverse.maps import Composed
-from add.errors import InputError
-from add.kernels.rotation import rotation_vector
 from add.equations.layout import ParameterLayout
-from add.scene.spec.scene import SceneSpec
+from add.errors import InputError
+from add.inverse.maps import Composed
+from add.kernels.rotation import rotation_vector
+from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
+from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ConstantSignalSpec, SineSignalSpec
-from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.ties import DampingFromRestitution, LameFromYoung, PlaceOnOther, TiltedDirection, axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 

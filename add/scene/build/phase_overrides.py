@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from add.errors import InputError
 from add.inverse.overrides import NumberOverride
 from add.inverse.parameters import DesignParameter
-from add.errors import InputError
-from add.scene.read.paths import get_value
-from add.scene.build.scene import BuiltScene
 from add.scene.build.coordinates import numbers_of
+from add.scene.build.scene import BuiltScene
+from add.scene.read.paths import get_value
 
 
 def number_overrides(
@@ -58,4 +58,3 @@ def number_overrides(
                 )
             out.append(NumberOverride(name, index, values))
     return tuple(out)
-

@@ -11,8 +11,8 @@ from add.errors import InputError
 from add.mocap import PoseRecording, Recording, read_angle_csv, read_csv, read_pose_csv, register
 from add.mocap.recording import require_names
 from add.scene.read.files import asked_for_by
-from add.scene.spec.scene import SceneSpec
 from add.scene.spec.markers import AngleSourceSpec, DirectionMarkerSpec, JointAngleSpec, PointMarkerSpec, RecordingSpec
+from add.scene.spec.scene import SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray
 

@@ -7,24 +7,6 @@ from typing import Any
 import numpy as np
 
 from add.errors import InputError
-from add.kernels import distance
-from add.kernels.rotation import rotation_vector
-from add.model import CarriedShape, NodalLoad, ParticleBody, Pin, RigidBody
-from add.scene.read.files import asked_for_by
-from add.scene.build.joints import MakeSignalParameter
-from add.scene.build.selections import select_points
-from add.scene.build.numbers import SceneParameter
-from add.scene.spec.rigid import (
-    BoxGeometrySpec,
-    CapsuleGeometrySpec,
-    CylinderGeometrySpec,
-    FileGeometrySpec,
-    KinematicBodySpec,
-    ParticleBodySpec,
-    PointsMeshSpec,
-    RigidBodySpec,
-    SphereGeometrySpec,
-)
 from add.geometry import (
     MassProperties,
     box_points,
@@ -40,6 +22,24 @@ from add.geometry import (
     surface_points,
 )
 from add.io.surfaces import read_surface
+from add.kernels import distance
+from add.kernels.rotation import rotation_vector
+from add.model import CarriedShape, NodalLoad, ParticleBody, Pin, RigidBody
+from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.numbers import SceneParameter
+from add.scene.build.selections import select_points
+from add.scene.read.files import asked_for_by
+from add.scene.spec.rigid import (
+    BoxGeometrySpec,
+    CapsuleGeometrySpec,
+    CylinderGeometrySpec,
+    FileGeometrySpec,
+    KinematicBodySpec,
+    ParticleBodySpec,
+    PointsMeshSpec,
+    RigidBodySpec,
+    SphereGeometrySpec,
+)
 from add.typing import FloatArray, IntArray
 
 #: Seed of the sampling of surfaces: a scene gives the same points every time.
@@ -193,7 +193,9 @@ def _collision(
     return points, np.full(points.shape[0], radius), area, shapes
 
 
-def particle_body(name: str, body: ParticleBodySpec, driven: MakeSignalParameter) -> tuple[ParticleBody, list[SceneParameter]]:
+def particle_body(
+    name: str, body: ParticleBodySpec, driven: MakeSignalParameter
+) -> tuple[ParticleBody, list[SceneParameter]]:
     """Return a mass-spring body and its numbers."""
     at = f"bodies.{name}"
     points, edges, triangles = _particle_mesh(body)

@@ -9,9 +9,10 @@ from typing import Any, final
 import numpy as np
 
 from add.contact import FrictionLaw
-from add.errors import InputError
 from add.equations.kinematics import Kinematics
 from add.equations.points import PointMap
+from add.equations.signals import Constant, SignalParameter
+from add.errors import InputError
 from add.model import (
     ContactModel,
     Model,
@@ -24,26 +25,24 @@ from add.model import (
     build_model,
     reactions,
 )
-from add.equations.signals import SignalParameter
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
-from add.solve.newton import NewtonOptions
-from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.doubts import doubts
-from add.scene.build.selections import body_mesh, locate_point, obstacle, select
+from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
-from add.scene.read.reader import Scene
+from add.scene.build.rigid_and_particle_bodies import particle_body, rigid_body
+from add.scene.build.selections import body_mesh, locate_point, obstacle, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
-from add.scene.build.rigid_and_particle_bodies import particle_body, rigid_body
-from add.scene.spec.scene import SceneSpec
+from add.scene.read.reader import Scene
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.rigid import ParticleBodySpec
-from add.equations.signals import Constant
+from add.scene.spec.scene import SceneSpec
+from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import EquilibriumStart, GivenStart
-from add.simulation import BDF, StartUp
+from add.solve.newton import NewtonOptions
 from add.typing import FloatArray
 
 logger = logging.getLogger(__name__)

@@ -26,8 +26,8 @@ from add.typing import FloatArray, IntArray
 
 def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
     """Return the rest mesh of a body [m]."""
-    from add.io.meshes import read_mesh
     from add.geometry.mesh_shape import shape_mesh
+    from add.io.meshes import read_mesh
 
     mesh_spec = spec.mesh
     with asked_for_by(f"{place}.mesh.file" if isinstance(mesh_spec, FileMeshSpec) else f"{place}.mesh"):

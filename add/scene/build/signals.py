@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from add.equations.signals import BSplineSignal, Constant, Signal, Sine, Spline, Table
 from add.errors import InputError
 from add.scene.spec.world import (
     CONTROL_DEGREES,
@@ -13,7 +14,6 @@ from add.scene.spec.world import (
     SineSignalSpec,
     TableSignalSpec,
 )
-from add.equations.signals import BSplineSignal, Constant, Signal, Sine, Spline, Table
 
 
 def signal_of(spec: SignalSpec, end: float, place: str) -> Signal:

@@ -17,9 +17,9 @@ from add.geometry import SoftMesh
 from add.machine.files import in_bytes
 from add.machine.resources import available_memory, free_disk
 from add.scene.read.reader import Scene
-from add.scene.spec.scene import SceneSpec
 from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
 from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, PointsMeshSpec, RigidBodySpec
+from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.terms import Elastic
 

@@ -8,8 +8,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.inverse.maps import Composed
 from add.equations.layout import ParameterLayout
+from add.inverse.maps import Composed
 from add.ties import Extended, Rule, Selected, Tie
 from add.typing import FloatArray, IntArray
 

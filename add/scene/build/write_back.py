@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from add.inverse import Experiment, InverseProblem
 from add.errors import InputError
-from add.scene.read.paths import get_value, set_value
+from add.inverse import Experiment, InverseProblem
 from add.scene.build.coordinates import file_value
 from add.scene.build.numbers import CLOCK
+from add.scene.read.paths import get_value, set_value
 from add.scene.read.reader import Scene, experiment_scenes, scene_from_dict
 from add.scene.spec.objective import ProximityObjectiveSpec
 from add.typing import FloatArray

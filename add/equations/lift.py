@@ -1,0 +1,165 @@
+"""The lift X = Phi(q; theta): from the coordinates of a system to the places and rotation vectors that forces act on.
+
+Forces, contacts, joints, markers and pictures are written over rows of X: nodes, and centre and rotation vector of
+rigid bodies. For bodies whose coordinates are these rows X is q itself, and no lift is made. A body with coordinates of
+its own (joint angles, a yaw) has rows of X as well, given by an `Embedding`. With P = dPhi/dq, V = P v and
+Q = d(P v)/dq, a term with residual r_X(X, V) on such rows has
+
+    r     = P^T r_X
+    dr/dq = P^T (dr_X/dX P + dr_X/dV Q) + sum_i r_X,i d2Phi_i/dq2,      dr/dv = P^T dr_X/dV P
+
+and its cotangents are those of r_X at P lambda. Rows without an embedding are q itself: P is the identity there, and
+terms may also depend on their accelerations. Inertia of a body with an embedding is a term in its own coordinates.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics
+from add.equations.layout import DofLayout
+from add.typing import FloatArray, IntArray
+
+
+class Embedding(ABC):
+    """The rows of X of one body as functions of its coordinates."""
+
+    @property
+    @abstractmethod
+    def n_coordinates(self) -> int:
+        """Number of coordinates n."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of entries m of X, three a node or six a rigid body."""
+
+    @abstractmethod
+    def place(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Phi (m,) and P (m, n)."""
+
+    @abstractmethod
+    def rates(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return Q = d(P v)/dq (m, n)."""
+
+    @abstractmethod
+    def curvature(self, q: FloatArray, theta: FloatArray, force: FloatArray) -> FloatArray:
+        """Return sum_i force_i d2Phi_i/dq2 (n, n), symmetric."""
+
+
+@final
+@dataclass(frozen=True)
+class LiftedState:
+    """A state of motion on the rows of X, and the derivatives of the lift there.
+
+    Attributes
+    ----------
+    kin : Kinematics
+        X, V, and the accelerations where X is q; they are zero on embedded rows, where no term may read them.
+    p, q : (1 + sum of m n,)
+        Entries of P and Q, block after block, row by row; entry 0 is that of rows where X is q: 1 and 0.
+    """
+
+    kin: Kinematics
+    p: FloatArray
+    q: FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Lift:
+    """All rows of X: q itself first, then the rows of each embedding.
+
+    Attributes
+    ----------
+    dofs : DofLayout
+        Of q; bodies with an embedding come last.
+    rows : DofLayout
+        Of X.
+    embeddings : tuple of Embedding
+    """
+
+    dofs: DofLayout
+    rows: DofLayout
+    embeddings: tuple[Embedding, ...] = ()
+    n_same: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        n_own, n_rows = (sum(getattr(e, name) for e in self.embeddings) for name in ("n_coordinates", "n_rows"))
+        if self.dofs.n - n_own != self.rows.n - n_rows:
+            raise ValueError(f"{self.dofs.n} coordinates, {n_own} embedded, and {self.rows.n} rows, {n_rows} embedded")
+        object.__setattr__(self, "n_same", self.dofs.n - n_own)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether X is q."""
+        return not self.embeddings
+
+    @cached_property
+    def _blocks(self) -> list[tuple[Embedding, slice, slice, slice]]:
+        """(embedding, coordinates, rows, entries of P) of every embedded body."""
+        out, q, x, p = [], self.n_same, self.n_same, 1
+        for e in self.embeddings:
+            n, m = e.n_coordinates, e.n_rows
+            out.append((e, slice(q, q + n), slice(x, x + m), slice(p, p + m * n)))
+            q, x, p = q + n, x + m, p + m * n
+        return out
+
+    @cached_property
+    def entries(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Entries of P by rows of X, compressed: first (n_rows + 1,), coordinate and number among `LiftedState.p`."""
+        same = np.arange(self.n_same, dtype=np.int64)
+        counts, coordinate, number = [np.ones(self.n_same, dtype=np.int64)], [same], [np.zeros_like(same)]
+        for e, q, _, p in self._blocks:
+            counts.append(np.full(e.n_rows, e.n_coordinates, dtype=np.int64))
+            coordinate.append(np.tile(np.arange(q.start, q.stop, dtype=np.int64), e.n_rows))
+            number.append(np.arange(p.start, p.stop, dtype=np.int64))
+        first = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+        return first, np.concatenate(coordinate), np.concatenate(number)
+
+    def kinematics(self, kin: Kinematics, theta: FloatArray) -> Kinematics:
+        """Return the state of motion on the rows of X; ``kin`` itself where X is q."""
+        return kin if self.is_identity else self.at(kin, theta).kin
+
+    def at(self, kin: Kinematics, theta: FloatArray) -> LiftedState:
+        """Return the lifted state."""
+        x, v, a = np.empty(self.rows.n), np.empty(self.rows.n), np.zeros(self.rows.n)
+        for out, given in ((x, kin.q), (v, kin.v), (a, kin.a)):
+            out[: self.n_same] = given[: self.n_same]
+        size = self._blocks[-1][3].stop if self._blocks else 1
+        p, q = np.ones(size), np.zeros(size)
+        for e, own, rows, entries in self._blocks:
+            x[rows], block = e.place(kin.q[own], theta)
+            v[rows] = block @ kin.v[own]
+            p[entries] = block.ravel()
+            q[entries] = e.rates(kin.q[own], kin.v[own], theta).ravel()
+        return LiftedState(Kinematics(x, v, a, kin.t, kin.step), p, q)
+
+    def push(self, at: LiftedState, vector: FloatArray, by: FloatArray | None = None) -> FloatArray:
+        """Return P times a vector (n_q,), as (n_x,); ``by`` the entries of another matrix of that pattern."""
+        out = np.empty(self.rows.n)
+        out[: self.n_same] = vector[: self.n_same] if by is None else 0.0
+        for e, own, rows, entries in self._blocks:
+            out[rows] = (at.p if by is None else by)[entries].reshape(e.n_rows, -1) @ vector[own]
+        return out
+
+    def pull(self, at: LiftedState, force: FloatArray, out: FloatArray, by: FloatArray | None = None) -> None:
+        """Add P^T times a vector (n_x,) to ``out`` (n_q,); ``by`` as in `push`."""
+        if by is None:
+            out[: self.n_same] += force[: self.n_same]
+        for e, own, rows, entries in self._blocks:
+            out[own] += (at.p if by is None else by)[entries].reshape(e.n_rows, -1).T @ force[rows]
+
+    def curvature_pattern(self) -> tuple[IntArray, IntArray]:
+        """Return (rows, cols) of the second derivatives of all embeddings, in q."""
+        pairs = [np.meshgrid(*2 * [np.arange(q.start, q.stop)], indexing="ij") for _, q, _, _ in self._blocks]
+        return tuple(np.concatenate([pair[k].ravel() for pair in pairs]).astype(np.int64) for k in range(2))  # type: ignore[return-value]
+
+    def curvature(self, kin: Kinematics, theta: FloatArray, force: FloatArray) -> FloatArray:
+        """Return sum_i force_i d2Phi_i/dq2 at the entries of `curvature_pattern`."""
+        return np.concatenate([e.curvature(kin.q[own], theta, force[rows]).ravel() for e, own, rows, _ in self._blocks])

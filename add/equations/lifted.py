@@ -1,0 +1,350 @@
+"""Terms, constraints and points that are written over rows of X = Phi(q), as terms, constraints and points over q.
+
+`add.equations.lift` has the equations.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.lift import Lift, LiftedState
+from add.equations.points import PointMap
+from add.equations.term import Constraint, DecidingTerm, Decision, Term
+from add.kernels.caching import njit
+from add.typing import FloatArray, IntArray
+
+#: Expansions of branches that a deciding term keeps.
+MOST_EXPANSIONS = 8
+
+
+@final
+@dataclass(frozen=True)
+class Expansion:
+    """Local entries over rows of X, each spread over the coordinates that its row and column depend on.
+
+    Attributes
+    ----------
+    rows, cols : (k,) in q; those of the curvature last
+    entry : (k',) the entry over X
+    left, right : (k',) numbers of the entries of P that multiply it
+    n_entries : entries over X
+    """
+
+    rows: IntArray
+    cols: IntArray
+    entry: IntArray
+    left: IntArray
+    right: IntArray
+    n_entries: int
+
+    @classmethod
+    def of(cls, lift: Lift, rows: IntArray, cols: IntArray) -> Expansion:
+        """Spread a pattern over X; rows and columns beyond X (multipliers) move behind q."""
+        first, coordinate, number = lift.entries
+        n_x = lift.rows.n
+        beyond = np.arange(int(max(rows.max(initial=-1), cols.max(initial=-1), n_x - 1)) + 1 - n_x, dtype=np.int64)
+        first = np.concatenate([first, first[-1] + 1 + beyond])
+        coordinate = np.concatenate([coordinate, lift.dofs.n + beyond])
+        number = np.concatenate([number, np.zeros_like(beyond)])
+        high, wide = first[rows + 1] - first[rows], first[cols + 1] - first[cols]
+        entry = np.repeat(np.arange(rows.size), high * wide)
+        within = np.arange(entry.size) - np.repeat(np.cumsum(high * wide) - high * wide, high * wide)
+        left = first[rows[entry]] + within // wide[entry]
+        right = first[cols[entry]] + within % wide[entry]
+        more_rows, more_cols = lift.curvature_pattern()
+        return cls(
+            np.concatenate([coordinate[left], more_rows]),
+            np.concatenate([coordinate[right], more_cols]),
+            entry,
+            number[left],
+            number[right],
+            int(rows.size),
+        )
+
+
+@final
+@dataclass(frozen=True)
+class LiftedTerm(Term):
+    """A term on rows of X as a term on q.
+
+    Attributes
+    ----------
+    inner : Term
+    lift : Lift
+    expansion : Expansion
+        Of the inner term's pattern.
+    """
+
+    inner: Term
+    lift: Lift
+    expansion: Expansion
+
+    @classmethod
+    def of(cls, inner: Term, lift: Lift) -> LiftedTerm:
+        """Lift a term."""
+        return cls(inner, lift, Expansion.of(lift, *inner.pattern()))
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return the spread entries, then those of the curvature."""
+        return self.expansion.rows, self.expansion.cols
+
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add P^T r_X."""
+        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        self.inner.residual(at.kin, theta, r)
+        self.lift.pull(at, r, out)
+
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add P^T (w_q (K P + C Q) + w_v C P + w_a M P) + w_q H."""
+        at, spread = self.lift.at(kin, theta), self.expansion
+        by = np.zeros((3, spread.n_entries))
+        places = np.arange(spread.n_entries)
+        for values, unit in zip(by, (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0, 0, 1)), strict=True):
+            self.inner.jacobian(at.kin, theta, unit, values, places)
+        add_expanded(data, slots, spread, at, by, weights)
+        if weights.q:
+            r = np.zeros(self.lift.rows.n)
+            self.inner.residual(at.kin, theta, r)
+            np.add.at(data, slots[spread.entry.size :], weights.q * self.lift.curvature(kin, theta, r))
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add (P lam)^T dr_X/dtheta."""
+        at = self.lift.at(kin, theta)
+        self.inner.parameter_vjp(at.kin, theta, self.lift.push(at, lam), out)
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add P^T dr_X/dtheta theta_dot."""
+        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        self.inner.parameter_jvp(at.kin, theta, theta_dot, r)
+        self.lift.pull(at, r, out)
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy stored by the inner term [J]."""
+        return self.inner.energy(self.lift.kinematics(kin, theta), theta)
+
+
+def add_expanded(
+    data: FloatArray, slots: IntArray, spread: Expansion, at: LiftedState, by: FloatArray, weights: Weights
+) -> None:
+    """Add the weighted entries ``by`` (3, n_entries) of dr_X/d(X, V, A), spread over q, to ``data[slots]``."""
+    factors = np.array([weights.q, weights.v, weights.a])
+    _add_expanded(data, slots, spread.entry, spread.left, spread.right, at.p, at.q, by, factors)
+
+
+@njit(cache=True)
+def _add_expanded(data, slots, entry, left, right, p, q, by, weights):
+    w_q, w_v, w_a = weights
+    for k in range(entry.size):
+        e, l, r = entry[k], left[k], right[k]
+        value = (w_q * by[0, e] + w_v * by[1, e] + w_a * by[2, e]) * p[r] + w_q * by[1, e] * q[r]
+        data[slots[k]] += p[l] * value
+
+
+@final
+@dataclass(frozen=True)
+class LiftedDecidingTerm(DecidingTerm):
+    """A term with branches on rows of X as one on q.
+
+    Attributes
+    ----------
+    inner : DecidingTerm
+        Without hybrid friction.
+    lift : Lift
+    """
+
+    inner: DecidingTerm
+    lift: Lift
+    _expansions: OrderedDict[Hashable, Expansion] = field(default_factory=OrderedDict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.inner.is_hybrid:
+            raise ValueError("hybrid friction on bodies with coordinates of their own: use linear or tanh")
+
+    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch that holds at ``kin``."""
+        return self.inner.decide(self.lift.kinematics(kin, theta), theta)
+
+    def structure(self, decision: Decision) -> Hashable:
+        """Return that of the inner term."""
+        return self.inner.structure(decision)
+
+    def on_branch(self, decision: Decision) -> LiftedTerm:
+        """Return the lifted smooth term of this branch."""
+        branch, key = self.inner.on_branch(decision), self.structure(decision)
+        expansion = self._expansions.get(key)
+        if expansion is None:
+            expansion = Expansion.of(self.lift, *branch.pattern())
+            self._expansions[key] = expansion
+            while len(self._expansions) > MOST_EXPANSIONS:
+                self._expansions.popitem(last=False)
+        return LiftedTerm(branch, self.lift, expansion)
+
+    def decided_residual(
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+    ) -> Decision:
+        """Decide and add P^T r_X in one pass; return the decision."""
+        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        decision = self.inner.decided_residual(at.kin, theta, r, held)
+        self.lift.pull(at, r, out)
+        return decision
+
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return the counts of the inner term."""
+        return self.inner.describe(decision)
+
+    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return (n_q,) generalised forces."""
+        at, out = self.lift.at(kin, theta), np.zeros(self.lift.dofs.n)
+        self.lift.pull(at, self.inner.forces(at.kin, theta), out)
+        return out
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy stored [J]."""
+        return self.inner.energy(self.lift.kinematics(kin, theta), theta)
+
+    def stiffnesses(self) -> IntArray:
+        """Return the indices in theta by which all forces scale together."""
+        return self.inner.stiffnesses()
+
+
+@final
+@dataclass(frozen=True)
+class LiftedConstraint(Constraint):
+    """Equations on rows of X as equations on q.
+
+    Attributes
+    ----------
+    inner : Constraint
+    lift : Lift
+    """
+
+    inner: Constraint
+    lift: Lift
+    _expansion: Expansion = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_expansion", Expansion.of(self.lift, *self.inner.pattern(self.lift.rows.n)))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of equations."""
+        return self.inner.n_rows
+
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return flat (rows, cols)."""
+        n = self.lift.dofs.n
+        rows, cols = (
+            np.where(part < n, part, part - n + first) for part in (self._expansion.rows, self._expansion.cols)
+        )
+        return rows, cols
+
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add P^T G_X^T mu to ``out`` and c to ``rows``."""
+        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        self.inner.residual(at.kin, mu, theta, r, rows)
+        self.lift.pull(at, r, out)
+
+    def jacobian(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        data: FloatArray,
+        slots: IntArray,
+    ) -> None:
+        """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
+        at, spread = self.lift.at(kin, theta), self._expansion
+        by, places = np.zeros((3, spread.n_entries)), np.arange(spread.n_entries)
+        for values, unit in zip(by, (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0, 0, 1)), strict=True):
+            self.inner.jacobian(at.kin, mu, theta, unit, values, places)
+        add_expanded(data, slots, spread, at, by, weights)
+        if weights.multiplier:
+            by = np.zeros((3, spread.n_entries))
+            self.inner.jacobian(at.kin, mu, theta, Weights(0, 0, 0, weights.multiplier), by[2], places)
+            add_expanded(data, slots, spread, at, by, Weights(0.0, 0.0, 1.0))
+        if weights.q:
+            r = np.zeros(self.lift.rows.n)
+            self.inner.residual(at.kin, mu, theta, r, np.zeros(self.n_rows))
+            np.add.at(data, slots[spread.entry.size :], weights.q * self.lift.curvature(kin, theta, r))
+
+    def parameter_vjp(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
+    ) -> None:
+        """Add the cotangents of theta."""
+        at = self.lift.at(kin, theta)
+        self.inner.parameter_vjp(at.kin, mu, theta, self.lift.push(at, lam), lam_rows, out)
+
+    def parameter_jvp(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        theta_dot: FloatArray,
+        out: FloatArray,
+        rows: FloatArray,
+    ) -> None:
+        """Add the derivatives along theta_dot."""
+        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        self.inner.parameter_jvp(at.kin, mu, theta, theta_dot, r, rows)
+        self.lift.pull(at, r, out)
+
+
+@final
+@dataclass(frozen=True)
+class LiftedPoints(PointMap):
+    """Points on rows of X as points on q.
+
+    Attributes
+    ----------
+    inner : PointMap
+    lift : Lift
+    """
+
+    inner: PointMap
+    lift: Lift
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.inner.n_points
+
+    def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (n_points, 3)."""
+        return self.inner.points(self.lift.kinematics(kin, theta), theta)
+
+    def jvp(
+        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents: X_dot = P q_dot, V_dot = P v_dot + Q q_dot."""
+        at, lift = self.lift.at(kin, theta), self.lift
+        rate_dot = lift.push(at, v_dot) + lift.push(at, q_dot, at.q)
+        return self.inner.jvp(at.kin, theta, lift.push(at, q_dot), rate_dot, theta_dot)
+
+    def vjp(
+        self,
+        kin: Kinematics,
+        theta: FloatArray,
+        x_bar: FloatArray,
+        xv_bar: FloatArray,
+        q_bar: FloatArray,
+        v_bar: FloatArray,
+        theta_bar: FloatArray,
+    ) -> None:
+        """Add the cotangents: q_bar = P^T X_bar + Q^T V_bar, v_bar = P^T V_bar."""
+        at, lift = self.lift.at(kin, theta), self.lift
+        place_bar, rate_bar = np.zeros(lift.rows.n), np.zeros(lift.rows.n)
+        self.inner.vjp(at.kin, theta, x_bar, xv_bar, place_bar, rate_bar, theta_bar)
+        lift.pull(at, place_bar, q_bar)
+        lift.pull(at, rate_bar, q_bar, at.q)
+        lift.pull(at, rate_bar, v_bar)
+
+    def select(self, rows: IntArray) -> LiftedPoints:
+        """Return the map of some of the points."""
+        return LiftedPoints(self.inner.select(rows), self.lift)
