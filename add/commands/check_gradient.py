@@ -15,7 +15,7 @@ from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
-from add.scene.build.inverse_problem import scene_objective
+from add.scene.build.inverse_problem import require_gradient, scene_objective
 from add.scene.build.scene import BuiltScene
 from add.scene.read.reader import Scene, experiment_scenes
 from add.simulation import BDF
@@ -191,7 +191,13 @@ def check_gradients(
     Returns
     -------
     list of GradientCheck, one an experiment
+
+    Raises
+    ------
+    InputError
+        If the steps of an experiment have no derivative.
     """
+    require_gradient(scene)
     from add.scene.build.scene import build
 
     out = []

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.kernels.caching import njit
-from add.typing import FloatArray, IntArray
+from add.typing import AnyArray, FloatArray, IntArray
 
 _pattern_ids = count()
 
@@ -67,7 +67,8 @@ class Pattern:
     def of(cls, matrix: sp.csc_array) -> tuple[Pattern, FloatArray]:
         """Return the pattern of a matrix, new whatever was seen before, and its values."""
         matrix.sort_indices()
-        indptr, indices = (np.asarray(part, dtype=np.int32) for part in (matrix.indptr, matrix.indices))
+        indptr: AnyArray = matrix.indptr.astype(np.int32)
+        indices: AnyArray = matrix.indices.astype(np.int32)
         return cls(next(_pattern_ids), matrix.shape[0], indptr, indices, ()), matrix.data
 
     @classmethod

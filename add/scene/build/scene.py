@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -13,6 +14,9 @@ from add.equations.kinematics import Kinematics
 from add.equations.points import PointMap
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
+from add.hard_contact import with_exact_contact
+from add.linalg import Factorization, cholmod_for, factorization_for
+from add.linalg.cholmod import is_installed
 from add.model import (
     ContactModel,
     Model,
@@ -53,6 +57,7 @@ _LAWS = {
     "linear": FrictionLaw.LINEAR,
     "tanh": FrictionLaw.TANH,
     "hybrid": FrictionLaw.HYBRID,
+    "exact": FrictionLaw.LINEAR,  # of the terms that say what may touch what; `with_exact_contact` takes their place
 }
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _ORDERS = {"bdf1": 1, "bdf2": 2}
@@ -68,6 +73,7 @@ class BuiltScene:
     ----------
     scene : Scene
     model : Model
+        Its system has the penalty terms that say what may touch what, also where contact is exact.
     simulation : Simulation
     numbers : SceneParameters
         The scene's differentiable numbers and the map to theta.
@@ -103,7 +109,12 @@ class BuiltScene:
         return _ORDERS[self.scene.spec.time.integrator]
 
     def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
-        """Return the pairs of bodies with one mass that a restitution or a damping acts between."""
+        """Return the pairs of bodies with one mass that a restitution or a damping acts between.
+
+        Exact contact knows neither.
+        """
+        if self.scene.spec.contact.friction_law == "exact":
+            return []
         pairs = self.scene.spec.contact.pairs
         asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
         return damped_pairs(self.model, self.theta if theta is None else theta, asked)
@@ -188,9 +199,26 @@ def _build(scene: Scene) -> BuiltScene:
     )
     stepper = BDF(time.dt, _ORDERS[time.integrator], _START_UPS[time.start], newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
-    simulation = Simulation(model.system, start, stepper, time.n_steps, theta)
+    simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
+    if spec.contact.friction_law == "exact":
+        simulation = with_exact_contact(simulation)
     names = tuple(spec.markers)
     return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
+
+
+def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
+    """Return the back end of the linear algebra."""
+    if spec.time.linear_solver == "auto":
+        return factorization_for
+    if not is_installed():
+        raise InputError(
+            "CHOLMOD is not installed: pip install 'add-sim[cholmod]', which needs the headers of SuiteSparse (Debian, "
+            "Ubuntu: apt-get install libsuitesparse-dev)",
+            place="time.linear_solver",
+            found="'cholmod'",
+            expected="'auto', or the extra",
+        )
+    return cholmod_for
 
 
 def _body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBody:

@@ -6,6 +6,7 @@ from typing import Any
 
 from add.scene.build.coordinates import is_direction, is_orientation, numbers_of
 from add.scene.build.numbers import met_shapes
+from add.scene.read.exact_contact import check_exact_contact
 from add.scene.read.expect_checks import check_expectations
 from add.scene.read.paths import explain_missing, get_value, nearest
 from add.scene.read.problems import Problem, one_of, shown
@@ -37,7 +38,7 @@ _FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output
 
 def check_world(spec: SceneSpec) -> list[Problem]:
     """Names and times of everything but the parameters."""
-    parts = (_bodies, _couplings, _fixed_loops, _contact, _markers, _recordings, _objective)
+    parts = (_bodies, _couplings, _fixed_loops, _contact, check_exact_contact, _markers, _recordings, _objective)
     return list(islice((problem for part in parts for problem in part(spec)), _LISTED))
 
 

@@ -81,6 +81,11 @@ class TimeSpec(Spec):
         "given", description="initial state: as given by the bodies, or the static solution from there"
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
+    linear_solver: Literal["auto", "cholmod"] = Field(
+        "auto",
+        description="what factors the matrices of a step: `auto`, dense LAPACK or fronts by size; `cholmod`, CHOLMOD "
+        "where they are symmetric and positive definite, else as `auto` (pip install add-sim[cholmod])",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "TimeSpec":
