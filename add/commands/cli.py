@@ -187,8 +187,11 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.commands import check_gradients, check_optimization
     from add.errors import SolverError
     from add.model.impacts import worth_saying
+    from add.scene.build.inverse_problem import require_gradient
 
     loaded = loaded_scene(console, scene)
+    if gradient:
+        require_gradient(loaded)
     built = loaded.build()
     warnings = _warnings(loaded)
     console.heed(warnings)

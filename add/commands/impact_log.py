@@ -51,7 +51,7 @@ class ImpactLog:
         pairs = {(pair.body, pair.other) for pair in built.damped_pairs(theta)}
         owners, columns = names(built.model)
         slowest = 2.0 * built.simulation.stepper.dt * _gravity(built, theta)
-        for number, term in enumerate(built.model.system.deciding):
+        for number, term in enumerate(built.simulation.system.deciding):
             if isinstance(term, BodyContact):
                 wanted = np.array([[(o, c) in pairs for c in columns] for o in owners])[term.group]
                 self._follow(number, term, trajectory, theta, wanted & term.rigid[:, None], slowest, owners, columns)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from add.scene.read.exact_contact import check_exact_contact
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
 from add.scene.spec.bodies import SoftBodySpec
@@ -30,7 +31,7 @@ _LISTED = 200
 
 def check_world(spec: SceneSpec) -> list[Problem]:
     """Names and times of everything but the parameters."""
-    parts = (_bodies, _couplings, _fixed_loops, _contact, _markers, _recordings, _objective)
+    parts = (_bodies, _couplings, _fixed_loops, _contact, check_exact_contact, _markers, _recordings, _objective)
     return list(islice((problem for part in parts for problem in part(spec)), _LISTED))
 
 
