@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.adjoint import evaluate, forward_tangents, value_and_gradient
+from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
@@ -18,7 +18,7 @@ from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, experiment_scenes
 from add.scene.build.built import BuiltScene
-from add.scene.build.inverse_problem import scene_objective
+from add.scene.build.inverse_problem import require_gradient, scene_objective
 from add.simulation import BDF
 from add.simulation.run import Replay, Simulation, Trajectory
 from add.simulation.start import EquilibriumStart
@@ -192,7 +192,13 @@ def check_gradients(
     Returns
     -------
     list of GradientCheck, one an experiment
+
+    Raises
+    ------
+    InputError
+        If the steps of an experiment have no derivative.
     """
+    require_gradient(scene)
     from add.scene.build.scene import build
 
     out = []
@@ -243,7 +249,7 @@ def _check(
     slope = float(gradient @ (directions[0] / scale))
     rates = taylor_rates(lambda h: at(s + h * directions[0], replay)[0], value, slope)
     theta_dots = [ties.pushforward(s, d) for d in directions]
-    tangents = forward_tangents(simulation, trajectory, theta, theta_dots)
+    tangents = pushforward(simulation, trajectory, theta, theta_dots)
     slopes = tangents.derivative(objective, trajectory, theta)
     errors = [
         abs(slope - gradient @ (d / scale)) / max(abs(slope), 1e-6 * norm)

@@ -70,7 +70,7 @@ class ImpactLog:
         pairs = {(pair.body, pair.other) for pair in built.damped_pairs(theta)}
         owners, columns = names(built.model)
         slowest = 2.0 * built.simulation.stepper.dt * _gravity(built, theta)
-        for number, term in enumerate(built.model.system.deciding):
+        for number, term in enumerate(built.simulation.system.deciding):
             if isinstance(term, BodyContact):
                 self._follow(number, term, trajectory, theta, _Wanted(term, owners, columns, pairs), slowest)
         self.steps += trajectory.n_steps

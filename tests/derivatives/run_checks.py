@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
+from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
 from add.contact import BodyContact, PenaltyContact
 from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, SLIP
 from add.objectives.base import Objective
@@ -38,9 +38,9 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every
     rng = np.random.default_rng(3)
     directions = [rng.normal(size=theta.size) * scale for _ in range(3)]
 
-    forward = forward_tangents(simulation, trajectory, theta, directions)
+    forward = pushforward(simulation, trajectory, theta, directions)
     slopes = forward.derivative(objective, trajectory, theta)
-    again = forward_tangents(threaded, trajectory, theta, directions).derivative(objective, trajectory, theta)
+    again = pushforward(threaded, trajectory, theta, directions).derivative(objective, trajectory, theta)
     assert np.array_equal(again, slopes)
     for direction, slope in zip(directions, slopes, strict=True):
         assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-10, abs=1e-10 * norm)
