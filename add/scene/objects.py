@@ -40,6 +40,9 @@ from add.scene.spec.common import (
     BallSpec as BallRegion,
 )
 from add.scene.spec.common import (
+    BodyContactSpec as BodyContact,
+)
+from add.scene.spec.common import (
     BoxSelectorSpec as BoxSelector,
 )
 from add.scene.spec.common import (
@@ -259,6 +262,7 @@ __all__ = [
     "Attachment",
     "BallJoint",
     "BallRegion",
+    "BodyContact",
     "BoxGeometry",
     "BoxMesh",
     "BoxObstacle",
