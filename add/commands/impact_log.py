@@ -26,9 +26,7 @@ Seen = dict[tuple[str, str], dict[int, float]]
 class _Wanted:
     """The pairs of a term whose impacts count: points of rigid bodies, by the names of their bodies."""
 
-    def __init__(
-        self, term: BodyContact, owners: list[str], columns: list[str], pairs: set[tuple[str, str]]
-    ) -> None:
+    def __init__(self, term: BodyContact, owners: list[str], columns: list[str], pairs: set[tuple[str, str]]) -> None:
         self._term, self._owners, self._columns, self._pairs = term, owners, columns, pairs
 
     def names(self, point: int, shape: int) -> tuple[str, str]:

@@ -290,9 +290,7 @@ class BodyContactBranch(Term):
     ) -> None:
         contact = self.contact
         motion = contact.motion(kin, theta)
-        body_contact_parameters(
-            motion, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force
-        )
+        body_contact_parameters(motion, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force)
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters and of the centres of mass."""

@@ -258,7 +258,5 @@ class StickingBodies(StickingPairs):
         """Return the rows at ``kin`` with the reactions ``lam``."""
         held = new_stick_rows(self.rows.shape[0], 12, 6)
         contact = self.contact
-        held_bodies(
-            contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), lam, held
-        )
+        held_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), lam, held)
         return held
