@@ -7,6 +7,7 @@ import numpy as np
 from add.contact import FrictionLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
+from add.materials import material
 from add.model import (
     ContactModel,
     NodalLoad,
@@ -33,7 +34,6 @@ from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.solve.newton import NewtonOptions
 
-_FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
 _LAWS = {
     "none": FrictionLaw.NONE,
     "linear": FrictionLaw.LINEAR,
@@ -144,7 +144,7 @@ def _body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBod
     return SoftBody(
         name,
         mesh,
-        form=_FORMS[body.material.model],
+        law=material(body.material.model),
         mean_dilatation=body.mean_dilatation,
         lumped=body.mass == "lumped",
         pins=tuple(pins),
