@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from add.adjoint import Checkpoints, StoreAll, evaluate, forward_tangents, value_and_gradient
+    from add.adjoint import (
+        Checkpoints,
+        Cotangents,
+        StoreAll,
+        evaluate,
+        pullback,
+        pushforward,
+        value_and_gradient,
+    )
     from add.errors import AddError, InputError, SolverError
     from add.inverse import InverseProblem
     from add.mocap import Recording, read_csv, register, write_csv
@@ -192,6 +200,7 @@ _OBJECTS = (
 _HOMES = {
     "AddError": "add.errors",
     "Checkpoints": "add.adjoint",
+    "Cotangents": "add.adjoint",
     "InputError": "add.errors",
     "InverseProblem": "add.inverse",
     "Recording": "add.mocap",
@@ -203,8 +212,9 @@ _HOMES = {
     "apply_overrides": "add.scene",
     "build_model": "add.model",
     "evaluate": "add.adjoint",
-    "forward_tangents": "add.adjoint",
     "load_scene": "add.scene",
+    "pullback": "add.adjoint",
+    "pushforward": "add.adjoint",
     "read_csv": "add.mocap",
     "register": "add.mocap",
     "scene_from_dict": "add.scene",
@@ -234,6 +244,7 @@ __all__ = [
     "ContactPair",
     "ContactSettings",
     "ControlSignal",
+    "Cotangents",
     "CylinderGeometry",
     "CylinderMesh",
     "CylinderObstacle",
@@ -312,8 +323,9 @@ __all__ = [
     "apply_overrides",
     "build_model",
     "evaluate",
-    "forward_tangents",
     "load_scene",
+    "pullback",
+    "pushforward",
     "read_csv",
     "register",
     "scene_from_dict",

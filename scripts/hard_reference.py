@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from add.errors import SolverError
-from add.hard_contact import Branch, HardTrajectory, simulate_hard
+from add.hard_contact import Branch, ExactContact, with_exact_contact
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.terms import Inertia
@@ -97,19 +97,17 @@ def measure(path: Path, law: str, stiffness: float | None = None, steps: int | N
     n_steps = simulation.n_steps if steps is None else steps * divide
     contacts = np.zeros((0, 3), dtype=int)
     if stiffness is None:
-        simulate_hard(simulation, n_steps=1)
-        begun = time.process_time()
-        found: HardTrajectory = simulate_hard(simulation, n_steps=n_steps)
-        t, q, v = found.t, found.q, found.v
-        iterations = np.mean([record.report.iterations for record in found.records])
-        contacts = np.array([[record.count(branch) for branch in Branch] for record in found.records])
-    else:
-        built.run(n_steps=1)
-        begun = time.process_time()
-        run = built.run(n_steps=n_steps)
-        t, q, v = run.t, run.q, run.v
-        iterations = np.mean([record.report.iterations for record in run.records])
+        simulation = with_exact_contact(simulation)
+    simulation.run(n_steps=1)
+    begun = time.process_time()
+    run = simulation.run(n_steps=n_steps)
     seconds = time.process_time() - begun
+    t, q, v = run.t, run.q, run.v
+    iterations = np.mean([record.report.iterations for record in run.records])
+    stepper = simulation.stepper
+    if isinstance(stepper, ExactContact):
+        found = [stepper.contact_state(record, simulation.theta) for record in run.records]
+        contacts = np.array([[state.count(branch) for branch in Branch] for state in found])
     first, share = shares(built)
     columns = slice(first, first + 3 * share.size)
     centre, velocity = (np.einsum("i,kij->kj", share, x[:, columns].reshape(t.size, -1, 3)) for x in (q, v))

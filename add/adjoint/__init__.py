@@ -1,17 +1,19 @@
 """Derivatives of whole runs: the reverse sweep (adjoint), the forward sweep (direct sensitivities), schedules."""
 
-from add.adjoint.forward import Tangents, forward_tangents, sweep
-from add.adjoint.reverse import Evaluation, evaluate, value_and_gradient
+from add.adjoint.forward import Tangents, pushforward, sweep
+from add.adjoint.reverse import Cotangents, Evaluation, evaluate, pullback, value_and_gradient
 from add.adjoint.schedule import Checkpoints, Schedule, StoreAll
 
 __all__ = [
     "Checkpoints",
+    "Cotangents",
     "Evaluation",
     "Schedule",
     "StoreAll",
     "Tangents",
     "evaluate",
-    "forward_tangents",
+    "pullback",
+    "pushforward",
     "sweep",
     "value_and_gradient",
 ]

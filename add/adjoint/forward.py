@@ -65,7 +65,7 @@ class Tangents:
         return out + self.directions.matrix.T @ theta_bar
 
 
-def forward_tangents(
+def pushforward(
     simulation: Simulation,
     trajectory: Trajectory,
     theta: FloatArray,
@@ -98,7 +98,7 @@ def sweep(
     Whoever walks through them should hold BLAS to one thread, as runs do: the products are small.
     """
     assembler = simulation.assembler()
-    stepper = simulation.stepper
+    stepper = simulation.differentiable
     start = simulation.start.pushforward(assembler, trajectory.start, theta, directions)
     q_dot, v_dot = np.split(start.values, 2)
     tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
@@ -108,7 +108,7 @@ def sweep(
             tangents = stepper.pushforward(assembler, record, theta, tangents, directions)
             yield tangents
         return
-    # What the crew is to share: the analysis of the pattern and the size of its factors.
+    # What threads are to share: the analysis of the pattern and the size of its factors.
     stepper.linearise(assembler, trajectory.records[0], theta)
     assemblers = prefetch_assemblers(assembler, simulation.threads)
     with closing(linearisations(stepper, assemblers, theta, trajectory.records)) as steps:

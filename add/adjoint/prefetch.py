@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
 from add.machine.resources import available_memory
-from add.simulation import Linearised, Record, Stepper
+from add.simulation import DifferentiableStepper, Linearised, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -38,7 +38,7 @@ def prefetch_assemblers(assembler: Assembler, threads: int) -> list[Assembler]:
 
 
 def linearisations(
-    stepper: Stepper, assemblers: Sequence[Assembler], theta: FloatArray, records: Iterable[Record]
+    stepper: DifferentiableStepper, assemblers: Sequence[Assembler], theta: FloatArray, records: Iterable[Record]
 ) -> Generator[Linearised]:
     """Yield the steps of ``records`` linearised, in their order; each holds until the next is asked for."""
     if len(assemblers) == 1:

@@ -1,11 +1,12 @@
 """The discrete adjoint of a run: exact for the converged steps, whatever the stepper.
 
-The sweep walks a schedule backwards and calls the stepper's `pullback`; it knows no integrator.
+The sweep walks backwards over states and records and calls the stepper's `pullback`; it knows neither the integrator
+nor where cotangents come from: an objective adds them (`value_and_gradient`), or a caller brings them (`pullback`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import final
@@ -15,13 +16,16 @@ import numpy as np
 from add.adjoint.prefetch import linearisations, prefetch_assemblers
 from add.adjoint.schedule import Schedule, StoreAll
 from add.equations.kinematics import State, StateTangent
+from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, total
-from add.simulation import Record
+from add.simulation import Record, Solution
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
-from add.simulation.start import StartRecord
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
+
+#: Adds the cotangents of a state and of theta that come from outside: (state, state_bar, theta_bar) -> None.
+Seed = Callable[[State, StateTangent, FloatArray], None]
 
 
 @final
@@ -37,6 +41,97 @@ class Evaluation:
 
     value: float
     gradient: FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Cotangents:
+    """Cotangents of all states of a trajectory: derivatives of anything by its ``q`` and ``v``.
+
+    Attributes
+    ----------
+    q, v : (k + 1, n)
+        Of the shapes of `Trajectory.q` and `Trajectory.v`; of a body that changed its rotation vector for another one
+        of the same rotation (`Record.charts`), by the one that stands there.
+    """
+
+    q: FloatArray
+    v: FloatArray
+
+
+@final
+class _ReverseSweep:
+    """A reverse sweep in progress: what it has gathered by the state that it has come to."""
+
+    def __init__(self, simulation: Simulation, theta: FloatArray, seed: Seed, first: State) -> None:
+        self.simulation, self.theta, self.seed = simulation, theta, seed
+        self.theta_bar = np.zeros_like(theta)
+        self.bar = StateTangent.zeros_like(first)
+
+    def through(self, assemblers: Sequence[Assembler], steps: Sequence[tuple[State, Record]]) -> None:
+        """Go back through consecutive steps, the last first; each is a record with the state after it."""
+        stepper, theta = self.simulation.differentiable, self.theta
+        backwards = (record for _, record in reversed(steps))
+        with closing(linearisations(stepper, assemblers, theta, backwards)) as linearised:
+            for (state, record), step in zip(reversed(steps), linearised, strict=True):
+                self.seed(state, self.bar, self.theta_bar)
+                self.bar = stepper.pullback(assemblers[0], record, theta, self.bar, self.theta_bar, step)
+
+    def finish(self, assembler: Assembler, first: State, start: Solution | None) -> FloatArray:
+        """Go back through the start of the run; return the cotangent of theta (n_theta,)."""
+        simulation, theta = self.simulation, self.theta
+        self.seed(first, self.bar, self.theta_bar)
+        q_bar, v_bar = simulation.differentiable.start_pullback(self.bar)
+        simulation.start.pullback(assembler, start, theta, q_bar, v_bar, self.theta_bar)
+        return self.theta_bar
+
+
+def pullback(simulation: Simulation, trajectory: Trajectory, theta: FloatArray, cotangents: Cotangents) -> FloatArray:
+    """Pull cotangents of all states of a finished run back to theta; one linear solve a step.
+
+    The transpose of `pushforward`: sum over states of <q_bar, q_dot> + <v_bar, v_dot> = <theta_bar, theta_dot>.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    trajectory : Trajectory
+        The run from t = 0, whose decisions are held.
+    theta : (n_theta,)
+        That of the run.
+    cotangents : Cotangents
+
+    Returns
+    -------
+    (n_theta,)
+
+    Raises
+    ------
+    InputError
+        If the steps have no derivative, the trajectory does not begin at t = 0, or the cotangents have other shapes.
+    """
+    theta = np.asarray(theta, dtype=float)
+    if trajectory.initial.step:
+        raise InputError("the run went on from a state of its own", found=f"t = {trajectory.t[0]:g} s", expected="0 s")
+    q_bar, v_bar = np.asarray(cotangents.q, dtype=float), np.asarray(cotangents.v, dtype=float)
+    if not q_bar.shape == v_bar.shape == trajectory.q.shape:
+        raise InputError(
+            "one cotangent a coordinate and state", found=f"{q_bar.shape}, {v_bar.shape}",
+            expected=f"{trajectory.q.shape}, twice",
+        )  # fmt: skip
+
+    def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
+        bar.q[0] += q_bar[state.step]
+        bar.v[0] += v_bar[state.step]
+
+    steps = [(trajectory.state(k + 1), record) for k, record in enumerate(trajectory.records)]
+    assembler = simulation.assembler()
+    sweep = _ReverseSweep(simulation, theta, seed, trajectory.initial)
+    with one_blas_thread():
+        if simulation.threads > 1 and steps:
+            # What threads are to share: the analysis of the pattern and the size of its factors.
+            simulation.differentiable.linearise(assembler, steps[-1][1], theta)
+        sweep.through(prefetch_assemblers(assembler, simulation.threads), steps)
+        return sweep.finish(assembler, trajectory.initial, trajectory.start)
 
 
 def evaluate(
@@ -64,7 +159,7 @@ def value_and_gradient(
     replay: Replay | None = None,
     observers: Sequence[Observer] = (),
 ) -> Evaluation:
-    """Run forward, then sweep backward.
+    """Run forward, then pull the objective's derivatives by all states back to theta.
 
     Parameters
     ----------
@@ -81,60 +176,54 @@ def value_and_gradient(
     Returns
     -------
     Evaluation
+
+    Raises
+    ------
+    InputError
+        If the steps have no derivative.
+    SolverError
+        If a step fails.
     """
+    simulation.differentiable  # noqa: B018  refused before the run, not after it
     theta = simulation.theta if theta is None else np.asarray(theta, dtype=float)
     n_steps = simulation.n_steps if n_steps is None else n_steps
     segments = (schedule or StoreAll()).segments(n_steps)
     objective = objective.for_run()
     assembler = simulation.assembler()
+
+    def taken(state: State, first: int, last: int, watching: Sequence[Observer]) -> list[tuple[State, Record]]:
+        """Take the steps of a segment."""
+        steps = []
+        for k in range(first, last):
+            state, record = simulation.advance(assembler, state, theta, replay.records[k] if replay else None)
+            steps.append((state, record))
+            for observer in watching:
+                observer(state, record)
+        return steps
+
+    def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
+        objective.step_pullback(state, theta, bar, theta_bar)
+
     with one_blas_thread():
         state, start = simulation.begin(assembler, theta, replay)
         value = objective.parameter_value(theta) + objective.step_value(state, theta)
         checkpoints: list[State] = []
-        kept: list[tuple[State, Record]] = []
+        steps: list[tuple[State, Record]] = []
+
+        def add_value(state: State, record: Record) -> None:
+            nonlocal value
+            value += objective.step_value(state, theta)
+
         for first, last in segments:
             checkpoints.append(state)
-            kept = []
-            for k in range(first, last):
-                state, record = simulation.stepper.step(assembler, state, theta, replay.records[k] if replay else None)
-                value += objective.step_value(state, theta)
-                kept.append((state, record))
-                for observer in observers:
-                    observer(state, record)
+            steps = taken(state, first, last, (add_value, *observers))
+            state = steps[-1][0] if steps else state
 
         assemblers = prefetch_assemblers(assembler, simulation.threads)
-        theta_bar = np.zeros_like(theta)
-        objective.parameter_gradient(theta, theta_bar)
-        bar = StateTangent.zeros(simulation.stepper.n_history, simulation.system.n)
-        for number in range(len(segments) - 1, -1, -1):
-            first, last = segments[number]
-            if number < len(segments) - 1:
-                kept = []
-                state = checkpoints[number]
-                for k in range(first, last):
-                    step_replay = replay.records[k] if replay else None
-                    state, record = simulation.stepper.step(assembler, state, theta, step_replay)
-                    kept.append((state, record))
-            backwards = (record for _, record in reversed(kept))
-            with closing(linearisations(simulation.stepper, assemblers, theta, backwards)) as steps:
-                for (state, record), step in zip(reversed(kept), steps, strict=True):
-                    objective.step_pullback(state, theta, bar, theta_bar)
-                    bar = simulation.stepper.pullback(assembler, record, theta, bar, theta_bar, step)
-        _pull_start(simulation, objective, assembler, checkpoints[0], start, theta, bar, theta_bar)
-    return Evaluation(value, theta_bar)
-
-
-def _pull_start(
-    simulation: Simulation,
-    objective: Objective,
-    assembler: Assembler,
-    state: State,
-    start: StartRecord | None,
-    theta: FloatArray,
-    bar: StateTangent,
-    theta_bar: FloatArray,
-) -> None:
-    """Pull the cotangent of the first state back to theta."""
-    objective.step_pullback(state, theta, bar, theta_bar)
-    q_bar, v_bar = simulation.stepper.start_pullback(bar)
-    simulation.start.pullback(assembler, start, theta, q_bar, v_bar, theta_bar)
+        sweep = _ReverseSweep(simulation, theta, seed, checkpoints[0])
+        objective.parameter_gradient(theta, sweep.theta_bar)
+        sweep.through(assemblers, steps)
+        for (first, last), checkpoint in zip(reversed(segments[:-1]), reversed(checkpoints[:-1]), strict=True):
+            sweep.through(assemblers, taken(checkpoint, first, last, ()))
+        gradient = sweep.finish(assembler, checkpoints[0], start)
+    return Evaluation(value, gradient)

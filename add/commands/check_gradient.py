@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import final
 
 import numpy as np
 
-from add.adjoint import evaluate, forward_tangents, value_and_gradient
+from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
+from add.equations.term import DecidingTerm
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, experiment_scenes
 from add.scene.build.built import BuiltScene
-from add.scene.build.inverse_problem import scene_objective
+from add.scene.build.inverse_problem import require_gradient, scene_objective
 from add.simulation import BDF
 from add.simulation.run import Replay, Simulation, Trajectory
 from add.simulation.start import EquilibriumStart
@@ -191,7 +192,13 @@ def check_gradients(
     Returns
     -------
     list of GradientCheck, one an experiment
+
+    Raises
+    ------
+    InputError
+        If the steps of an experiment have no derivative.
     """
+    require_gradient(scene)
     from add.scene.build.scene import build
 
     out = []
@@ -232,9 +239,9 @@ def _check(
 
     rng = np.random.default_rng(seed)
     checks = []
-    chosen = _chosen(layout, gradient, rng)
+    chosen, deciding = _chosen(layout, gradient, rng), built.model.system.deciding
     for k, i in enumerate(chosen):
-        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay))
+        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay, deciding))
         if progress:
             progress(k + 1, chosen.size)
 
@@ -242,7 +249,7 @@ def _check(
     slope = float(gradient @ (directions[0] / scale))
     rates = taylor_rates(lambda h: at(s + h * directions[0], replay)[0], value, slope)
     theta_dots = [ties.pushforward(s, d) for d in directions]
-    tangents = forward_tangents(simulation, trajectory, theta, theta_dots)
+    tangents = pushforward(simulation, trajectory, theta, theta_dots)
     slopes = tangents.derivative(objective, trajectory, theta)
     errors = [
         abs(slope - gradient @ (d / scale)) / max(abs(slope), 1e-6 * norm)
@@ -278,6 +285,7 @@ def _parameter(
     norm: float,
     at: Callable[..., tuple[float, Trajectory]],
     replay: Replay,
+    deciding: Sequence[DecidingTerm],
 ) -> ParameterCheck:
     unit = np.zeros_like(s)
     unit[i] = scale[i]
@@ -287,7 +295,7 @@ def _parameter(
         changed = 0
         if held is None:
             for a, b in zip(ends[0][1].records, ends[1][1].records, strict=True):
-                changed += sum(int((x != y).sum()) for x, y in zip(a.decisions, b.decisions, strict=True))
+                changed += sum(d.changes(x, y) for d, x, y in zip(deciding, a.decisions, b.decisions, strict=True))
         return (ends[0][0] - ends[1][0]) / (2.0 * h), changed
 
     replayed, error = np.nan, np.inf

@@ -9,6 +9,7 @@ import numpy as np
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.equations.site_points import SitePoints
+from add.equations.system import System
 from add.io.trajectory import ContactData, GoalData, JointData, LineData, SheetData, SolidData
 from add.joints.links import BodySite, ElasticJointLink, ForceLink, SliderLink, SpringLink
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
@@ -36,7 +37,7 @@ from add.scene.spec.rigid import (
     RigidBodySpec,
     SphereGeometrySpec,
 )
-from add.simulation import Record
+from add.simulation import ContactForces, Record
 from add.typing import FloatArray
 
 
@@ -171,15 +172,17 @@ class LinkTracks:
 class ContactTracks:
     """Follows the contacts of points on rigid bodies; those of nodes are forces on nodes."""
 
-    def __init__(self, model: Model) -> None:
-        self._system = model.system
-        self._terms = [(i, term) for i, term in enumerate(model.system.deciding) if isinstance(term, BodyContact)]
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._terms = [(i, term) for i, term in enumerate(system.deciding) if isinstance(term, BodyContact)]
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]
 
-    def record(self, kin: Kinematics, theta: FloatArray, record: Record | None) -> None:
-        """Keep the next state, in the branch of its record or in the one that holds there."""
+    def record(
+        self, kin: Kinematics, theta: FloatArray, record: Record | None, solved: ContactForces | None = None
+    ) -> None:
+        """Keep the next state, in the branch of its record or in the one that holds there, or as the step solved it."""
         count = 0
         for i, term in self._terms:
             if record is None:
@@ -191,11 +194,15 @@ class ContactTracks:
             self._places.append(found.place[carried])
             self._forces.append(found.force[carried])
             count += int(carried.sum())
+        if solved is not None:
+            self._places.append(solved.places[solved.on_rigid])
+            self._forces.append(solved.forces[solved.on_rigid])
+            count += int(solved.on_rigid.sum())
         self._offsets.append(self._offsets[-1] + count)
 
     def data(self) -> ContactData:
         """Return all contacts."""
-        if not self._terms:
+        if not self._terms and not self._offsets[-1]:
             return ContactData()
         offsets = np.array(self._offsets, dtype=np.int64)
         return ContactData(offsets, np.concatenate(self._places), np.concatenate(self._forces))

@@ -13,7 +13,12 @@ from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
+<<<<<<< HEAD
 from add.io.trajectory import BodyData, ObstacleData, RunData
+=======
+from add.equations.system import System
+from add.io.trajectory import MODELS, BodyData, ObstacleData, RunData
+>>>>>>> main
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.kernels.rotation import left_jacobian
 from add.mocap import Recording
@@ -27,16 +32,17 @@ from add.terms import Elastic, Gravity, Inertia, RigidInertia
 from add.typing import FloatArray
 
 
-def _contacts(model: Model) -> list[tuple[int, Any]]:
-    """Return the contact terms with their numbers among the deciding ones."""
-    return [(k, d) for k, d in enumerate(model.system.deciding) if isinstance(d, PenaltyContact | BodyContact)]
+def _contacts(system: System) -> list[tuple[int, Any]]:
+    """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
+    return [(k, d) for k, d in enumerate(system.deciding) if isinstance(d, PenaltyContact | BodyContact)]
 
 
-def _storing(model: Model) -> dict[str, list[Any]]:
+def _storing(built: BuiltScene) -> dict[str, list[Any]]:
     """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
+    model, contacts = built.model, _contacts(built.simulation.system)
     kinds = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
     couplings = [*model.term(JointLaw), *model.term(DecidingJointLaw)]
-    return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in _contacts(model)]}
+    return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in contacts]}
 
 
 def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
@@ -66,12 +72,12 @@ def run_data(
     """
     whole = -trajectory.initial.step % every
     kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
-    model, system = built.model, built.model.system
-    kinds, contacts = _storing(model), _contacts(model)
+    model, system, stepper = built.model, built.simulation.system, built.simulation.stepper
+    kinds, contacts = _storing(built), _contacts(system)
     energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
     force = np.zeros((kept.size, system.n))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
-    links, touching = LinkTracks(built, theta, kept.size), ContactTracks(model)
+    links, touching = LinkTracks(built, theta, kept.size), ContactTracks(system)
     for i, k in enumerate(kept):
         kin = trajectory.kinematics(int(k))
         energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
@@ -83,8 +89,11 @@ def run_data(
                 force[i] += contact.forces(kin, theta)
             else:
                 force[i] += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)
+        solved = stepper.contact_forces(record, theta) if record else None
+        if solved is not None:
+            force[i] += solved.generalised
         links.record(i, kin)
-        touching.record(kin, theta, record)
+        touching.record(kin, theta, record, solved)
         if built.marker_names:
             markers[i] = built.markers.points(kin, theta)[0]
     iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
@@ -176,7 +185,7 @@ def summary(
         "bodies": {},
         "markers": {},
     }
-    for name, terms in _storing(model).items():
+    for name, terms in _storing(built).items():
         out["energy"][name] = float(sum(term.energy(last, theta) for term in terms))
     out["bodies"] = _nodal_bodies(model, last, theta) | _rigid_bodies(model, last, theta)
     if built.marker_names:

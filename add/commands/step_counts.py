@@ -46,13 +46,19 @@ class Tally:
             self.most_iterations = max(self.most_iterations, report.iterations)
             self.factorizations += report.factorizations
             self.fallbacks += report.attempt > 0
-            for term, decision in zip(built.model.system.deciding, record.decisions, strict=True):
+            for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
                 for key, kinds in _KINDS.items():
                     if isinstance(term, kinds):
-                        counts = self.events[key]
-                        for event, number in term.describe(decision).items():
-                            counts[event] = counts.get(event, 0) + int(number)
+                        self._count(key, term.describe(decision))
+            solved = built.simulation.stepper.contact_forces(record, theta)
+            if solved is not None:
+                self._count("contact", solved.counts)
         return self
+
+    def _count(self, key: str, events: Mapping[str, int]) -> None:
+        counts = self.events[key]
+        for event, number in events.items():
+            counts[event] = counts.get(event, 0) + int(number)
 
     def plain(self) -> dict[str, Any]:
         """Return the tally as JSON knows it."""

@@ -3,10 +3,13 @@
     phi(w) = w (1 - 2 pi / |w|),   w_dot <- D w_dot,   D = (1 - 2 pi / |w|) I + 2 pi w w^T / |w|^3
 
 exp([phi(w)]x) = exp([w]x), so nothing physical changes. All pairs of a state's history change together, by the same
-branch, also where |w| is still below pi: a BDF formula needs one chart.
+branch, also where |w| is still below pi: a BDF formula needs one chart. What else a state carries has no rotations in
+it, or has them in world axes, and stays.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,12 +48,12 @@ def change(state: State, rotations: IntArray) -> State:
             w = state.q[k, part]
             v[k, part] = _derivative(w) @ v[k, part]
             q[k, part] = (1.0 - 2.0 * np.pi / np.linalg.norm(w)) * w
-    return State(state.t, state.step, q, v)
+    return replace(state, q=q, v=v)
 
 
 def pullback(state: State, rotations: IntArray, bar: StateTangent) -> StateTangent:
     """Pull a cotangent back through `change`; ``state`` is the one before it."""
-    out = StateTangent(bar.q.copy(), bar.v.copy())
+    out = replace(bar, q=bar.q.copy(), v=bar.v.copy())
     for first in rotations:
         part = slice(first, first + 3)
         for k in range(bar.q.shape[0]):
@@ -63,7 +66,7 @@ def pullback(state: State, rotations: IntArray, bar: StateTangent) -> StateTange
 
 def pushforward(state: State, rotations: IntArray, dot: StateTangent) -> StateTangent:
     """Push a tangent, arrays (m, n) or (m, n, k) for k directions, forward through `change`."""
-    out = StateTangent(dot.q.copy(), dot.v.copy())
+    out = replace(dot, q=dot.q.copy(), v=dot.v.copy())
     for first in rotations:
         part = slice(first, first + 3)
         for k in range(dot.q.shape[0]):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -48,8 +48,29 @@ class Weights:
 
 @final
 @dataclass(frozen=True)
+class Carry:
+    """Numbers that a step hands on beside coordinates and velocities: what else the next step depends on.
+
+    Attributes
+    ----------
+    memory : (m, n_m)
+        Numbers that derivatives go through; rows newest first, as many as their owner looks back to.
+    marks : tuple of int arrays
+        What was decided or counted: never differentiated.
+    """
+
+    memory: FloatArray
+    marks: tuple[IntArray, ...] = ()
+
+
+#: A step that hands on coordinates and velocities alone.
+NO_CARRY = Carry(np.zeros((0, 0)))
+
+
+@final
+@dataclass(frozen=True)
 class State:
-    """What a step hands to the next: the last m pairs (q, v), newest first.
+    """All that the next step depends on, theta apart: the last m pairs (q, v), newest first, and the stepper's own.
 
     Attributes
     ----------
@@ -59,23 +80,31 @@ class State:
         Steps taken so far.
     q, v : (m, n)
         Coordinates and velocities, newest first.
+    carry : Carry
     """
 
     t: float
     step: int
     q: FloatArray
     v: FloatArray
+    carry: Carry = NO_CARRY
 
 
 @final
 @dataclass
 class StateTangent:
-    """A tangent or cotangent of a `State`: arrays of the shapes of its ``q`` and ``v``."""
+    """A tangent or cotangent of a `State`: arrays of the shapes of its ``q``, ``v`` and ``carry.memory``."""
 
     q: FloatArray
     v: FloatArray
+    memory: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
     def zeros(cls, n_history: int, n: int) -> StateTangent:
-        """Return a zero (co)tangent."""
+        """Return a zero (co)tangent of a state without a memory."""
         return cls(np.zeros((n_history, n)), np.zeros((n_history, n)))
+
+    @classmethod
+    def zeros_like(cls, state: State) -> StateTangent:
+        """Return a zero (co)tangent of a state."""
+        return cls(np.zeros_like(state.q), np.zeros_like(state.v), np.zeros_like(state.carry.memory))

@@ -125,10 +125,10 @@ class StateTangents:
         new = np.setdiff1d(np.concatenate(columns), self.index)
         if not new.size:
             return self
-        m, n, _ = self.dot.q.shape
-        zeros = np.zeros((m, n, new.size))
-        q, v = (np.concatenate([old, zeros], axis=2) for old in (self.dot.q, self.dot.v))
-        return StateTangents(np.concatenate([self.index, new]), StateTangent(q, v))
+        count = self.index.size
+        parts = [part.reshape(*part.shape[:2], count) for part in (self.dot.q, self.dot.v, self.dot.memory)]
+        grown = [np.concatenate([old, np.zeros((*old.shape[:2], new.size))], axis=2) for old in parts]
+        return StateTangents(np.concatenate([self.index, new]), StateTangent(*grown))
 
     def places(self, columns: IntArray) -> IntArray:
         """Return where the tangents along these directions, all of which have set in, stand."""

@@ -2,25 +2,26 @@
 
 Complementarity of gaps and normal forces and Coulomb friction hold to solver tolerance at the end of every implicit
 step: the constrained problem of Geilinger et al. 2020, section 4.1, solved by a semismooth Newton method on the
-equations of Alart & Curnier 1991 instead of a sequence of quadratic programs.
+equations of Alart & Curnier 1991 instead of a sequence of quadratic programs. ``contact.friction_law: "exact"`` in a
+scene, or `with_exact_contact`.
 """
 
+from add.hard_contact.carried import CarriedContacts
+from add.hard_contact.contact_state import ContactState
+from add.hard_contact.exact_solve import ExactContactSolve
 from add.hard_contact.law import Branch
-from add.hard_contact.options import HardOptions, HardReport
+from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs, contact_terms
-from add.hard_contact.run import HardObserver, HardTrajectory, simulate_hard, stepper_of
-from add.hard_contact.stepper import HardContactStepper, HardRecord
+from add.hard_contact.stepper import ExactContact, with_exact_contact
 
 __all__ = [
     "Branch",
+    "CarriedContacts",
     "ContactPairs",
-    "HardContactStepper",
-    "HardObserver",
-    "HardOptions",
-    "HardRecord",
-    "HardReport",
-    "HardTrajectory",
+    "ContactState",
+    "ExactContact",
+    "ExactContactSolve",
+    "ExactOptions",
     "contact_terms",
-    "simulate_hard",
-    "stepper_of",
+    "with_exact_contact",
 ]

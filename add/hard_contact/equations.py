@@ -26,16 +26,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.contact import BodyContact, PenaltyContact
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics, Weights
+from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.hard_contact import law
-from add.hard_contact.direct_solve import add_blocks, solver_for
 from add.hard_contact.geometry import TouchDerivatives, add_forces, derivatives, push_derivatives, touches
 from add.hard_contact.law import Branch, Contacts
-from add.hard_contact.options import HardOptions
+from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs
 from add.kernels.contact_hard import staggered_projections
+from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
+from add.linalg.pattern import Pattern
 from add.solve.newton import ROUND_OFF, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -48,13 +49,13 @@ class Iterate:
     """Unknowns with all that follows from them."""
 
     __slots__ = (
-        "at", "balance", "branch", "contacts", "force", "frozen", "kin", "merit", "mu", "phi", "r", "rows", "u",
+        "at", "balance", "branch", "contacts", "force", "kin", "merit", "mu", "phi", "r", "rows", "smooth", "u",
     )  # fmt: skip
 
-    def __init__(self, step: HardStep, u: FloatArray, mu: FloatArray, force: FloatArray) -> None:
+    def __init__(self, step: ContactEquations, u: FloatArray, mu: FloatArray, force: FloatArray) -> None:
         self.u, self.mu, self.force = u, mu, force
         self.kin = step.equations.kinematics(u)
-        self.r, self.rows, self.frozen = step.system.residual(self.kin, mu, step.theta)
+        self.r, self.rows, self.smooth = step.system.residual(self.kin, mu, step.theta)
         self.at = touches(step.pairs, self.kin, step.theta)
         pushed = np.zeros_like(self.r)
         add_forces(step.pairs, self.at, force, pushed)
@@ -68,7 +69,7 @@ class Iterate:
         self.merit = merit if math.isfinite(merit) else math.inf
 
 
-class HardStep:
+class ContactEquations:
     """The equations of one step over given pairs: what Newton and the projections need of them.
 
     Parameters
@@ -78,7 +79,7 @@ class HardStep:
     equations : StepEquations
     pairs : ContactPairs
     theta : (n_theta,)
-    options : HardOptions
+    options : ExactOptions
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class HardStep:
         equations: StepEquations,
         pairs: ContactPairs,
         theta: FloatArray,
-        options: HardOptions,
+        options: ExactOptions,
     ) -> None:
         if any(isinstance(term, (PenaltyContact, BodyContact)) for term in assembler.system.deciding):
             raise ValueError("hard contact replaces the contact terms: take them out of the system")
@@ -103,6 +104,8 @@ class HardStep:
         self.row_scale = 1.0
         self.rho_n, self.rho_t = self._scales()
         self._force_scale = -1.0
+        #: Done so far.
+        self.factorizations = 0
 
     # --- scales and tolerances ------------------------------------------------------------------------------------
 
@@ -147,7 +150,7 @@ class HardStep:
     def force_scale(self, at: Iterate) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._force_scale < 0.0:
-            self._force_scale = at.frozen.force_scale(at.kin, self.theta, self.options.newton.norm)
+            self._force_scale = at.smooth.force_scale(at.kin, self.theta, self.options.newton.norm)
         return self._force_scale
 
     def tolerance(self, at: Iterate) -> float:
@@ -180,7 +183,7 @@ class HardStep:
         eps = float(np.finfo(float).eps)
         scale = self.force_scale(at) + float(np.abs(at.force).sum())
         for weights, coordinates in ((self.equations.weights, at.u), (Weights(1.0, 0.0, 0.0), at.kin.q)):
-            pattern, data = self.assembler.assemble(at.kin, at.mu, self.theta, weights, at.frozen)
+            pattern, data = self.assembler.assemble(at.kin, at.mu, self.theta, weights, at.smooth)
             sizes = np.zeros(pattern.n)
             sizes[: self.free.size] = np.abs(coordinates[self.free])
             scale += float(np.linalg.norm(abs(pattern.matrix(data)) @ sizes, self.options.newton.norm))
@@ -190,9 +193,9 @@ class HardStep:
 
     # --- linear algebra -------------------------------------------------------------------------------------------
 
-    def matrix(self, kin: Kinematics, mu: FloatArray, frozen: BranchEquations) -> sp.csc_array:
+    def matrix(self, kin: Kinematics, mu: FloatArray, branch: BranchEquations) -> sp.csc_array:
         """Return dr/du of the system without contact."""
-        pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, frozen)
+        pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, branch)
         return sp.csc_array(pattern.matrix(data.copy()))
 
     def _wide(self, rows: IntArray, blocks: FloatArray) -> sp.csc_array:
@@ -205,7 +208,7 @@ class HardStep:
 
     def tangent(self, point: Iterate, by: TouchDerivatives, rows: IntArray) -> sp.csc_array:
         """Return A = d(r - G^T F)/du over the unknowns."""
-        matrix = self.matrix(point.kin, point.mu, point.frozen)
+        matrix = self.matrix(point.kin, point.mu, point.smooth)
         bent = push_derivatives(self.pairs, point.at, by, point.force)[rows]
         turned = (self.pairs.rigid | self.pairs.hosted)[rows]
         if not turned.any():
@@ -216,6 +219,13 @@ class HardStep:
         kept = (row >= 0) & (col >= 0)
         shape = (self.n_u, self.n_u)
         return (matrix - sp.coo_array((bent[kept], (row[kept], col[kept])), shape=shape)).tocsc()
+
+    def _factored(self, matrix: sp.csc_array) -> LinearSolve:
+        """Factor a matrix whose structure changes with what touches, so that no analysis outlives it."""
+        self.factorizations += 1
+        solver: Factorization = DenseLU() if matrix.shape[0] <= DENSE_LIMIT else SparseLU()
+        solver.factor(*Pattern.of(matrix))
+        return solver
 
     def law_rows(self, point: Iterate, by: TouchDerivatives, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return dphi/du (k, 3, 12) and dphi/dF (k, 3, 3) of the contacts ``rows``."""
@@ -240,26 +250,28 @@ class HardStep:
         gone = np.where((point.branch == Branch.SEPARATE)[:, None], point.force, 0.0)
         add_forces(self.pairs, point.at, gone, let_go)
         rhs = -np.concatenate([point.r[self.free] + let_go[self.free], point.rows])
-        matrix = self.tangent(point, by, rows)
-        if not np.isfinite(matrix.data).all():
-            raise SolverError("the Jacobian is not finite")
         if not rows.size:
-            return solver_for(matrix)(rhs), force_step
+            weights = self.equations.weights
+            self.factorizations += 1
+            smooth = self.assembler.factor(point.kin, point.mu, self.theta, weights, point.smooth)
+            return smooth.solve(rhs), force_step
+        matrix = self.tangent(point, by, rows)
         by_u, by_force = self.law_rows(point, by, rows)
         pull = self._wide(rows, by.push[rows].transpose(0, 2, 1)).T
         law_u, law_rhs = self._wide(rows, by_u), -point.phi[rows].ravel()
         if self.pairs.rigid[rows].any():
-            solve = solver_for(matrix)
-            freely, per_force = solve(rhs), solve(pull.toarray())
+            solver = self._factored(matrix)
+            freely, per_force = solver.solve(rhs), solver.solve(pull.toarray())
             reduced = law_u @ per_force
-            add_blocks(reduced, by_force)
+            own = np.arange(3 * rows.size).reshape(-1, 3)
+            reduced[own[:, :, None], own[:, None, :]] += by_force
             # Singular where contacts are redundant: the shortest step of the forces.
             forces = np.linalg.lstsq(reduced, law_rhs - law_u @ freely, rcond=REDUNDANT)[0]
             step = freely + per_force @ forces
         else:
             block = sp.block_diag(list(by_force), format="csc")
             both = sp.block_array([[matrix, -pull], [law_u, block]], format="csc")
-            solution = solver_for(both)(np.concatenate([rhs, law_rhs]))
+            solution = self._factored(both).solve(np.concatenate([rhs, law_rhs]))
             step, forces = solution[: self.n_u], solution[self.n_u :]
         if not (np.isfinite(step).all() and np.isfinite(forces).all()):
             raise SolverError("the Newton step is not finite")
@@ -270,13 +282,13 @@ class HardStep:
         """Return the step to the solution of the linearised problem with the cones as they are, by projections."""
         by = derivatives(self.pairs, point.at, self.equations.c)
         rows = np.arange(self.pairs.n)
-        solve = solver_for(self.tangent(point, by, rows))
+        solver = self._factored(self.tangent(point, by, rows))
         # r + A du - G^T F_new = 0 with r taken without contact forces.
         smooth = np.zeros(self.system.n)
         add_forces(self.pairs, point.at, point.force, smooth)
         smooth += point.r
-        freely = -solve(np.concatenate([smooth[self.free], point.rows]))
-        per_force = solve(self._wide(rows, by.push.transpose(0, 2, 1)).T.toarray())
+        freely = -solver.solve(np.concatenate([smooth[self.free], point.rows]))
+        per_force = solver.solve(self._wide(rows, by.push.transpose(0, 2, 1)).T.toarray())
         along = np.einsum("mi,mij->mj", point.at.normal, by.apart)[:, None, :]
         gap_u, velocity_u = self._wide(rows, along), self._wide(rows, by.velocity)
         m = self.pairs.n

@@ -1,16 +1,16 @@
-"""What a hard-contact solve is told, and what it reports."""
+"""When a solve with exact contact stops, and what it does when Newton cycles."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import final
 
-from add.solve.newton import NewtonOptions, Status
+from add.solve.newton import NewtonOptions
 
 
 @final
 @dataclass(frozen=True)
-class HardOptions:
+class ExactOptions:
     """When to stop, and what to do when Newton cycles.
 
     Attributes
@@ -35,29 +35,3 @@ class HardOptions:
     max_iterations: int = 30
     projections: int = 30
     sweeps: int = 400
-
-
-@final
-@dataclass(frozen=True)
-class HardReport:
-    """What a solve did.
-
-    Attributes
-    ----------
-    status : Status
-    iterations, projections : int
-        Iterates after the first, and rounds of projections among them.
-    residual, tolerance : float
-        Norm of the balance of forces over the free coordinates [N].
-    worst : int
-        Coordinate with the largest residual.
-    history : merit of every iterate [N]
-    """
-
-    status: Status
-    iterations: int
-    projections: int
-    residual: float
-    tolerance: float
-    worst: int
-    history: tuple[float, ...]

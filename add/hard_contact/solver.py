@@ -10,12 +10,11 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
+from add.equations.term import Decisions
 from add.errors import SolverError
 from add.hard_contact import law
-from add.hard_contact.equations import HardStep, Iterate
-from add.hard_contact.geometry import Touches
-from add.hard_contact.options import HardReport
-from add.solve.newton import Status
+from add.hard_contact.equations import ContactEquations, Iterate
+from add.solve.newton import NewtonReport, Status
 from add.typing import FloatArray, IntArray
 
 #: A step is shortened at most so often, and may then raise the residual: active sets need room to change.
@@ -24,20 +23,23 @@ MAX_HALVINGS = 4
 
 @final
 @dataclass(frozen=True)
-class HardSolution:
-    """Where a step ends; rows of the forces follow the pairs it was solved with."""
+class ContactSolution:
+    """Where a step ends; rows of the forces follow the pairs it was solved with.
+
+    ``report.attempt`` is the number of rounds of projections.
+    """
 
     u: FloatArray
     kin: Kinematics
     mu: FloatArray
+    decisions: Decisions
     force: FloatArray
     branch: IntArray
-    at: Touches
-    report: HardReport
+    report: NewtonReport
 
 
 def _search(
-    step: HardStep, point: Iterate, move: FloatArray, force_step: FloatArray, recent: Sequence[float]
+    step: ContactEquations, point: Iterate, move: FloatArray, force_step: FloatArray, recent: Sequence[float]
 ) -> Iterate:
     """Return the next iterate: the longest step that is no worse than the worst of the last few, or the best."""
     best: Iterate | None = None
@@ -57,7 +59,7 @@ def _search(
     return best
 
 
-def _newton(step: HardStep, point: Iterate, history: list[float], limit: int) -> tuple[Iterate, Status]:
+def _newton(step: ContactEquations, point: Iterate, history: list[float], limit: int) -> tuple[Iterate, Status]:
     """Iterate until solved, at round-off, or at the limit."""
     recent = [point.merit]
     for iteration in range(limit + 1):
@@ -79,7 +81,7 @@ def _newton(step: HardStep, point: Iterate, history: list[float], limit: int) ->
     return point, Status.MAX_ITERATIONS
 
 
-def solve(step: HardStep, guesses: Sequence[FloatArray], force: FloatArray) -> HardSolution:
+def solve(step: ContactEquations, guesses: Sequence[FloatArray], force: FloatArray) -> ContactSolution:
     """Solve the step.
 
     Parameters
@@ -89,7 +91,7 @@ def solve(step: HardStep, guesses: Sequence[FloatArray], force: FloatArray) -> H
 
     Returns
     -------
-    HardSolution
+    ContactSolution
         Also when it failed: ``report.status`` says so.
     """
     prescribed = step.system.partition.prescribed
@@ -115,7 +117,7 @@ def solve(step: HardStep, guesses: Sequence[FloatArray], force: FloatArray) -> H
     return _solution(step, point, status, rounds, history)
 
 
-def _rescue(step: HardStep, start: Iterate, history: list[float]) -> tuple[Iterate, Status, int]:
+def _rescue(step: ContactEquations, start: Iterate, history: list[float]) -> tuple[Iterate, Status, int]:
     """Alternate rounds of projections with a few iterations of Newton."""
     point, ended, status, rounds = start, start, Status.MAX_ITERATIONS, 0
     while rounds < step.options.projections and not status.success:
@@ -133,7 +135,9 @@ def _rescue(step: HardStep, start: Iterate, history: list[float]) -> tuple[Itera
     return ended, status, rounds
 
 
-def _solution(step: HardStep, point: Iterate, status: Status, rounds: int, history: list[float]) -> HardSolution:
+def _solution(
+    step: ContactEquations, point: Iterate, status: Status, rounds: int, history: list[float]
+) -> ContactSolution:
     # The balance takes what the forces move into their cones: less than the tolerance.
     if status.success:
         branch = point.branch
@@ -142,13 +146,15 @@ def _solution(step: HardStep, point: Iterate, status: Status, rounds: int, histo
         point.branch = branch
     free = np.abs(point.r[step.free])
     worst = int(step.free[np.argmax(np.where(np.isfinite(free), free, np.inf))]) if free.size else 0
-    report = HardReport(
+    report = NewtonReport(
         status,
         max(0, len(history) - 1),
-        rounds,
+        step.factorizations,
         step.balance_norm(point),
         step.tolerance(point) if math.isfinite(point.merit) else step.options.newton.atol,
         worst,
+        rounds,
         tuple(history),
     )
-    return HardSolution(point.u, point.kin, point.mu, point.force, point.branch, point.at, report)
+    decisions = point.smooth.decisions
+    return ContactSolution(point.u, point.kin, point.mu, decisions, point.force, point.branch, report)

@@ -11,7 +11,7 @@ from typing import Any, final
 import h5py
 import numpy as np
 
-from add.equations.kinematics import State
+from add.equations.kinematics import NO_CARRY, Carry, State
 from add.errors import InputError
 from add.io.hdf5 import new_hdf5, opened_hdf5
 from add.io.trajectory_data import RunData
@@ -77,6 +77,10 @@ def write_run(path: str | PathLike[str], data: RunData, point: ResumePoint | Non
             _put(group, "tally", np.frombuffer(json.dumps(dict(point.tally)).encode(), dtype=np.uint8))
             _put(group, "q", point.state.q)
             _put(group, "v", point.state.v)
+            carry = group.create_group("carry")
+            _put(carry, "memory", point.state.carry.memory)
+            for k, mark in enumerate(point.state.carry.marks):
+                _put(carry, f"mark{k}", mark)
 
 
 def read_point(path: str | PathLike[str]) -> ResumePoint | None:
@@ -97,7 +101,17 @@ def read_point(path: str | PathLike[str]) -> ResumePoint | None:
         t, step = float(_attribute(group, "t")), int(_attribute(group, "step"))
         if q.shape != v.shape or not isinstance(tally, dict) or not (math.isfinite(t) and step >= 0):
             raise InputError("no state to go on from", place="resume")
-        return ResumePoint(State(t, step, q, v), tally, model)
+        return ResumePoint(State(t, step, q, v, _read_carry(group)), tally, model)
+
+
+def _read_carry(group: Any) -> Carry:
+    """Read what a state carries beside coordinates and velocities; older files have none."""
+    if "carry" not in group:
+        return NO_CARRY
+    carry = group["carry"]
+    memory = floats(_array(carry, "memory"), (None, None), "resume.carry.memory")
+    marks = [_array(carry, f"mark{k}") for k in range(len(carry) - 1)]
+    return Carry(memory, tuple(np.ascontiguousarray(mark, dtype=np.int64) for mark in marks))
 
 
 def read_run(path: str | PathLike[str]) -> RunData:

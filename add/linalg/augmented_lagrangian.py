@@ -10,7 +10,7 @@ import numpy as np
 
 from add.errors import SolverError
 from add.kernels.caching import njit
-from add.linalg import Factorization
+from add.linalg.base import Factorization, LinearSolve
 from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 
@@ -46,7 +46,7 @@ class Rows:
 
 
 @final
-class AugmentedSolve:
+class AugmentedSolve(LinearSolve):
     """Solves by passes.
 
     The solution of

@@ -35,12 +35,27 @@ def one_blas_thread() -> AbstractContextManager[object]:
     return _thread_pools().limit(limits=1, user_api="blas")
 
 
-class Factorization(ABC):
-    """A matrix ready to be solved with.
+class LinearSolve(ABC):
+    """A matrix that is ready to be solved with; right-hand sides are (n,) or (n, k).
 
-    ``solve`` and ``solve_transposed`` take (n,) or (n, k) right-hand sides, do one step of iterative refinement and
-    check the residual.
+    Solutions are refined and checked: one that is noise raises `SolverError`.
     """
+
+    @abstractmethod
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Return x with A x = b."""
+
+    @abstractmethod
+    def solve_transposed(self, b: FloatArray) -> FloatArray:
+        """Return x with A^T x = b."""
+
+    def increment(self, b: FloatArray) -> FloatArray:
+        """Return x with A x = b, as accurately as an iteration of Newton's needs it."""
+        return self.solve(b)
+
+
+class Factorization(LinearSolve):
+    """A back end: it factors matrices one after the other and solves with the last one."""
 
     @property
     def memory(self) -> int:
@@ -64,21 +79,9 @@ class Factorization(ABC):
             If the matrix is singular or not finite.
         """
 
-    @abstractmethod
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return x with A x = b."""
-
-    @abstractmethod
-    def solve_transposed(self, b: FloatArray) -> FloatArray:
-        """Return x with A^T x = b."""
-
     def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
         """Return a solution (n, k) for callers that refine and check on their own: back ends may leave that out."""
         return self.solve_transposed(b) if transposed else self.solve(b)
-
-    def increment(self, b: FloatArray) -> FloatArray:
-        """Return x with A x = b, as accurately as an iteration of Newton's needs it."""
-        return self.solve(b)
 
 
 @njit(cache=True)

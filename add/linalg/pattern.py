@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.kernels.caching import njit
-from add.typing import FloatArray, IntArray
+from add.typing import AnyArray, FloatArray, IntArray
 
 _pattern_ids = count()
 
@@ -62,6 +62,14 @@ class Pattern:
     def matrix(self, data: FloatArray) -> sp.csc_array:
         """Return the matrix over (not a copy of) ``data``."""
         return sp.csc_array((data[: self.nnz], self.indices, self.indptr), shape=(self.n, self.n))
+
+    @classmethod
+    def of(cls, matrix: sp.csc_array) -> tuple[Pattern, FloatArray]:
+        """Return the pattern of a matrix, new whatever was seen before, and its values."""
+        matrix.sort_indices()
+        indptr: AnyArray = matrix.indptr.astype(np.int32)
+        indices: AnyArray = matrix.indices.astype(np.int32)
+        return cls(next(_pattern_ids), matrix.shape[0], indptr, indices, ()), matrix.data
 
     @classmethod
     def build(cls, n: int, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> Pattern:

@@ -14,8 +14,8 @@ from add.equations.kinematics import Kinematics, State
 from add.equations.system import System
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
-from add.simulation import Record, Stepper
-from add.simulation.start import Start, StartRecord
+from add.simulation import DifferentiableStepper, Record, Solution, Stepper
+from add.simulation.start import Start
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -29,7 +29,7 @@ Observer = Callable[[State, Record], None]
 class Replay:
     """The decisions of an earlier run, to be held instead of deciding."""
 
-    start: StartRecord | None
+    start: Solution | None
     records: Sequence[Record]
 
 
@@ -42,7 +42,7 @@ class Trajectory(Summarised):
     ----------
     t : (k + 1,) times [s]
     q, v : (k + 1, n)
-    start : StartRecord or None
+    start : Solution or None
     records : k records
     initial : State
         The state at t = 0 with its history.
@@ -51,7 +51,7 @@ class Trajectory(Summarised):
     t: FloatArray
     q: FloatArray
     v: FloatArray
-    start: StartRecord | None
+    start: Solution | None
     records: list[Record]
     initial: State
 
@@ -74,7 +74,8 @@ class Trajectory(Summarised):
             return charts.change(unchanged, self.records[k - 1].charts)
         q0, v0 = self.q[k], self.v[k]
         step = self.initial.step + k
-        return State(float(self.t[k]), step, np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]]))
+        q, v = np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]])
+        return State(float(self.t[k]), step, q, v, self.records[k - 1].carry)
 
     def states(self) -> Iterator[State]:
         """Iterate over all states, the initial one first."""
@@ -192,13 +193,37 @@ class Simulation(Summarised):
         ]
         return Summary("Simulation", (*rows, *self.system.summary().rows))
 
+    @property
+    def differentiable(self) -> DifferentiableStepper:
+        """The stepper, if it has derivatives.
+
+        Raises
+        ------
+        InputError
+            If it has none.
+        """
+        if not isinstance(self.stepper, DifferentiableStepper):
+            raise InputError(
+                "these steps have no derivative", found=type(self.stepper).__name__,
+                expected="contact by a penalty law, e.g. contact.friction_law = 'hybrid'",
+            )  # fmt: skip
+        return self.stepper
+
+    def advance(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
+    ) -> tuple[State, Record]:
+        """Take one step; ``replay`` holds the decisions of an earlier run, which only steps with derivatives do."""
+        if replay is None:
+            return self.stepper.step(assembler, state, theta)
+        return self.differentiable.step(assembler, state, theta, replay)
+
     def assembler(self) -> Assembler:
         """Return the matrix workspace of one run."""
         return Assembler(self.system, self.solver(self.system.n_unknowns))
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None
-    ) -> tuple[State, StartRecord | None]:
+    ) -> tuple[State, Solution | None]:
         """Return the state at t = 0."""
         q, v, record = self.start.evaluate(assembler, theta, replay.start if replay else None)
         return self.stepper.start(q, v), record
@@ -239,7 +264,7 @@ class Simulation(Summarised):
         assembler = self.assembler()
         records: list[Record] = []
         with one_blas_thread():
-            start_record: StartRecord | None = None
+            start_record: Solution | None = None
             if state is None:
                 state, start_record = self.begin(assembler, theta, replay)
             initial = state
@@ -250,7 +275,7 @@ class Simulation(Summarised):
             q[0], v[0], t[0] = state.q[0], state.v[0], state.t
             try:
                 for k in range(n_steps):
-                    state, record = self.stepper.step(assembler, state, theta, replay.records[k] if replay else None)
+                    state, record = self.advance(assembler, state, theta, replay.records[k] if replay else None)
                     q[k + 1], v[k + 1], t[k + 1] = state.q[0], state.v[0], state.t
                     records.append(record)
                     for observer in observers:

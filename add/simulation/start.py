@@ -9,26 +9,13 @@ from typing import final
 import numpy as np
 
 from add.equations.initial import InitialState
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.tangents import Columns, Directions, ThetaMap, push
-from add.equations.term import Decisions
+from add.equations.kinematics import StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
 from add.errors import SolverError
-from add.solve.fallbacks import NOT_HELD, failure, naming, solve
-from add.solve.newton import NewtonOptions, NewtonResult, StepEquations
+from add.simulation.implicit_solve import NewtonSolve, Solution
+from add.solve.newton import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
-
-_STATIC = Weights(1.0, 0.0, 0.0, 1.0)
-
-
-@final
-@dataclass(frozen=True)
-class StartRecord:
-    """What the start decided; `kin` is where a static solve converged."""
-
-    kin: Kinematics
-    mu: FloatArray
-    decisions: Decisions
 
 
 class Start(ABC):
@@ -36,15 +23,15 @@ class Start(ABC):
 
     @abstractmethod
     def evaluate(
-        self, assembler: Assembler, theta: FloatArray, replay: StartRecord | None = None
-    ) -> tuple[FloatArray, FloatArray, StartRecord | None]:
-        """Return q0, v0 (n,) and the record."""
+        self, assembler: Assembler, theta: FloatArray, replay: Solution | None = None
+    ) -> tuple[FloatArray, FloatArray, Solution | None]:
+        """Return q0, v0 (n,) and where a static solve converged."""
 
     @abstractmethod
     def pullback(
         self,
         assembler: Assembler,
-        record: StartRecord | None,
+        record: Solution | None,
         theta: FloatArray,
         q_bar: FloatArray,
         v_bar: FloatArray,
@@ -56,7 +43,7 @@ class Start(ABC):
     def pushforward(
         self,
         assembler: Assembler,
-        record: StartRecord | None,
+        record: Solution | None,
         theta: FloatArray,
         directions: Directions,
     ) -> Columns:
@@ -71,8 +58,8 @@ class GivenStart(Start):
     initial: InitialState
 
     def evaluate(
-        self, assembler: Assembler, theta: FloatArray, replay: StartRecord | None = None
-    ) -> tuple[FloatArray, FloatArray, StartRecord | None]:
+        self, assembler: Assembler, theta: FloatArray, replay: Solution | None = None
+    ) -> tuple[FloatArray, FloatArray, Solution | None]:
         """Return q0, v0; nothing is decided."""
         system = assembler.system
         q, v = self.initial.evaluate(theta)
@@ -84,7 +71,7 @@ class GivenStart(Start):
     def pullback(
         self,
         assembler: Assembler,
-        record: StartRecord | None,
+        record: Solution | None,
         theta: FloatArray,
         q_bar: FloatArray,
         v_bar: FloatArray,
@@ -102,7 +89,7 @@ class GivenStart(Start):
     def pushforward(
         self,
         assembler: Assembler,
-        record: StartRecord | None,
+        record: Solution | None,
         theta: FloatArray,
         directions: Directions,
     ) -> Columns:
@@ -140,8 +127,8 @@ class EquilibriumStart(Start):
     newton: NewtonOptions
 
     def evaluate(
-        self, assembler: Assembler, theta: FloatArray, replay: StartRecord | None = None
-    ) -> tuple[FloatArray, FloatArray, StartRecord | None]:
+        self, assembler: Assembler, theta: FloatArray, replay: Solution | None = None
+    ) -> tuple[FloatArray, FloatArray, Solution | None]:
         """Solve for the equilibrium.
 
         Raises
@@ -151,24 +138,19 @@ class EquilibriumStart(Start):
         """
         system = assembler.system
         q, _ = self.initial.evaluate(theta)
-        prescribed = system.partition.prescribed
         zero = np.zeros(system.n)
-        held = system.motion.positions(0.0, theta) - q[prescribed]
+        held = system.motion.positions(0.0, theta) - q[system.partition.prescribed]
         equations = StepEquations(q, zero, 0.0, 0.0, 0, held)
-        # A frozen branch may have more than one root: a replay stays at the recorded one.
-        guesses = (replay.kin.q - q, zero) if replay else (zero,)
-        result: NewtonResult = solve(
-            assembler, equations, theta, guesses, self.newton, system.on_branch(replay.decisions) if replay else None
-        )
-        if not result.report.status.success:
-            raise SolverError(f"static equilibrium: {failure(result, assembler, equations, 0.0, self.newton)}")
-        record = StartRecord(result.kin, result.mu, result.branch.decisions)
-        return result.kin.q, zero, record
+        try:
+            found = NewtonSolve(self.newton).solve(assembler, equations, theta, (zero,), replay=replay)
+        except SolverError as error:
+            raise SolverError(f"static equilibrium: {error}") from None
+        return found.kin.q, zero, found
 
     def pullback(
         self,
         assembler: Assembler,
-        record: StartRecord | None,
+        record: Solution | None,
         theta: FloatArray,
         q_bar: FloatArray,
         v_bar: FloatArray,
@@ -176,44 +158,20 @@ class EquilibriumStart(Start):
     ) -> None:
         """Pull back through the static solve."""
         assert record is not None
-        system = assembler.system
-        free, prescribed = system.partition.free, system.partition.prescribed
-        branch = system.on_branch(record.decisions)
-        with naming("derivative of the static equilibrium", NOT_HELD):
-            factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, branch)
-            solution = factorization.solve_transposed(np.concatenate([q_bar[free], np.zeros(record.mu.size)]))
-        lam = np.zeros(system.n)
-        lam[free] = solution[: free.size]
-        lam_rows = solution[free.size :]
-        bar = branch.state_vjp(record.kin, record.mu, theta, lam, lam_rows, "q")
-        system.motion.vjp(0.0, theta, (q_bar - bar.q)[prescribed], None, theta_bar)
-        share = np.zeros_like(theta_bar)
-        branch.parameter_vjp(record.kin, record.mu, theta, lam, lam_rows, share)
-        theta_bar -= share
+        solver = NewtonSolve(self.newton)
+        linearised = solver.linearise(assembler, record, theta)
+        solver.pullback(assembler, record, theta, q_bar, theta_bar, linearised)
 
     def pushforward(
         self,
         assembler: Assembler,
-        record: StartRecord | None,
+        record: Solution | None,
         theta: FloatArray,
         directions: Directions,
     ) -> Columns:
         """Push forward through the static solve."""
         assert record is not None
-        system = assembler.system
-        free, prescribed = system.partition.free, system.partition.prescribed
-        branch = system.on_branch(record.decisions)
-        by_theta = branch.parameter_tangents(record.kin, record.mu, theta, directions)
-        moved = system.motion_tangents(0.0, theta, directions)
-        index = np.union1d(by_theta.index, moved.index)
-        dots = np.zeros((2 * system.n, index.size))
-        if not index.size:
-            return Columns(index, dots)
-        q_dot = dots[: system.n]
-        q_dot[np.ix_(prescribed, np.searchsorted(index, moved.index))] = moved.values
-        rhs = -assembler.product(record.kin, record.mu, theta, branch, q_dot)
-        rhs[:, np.searchsorted(index, by_theta.index)] -= by_theta.values
-        with naming("derivative of the static equilibrium", NOT_HELD):
-            factorization = assembler.factor(record.kin, record.mu, theta, _STATIC, branch)
-            q_dot[free] = factorization.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
-        return Columns(index, dots)
+        n = assembler.system.n
+        still = StateTangents(np.zeros(0, dtype=np.int64), StateTangent(np.zeros((1, n, 0)), np.zeros((1, n, 0))))
+        tangents, q_dot, v_dot = NewtonSolve(self.newton).pushforward(assembler, record, theta, still, (), directions)
+        return Columns(tangents.index, np.concatenate([q_dot, v_dot]))

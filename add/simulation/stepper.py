@@ -8,15 +8,13 @@ from typing import final
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
-from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.equations.term import Decisions
-from add.linalg import Factorization
-from add.linalg.augmented_lagrangian import AugmentedSolve
+from add.simulation.implicit_solve import Linearised, Solution
 from add.solve.newton import NewtonReport
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: No chart changed.
 NO_CHARTS: IntArray = np.zeros(0, dtype=np.int64)
@@ -25,53 +23,76 @@ NO_CHARTS: IntArray = np.zeros(0, dtype=np.int64)
 @final
 @dataclass(frozen=True)
 class Record:
-    """A finished step: where it converged and what was decided. The backward pass never decides again.
+    """A finished step. The backward pass never decides again.
 
     Attributes
     ----------
-    kin : Kinematics
-        Converged coordinates and rates.
-    mu : multipliers
-    decisions : branches of the deciding terms
-    c : float
-        1/(beta dt) [1/s].
+    solution : Solution
     alpha : tuple of float
         History coefficients.
-    report : NewtonReport
     charts : (k,) first coordinates of the rotation vectors that changed chart after the step
     unchanged : State or None
         The state after the step and before that change; None where nothing changed.
     """
 
-    kin: Kinematics
-    mu: FloatArray
-    decisions: Decisions
-    c: float
+    solution: Solution
     alpha: tuple[float, ...]
-    report: NewtonReport
     charts: IntArray = field(default_factory=lambda: NO_CHARTS)
     unchanged: State | None = None
+
+    @property
+    def kin(self) -> Kinematics:
+        """Converged coordinates and rates."""
+        return self.solution.kin
+
+    @property
+    def mu(self) -> FloatArray:
+        """Multipliers."""
+        return self.solution.mu
+
+    @property
+    def decisions(self) -> Decisions:
+        """Branches of the deciding terms."""
+        return self.solution.decisions
+
+    @property
+    def c(self) -> float:
+        """1/(beta dt) [1/s]."""
+        return self.solution.c
+
+    @property
+    def report(self) -> NewtonReport:
+        """How the step was solved."""
+        return self.solution.report
+
+    @property
+    def carry(self) -> Carry:
+        """Handed on to the next step beside coordinates and velocities."""
+        return self.solution.carry
 
 
 @final
 @dataclass(frozen=True)
-class Linearised:
-    """A finished step, ready for both derivatives.
+class ContactForces:
+    """Forces of contacts that a step has solved for.
 
     Attributes
     ----------
-    frozen : BranchEquations
-        The equations with the step's decisions.
-    factors : Factorization or AugmentedSolve
-        Of J = dr/du at the recorded state.
+    generalised : (n,) by all of them together [N], [N m]
+    places, forces : (k, 3) where surfaces meet [m], and on the body of the point [N]
+    on_rigid : (k,) whether a rigid body carries the point
+    counts : touching, sticking, slipping -> how many
     """
 
-    branch: BranchEquations
-    factors: Factorization | AugmentedSolve
+    generalised: FloatArray
+    places: FloatArray
+    forces: FloatArray
+    on_rigid: BoolArray
+    counts: dict[str, int]
 
 
 class Stepper(ABC):
-    """One step forward, its pull-back and its push-forward. Nothing is kept on the stepper."""
+    """One step forward. Nothing is kept on the stepper: what the next step needs is in the state."""
 
     @property
     @abstractmethod
@@ -93,24 +114,36 @@ class Stepper(ABC):
         """Return the state at t = 0."""
 
     @abstractmethod
+    def step(self, assembler: Assembler, state: State, theta: FloatArray) -> tuple[State, Record]:
+        """Take one step.
+
+        Raises
+        ------
+        SolverError
+            If the equations of the step are not solved.
+        """
+
+    def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces | None:
+        """Return the contact forces that a step solved for; None where terms of the system make them."""
+        return None
+
+
+class DifferentiableStepper(Stepper):
+    """A stepper with a pull-back and a push-forward, and steps that hold the decisions of an earlier run."""
+
+    @abstractmethod
+    def step(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
+    ) -> tuple[State, Record]:
+        """Take one step; ``replay`` holds the decisions of an earlier run. See `Stepper.step`."""
+
+    @abstractmethod
     def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
         """Return the cotangents of the initial q and v."""
 
     @abstractmethod
     def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
         """Return the tangent of the state at t = 0; arrays (n,), or (n, k) for k directions."""
-
-    @abstractmethod
-    def step(
-        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
-    ) -> tuple[State, Record]:
-        """Take one step; ``replay`` holds the decisions of an earlier run.
-
-        Raises
-        ------
-        SolverError
-            If Newton and its fallbacks fail.
-        """
 
     @abstractmethod
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:

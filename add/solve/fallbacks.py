@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics
+from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonOptions, NewtonResult, Solve, StepEquations
@@ -157,13 +157,10 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> Newto
 
 
 def failure(
-    result: NewtonResult, assembler: Assembler, equations: StepEquations, dt: float, options: NewtonOptions
+    result: NewtonResult, assembler: Assembler, equations: StepEquations, options: NewtonOptions
 ) -> SolverError:
-    """Return the error that names step, time, residual, the worst coordinate and the remedy.
-
-    ``dt`` is the step [s], 0 for a start from equilibrium.
-    """
-    report = result.report
+    """Return the error that names step, time, residual, the worst coordinate and the remedy."""
+    report, dt = result.report, equations.dt
     place = assembler.system.dofs.describe(report.worst)
     remedy = SMALLER_STEP.format(dt=0.25 * dt) if dt else NOT_HELD
     if options.max_iterations < NewtonOptions.max_iterations:

@@ -10,8 +10,8 @@ from typing import final
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations, largest_norm
 from add.equations.kinematics import Kinematics, Weights
+from add.equations.system import BranchEquations, largest_norm
 from add.errors import SolverError
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -83,8 +83,9 @@ class StepEquations:
     with q_star = sum alpha_k q_k, v_star likewise, c = 1/(beta dt).  c = 0 is static equilibrium: v = a = 0.
     Prescribed entries of u are fixed in ``u_prescribed``.
 
-    ``pull`` and ``anchor`` make the equations of a proximal step (`add.solve.proximal`), whose inertia forces also draw
-    u to the anchor (n,): a = c (v - v_star) + pull c^2 (u - anchor). A step of time has none.
+    ``dt`` is the step [s], zero of static equilibrium. ``pull`` and ``anchor`` make the equations of a proximal step
+    (`add.solve.proximal`), whose inertia forces also draw u to the anchor (n,):
+    a = c (v - v_star) + pull c^2 (u - anchor). A step of time has none.
     """
 
     q_star: FloatArray
@@ -93,6 +94,7 @@ class StepEquations:
     t: float
     step: int
     u_prescribed: FloatArray
+    dt: float = 0.0
     pull: float = 0.0
     anchor: FloatArray | None = None
 

@@ -7,11 +7,10 @@ from typing import final
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.system import System
+from add.equations.system import BranchEquations, System
 from add.equations.term import UNIT
-from add.linalg import DENSE_LIMIT, Factorization, factorization_for
+from add.linalg import DENSE_LIMIT, Factorization, LinearSolve, factorization_for
 from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows
 from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
@@ -166,7 +165,7 @@ class Assembler:
         weights: Weights,
         branch: BranchEquations,
         damping: float = 0.0,
-    ) -> Factorization | AugmentedSolve:
+    ) -> LinearSolve:
         """Assemble and factor; the result solves for free coordinates, multipliers and reactions.
 
         ``damping`` adds this multiple of the largest diagonal entry to all coordinates.

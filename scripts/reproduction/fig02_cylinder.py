@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics
-from add.hard_contact import simulate_hard
+from add.hard_contact import with_exact_contact
 from scripts.reproduction.drawing import figure, show
 from scripts.reproduction.entry import MESHES, Context, Entry, Outcome, Row, clock
 from scripts.reproduction.friction_ladder import LawRun, draw_convergence, orders, run_laws
@@ -77,11 +76,8 @@ def _exact_contact(runs: Sequence[LawRun]) -> list[Row]:
     """Run the hard-constrained reference; return where it ends, and how far from there each law does."""
     built = runs[0].built
     with clock() as taken:
-        exact = simulate_hard(built.simulation)
-    end = runs[0].built.markers.points(
-        Kinematics(exact.q[-1], exact.v[-1], np.zeros_like(exact.q[-1]), float(exact.t[-1]), exact.t.size - 1),
-        built.theta,
-    )[0][0]
+        exact = with_exact_contact(built.simulation).run()
+    end = built.markers.points(exact.kinematics(exact.n_steps), built.theta)[0][0]
     rows = [
         Row("exact contact: simulation [s]", f"{taken.seconds:.2f}", "fig2.seconds.sqp"),
         Row("exact contact: surface's centre along the incline at the end [m]", f"{end[0]:.4f}"),

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from derivatives.small_models import RoughObjective, hanging_block, two_bodies
 
-from add.adjoint import evaluate, forward_tangents, value_and_gradient
+from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.contact import FrictionLaw
 from add.equations.tangents import Directions, StateTangents, ThetaMap, push
 from add.geometry import HEX8, TET4
@@ -28,12 +28,12 @@ def test_every_entry_of_theta_at_once(case, rng):
     gradient = value_and_gradient(simulation, objective).gradient
     scale = np.where(theta != 0.0, np.abs(theta), 0.1)
     norm = np.linalg.norm(gradient * scale)
-    sparse = forward_tangents(simulation, run, theta, sp.diags_array(scale, format="csc"))
+    sparse = pushforward(simulation, run, theta, sp.diags_array(scale, format="csc"))
     assert np.abs(sparse.derivative(objective, run, theta) - gradient * scale).max() < 1e-10 * norm
-    dense = forward_tangents(simulation, run, theta, np.diag(scale))
+    dense = pushforward(simulation, run, theta, np.diag(scale))
     assert np.array_equal(dense.q, sparse.q) and np.array_equal(dense.v, sparse.v)
     mix = rng.normal(size=(theta.size, 3)) * scale[:, None]
-    few = forward_tangents(simulation, run, theta, list(mix.T))
+    few = pushforward(simulation, run, theta, list(mix.T))
     together = np.einsum("kj,ksn->jsn", mix / scale[:, None], sparse.q)
     assert few.q == pytest.approx(together, rel=1e-9, abs=1e-11 * np.abs(together).max())
 
@@ -75,7 +75,7 @@ def test_controls_set_in_when_they_act(basis):
     mapping = problem.map_of(experiment)
     theta = mapping.forward(problem.x0)
     run = experiment.simulation.run(theta)
-    found = forward_tangents(experiment.simulation, run, theta, mapping.jacobian(problem.x0))
+    found = pushforward(experiment.simulation, run, theta, mapping.jacobian(problem.x0))
     slopes = found.derivative(experiment.objective, run, theta)
     _, gradient = problem.value_and_grad(problem.x0)
     assert slopes == pytest.approx(gradient, rel=1e-10, abs=1e-10 * np.abs(gradient).max())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from derivatives.small_models import RoughObjective, two_bodies
 
-from add.adjoint import forward, forward_tangents, prefetch, value_and_gradient
+from add.adjoint import forward, prefetch, pushforward, value_and_gradient
 from add.errors import SolverError
 from add.geometry import TET4
 from add.linalg import DenseLU, Factorization, MultifrontalLU
@@ -91,7 +91,7 @@ def test_forward_sweeps_know_the_memory_too(simulation, monkeypatch):
     monkeypatch.setattr(forward, "prefetch_assemblers", watched)
     threaded = replace(simulation, threads=2, solver=lambda n: MultifrontalLU())
     directions = np.eye(simulation.theta.size)[:, :3]
-    forward_tangents(threaded, simulation.run(), simulation.theta, directions)
+    pushforward(threaded, simulation.run(), simulation.theta, directions)
     ((factorizations, assemblers),) = crews
     assert factorizations > 0
     assert [a.factorization.statistics.analyses for a in assemblers] == [1, 0, 0]

@@ -8,7 +8,7 @@ import pytest
 from derivatives.small_models import RoughObjective
 from fuzz.drops import drop, run, run_many
 
-from add.adjoint import evaluate, forward_tangents, value_and_gradient
+from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.scene import scene_from_dict
 
 # fmt: off
@@ -92,7 +92,7 @@ def test_gradient_through_proximal_steps(scene: dict[str, object]) -> None:
     _, trajectory = evaluate(simulation, objective, n_steps=proximal + 1)
     reverse = value_and_gradient(simulation, objective, n_steps=proximal + 1)
     direction = np.random.default_rng(1).normal(size=theta.size) * np.where(theta != 0.0, np.abs(theta), 0.1)
-    (slope,) = forward_tangents(simulation, trajectory, theta, [direction]).derivative(objective, trajectory, theta)
+    (slope,) = pushforward(simulation, trajectory, theta, [direction]).derivative(objective, trajectory, theta)
     assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-7)
     h = 1e-7
     ends = [

@@ -7,12 +7,12 @@ from validation.setups import block_on_plane
 
 from add.contact import FrictionLaw
 from add.geometry import HEX8, box_mesh
-from add.hard_contact import ContactPairs, HardContactStepper, HardOptions, HardTrajectory, simulate_hard
-from add.hard_contact.equations import HardStep
+from add.hard_contact import ContactPairs, ContactState, ExactOptions, with_exact_contact
+from add.hard_contact.equations import ContactEquations
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.kernels.rotation import rotation_matrix
 from add.model import CarriedShape, ContactModel, Obstacle, RigidBody
-from add.simulation import BDF
+from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
 from add.solve.newton import NewtonOptions, StepEquations
@@ -57,20 +57,55 @@ def ball_on_plane(c_f: float, *, radius: float = 0.1, velocity=(0.0, 0.0, 0.0), 
     return setup
 
 
+@dataclass(frozen=True)
+class Step:
+    """A finished step: its record and, for whatever that does not have, its contacts."""
+
+    record: Record
+    contacts: ContactState
+
+    @property
+    def order(self) -> int:
+        """Of the formula that the step used."""
+        return len(self.record.alpha)
+
+    def __getattr__(self, name: str):
+        return getattr(self.record if hasattr(self.record, name) else self.contacts, name)
+
+
+@dataclass(frozen=True)
+class ExactRun:
+    """A run with exact contact and the contacts of its steps."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    records: list[Step]
+    pairs: ContactPairs
+
+
+def exact(simulation: Simulation, *, n_steps: int | None = None, restart: bool = True, **options) -> ExactRun:
+    """Run a simulation with its penalty contact replaced by exact contact."""
+    simulation = with_exact_contact(simulation, **options)
+    stepper = replace(simulation.stepper, restart=restart)
+    found = replace(simulation, stepper=stepper).run(n_steps=n_steps)
+    steps = [Step(record, stepper.contact_state(record, simulation.theta)) for record in found.records]
+    return ExactRun(found.t, found.q, found.v, steps, stepper.pairs)
+
+
 def run(
     setup,
     dt: float,
     n_steps: int,
     order: int = 1,
     *,
-    options: HardOptions | None = None,
+    options: ExactOptions | None = None,
     restart: bool = True,
-) -> HardTrajectory:
-    """Run a `Rigid` or a soft `Setup` with hard contact."""
+) -> ExactRun:
+    """Run a `Rigid` or a soft `Setup` with exact contact."""
     model = setup.model
     simulation = Simulation(model.system, GivenStart(model.initial), BDF(dt, order), n_steps, setup.theta)
-    stepper = HardContactStepper(dt, order, options or HardOptions(newton=TIGHT), restart=restart)
-    return simulate_hard(simulation, stepper=stepper)
+    return exact(simulation, restart=restart, options=options or ExactOptions(newton=TIGHT))
 
 
 def soft_block(c_f: float, angle: float = 0.0):
@@ -87,7 +122,7 @@ def soft_block(c_f: float, angle: float = 0.0):
     )
 
 
-def check_contacts(found: HardTrajectory, theta: np.ndarray) -> int:
+def check_contacts(found: ExactRun, theta: np.ndarray) -> int:
     """Every law of contact at every step; return how often anything touched."""
     touched = 0
     for record in found.records:
@@ -126,7 +161,7 @@ SHAPES = {
 class OnePair:
     """A step of one body that is near one turned shape, which moves with the world or is carried by a second body."""
 
-    step: HardStep
+    step: ContactEquations
     u: np.ndarray
 
     @classmethod
@@ -164,7 +199,7 @@ class OnePair:
         if not rigid:  # the centre of mass taken for a node: three coordinates without a lever
             pairs = replace(pairs, rigid=np.zeros(1, dtype=bool), radius=np.zeros(1), arm=np.zeros((1, 3)))
         system = replace(setup.model.system, deciding=())
-        work = HardStep(Assembler(system), equations, pairs, setup.theta, HardOptions(newton=TIGHT))
+        work = ContactEquations(Assembler(system), equations, pairs, setup.theta, ExactOptions(newton=TIGHT))
         return cls(work, 1e-3 * rng.normal(size=q_star.size))
 
     @property

@@ -8,7 +8,7 @@ from hard_contact.cases import MASS, TIGHT, ball_on_plane, box_on_plane, check_c
 from validation.setups import observed_orders, place
 
 from add.contact import FrictionLaw
-from add.hard_contact import Branch, HardOptions
+from add.hard_contact import Branch, ExactOptions
 from add.kernels.distance import PLANE, SPHERE
 from add.model import ContactModel, Obstacle, RigidBody
 from scripts.rigid_cases import G, Rigid, box, box_moments
@@ -160,7 +160,7 @@ def test_leaves_a_dome(order: int) -> None:
 def test_tolerances_are_read() -> None:
     """Looser tolerances give looser contact: the options are read."""
     setup = box_on_plane(0.3, C_F, velocity=(0.3, 0.1, 0.0), above=0.01)
-    loose = HardOptions(newton=replace(TIGHT, atol=1e-3), gap=1e-4, speed=1e-3)
+    loose = ExactOptions(newton=replace(TIGHT, atol=1e-3), gap=1e-4, speed=1e-3)
     tight, rough = run(setup, 0.005, 40), run(setup, 0.005, 40, options=loose)
     assert sum(r.report.iterations for r in rough.records) < sum(r.report.iterations for r in tight.records)
     assert np.abs(rough.q[-1] - tight.q[-1]).max() < 0.01

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hard_contact.cases import check_contacts
+from hard_contact.cases import check_contacts, exact
 
-from add.hard_contact import Branch, HardOptions, simulate_hard, stepper_of
+from add.hard_contact import Branch, ExactOptions, with_exact_contact
 from scripts import hard_reference
 from scripts.hard_reference import SCENE, build, measure, shares
 
@@ -22,7 +22,7 @@ def _mass(built) -> float:
 def test_landing() -> None:
     """Free fall, impact and the slide after it: all laws at every step, and the momentum of the whole body."""
     built = build(SCENE, "linear", None, 1)
-    found = simulate_hard(built.simulation, n_steps=32)
+    found = exact(built.simulation, n_steps=32)
     assert check_contacts(found, built.theta) > 200
     mass, (first, share) = _mass(built), shares(built)
     assert mass == pytest.approx(0.0084, rel=0.01)
@@ -54,7 +54,7 @@ def test_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_rest_on_the_incline() -> None:
     """It ends at rest, where penalties would leave it at infinite stiffness: they are off by a share of 1/k_n."""
     built = build(SCENE, "linear", None, 1)
-    found = simulate_hard(built.simulation)
+    found = exact(built.simulation)
     check_contacts(found, built.theta)
     assert found.t[-1] == pytest.approx(2.5)
     _, share = shares(built)
@@ -82,9 +82,10 @@ def test_rest_on_the_incline() -> None:
 def test_settings_are_kept() -> None:
     """A run takes step, order and tolerances from the scene's stepper."""
     simulation = build(SCENE, "linear", None, 2).simulation
-    stepper = stepper_of(simulation)
+    stepper = with_exact_contact(simulation).stepper
     assert stepper.step_size == pytest.approx(0.0025)
     assert stepper.bdf_order == 1
     assert stepper.options.newton == simulation.stepper.newton
     other = replace(stepper.options, gap=1e-9)
-    assert stepper_of(simulation, HardOptions(gap=1e-9, newton=stepper.options.newton)).options == other
+    options = ExactOptions(gap=1e-9, newton=stepper.options.newton)
+    assert with_exact_contact(simulation, options).stepper.options == other

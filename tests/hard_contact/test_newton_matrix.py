@@ -140,7 +140,7 @@ def test_direction_solves_the_linear_equations(branch: Branch, hosted: bool, rng
     by_u, by_force = step.law_rows(point, by, FIRST)
     has = pair.columns >= 0
     balance = (
-        point.r + (step.tangent(point, by, FIRST) if branch else step.matrix(point.kin, point.mu, point.frozen)) @ du
+        point.r + (step.tangent(point, by, FIRST) if branch else step.matrix(point.kin, point.mu, point.smooth)) @ du
     )
     np.subtract.at(balance, pair.columns[has], by.push[0][has] @ df[0])
     np.testing.assert_allclose(balance, 0.0, atol=1e-9 * np.abs(point.r).max())

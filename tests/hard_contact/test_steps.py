@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hard_contact.cases import LINEAR, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
+from hard_contact.cases import LINEAR, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, exact, run, soft_block
 from validation.setups import place
 
 from add.errors import InputError, SolverError
 from add.geometry import HEX8, box_mesh
-from add.hard_contact import ContactPairs, HardContactStepper, HardOptions, contact_terms, simulate_hard
+from add.hard_contact import ContactPairs, ExactOptions, contact_terms, with_exact_contact
 from add.kernels.distance import BOX, PLANE
 from add.kernels.rotation import rotation_matrix
 from add.model import Obstacle, SoftBody, build_model
@@ -70,7 +70,7 @@ def test_cables_stay() -> None:
     contacts, system = contact_terms(built.simulation.system)
     assert len(contacts) == 1
     assert len(system.deciding) == 1
-    found = simulate_hard(built.simulation)
+    found = exact(built.simulation)
     check_contacts(found, built.theta)
     # It lies on the floor, from which the taut cable takes 5 N.
     assert found.q[-1, 2] == pytest.approx(0.05, abs=1e-9)
@@ -123,8 +123,8 @@ def test_projections_find_the_same_steps(seed: int) -> None:
     """Steps that begin with projections end where Newton alone ends; forces may share out otherwise."""
     setup = tumbling(seed)
     newton = run(setup, 1.0 / 60.0, 60)
-    rescued = run(setup, 1.0 / 60.0, 60, options=HardOptions(newton=TIGHT, max_iterations=0))
-    rounds = [record.report.projections for record in rescued.records]
+    rescued = run(setup, 1.0 / 60.0, 60, options=ExactOptions(newton=TIGHT, max_iterations=0))
+    rounds = [record.report.attempt for record in rescued.records]
     assert sum(r > 0 for r in rounds) > 5
     check_contacts(rescued, setup.theta)
     np.testing.assert_allclose(rescued.q[:, :3], newton.q[:, :3], atol=1e-7)
@@ -224,9 +224,9 @@ def test_failure_keeps_what_was_done() -> None:
     setup = box_on_plane(0.0, 0.4, above=0.02)
     model = setup.model
     simulation = Simulation(model.system, GivenStart(model.initial), BDF(0.005, 1), 60, setup.theta)
-    hopeless = HardContactStepper(0.005, 1, HardOptions(newton=TIGHT, max_iterations=0, projections=0))
-    with pytest.raises(SolverError, match=r"step 1 .*hard contact") as caught:
-        simulate_hard(simulation, stepper=hopeless)
+    hopeless = with_exact_contact(simulation, ExactOptions(newton=TIGHT, max_iterations=0, projections=0))
+    with pytest.raises(SolverError, match=r"step 1 .*exact contact") as caught:
+        hopeless.run()
     assert caught.value.trajectory.q.shape[0] == 1
-    found = simulate_hard(simulation, n_steps=5)
+    found = exact(simulation, n_steps=5)
     assert found.q.shape == (6, 6)

@@ -6,13 +6,16 @@ import scipy.sparse as sp
 from linalg.linalg_cases import error, pattern_of, random_blocks, saddle_point, soft_body
 
 from add.errors import SolverError
-from add.linalg import DENSE_LIMIT, DenseLU, MultifrontalLU, SparseLU, factorization_for
+from add.linalg import DENSE_LIMIT, Cholmod, DenseLU, MultifrontalLU, SparseLU, factorization_for
+from add.linalg.cholmod import is_installed
 
-BACK_ENDS = (DenseLU, SparseLU, MultifrontalLU)
+BACK_ENDS = (DenseLU, SparseLU, MultifrontalLU, Cholmod)
 
 
 @pytest.fixture(params=BACK_ENDS, ids=lambda kind: kind.__name__)
 def back_end(request):
+    if request.param is Cholmod and not is_installed():
+        pytest.skip("scikit-sparse is not installed (extra `cholmod`; it is built against the headers of SuiteSparse)")
     return request.param()
 
 
@@ -58,7 +61,21 @@ def full(rng):
     return sp.csc_array(rng.normal(size=(70, 70)))
 
 
-CASES = (soft, definite_unsymmetric, indefinite, one_sided, scattered, full, constrained)
+def symmetric_definite(rng):
+    body = soft_body((5, 4, 4), rng)
+    return sp.csc_array(0.5 * (body + body.T) + 60.0 * sp.eye_array(body.shape[0]))
+
+
+def symmetric_indefinite(rng):
+    """A positive diagonal, and still directions of negative curvature."""
+    body = soft_body((5, 4, 4), rng)
+    return sp.csc_array(0.5 * (body + body.T) - 5.0 * sp.eye_array(body.shape[0]))
+
+
+CASES = (
+    soft, definite_unsymmetric, indefinite, one_sided, scattered, full, constrained, symmetric_definite,
+    symmetric_indefinite,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["A", "A^T"])

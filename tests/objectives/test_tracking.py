@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
+from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
 from add.equations.kinematics import State, StateTangent
 from add.equations.points import WeightedPoints
 from add.errors import InputError
@@ -527,7 +527,7 @@ def test_displacements_of_a_run(tmp_path, crop, initial):
     assert 2.0 * jacobian.transposed(rho) == pytest.approx(gradient, rel=1e-9, abs=1e-10 * np.abs(gradient).max())
     simulation, theta = built.simulation, problem.theta(x, problem.experiments[0])
     directions = problem.map_of(problem.experiments[0]).jacobian(x)
-    tangents = forward_tangents(simulation, simulation.run(theta), theta, directions)
+    tangents = pushforward(simulation, simulation.run(theta), theta, directions)
     forward = tangents.derivative(problem.experiments[0].objective, simulation.run(theta), theta)
     assert forward == pytest.approx(gradient, rel=1e-9, abs=1e-10 * np.abs(gradient).max())
     runs = {name: run.replay for name, run in problem.value(x)[1].items()}

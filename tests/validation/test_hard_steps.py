@@ -8,7 +8,7 @@ import pytest
 from derivatives.small_models import RoughObjective
 from fuzz.drops import drop
 
-from add.adjoint import Checkpoints, evaluate, forward_tangents, value_and_gradient
+from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
 from add.contact import FrictionLaw
 from add.errors import SolverError
 from add.linalg import Factorization
@@ -61,7 +61,7 @@ def test_gradient_through_rescued_steps() -> None:
     assert np.array_equal(again.gradient, reverse.gradient)
     theta = simulation.theta
     direction = np.random.default_rng(1).normal(size=theta.size) * np.where(theta != 0.0, np.abs(theta), 0.1)
-    (slope,) = forward_tangents(simulation, trajectory, theta, [direction]).derivative(objective, trajectory, theta)
+    (slope,) = pushforward(simulation, trajectory, theta, [direction]).derivative(objective, trajectory, theta)
     assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-9)
     h = 1e-6
     ends = [evaluate(simulation, objective, theta + s * direction, replay=trajectory.replay)[0] for s in (h, -h)]
@@ -104,4 +104,4 @@ def test_errors_of_derivatives_name_their_step() -> None:
         value_and_gradient(simulation, objective, n_steps=3)
     _, trajectory = evaluate(simulation, objective, n_steps=3)
     with pytest.raises(SolverError, match=r"derivative of step 1 \(t=0.0166667 s\): .*; try time.dt = 0.00417 s"):
-        forward_tangents(simulation, trajectory, simulation.theta, [np.ones(simulation.theta.size)])
+        pushforward(simulation, trajectory, simulation.theta, [np.ones(simulation.theta.size)])

@@ -28,6 +28,7 @@ class BuiltScene(Summarised):
     ----------
     scene : SceneSpec
     model : Model
+        Its system has the penalty terms that say what may touch what, also where contact is exact.
     simulation : Simulation
     numbers : SceneParameters
         The scene's differentiable numbers and the map to theta.
@@ -68,7 +69,12 @@ class BuiltScene(Summarised):
         return ORDERS[self.scene.time.integrator]
 
     def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
-        """Return the pairs of bodies with one mass that a restitution or a damping acts between."""
+        """Return the pairs of bodies with one mass that a restitution or a damping acts between.
+
+        Exact contact knows neither.
+        """
+        if self.scene.contact.friction_law == "exact":
+            return []
         pairs = self.scene.contact.pairs
         asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
         return damped_pairs(self.model, self.theta if theta is None else theta, asked)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from add.contact import FrictionLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
+from add.hard_contact import with_exact_contact
+from add.linalg import Factorization, cholmod_for, factorization_for
+from add.linalg.cholmod import is_installed
 from add.materials import material
 from add.model import (
     ContactModel,
@@ -39,6 +44,7 @@ _LAWS = {
     "linear": FrictionLaw.LINEAR,
     "tanh": FrictionLaw.TANH,
     "hybrid": FrictionLaw.HYBRID,
+    "exact": FrictionLaw.LINEAR,  # of the terms that say what may touch what; `with_exact_contact` takes their place
 }
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _NORMS = {"l1": 1, "l2": 2}
@@ -107,9 +113,26 @@ def _build(scene: SceneSpec) -> BuiltScene:
     )
     stepper = BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
-    simulation = Simulation(model.system, start, stepper, time.n_steps, theta)
+    simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
+    if spec.contact.friction_law == "exact":
+        simulation = with_exact_contact(simulation)
     names = tuple(spec.markers)
     return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
+
+
+def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
+    """Return the back end of the linear algebra."""
+    if spec.time.linear_solver == "auto":
+        return factorization_for
+    if not is_installed():
+        raise InputError(
+            "CHOLMOD is not installed: pip install 'add-sim[cholmod]', which needs the headers of SuiteSparse (Debian, "
+            "Ubuntu: apt-get install libsuitesparse-dev)",
+            place="time.linear_solver",
+            found="'cholmod'",
+            expected="'auto', or the extra",
+        )
+    return cholmod_for
 
 
 def _body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBody:

@@ -82,6 +82,11 @@ class TimeSpec(Spec):
         "given", description="initial state: as given by the bodies, or the static solution from there"
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
+    linear_solver: Literal["auto", "cholmod"] = Field(
+        "auto",
+        description="what factors the matrices of a step: `auto`, dense LAPACK or fronts by size; `cholmod`, CHOLMOD "
+        "where they are symmetric and positive definite, else as `auto` (pip install add-sim[cholmod])",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "TimeSpec":
@@ -188,3 +193,9 @@ class SceneSpec(Spec):
     def full(self) -> dict[str, Any]:
         """Return the scene as a dictionary with every default written out, under the keys of the file."""
         return self.model_dump(by_alias=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Two scenes are equal that say the same, wherever they come from."""
+        return isinstance(other, SceneSpec) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
