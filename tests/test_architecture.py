@@ -17,6 +17,7 @@ ORDER = (
     "typing",
     "summary",
     "kernels",
+    "materials",
     "geometry",
     "linalg",
     "equations",

@@ -13,8 +13,12 @@ from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
+<<<<<<< HEAD
+from add.io.trajectory import BodyData, ObstacleData, RunData
+=======
 from add.equations.system import System
 from add.io.trajectory import MODELS, BodyData, ObstacleData, RunData
+>>>>>>> main
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.kernels.rotation import left_jacobian
 from add.mocap import Recording
@@ -103,9 +107,8 @@ def run_data(
             body.mesh.points,
             body.mesh.cells,
             surface.triangles,
-            float(layout.view(theta, f"bodies.{body.name}.mu")),
-            float(layout.view(theta, f"bodies.{body.name}.lambda")),
-            MODELS[body.form],
+            body.law.name,
+            tuple(float(layout.view(theta, f"bodies.{body.name}.{modulus.key}")) for modulus in body.law.parameters),
             body.mean_dilatation,
         )
         for body, surface in zip(model.bodies, model.surfaces, strict=True)

@@ -8,6 +8,7 @@ from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.equations.signals import SignalParameter, Sine, Spline, Table
 from add.geometry import ElementFamily, SoftMesh, box_mesh, locate
+from add.materials import NEO_HOOKEAN_CIARLET
 from add.model import (
     ContactModel,
     Model,
@@ -65,7 +66,7 @@ def two_bodies(
     held = SoftBody(
         "held",
         mesh,
-        form=1,
+        law=NEO_HOOKEAN_CIARLET,
         mean_dilatation=mean_dilatation,
         pins=(Pin(left, (0, 1, 2), SignalParameter(Sine(3.0, 0.3), "shake")),),
         loads=(
@@ -80,7 +81,7 @@ def two_bodies(
             PointAnchor(inside.nodes, inside.weights, SignalParameter(Table(np.array([0.0, 0.05, 0.2])), "anchor")),
         ),
     )
-    cube = SoftBody("cube", box_mesh((0.05, 0.05, 0.05), (1, 1, 1), family), form=0, lumped=True)
+    cube = SoftBody("cube", box_mesh((0.05, 0.05, 0.05), (1, 1, 1), family), lumped=True)
     floor = Obstacle("floor", 0, (0, 0, 0), np.eye(3), np.array([0, 0, -0.031]), np.zeros(3))
     ball = Obstacle("ball", 1, (0.1, 0, 0), np.eye(3), np.array([0.2, 0, -0.122]), np.array([0.1, 0, 0]))
     contact = ContactModel(law=law, ramp=ramp, onset=onset, per_area=True, total_normal=True)

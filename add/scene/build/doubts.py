@@ -10,6 +10,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
+from add.materials import element_loops
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
@@ -156,8 +157,9 @@ def _soft(built: BuiltScene) -> Iterator[str]:
     gravity = float(np.linalg.norm(pull))
     q, _ = built.model.initial.evaluate(theta)
     for body in built.model.bodies:
-        names = (f"bodies.{body.name}.{key}" for key in ("mu", "lambda", "density"))
-        mu, lam, density = (float(layout.view(theta, name)) for name in names)
+        keys = [*(modulus.key for modulus in body.law.parameters), "density"]
+        *moduli, density = (float(layout.view(theta, f"bodies.{body.name}.{key}")) for key in keys)
+        mu, lam = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
         young = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
         start = built.model.system.dofs[body.name].start
         nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)

@@ -12,6 +12,7 @@ from add.errors import InputError
 from add.hard_contact import with_exact_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
+from add.materials import material
 from add.model import (
     ContactModel,
     NodalLoad,
@@ -38,7 +39,6 @@ from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.solve.newton import NewtonOptions
 
-_FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
 _LAWS = {
     "none": FrictionLaw.NONE,
     "linear": FrictionLaw.LINEAR,
@@ -167,7 +167,7 @@ def _body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBod
     return SoftBody(
         name,
         mesh,
-        form=_FORMS[body.material.model],
+        law=material(body.material.model),
         mean_dilatation=body.mean_dilatation,
         lumped=body.mass == "lumped",
         pins=tuple(pins),
