@@ -9,7 +9,7 @@ import numpy as np
 
 from add.equations.kinematics import StateTangent
 from add.linalg import factorization_for
-from add.scene.read.reader import apply_overrides, load_scene
+from add.scene import apply_overrides, load_scene
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.solve.newton import NewtonOptions

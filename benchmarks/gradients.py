@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from add.commands.check_gradient import probe
-from add.scene.read.reader import Scene, load_scene, scene_from_dict
+from add.scene import Scene, load_scene, scene_from_dict
 from benchmarks.timing import time_gradient
 
 SCENES = Path(__file__).parents[1] / "scenes"

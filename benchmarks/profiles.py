@@ -9,7 +9,7 @@ from pathlib import Path
 
 from add.adjoint import value_and_gradient
 from add.commands.check_gradient import probe
-from add.scene.read.reader import apply_overrides, load_scene
+from add.scene import apply_overrides, load_scene
 
 ROOT = Path(__file__).parents[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from add.scene.read.reader import apply_overrides, load_scene
+from add.scene import apply_overrides, load_scene
 from benchmarks.timing import Row, time_forward
 
 SCENES = Path(__file__).parents[1] / "scenes"

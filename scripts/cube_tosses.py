@@ -105,7 +105,7 @@ def fit(result: Path, start: Sequence[float] = START, named: Sequence[Path] = ()
     base = scene_of_study("cube_toss", given.files[0])
     files = [*given.named, *given.found[::EVERY][:COUNT]]
     values = dict(zip(SHARED, start, strict=True))
-    recorded = [read(file, base.spec.recording.scale) for file in files]
+    recorded = [read(file, base.recording.scale) for file in files]
     states = [flight(pose, frames) for pose, frames in recorded]
     for window, evaluations in WINDOWS:
         begin = time.perf_counter()
@@ -130,10 +130,10 @@ def predict(result: Path, named: Sequence[Path] = (), changes: dict | None = Non
     files = recordings(named, *FOLDER).unseen(fitted)
     base = scene_of_study("cube_toss", files[0])
     built = add.apply_overrides(base, {**values, **(changes or {})}).build()
-    dt = built.scene.spec.time.dt
+    dt = built.scene.time.dt
     rows = []
     for file in files:
-        pose, frames = read(file, base.spec.recording.scale)
+        pose, frames = read(file, base.recording.scale)
         numbers = built.numbers.values.copy()
         for key, value in zip(STATE, flight(pose, frames), strict=True):
             numbers[built.numbers.resolve(f"bodies.cube.{key}")[0]] = value

@@ -86,7 +86,7 @@ def fit(result: Path, named: Sequence[Path] = ()) -> None:
     """Fit the chosen swings and write what was found."""
     given = recordings(named, *FOLDER)
     base = scene_of_study("double_pendulum", given.files[0])
-    offset, files = base.spec.recording.time_offset, [*given.named, *given.found[::EVERY]]
+    offset, files = base.recording.time_offset, [*given.named, *given.found[::EVERY]]
     starts = [start(file, offset) for file in files]
     shared = {item["path"]: 0.0 for item in base.raw["parameters"] if item["path"] not in START}
     problem = base.inverse_problem()
@@ -112,7 +112,7 @@ def predict(result: Path, named: Sequence[Path] = ()) -> list[float]:
     moments = {name: value for name, value in values.items() if name.endswith(".inertia")}
     scalars = {name: value for name, value in values.items() if name not in moments}
     scene = scene_of_study("double_pendulum", files[0])
-    offset = scene.spec.recording.time_offset
+    offset = scene.recording.time_offset
     full = {name: [value] * 3 + [0.0] * 3 for name, value in moments.items()}
     base = add.apply_overrides(scene, {**scalars, **full})
     errors = []
@@ -124,7 +124,7 @@ def predict(result: Path, named: Sequence[Path] = ()) -> list[float]:
         at = [found[f"{path}@{file.stem}"] for path in START]
         source = {**base.raw["recording"], "file": str(file)}
         built = add.apply_overrides(base, {**dict(zip(START, at, strict=True)), "recording": source}).build()
-        run = built.run(n_steps=round(AHEAD / built.scene.spec.time.dt))
+        run = built.run(n_steps=round(AHEAD / built.scene.time.dt))
         tips = np.array([built.markers.points(run.kinematics(k), built.theta)[0] for k in range(run.n_steps + 1)])
         angles = np.unwrap(np.arctan2(tips[:, :, 0], -tips[:, :, 2]), axis=0)
         recording = read_angle_csv(file)

@@ -112,7 +112,7 @@ class Toss:
 
     def __init__(self, file: Path, base: add.Scene, session: Session | None = None) -> None:
         self.session = session or session_of(file)
-        spec = base.spec.recording
+        spec = base.recording
         joint = spec.pose.joint
         pose = read_pose_csv(file)
         self.file, self.times = file, pose.times
@@ -275,7 +275,7 @@ def predict(result: Path, named: Sequence[Path] = (), session: Session | None = 
         changed = {"time.duration": float(toss.times[-1]), **toss.frame(toss.resting + lift)}
         built = add.apply_overrides(base, {**overrides(start), **changed}).build()
         run = built.run()
-        steps = np.minimum(np.rint(toss.times / built.scene.spec.time.dt).astype(int), run.n_steps)
+        steps = np.minimum(np.rint(toss.times / built.scene.time.dt).astype(int), run.n_steps)
         q = run.q[steps]
         centre = 0.5 * (q[:, :3] + q[:, 6:9])
         away = 100 * np.linalg.norm(centre - toss.centre, axis=1) / 0.1

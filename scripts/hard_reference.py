@@ -19,8 +19,8 @@ import numpy as np
 
 from add.errors import SolverError
 from add.hard_contact import Branch, ExactContact, with_exact_contact
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
+from add.scene.build.built import BuiltScene
 from add.terms import Inertia
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,7 +16,7 @@ import numpy as np
 
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking
-from add.scene.read.reader import apply_overrides, scene_from_dict
+from add.scene import apply_overrides, scene_from_dict
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "data" / "recordings" / "foam_ball.csv"
@@ -48,7 +48,7 @@ def main() -> None:
             **TRUTH,
             "bodies.ball.mesh": {"file": str(ROOT / "data" / "meshes" / "ball_fine.msh")},
             "bodies.ball.scale": SCALE,
-            "time.dt": scene.spec.time.dt / 2.0,
+            "time.dt": scene.time.dt / 2.0,
         },
     )
     built = fine.build()

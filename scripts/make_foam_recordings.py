@@ -19,8 +19,8 @@ import numpy as np
 
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import Scene, apply_overrides, scene_from_dict
+from add.scene import Scene, apply_overrides, scene_from_dict
+from add.scene.build.built import BuiltScene
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "data" / "recordings"
@@ -95,7 +95,7 @@ def true_scene(take: Take) -> Scene:
     for key in ("recording", "objective", "parameters", "optimizer", "check"):
         raw.pop(key, None)
     scene = scene_from_dict(raw, folder=ROOT / "scenes")
-    return apply_overrides(scene, take.truth | take.discretisation | {"time.dt": scene.spec.time.dt / 2.0})
+    return apply_overrides(scene, take.truth | take.discretisation | {"time.dt": scene.time.dt / 2.0})
 
 
 def sampled(built: BuiltScene, times: np.ndarray) -> np.ndarray:
@@ -114,7 +114,7 @@ def record(name: str, take: Take) -> None:
     """Simulate, sample, add noise, drop frames, write."""
     scene = true_scene(take)
     built = scene.build()
-    times = np.arange(FIRST, scene.spec.time.end, 1.0 / RATE)
+    times = np.arange(FIRST, scene.time.end, 1.0 / RATE)
     positions = sampled(built, times)
     rng = np.random.default_rng(take.seed)
     positions += NOISE * rng.normal(size=positions.shape)

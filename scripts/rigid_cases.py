@@ -15,7 +15,7 @@ from add.equations.kinematics import Kinematics
 from add.kernels.distance import BOX, PLANE, SPHERE
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.model import CarriedShape, ContactModel, Model, Obstacle, RigidBody, build_model
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import GivenStart

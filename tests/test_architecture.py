@@ -15,6 +15,7 @@ ORDER = (
     "errors",
     "machine",
     "typing",
+    "summary",
     "kernels",
     "geometry",
     "linalg",

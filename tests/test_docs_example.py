@@ -44,7 +44,7 @@ def test_scenes_are_valid(page: str) -> None:
     for raw in scenes:
         scene = scene_from_dict(raw, folder=ROOT)
         scene.build()
-        if scene.spec.objective and scene.spec.parameters:
+        if scene.objective and scene.parameters:
             scene.inverse_problem()
 
 

@@ -195,7 +195,7 @@ def value_and_gradient(
         """Take the steps of a segment."""
         steps = []
         for k in range(first, last):
-            state, record = simulation.step(assembler, state, theta, replay.records[k] if replay else None)
+            state, record = simulation.advance(assembler, state, theta, replay.records[k] if replay else None)
             steps.append((state, record))
             for observer in watching:
                 observer(state, record)

@@ -15,9 +15,9 @@ from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
+from add.scene import Scene, experiment_scenes
+from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import require_gradient, scene_objective
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import Scene, experiment_scenes
 from add.simulation import BDF
 from add.simulation.run import Replay, Simulation, Trajectory
 from add.simulation.start import EquilibriumStart
@@ -203,7 +203,7 @@ def check_gradients(
     out = []
     for name, item in experiment_scenes(scene).items():
         built = build(item)
-        steps = n_steps or (scene.spec.check.steps if scene.spec.check else None) or 40
+        steps = n_steps or (scene.check.steps if scene.check else None) or 40
         steps = min(steps, built.simulation.n_steps)
         objective = scene_objective(scene, built, name, steps) or probe(built, steps, seed)
         out.append(_check(name, built, objective, steps, seed, progress))

@@ -56,7 +56,7 @@ def cli() -> None:
 def _load(console: Console, scene: str) -> Any:
     """Load a scene, and let the user know if the command then has to compile kernels."""
     from add.commands.compile_clock import first_compilation
-    from add.scene.read.reader import load_scene
+    from add.scene import load_scene
 
     click.get_current_context().with_resource(first_compilation(console.compiling))
     return load_scene(scene)
@@ -64,9 +64,10 @@ def _load(console: Console, scene: str) -> Any:
 
 def _warnings(loaded: Any) -> list[str]:
     """Log and return what is probably not meant in a scene or in any of its experiments."""
-    from add.scene.read.reader import experiment_scenes
+    from add.scene import experiment_scenes
+    from add.scene.build.doubts import warn
 
-    return [text for item in experiment_scenes(loaded).values() for text in item.build().warn()]
+    return [text for item in experiment_scenes(loaded).values() for text in warn(item.build())]
 
 
 def _require_one(resume: bool, force: bool) -> None:
@@ -112,12 +113,13 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     """Run the forward simulation of SCENE."""
     from add.commands import simulate_scene
     from add.commands.folders import run_in
+    from add.scene.build.doubts import warn
 
     _require_one(resume, force)
     loaded = _load(console, scene)
-    console.heed(loaded.build().warn())
+    console.heed(warn(loaded.build()))
     with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
-        with _keeping(folder, scene), steps_bar(console, loaded.spec.time.n_steps) as progress:
+        with _keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
         say_simulation(console, result)
         _say_impacts(console, result)
@@ -160,7 +162,7 @@ def optimize(
     if jobs is not None or cluster is not None:
         require_shareable(problem, loaded.source)
         workers = click.get_current_context().with_resource(_workers(jobs, cluster))
-    spec = loaded.spec.optimizer
+    spec = loaded.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
     with run_in(loaded, _folder(scene, output), "optimize", force=force, resume=resume) as folder:
         with _keeping(folder, scene), evaluations_bar(console, most) as progress:
@@ -198,11 +200,11 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     built = loaded.build()
     warnings = _warnings(loaded)
     console.heed(warnings)
-    if loaded.spec.objective and loaded.spec.parameters:
+    if loaded.objective and loaded.parameters:
         check_optimization(loaded)
     system = built.model.system
     console.say(
-        f"{scene}: valid; {len(built.scene.spec.bodies)} bodies, {system.n} coordinates, "
+        f"{scene}: valid; {len(built.scene.bodies)} bodies, {system.n} coordinates, "
         f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
     )
     impacts = worth_saying(built.expected_impacts())

@@ -16,7 +16,7 @@ from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model import Model, RigidBody
 from add.model.site_lookup import Site, gather, system_site
-from add.scene.build.scene import BuiltScene
+from add.scene.build.built import BuiltScene
 from add.scene.spec.couplings import (
     BallSpec,
     CableSpec,
@@ -65,7 +65,7 @@ def solids(built: BuiltScene, theta: FloatArray) -> tuple[SolidData, ...]:
 
 def _shape(built: BuiltScene, body: RigidBody) -> tuple[int, FloatArray]:
     """Return kind and size of a body's geometry, which it has to be drawn by even where it meets nothing."""
-    spec = built.scene.spec.bodies.get(body.name)
+    spec = built.scene.bodies.get(body.name)
     geometry = spec.geometry if isinstance(spec, RigidBodySpec | KinematicBodySpec) else None
     if isinstance(geometry, BoxGeometrySpec):
         return BOX, 0.5 * np.array(geometry.size)
@@ -89,7 +89,7 @@ class LinkTracks:
     """
 
     def __init__(self, built: BuiltScene, theta: FloatArray, n_states: int) -> None:
-        spec, links = built.scene.spec.couplings, built.model.links
+        spec, links = built.scene.couplings, built.model.links
         self._theta, self._layout = theta, built.model.system.parameters
         self._model, self._n = built.model, 0
         self._rows: list[Site] = []
@@ -210,7 +210,7 @@ class ContactTracks:
 
 def goals(built: BuiltScene) -> dict[str, GoalData]:
     """Return the points and poses that the objective wants, named by the marker or body that should be there."""
-    spec, model = built.scene.spec, built.model
+    spec, model = built.scene, built.model
     rest = {body.name: body.mesh.points for body in model.bodies} | {body.name: body.points for body in model.particles}
     out: dict[str, GoalData] = {}
     for k, item in enumerate(spec.objective):

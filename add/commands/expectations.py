@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.read.reader import Scene
+from add.scene import Scene
 
 
 @final
@@ -45,7 +45,7 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
         If an entry names something that the result does not have.
     """
     out = []
-    for path, item in scene.spec.expect.get(command, {}).items():
+    for path, item in scene.expect.get(command, {}).items():
         found = _lookup(result, path.split("."))
         if found is None:
             raise InputError(

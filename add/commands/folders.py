@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from add.io.runfolder import SCENE, VERSIONS, RunFolder, versions
-from add.scene.read.reader import Scene
+from add.scene import Scene
 
 _log = logging.getLogger(__name__)
 
@@ -83,8 +83,8 @@ def _texts(node: Any) -> Iterator[str]:
 
 def title(scene: Scene) -> str:
     """Return a scene's name; without one the file's, and the folder's for the ``scene.json`` of a run."""
-    if scene.spec.name or scene.source is None:
-        return scene.spec.name or ""
+    if scene.name or scene.source is None:
+        return scene.name or ""
     path = scene.source.absolute()
     if path.name == SCENE and (path.parent / VERSIONS).is_file():
         return path.parent.name

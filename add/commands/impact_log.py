@@ -13,7 +13,7 @@ from add.equations.kinematics import Kinematics
 from add.kernels.contact_nodes import ACTIVE, CLIPPED
 from add.kernels.rotation import left_jacobian
 from add.model.impacts import Impact, names
-from add.scene.build.scene import BuiltScene
+from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray
 

@@ -17,7 +17,7 @@ from add.commands.step_counts import Tally
 from add.equations.kinematics import Kinematics, State
 from add.io.runfolder import CannotWrite
 from add.io.trajectory import ResumePoint, RunData, joined, write_run
-from add.scene.build.scene import BuiltScene
+from add.scene.build.built import BuiltScene
 from add.simulation import Record
 from add.simulation.run import Trajectory
 
@@ -108,7 +108,7 @@ class Kept:
         self.model = fingerprint(self.built)
 
     def _whole(self, part: Trajectory) -> RunData:
-        every = self.built.scene.spec.output.every
+        every = self.built.scene.output.every
         return self.earlier.with_later(run_data(self.built, part, self.built.theta, every=every), every)
 
     def keep(self, part: Trajectory) -> None:

@@ -23,10 +23,10 @@ from add.inverse.optimizers.phases import EvaluationLog, LoggedEvaluation
 from add.inverse.uncertainty import uncertainty
 from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
 from add.io.trajectory import write_run
+from add.scene import Scene, experiment_scenes
 from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.sizes import in_scene, require_room_to_run
 from add.scene.build.write_back import with_values
-from add.scene.read.reader import Scene, experiment_scenes
 from add.simulation.run import Observer, Trajectory
 from add.typing import FloatArray
 
@@ -159,7 +159,7 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
         if error.file is None:
             error.file = scene.source
         raise
-    last = scene.spec.optimizer.phases[-1:]
+    last = scene.optimizer.phases[-1:]
     if any(phase.overrides for phase in last):
         _log.warning(
             "the last phase overrides numbers of the scene: what it finds is the optimum of another scene; "
@@ -302,7 +302,7 @@ def _write_trajectories(
         run, theta = runs[experiment.name], problem.theta(found.x, experiment)
         origin = None if experiment.tracking is None else experiment.tracking.origin_of(run.states(), theta)
         data = run_data(
-            item.build(), run, theta, every=item.spec.output.every, recording=experiment.recording, origin=origin
+            item.build(), run, theta, every=item.output.every, recording=experiment.recording, origin=origin
         )
         write_run(path, data)
 

@@ -20,8 +20,8 @@ from add.kernels.rotation import left_jacobian
 from add.mocap import Recording
 from add.model import Model
 from add.model.impacts import worth_saying
+from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
-from add.scene.build.scene import BuiltScene
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.terms import Elastic, Gravity, Inertia, RigidInertia
@@ -114,11 +114,11 @@ def run_data(
         ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity) for o in model.obstacles
     )
     # Directions are no places.
-    given = built.scene.spec.markers
+    given = built.scene.markers
     directions = {name for name in built.marker_names if isinstance(given[name], DirectionMarkerSpec)}
     targets = {}
     if recording is not None:
-        spec = built.scene.spec.recording
+        spec = built.scene.recording
         # Displacements are drawn from where the simulated markers are when they count from.
         offset = np.zeros((recording.n_markers, 3)) if origin is None else origin - recording.positions[0]
         # A fitted clock shifts the recording.

@@ -16,10 +16,10 @@ from add.equations.kinematics import State
 from add.errors import InputError, SolverError
 from add.io.runfolder import RESULT, SCENE, CannotWrite, RunFolder
 from add.io.trajectory import read_point, read_run
+from add.scene import Scene
+from add.scene.build.built import BuiltScene
 from add.scene.build.freeze_meshes import freeze_meshes
-from add.scene.build.scene import BuiltScene
 from add.scene.build.sizes import in_scene, require_room_on_disk, require_room_to_run
-from add.scene.read.reader import Scene
 from add.simulation import Record
 from add.simulation.run import Trajectory
 
@@ -65,7 +65,7 @@ def simulate_scene(
     """
     scene = freeze_meshes(scene, folder.path)
     built = scene.build()
-    every = scene.spec.output.every
+    every = scene.output.every
     with in_scene(scene):
         require_room_to_run(built.simulation)
         require_room_on_disk(built.simulation, folder.path, every)
@@ -128,12 +128,12 @@ def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> Earlier:
     if folder.scene.is_file():
         require_same(scene, folder)
         before = folder.read_json(SCENE).get("output", {}).get("every", 1)
-        if before != scene.spec.output.every:
+        if before != scene.output.every:
             raise InputError(
                 "this run keeps other states: go on with the scene as it was, or begin anew in another folder",
                 file=scene.source,
                 place="output.every",
-                found=scene.spec.output.every,
+                found=scene.output.every,
                 expected=before,
             )
     if not folder.trajectory.is_file():

@@ -9,7 +9,7 @@ from typing import Any, final
 from add.commands.impact_log import ImpactLog
 from add.contact import BodyContact, PenaltyContact
 from add.joints.law_term import DecidingJointLaw
-from add.scene.build.scene import BuiltScene
+from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from add.typing import FloatArray
 

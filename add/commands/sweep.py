@@ -19,10 +19,10 @@ from add.inverse.problem import InverseProblem
 from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, CannotWrite, RunFolder
 from add.io.sweeps import SweepData, write_sweep
 from add.linalg import one_blas_thread
+from add.scene import Scene, scene_from_dict
 from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.sizes import in_scene, require_room_to_run
 from add.scene.build.sweep_axes import SweepAxis, sweep_axes
-from add.scene.read.reader import Scene, scene_from_dict
 from add.typing import FloatArray
 
 

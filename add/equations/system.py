@@ -15,12 +15,13 @@ from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.prescribed import Motion
 from add.equations.tangents import Columns, Directions, ThetaMap, push
 from add.equations.term import Constraint, DecidingTerm, Decisions, Term
+from add.summary import Summarised, Summary
 from add.typing import FloatArray, IntArray
 
 
 @final
-@dataclass(frozen=True)
-class System:
+@dataclass(frozen=True, repr=False)
+class System(Summarised):
     """Everything that makes forces, and the layout of the numbers it acts on.
 
     Attributes
@@ -61,6 +62,18 @@ class System:
         object.__setattr__(self, "parts", parts)
         owners = np.repeat(np.arange(len(self.dofs.entries)), [entry.size for entry in self.dofs.entries])
         object.__setattr__(self, "owners", owners[self.partition.free])
+
+    def summary(self) -> Summary:
+        """Return a few lines: bodies, coordinates, parameters, terms."""
+        bodies = ", ".join(f"{entry.name} ({entry.size})" for entry in self.dofs.entries)
+        terms = ", ".join(type(term).__name__ for term in (*self.terms, *self.deciding, *self.constraints))
+        rows = [
+            ("bodies", f"{len(self.dofs.entries)}: {bodies}"),
+            ("coordinates", f"{self.n}, {self.partition.free.size} of them free"),
+            ("parameters", f"{self.parameters.n} numbers in {len(self.parameters.entries)} blocks of theta"),
+            ("terms", terms),
+        ]
+        return Summary("System", tuple(rows))
 
     @property
     def n_unknowns(self) -> int:

@@ -20,6 +20,7 @@ from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.residuals import Jacobian, Residuals
 from add.linalg import one_blas_thread
 from add.simulation.run import Observer, Replay, Trajectory
+from add.summary import Summarised, Summary
 from add.typing import FloatArray, IntArray
 
 
@@ -42,8 +43,8 @@ class Optimizer(ABC):
 
 
 @final
-@dataclass(frozen=True)
-class InverseProblem:
+@dataclass(frozen=True, repr=False)
+class InverseProblem(Summarised):
     """minimise sum over experiments of phi(run(theta(x))) + priors.
 
     Attributes
@@ -67,6 +68,13 @@ class InverseProblem:
         transforms = tuple(p.transform for p in self.parameters for _ in range(p.n))
         scale = np.concatenate([np.full(p.n, p.scale) for p in self.parameters])
         object.__setattr__(self, "design", Transformed(transforms, scale))
+
+    def summary(self) -> Summary:
+        """Return a few lines: parameters with their starts, experiments, optimiser."""
+        rows = [(p.name, f"{np.array2string(np.asarray(p.start), precision=6)} {p.unit}") for p in self.parameters]
+        rows.append(("experiments", ", ".join(experiment.name for experiment in self.experiments)))
+        rows.append(("optimizer", type(self.optimizer).__name__ if self.optimizer else "none"))
+        return Summary(f"InverseProblem of {self.n} design variables", tuple(rows))
 
     @property
     def n(self) -> int:

@@ -34,7 +34,7 @@ _LEAST, _TIMES = 5e8, 200.0
 
 _CODE = """
 import sys; sys.path[:] = {path!r}
-from add.foreign import _serve; _serve({reader!r}, {file!r}, {memory!r}, {seconds!r})
+from add.machine.foreign_readers import _serve; _serve({reader!r}, {file!r}, {memory!r}, {seconds!r})
 """
 
 

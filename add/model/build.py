@@ -24,13 +24,14 @@ from add.model.joint_terms import link_terms
 from add.model.mass_terms import mass_terms
 from add.model.obstacles import ContactModel, Obstacle
 from add.model.parameters import POSE_VECTORS, Block, parameter_layout
+from add.summary import Summarised, Summary
 from add.terms import Elastic, ElementBatch, NodalForce, PointConstraint, Viscous
 from add.typing import IntArray
 
 
 @final
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, repr=False)
+class Model(Summarised):
     """A system with what is needed to start it, read it and draw it.
 
     Coordinates come in the order soft bodies, particles, rigid bodies.
@@ -57,6 +58,11 @@ class Model:
     particles: tuple[ParticleBody, ...] = ()
     rigid: tuple[RigidBody, ...] = ()
     links: tuple[Link, ...] = ()
+
+    def summary(self) -> Summary:
+        """Return a few lines: the system's, obstacles and joints."""
+        rows = [("obstacles", ", ".join(item.name for item in self.obstacles)), ("joint parts", str(len(self.links)))]
+        return Summary("Model", (*self.system.summary().rows, *rows))
 
     def body_index(self, name: str) -> int:
         """Return a soft body's number."""

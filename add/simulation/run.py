@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from add.equations import charts
-from add.equations.kinematics import Kinematics, State
+from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
 from add.simulation.start import Start
 from add.solve.step_matrix import Assembler
+from add.summary import Summarised, Summary
 from add.typing import FloatArray
 
 #: Called after every step with the new state and its record.
@@ -32,8 +34,8 @@ class Replay:
 
 
 @final
-@dataclass
-class Trajectory:
+@dataclass(repr=False)
+class Trajectory(Summarised):
     """States and records of a run.
 
     Attributes
@@ -92,10 +94,21 @@ class Trajectory:
         first = self.initial
         return Kinematics(self.q[0], self.v[0], np.zeros_like(self.q[0]), first.t, first.step)
 
+    def summary(self) -> Summary:
+        """Return a few lines: states, times, iterations, contacts changing charts."""
+        iterations = sum(record.report.iterations for record in self.records)
+        attempts = sum(record.report.attempt > 0 for record in self.records)
+        rows = [
+            ("states", f"{self.t.size} of {self.q.shape[1]} coordinates"),
+            ("time", f"{self.t[0]:g} to {self.t[-1]:g} s"),
+            ("solves", f"{iterations} iterations of Newton's method, {attempts} steps by a fallback"),
+        ]
+        return Summary("Trajectory", tuple(rows))
+
 
 @final
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Summarised):
     """A system, a way to start, a way to step, and for how long. Keeps no state: runs do not meet.
 
     Attributes
@@ -136,13 +149,75 @@ class Simulation:
             )  # fmt: skip
         return self.stepper
 
-    def step(
+    def advance(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
     ) -> tuple[State, Record]:
         """Take one step; ``replay`` holds the decisions of an earlier run, which only steps with derivatives do."""
         if replay is None:
             return self.stepper.step(assembler, state, theta)
         return self.differentiable.step(assembler, state, theta, replay)
+
+    def state(self, q: ArrayLike, v: ArrayLike, *, step: int | None = None, carry: Carry = NO_CARRY) -> State:
+        """Return a state from coordinates and velocities that another program, or a measurement, gives.
+
+        Parameters
+        ----------
+        q, v : (n,) or (m, n)
+            Coordinates and velocities [m], [rad], [m/s], [rad/s]; with a history the newest first, one time step apart.
+        step : int, optional
+            Number of steps taken so far, so that t = step dt; default: the least that the history needs.
+        carry : Carry
+            What the stepper that made the state handed on beside coordinates and velocities (`State.carry`).
+
+        Returns
+        -------
+        State
+            For `step`, or for ``run(state=...)``. Without a history it is the start of a run.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit.
+        """
+        places, rates = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, v))
+        m, n = self.stepper.n_history, self.system.n
+        if places.shape != rates.shape or places.shape not in ((1, n), (m, n)):
+            raise InputError(
+                "these are no coordinates and velocities of this system",
+                found=f"shapes {np.shape(q)} and {np.shape(v)}",
+                expected=f"({n},) or ({m}, {n}) both",
+            )
+        if len(places) == 1:
+            first = self.stepper.start(places[0], rates[0])
+            if not step:
+                return replace(first, carry=carry)
+            places, rates = first.q, first.v
+        step = m - 1 if step is None else step
+        return State(step * self.stepper.dt, step, places, rates, carry)
+
+    def step(
+        self, state: State, theta: FloatArray | None = None, *, assembler: Assembler | None = None
+    ) -> tuple[State, Record]:
+        """Take one step by hand; ``assembler``, of `assembler`, keeps patterns from step to step.
+
+        Raises
+        ------
+        SolverError
+            If the step has no solution near by.
+        """
+        theta = self.theta if theta is None else np.asarray(theta, dtype=float)
+        with one_blas_thread():
+            return self.stepper.step(assembler or self.assembler(), state, theta)
+
+    def summary(self) -> Summary:
+        """Return a few lines: steps, system."""
+        rows = [
+            (
+                "steps",
+                f"{self.n_steps} of {self.stepper.dt:g} s, {type(self.stepper).__name__} of order {self.stepper.order}",
+            )
+        ]
+        return Summary("Simulation", (*rows, *self.system.summary().rows))
 
     def assembler(self) -> Assembler:
         """Return the matrix workspace of one run."""
@@ -202,7 +277,7 @@ class Simulation:
             q[0], v[0], t[0] = state.q[0], state.v[0], state.t
             try:
                 for k in range(n_steps):
-                    state, record = self.step(assembler, state, theta, replay.records[k] if replay else None)
+                    state, record = self.advance(assembler, state, theta, replay.records[k] if replay else None)
                     q[k + 1], v[k + 1], t[k + 1] = state.q[0], state.v[0], state.t
                     records.append(record)
                     for observer in observers:

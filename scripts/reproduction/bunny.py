@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from add.inverse import LoggedEvaluation, OptimizationResult
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import Scene, apply_overrides
+from add.scene import Scene, apply_overrides
+from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from scripts.reproduction.entry import clock
 from scripts.reproduction.running import data_folder, scene
@@ -119,7 +119,7 @@ def bunny_scene(folder: Path, changes: dict[str, Any], n_drop: int, *, wall: boo
     file = folder / "rest.txt"
     np.savetxt(file, rest)
     nodes = spread(rest, HEIGHTS)
-    end = base.spec.time.end
+    end = base.time.end
     markers = {f"height {k}": {"body": "bunny", "nodes": [node]} for k, node in enumerate(nodes)}
     heights = [
         {"type": "point", "marker": f"height {k}", "target": rest[node].tolist(), "axes": "z", "weight": 1.0 / HEIGHTS,

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from add.errors import SolverError
 from add.inverse import InverseProblem
-from add.scene.build.scene import BuiltScene
+from add.scene.build.built import BuiltScene
 from scripts.reproduction.drawing import figure
 from scripts.reproduction.entry import MESHES, Context, Entry, Outcome, Row
 from scripts.reproduction.running import bounces, missing_law, scene, with_law

@@ -58,7 +58,7 @@ def run(context: Context) -> Outcome:
         left.set(xlabel="t [s]", ylabel="towards the wall [mm]")
         left.legend()
         right.set(xlabel="t [s]", ylabel="speed of the centre [mm/s]")
-        draw_convergence(bottom.subplots(1, 3, sharey=True), runs, base.spec.time.newton.atol)
+        draw_convergence(bottom.subplots(1, 3, sharey=True), runs, base.time.newton.atol)
     notes = [missing_law(law) for law in missing]
     notes.append("Times are processor seconds of one thread, for all 500 steps.")
     caption = "The tori with linear friction; place and speed of the centre; residuals of all steps for each law."

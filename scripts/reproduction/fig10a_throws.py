@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.patches import Circle
 
-from add.scene.read.reader import apply_overrides
+from add.scene import apply_overrides
 from scripts.reproduction.drawing import figure
 from scripts.reproduction.entry import MESHES, Context, Entry, Outcome, Row, clock
 from scripts.reproduction.running import LAWS, iterations, missing_law, scene, with_law

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from add.scene.read.reader import apply_overrides
+from add.scene import apply_overrides
 from scripts.reproduction.bunny import STIFFNESSES, bunny_scene, optimise
 from scripts.reproduction.drawing import figure, show
 from scripts.reproduction.entry import Context, Entry, Outcome, Row

@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 
 from add.commands.run_data import summary
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import Scene
+from add.scene import Scene
+from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from scripts.reproduction.entry import clock
 from scripts.reproduction.running import COLOURS, LAWS, centre_path, with_law

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from add.inverse import LoggedEvaluation
-from add.scene.read.reader import Scene, apply_overrides
+from add.scene import Scene, apply_overrides
 from scripts.reproduction.drawing import figure, show
 from scripts.reproduction.entry import ROOT, Clock, Context, Outcome, Row, clock
 from scripts.reproduction.running import iterations, picture, scene
@@ -85,7 +85,7 @@ def fit(case: Recorded, context: Context) -> Outcome:
         values.append(evaluation.value)
         phases.append(evaluation.phase)
 
-    problem.residuals(problem.x0, window=(0.0, 5 * base.spec.time.dt))  # compiles what is not compiled
+    problem.residuals(problem.x0, window=(0.0, 5 * base.time.dt))  # compiles what is not compiled
     with clock() as taken:
         found = problem.optimize(progress=note)
 
@@ -124,13 +124,13 @@ def fit(case: Recorded, context: Context) -> Outcome:
     notes = (
         "The paper's recording is not public. This one is synthetic: made with the material that the paper found, on "
         "other elements, with half the time step and with noise, and with markers at points where the paper has "
-        f"patches. Time step {1e3 * base.spec.time.dt:g} ms (the paper: 5 ms), bdf2 from its second-order start. The "
+        f"patches. Time step {1e3 * base.time.dt:g} ms (the paper: 5 ms), bdf2 from its second-order start. The "
         "viscosity is the paper's number times 64, as its program counts. Gauss-Newton with forward sensitivities; "
         "the paper has L-BFGS. With other elements and another step the motion after the bounces is another one, so "
         "that the true numbers would not fit the recording best either"
         + (f" (they leave {1e3 * at_truth:.0f} mm over the whole run)." if not context.short else "."),
         "Friction beyond the one at which a bounce sticks leaves no trace in a recording, and so is not found. "
-        f"Bounded: at most {base.spec.optimizer.max_evaluations} simulations a stage.",
+        f"Bounded: at most {base.optimizer.max_evaluations} simulations a stage.",
     )
     kept = {"seconds": one.seconds, "optimisation": taken.seconds, "simulations": len(values), "rms": rms,
             "errors": {key: end[key] / true[key] - 1.0 for key in true}}  # fmt: skip

@@ -12,8 +12,8 @@ from matplotlib.image import imread
 
 from add.commands.run_data import run_data
 from add.errors import InputError
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import Scene, apply_overrides, load_scene
+from add.scene import Scene, apply_overrides, load_scene
+from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from scripts.reproduction.entry import SCENES, Skipped
 

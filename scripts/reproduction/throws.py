@@ -11,8 +11,8 @@ import numpy as np
 
 from add.errors import SolverError
 from add.inverse import InverseProblem, LoggedEvaluation
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import Scene, apply_overrides
+from add.scene import Scene, apply_overrides
+from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from scripts.reproduction.entry import clock
 from scripts.reproduction.running import bounces, centre_path

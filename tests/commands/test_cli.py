@@ -551,7 +551,7 @@ def test_optimisation_that_cannot_start(add, here):
 FULL = """
 import os
 import add.io.runfolder as runfolder
-from add.cli import main
+from add.commands.cli import main
 
 def full(path, flags, *rest, real=os.open, **options):
     number = real(path, flags, *rest, **options)

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from jobs.test_sweep import SCENE, TWO, Square, lines
+from commands.test_sweep import SCENE, TWO, Square, lines
 
 from add.commands import sweep_scene
 from add.commands.cli import main
@@ -16,7 +16,7 @@ from add.commands.parallel.workers import LocalProcesses, cluster
 from add.errors import InputError, SolverError
 from add.io.runfolder import RunFolder
 from add.io.sweeps import read_sweep
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 
 def run(*arguments):

@@ -8,7 +8,7 @@ import time
 
 import numba
 import pytest
-from cli.test_cli import scene
+from commands.test_cli import scene
 
 from add.commands.compile_clock import first_compilation, kernel_clock
 from add.commands.console import COMPILING

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from jobs.test_sweep import SCENE
+from commands.test_sweep import SCENE
 
 from add.commands import optimize_scene
 from add.commands.cli import main
@@ -12,7 +12,7 @@ from add.commands.parallel.experiments import evaluated_by
 from add.commands.parallel.workers import LocalProcesses, Session, Workers, cluster
 from add.errors import SolverError
 from add.io.runfolder import RunFolder
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 #: Two throws with one stiffness, each with a velocity of its own; the contact is softer at first.
 TWO = {

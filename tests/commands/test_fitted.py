@@ -6,7 +6,7 @@ import pytest
 
 from add.commands.optimize import optimize_scene
 from add.io.runfolder import FITTED, RunFolder
-from add.scene.read.reader import load_scene, scene_from_dict
+from add.scene import load_scene, scene_from_dict
 
 POINT = {"type": "particles", "mass": 1.0}
 SCENE = {
@@ -50,10 +50,8 @@ def test_fitted_scene(tmp_path):
     assert result["objective"]["end"] < 0.5 * result["objective"]["start"]
     assert problem.value(problem.x0)[0] == pytest.approx(result["objective"]["end"], rel=1e-9)
     found = {label: entry["value"] for label, entry in result["parameters"].items()}
-    assert fitted.spec.bodies["p"].position[1] == pytest.approx(found["bodies.p.position[1]"])
-    assert fitted.spec.experiments[1].overrides["bodies.q.velocity"][1] == pytest.approx(
-        found["bodies.q.velocity@two[1]"]
-    )
+    assert fitted.bodies["p"].position[1] == pytest.approx(found["bodies.p.position[1]"])
+    assert fitted.experiments[1].overrides["bodies.q.velocity"][1] == pytest.approx(found["bodies.q.velocity@two[1]"])
 
 
 def test_another_objective_is_said(tmp_path, caplog):

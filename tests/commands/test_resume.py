@@ -15,7 +15,7 @@ import pytest
 
 from add.commands.cli import main
 from add.mocap import Recording, write_csv
-from add.scene.read.reader import apply_overrides, scene_from_dict
+from add.scene import apply_overrides, scene_from_dict
 
 SCENE = {
     "schema": "add-scene/1",

@@ -5,7 +5,7 @@ import json
 import signal
 
 import pytest
-from cli.test_resume import INVERSE, assert_same, copied, log_of, result_of, run, stop_after, synthetic, write
+from commands.test_resume import INVERSE, assert_same, copied, log_of, result_of, run, stop_after, synthetic, write
 
 #: Bad steps in both phases: with so little damping the first ones go too far.
 OPTIMIZER = {**copy.deepcopy(INVERSE["optimizer"]), "method": "gauss-newton", "damping": 1e-9, "max_evaluations": 9}

@@ -11,8 +11,8 @@ from add.commands.parallel.workers import LocalProcesses, Work
 from add.errors import InputError, SolverError
 from add.io.runfolder import GRID, SAMPLES, RunFolder
 from add.io.sweeps import SweepData, read_sweep, write_sweep
+from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.sweep_axes import sweep_axes
-from add.scene.read.reader import apply_overrides, scene_from_dict
 
 BALL = {
     "type": "rigid",

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from jobs.test_sweep import SCENE, TWO, lines
+from commands.test_sweep import SCENE, TWO, lines
 
 from add.commands.cli import main
 from add.commands.console import COMPILING

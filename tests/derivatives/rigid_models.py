@@ -18,7 +18,7 @@ from add.model import (
     SoftBody,
     build_model,
 )
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart

@@ -9,7 +9,7 @@ from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.contact import FrictionLaw
 from add.equations.tangents import Directions, StateTangents, ThetaMap, push
 from add.geometry import HEX8, TET4
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 CASES = {
     "bodies": lambda: two_bodies(TET4, n_steps=10),

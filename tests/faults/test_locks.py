@@ -12,7 +12,7 @@ from add.commands import simulate_scene
 from add.errors import InputError
 from add.io.lock import LOCK, Holder, holder_of
 from add.io.runfolder import RunFolder
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 
 def other(folder, command="sweep"):

@@ -13,7 +13,7 @@ from add.commands.unfinished import remains
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.io.trajectory import read_point
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 
 def whole(tmp_path, raw):

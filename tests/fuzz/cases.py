@@ -35,7 +35,7 @@ from add.io.meshes import read_mesh
 from add.io.surfaces import read_surface
 from add.io.trajectory import read_run
 from add.mocap import read_angle_csv, read_csv, read_pose_csv
-from add.scene.read.reader import load_scene
+from add.scene import load_scene
 
 #: Seconds that a case may take; of one that also runs a scene or draws pictures.
 LIMIT, RUN_LIMIT = 15.0, 60.0

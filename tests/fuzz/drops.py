@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from add.errors import SolverError
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 STEPS = 60
 

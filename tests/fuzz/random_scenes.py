@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.scene.read.reader import Scene, scene_from_dict
+from add.scene import Scene, scene_from_dict
 
 KINDS = ("soft", "sheet", "particle", "box", "sphere", "capsule", "cylinder", "kinematic")
 JOINTS = ("spring", "cable", "ball", "hinge", "hinge", "fixed", "slider", "attachment", "attachment", "force")
@@ -271,7 +271,7 @@ def _with_parameters(scene: Scene, maker: _Maker) -> Scene:
         if experiments and maker.chance(0.3):
             parameter["experiment"] = "two"
         if path == "recording.time_offset":
-            parameter["bounds"] = [0.0, 0.1 * scene.spec.time.end]
+            parameter["bounds"] = [0.0, 0.1 * scene.time.end]
         trial = raw | {"parameters": [*raw["parameters"], parameter]}
         try:
             scene_from_dict(trial).inverse_problem()

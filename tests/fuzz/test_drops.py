@@ -9,7 +9,7 @@ from derivatives.small_models import RoughObjective
 from fuzz.drops import drop, run, run_many
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 # fmt: off
 #: Seeds below 1000 that failed with line searches on |r| alone, with the step that had no solution.

@@ -5,7 +5,7 @@ import json
 import pytest
 from fuzz.cases import Fuzz
 
-from add.scene.read.reader import load_scene
+from add.scene import load_scene
 
 #: Cases of `make test`, and of `make test-all`, which also runs what is accepted; in parts, for workers to share.
 FEW, FEW_PARTS = 500, 4

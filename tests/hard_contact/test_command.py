@@ -16,7 +16,7 @@ from add.hard_contact import Branch, CarriedContacts, ExactContact
 from add.io.runfolder import RunFolder
 from add.io.trajectory import read_point, read_run
 from add.objectives import Smoothness
-from add.scene.read.reader import apply_overrides, scene_from_dict
+from add.scene import apply_overrides, scene_from_dict
 
 SCENE = {
     "schema": "add-scene/1",

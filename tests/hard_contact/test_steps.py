@@ -11,7 +11,7 @@ from add.hard_contact import ContactPairs, ExactOptions, contact_terms, with_exa
 from add.kernels.distance import BOX, PLANE
 from add.kernels.rotation import rotation_matrix
 from add.model import Obstacle, SoftBody, build_model
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart

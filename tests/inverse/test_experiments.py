@@ -12,7 +12,7 @@ from add.commands.cli import cli
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 VELOCITY = "bodies.p.velocity"
 SCENE = {

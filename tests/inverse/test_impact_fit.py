@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from design.test_least_squares import Interrupted, same
+from inverse.test_least_squares import Interrupted, same
 
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
 from add.inverse.residuals import Jacobian, Residuals
 from add.mocap import Recording, write_csv
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 HALF = 0.05
 CORNERS = [[HALF * (1 - 2 * (k >> i & 1)) for i in range(3)] for k in range(8)]

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from design.test_problem import BODY, SCENE, TWO, VELOCITY, YOUNG, problem_of, touched
+from inverse.test_problem import BODY, SCENE, TWO, VELOCITY, YOUNG, problem_of, touched
 
 from add.errors import InputError, SolverError
 from add.inverse import LBFGSB, LevenbergMarquardt, LoggedEvaluation, MemoryLog, Phase
 from add.objectives import Objective, Proximity, Smoothness, WeightedSum
 from add.objectives.least_squares import squares
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 PARAMETERS = [
     {"path": YOUNG, "transform": "log"},
@@ -256,7 +256,7 @@ def test_failed_simulation_is_a_bad_step():
 
 def test_method_of_the_scene():
     scene = scene_from_dict({**CONTROLLED, "optimizer": {"method": "gauss-newton", "damping": 0.1}})
-    assert scene.optimizer() == LevenbergMarquardt((Phase("all", None, None, 100),), 0.1)
+    assert scene.build_optimizer() == LevenbergMarquardt((Phase("all", None, None, 100),), 0.1)
     assert isinstance(scene_from_dict(CONTROLLED).optimizer(), LBFGSB)
 
 

@@ -4,14 +4,14 @@ import copy
 
 import numpy as np
 import pytest
-from design.test_problem import SCENE, VELOCITY, check
+from inverse.test_problem import SCENE, VELOCITY, check
 
 from add.commands import optimize_scene
 from add.commands.optimize import check_optimization
 from add.errors import InputError
 from add.inverse import MemoryLog, with_overrides
 from add.io.runfolder import RunFolder
-from add.scene.read.reader import apply_overrides, scene_from_dict
+from add.scene import apply_overrides, scene_from_dict
 
 SOFT, SHAPE = {"contact.stiffness": 500.0}, {"bodies.box.orientation": [0.5**0.5, 0, 0, 0.5**0.5]}
 PHASES = [

@@ -9,7 +9,7 @@ from add.errors import InputError, SolverError
 from add.inverse import LBFGSB, MemoryLog, Phase
 from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 BODY = {
     "type": "soft",

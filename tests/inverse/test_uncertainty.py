@@ -5,7 +5,7 @@ import pytest
 
 from add.inverse.uncertainty import uncertainty
 from add.mocap import Recording, write_csv
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 DT, STEPS = 0.02, 10
 #: Frames between the steps; the last is masked for marker B.

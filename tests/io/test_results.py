@@ -177,7 +177,7 @@ def test_a_full_disk_is_one_error(tmp_path, data):
 import os, sys
 from pathlib import Path
 from add.errors import AddError
-from add.io.results import read_run, write_run
+from add.io.trajectory import read_run, write_run
 data = read_run("whole.h5")
 real = os.open
 def full(path, flags, *rest):  # a new file, whose place then leads to the device that is always full

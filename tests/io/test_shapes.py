@@ -97,7 +97,7 @@ DIGESTS = {
 }
 OTHER_PROCESS = """
 import hashlib, json, sys
-from add.io.shapes import shape_mesh
+from add.geometry.mesh_shape import shape_mesh
 mesh = shape_mesh(**json.loads(sys.argv[1]))
 print(hashlib.sha256(mesh.points.tobytes() + mesh.cells.tobytes()).hexdigest())
 """

@@ -12,7 +12,7 @@ from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking, WeightedSum, total
 from add.objectives.tracking import at_steps, hermite
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 DT = 0.1
 #: Two points on three nodes: the second is a mean.

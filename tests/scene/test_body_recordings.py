@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
 from add.kernels.rotation import left_jacobian, rotation_matrix
+from add.scene import scene_from_dict
 from add.scene.build.recordings import load_recording
-from add.scene.read.reader import scene_from_dict
 
 POSE_HEADER = "time_s,x_m,y_m,z_m,qw,qx,qy,qz,elbow_rad\n"
 
@@ -67,7 +67,7 @@ def pose_file(path, angle: float = 0.3):
 def test_pose_becomes_markers_of_the_body(tmp_path) -> None:
     file, turn = pose_file(tmp_path / "pose.csv")
     scene = scene_from_dict(arms(file=file, scale=1.1, pose={"body": "one"}))
-    recording = load_recording(scene.spec, "recording")
+    recording = load_recording(scene, "recording")
     assert recording.names == ("tip", "axis")
     expected = 1.1 * np.array([0.2, 0.2, 0.3]) + turn.apply([0.01, 0.02, -0.2])
     np.testing.assert_allclose(recording.positions[2, 0], expected, atol=1e-12)
@@ -80,7 +80,7 @@ def test_angle_of_a_hinge_gives_the_second_body(tmp_path) -> None:
     file, turn = pose_file(tmp_path / "pose.csv")
     joint = {"body": "two", "angle": "elbow_rad", "at_a": [0.1, 0, 0], "at_b": [-0.1, 0, 0], "axis": [0, 0, 3]}
     scene = scene_from_dict(arms(file=file, pose={"body": "one", "joint": joint}))
-    recording = load_recording(scene.spec, "recording")
+    recording = load_recording(scene, "recording")
     swing = Rotation.from_rotvec([0, 0, 0.3])
     on_first = np.array([0.1, 0, 0]) + swing.apply(np.array([0, 0, -0.1]) - np.array([-0.1, 0, 0]))
     expected = np.array([0.0, 0.2, 0.3]) + turn.apply(on_first)
@@ -122,7 +122,7 @@ def test_unknown_column_of_an_angle(tmp_path) -> None:
     joint = {"body": "two", "angle": "wrist_rad", "at_a": [0, 0, 0], "axis": [0, 0, 1]}
     scene = scene_from_dict(arms(file=file, pose={"body": "one", "joint": joint}))
     with pytest.raises(InputError, match="elbow_rad"):
-        load_recording(scene.spec, "recording")
+        load_recording(scene, "recording")
 
 
 # --- starts on hinges -------------------------------------------------------------------------------------------------

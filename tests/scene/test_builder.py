@@ -13,9 +13,9 @@ from add.geometry import surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.mocap import Recording, write_csv
+from add.scene import experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.scene import build
 from add.scene.build.selections import select
-from add.scene.read.reader import experiment_scenes, load_scene, scene_from_dict
 from add.scene.spec.common import (
     AllSelectorSpec,
     BoxSelectorSpec,

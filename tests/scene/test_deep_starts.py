@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from add.commands.cli import cli
 from add.kernels import distance
 from add.model.overlaps import deep_starts, gaps
-from add.scene.read.reader import experiment_scenes, load_scene, scene_from_dict
+from add.scene import experiment_scenes, load_scene, scene_from_dict
+from add.scene.build.doubts import warn
 
 ROOT = Path(__file__).resolve().parents[2]
 MATERIAL = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 150}
@@ -98,4 +99,4 @@ def test_no_scene_of_ours_is_warned_of(path, monkeypatch, request):
     if "${ADD_DATA}" in path.read_text(encoding="utf-8"):
         monkeypatch.setenv("ADD_DATA", str(request.getfixturevalue("data_root")))
     for item in experiment_scenes(load_scene(path)).values():
-        assert item.build().warn() == []
+        assert warn(item.build()) == []

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from add.commands.cli import cli
+from add.scene import load_scene, scene_from_dict
 from add.scene.build.doubts import doubts
-from add.scene.read.reader import load_scene, scene_from_dict
 
 SOFT = {
     "type": "soft",

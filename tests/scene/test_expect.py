@@ -8,8 +8,8 @@ from add.commands import optimize_scene, simulate_scene
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
+from add.scene import experiment_scenes, scene_from_dict
 from add.scene.read.expect_checks import _flat, _names, _optimized, _simulated
-from add.scene.read.reader import experiment_scenes, scene_from_dict
 
 MARKERS = {"free corner": {"body": "p", "nodes": [0]}, "b.m": {"body": "r", "point": [0, 0, 0.1]}}
 SCENE = {
@@ -109,7 +109,7 @@ def test_every_number_of_a_result_may_be_expected(tmp_path, experiments):
     optimized = optimize_scene(scene, RunFolder(tmp_path / "o"))
     wholes = {name: item.full() for name, item in experiment_scenes(scene).items()} if experiments else {}
     labels = list(optimized["parameters"])
-    known = dict(_flat(_optimized(scene.spec, full, wholes, labels)))
+    known = dict(_flat(_optimized(scene, full, wholes, labels)))
     found = [path for path in leaves(json.loads(json.dumps(optimized)))]
     assert len(found) > 60 and [path for path in found if not _names(path, known)] == []
     scene_from_dict({**raw, "expect": {"optimize": {path: {"min": 0} for path in found}}})

@@ -11,10 +11,10 @@ from fuzz.seeds import RIGID, SMALL, SOFT, write_files
 
 import add.scene.read.reader as reader
 from add.errors import InputError
+from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build import sizes
 from add.scene.build.sizes import require_room_on_disk, require_room_to_run
 from add.scene.read.path_slots import path_slots
-from add.scene.read.reader import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.spec.schema import json_schema
 
 
@@ -69,17 +69,17 @@ def test_bodies_of_any_name_find_their_meshes(here, monkeypatch, name):
     (here / "box.msh").unlink()
     (here / "cube.stl").unlink()
     scene = load_scene(write(folder, named(name)))
-    assert scene.spec.bodies[name].mesh.file == str(folder / "box.msh")
-    assert scene.spec.bodies[f"{name} 2"].geometry.file == str(folder / "cube.stl")
+    assert scene.bodies[name].mesh.file == str(folder / "box.msh")
+    assert scene.bodies[f"{name} 2"].geometry.file == str(folder / "cube.stl")
     scene.build()
-    second = experiment_scenes(scene)["second"].spec.bodies
+    second = experiment_scenes(scene)["second"].bodies
     assert second[name].mesh.file == str(folder / "other.msh")
     assert second[f"{name} 2"].geometry.file == str(folder / "other.stl")
     # The scene as a run froze it, read from elsewhere.
     branch = load_scene(write(here, scene.raw, "frozen.json"))
-    assert branch.spec == scene.spec
+    assert branch.spec == scene
     again = apply_overrides(branch, {f"bodies.{name}.mesh": {"file": str(folder / "other.msh")}})
-    assert again.spec.bodies[name].mesh.file == str(folder / "other.msh")
+    assert again.bodies[name].mesh.file == str(folder / "other.msh")
 
 
 def test_every_path_of_the_format_is_found():
@@ -316,7 +316,7 @@ def test_estimates_are_not_above_what_is_taken(here):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert sizes._BUILT["hex8"] * 512 < 2.0 * peak
-    assert sizes.n_elements(scene.spec.bodies["block"]) == 512
+    assert sizes.n_elements(scene.bodies["block"]) == 512
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_counts_of_elements(here, mesh, element):
     raw["bodies"]["block"] |= {"mesh": mesh, "element": element}
     scene = load_scene(write(here, raw))
     made = scene.build().model.bodies[1].mesh.n_elements
-    assert np.isclose(sizes.n_elements(scene.spec.bodies["block"]), made, rtol=0.35)
+    assert np.isclose(sizes.n_elements(scene.bodies["block"]), made, rtol=0.35)
 
 
 def test_limits_are_far_above_what_scenes_need():

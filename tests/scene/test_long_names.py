@@ -3,7 +3,7 @@
 import pytest
 
 from add.errors import InputError
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 
 @pytest.mark.parametrize("path", ["a" * 5000, "bodies." + "b" * 5000, "bodies.p." + ".".join("c" * 3000)])

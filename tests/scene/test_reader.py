@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from add.errors import InputError
-from add.scene.read.reader import apply_overrides, experiment_scenes, get_value, load_scene, scene_from_dict, set_value
+from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
+from add.scene.read.reader import get_value, set_value
 from add.scene.spec.bodies import MaterialSpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
 
@@ -50,14 +51,14 @@ def changed(*edits):
 
 def test_good_scene_round_trip(folder):
     scene = load_scene(write(folder, GOOD))
-    assert scene.spec.bodies["ball"].material.young == 2e4
-    assert scene.spec.time.n_steps == 50
+    assert scene.bodies["ball"].material.young == 2e4
+    assert scene.time.n_steps == 50
     assert scene.raw["bodies"]["ball"]["mesh"]["file"] == str(folder / "ball.msh")
     assert scene.raw["experiments"][1]["recording"]["file"] == str(folder / "ball.csv")
     again = load_scene(write(folder, scene.full()))
-    assert again.spec == scene.spec
-    assert load_scene(write(folder, scene.raw)).spec == scene.spec
-    assert SceneSpec.model_validate_json(scene.spec.model_dump_json(by_alias=True)) == scene.spec
+    assert again == scene
+    assert load_scene(write(folder, scene.raw)).spec == scene
+    assert SceneSpec.model_validate_json(scene.model_dump_json(by_alias=True)) == scene
 
 
 def test_from_dict_does_not_change_its_argument(folder):
@@ -69,13 +70,13 @@ def test_from_dict_does_not_change_its_argument(folder):
 def test_byte_order_mark_is_fine(folder):
     path = folder / "scene.json"
     path.write_text(json.dumps(GOOD), encoding="utf-8-sig")
-    assert load_scene(path).spec.name == "ball"
+    assert load_scene(path).name == "ball"
 
 
 def test_spec_is_frozen(folder):
     scene = load_scene(write(folder, GOOD))
     with pytest.raises(ValueError, match="frozen"):
-        scene.spec.gravity = (0, 0, 0)
+        scene.gravity = (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_environment_variable_in_a_path(folder, monkeypatch):
     raw = changed(("recording.file", "${ADD_TEST_DATA}/ball.csv"), ("name", "${ADD_TEST_DATA}"))
     scene = load_scene(write(folder, raw))
     assert scene.raw["recording"]["file"] == str(folder / "ball.csv")
-    assert scene.spec.name == "${ADD_TEST_DATA}"
+    assert scene.name == "${ADD_TEST_DATA}"
 
 
 def test_relative_environment_variable(folder, monkeypatch):
@@ -148,16 +149,16 @@ def test_get_value_says_what_is_missing(folder, path, word):
 def test_overrides(folder):
     scene = load_scene(write(folder, GOOD))
     new = apply_overrides(scene, {"bodies.ball.material.young": 3e4, "time.duration": None, "time.steps": 60})
-    assert new.spec.bodies["ball"].material.young == 3e4
-    assert new.spec.time.n_steps == 60
-    assert scene.spec.bodies["ball"].material.young == 2e4
-    assert apply_overrides(scene, {}).spec == scene.spec
+    assert new.bodies["ball"].material.young == 3e4
+    assert new.time.n_steps == 60
+    assert scene.bodies["ball"].material.young == 2e4
+    assert apply_overrides(scene, {}).spec == scene
 
 
 def test_override_file_is_relative_to_the_scene(folder):
     (folder / "other.msh").write_text("")
     new = apply_overrides(load_scene(write(folder, GOOD)), {"bodies.ball.mesh.file": "other.msh"})
-    assert new.spec.bodies["ball"].mesh.file == str(folder / "other.msh")
+    assert new.bodies["ball"].mesh.file == str(folder / "other.msh")
 
 
 @pytest.mark.parametrize(
@@ -179,13 +180,13 @@ def test_bad_overrides(folder, overrides, words):
 def test_experiment_scenes(folder):
     scenes = experiment_scenes(load_scene(write(folder, GOOD)))
     assert list(scenes) == ["low", "high"]
-    assert scenes["low"].spec.bodies["ball"].position == (0.0, 0.0, 0.5)
-    assert scenes["high"].spec.bodies["ball"].position == (0.0, 0.0, 2.0)
-    assert scenes["low"].spec.recording.unit == "mm"
-    assert scenes["high"].spec.recording.unit == "m"
-    assert scenes["high"].spec.contact.friction == 0.2
-    assert [len(scene.spec.objective) for scene in scenes.values()] == [4, 4]
-    assert not scenes["high"].spec.experiments
+    assert scenes["low"].bodies["ball"].position == (0.0, 0.0, 0.5)
+    assert scenes["high"].bodies["ball"].position == (0.0, 0.0, 2.0)
+    assert scenes["low"].recording.unit == "mm"
+    assert scenes["high"].recording.unit == "m"
+    assert scenes["high"].contact.friction == 0.2
+    assert [len(scene.objective) for scene in scenes.values()] == [4, 4]
+    assert not scenes["high"].experiments
 
 
 def test_scene_without_experiments_is_its_own(folder):

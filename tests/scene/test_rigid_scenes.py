@@ -10,7 +10,7 @@ from add.joints.actuators import Motor
 from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
 from add.joints.springs import Cable, ElasticJoint, Spring
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 
 CUBE = {
     "type": "rigid",

@@ -7,7 +7,7 @@ import pytest
 
 from add.equations.signals import BSplineSignal
 from add.errors import InputError
-from add.scene.read.reader import apply_overrides, scene_from_dict
+from add.scene import apply_overrides, scene_from_dict
 
 CONTROL = {"type": "control", "basis": "linear", "rows": 4, "values": [[0, 0, 1.5]]}
 SCENE = {

@@ -10,7 +10,7 @@ from add.commands import check_gradients, optimize_scene, simulate_scene
 from add.commands.optimize import check_optimization
 from add.errors import InputError
 from add.io.runfolder import RunFolder
-from add.scene.read.reader import apply_overrides, load_scene
+from add.scene import apply_overrides, load_scene
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenes"
 SCENES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -110,7 +110,7 @@ def test_there_are_scenes():
 def test_loads_and_builds(load, name):
     """A scene says what it is, and everything in it fits together."""
     scene = load(name)
-    spec = scene.spec
+    spec = scene
     assert spec.name and spec.description
     built = scene.build()
     assert built.simulation.n_steps == spec.time.n_steps
@@ -196,6 +196,6 @@ def test_gradient_over_the_scene_s_own_window(load, name):
     scene = apply_overrides(load(name), FULL.get(name, {}))
     found = check_gradients(scene)
     assert_confirmed(found)
-    if scene.spec.obstacles and scene.spec.check:
+    if scene.obstacles and scene.check:
         for item in found:
             assert (item.decisions["touching"] > 0) is (name not in FLIGHTS)

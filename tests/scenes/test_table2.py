@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from add.scene.read.reader import apply_overrides, load_scene
+from add.scene import apply_overrides, load_scene
 
 ROOT = Path(__file__).resolve().parents[2]
 

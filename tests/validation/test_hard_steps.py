@@ -15,7 +15,7 @@ from add.linalg import Factorization
 from add.linalg.dense import DenseLU
 from add.linalg.pattern import Pattern
 from add.model import ContactModel
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart

@@ -16,7 +16,7 @@ from add.kernels.contact_nodes import HELD
 from add.kernels.distance import PLANE
 from add.model import ContactModel, Obstacle, RigidBody, SoftBody, build_model
 from add.objectives.base import Objective
-from add.scene.read.reader import load_scene
+from add.scene import load_scene
 from add.simulation import BDF
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import GivenStart
@@ -199,7 +199,7 @@ def test_few_released_points_creep_below_the_limit() -> None:
         kin = run.kinematics(k + 1)
         force = system.on_branch(record.decisions).decided_forces(0, kin, record.mu, built.theta).reshape(-1, 3)
         on = force[:, 2] > 1e-9
-        share = np.linalg.norm(force[on, :2], axis=1) / (built.scene.spec.contact.friction * force[on, 2])
+        share = np.linalg.norm(force[on, :2], axis=1) / (built.scene.contact.friction * force[on, 2])
         moving = np.linalg.norm(kin.v.reshape(-1, 3)[on, :2], axis=1) > 1e-9
         assert (share <= 1.0 + 1e-9).all()
         touched += bool(on.any())

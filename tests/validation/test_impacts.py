@@ -10,8 +10,9 @@ from add.commands.report import write_report
 from add.contact.impacts import impact_duration, restitution_error, restitution_of_law
 from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution
 from add.io.impacts import warn_of_impacts
-from add.scene.build.scene import BuiltScene
-from add.scene.read.reader import scene_from_dict
+from add.scene import scene_from_dict
+from add.scene.build.built import BuiltScene
+from add.scene.build.doubts import warn
 
 MASS, K_N, SPEED = 0.5, 1e5, 6.3
 #: Without any ramp the force jumps, and some steps have no solution; this one is a hundredth of the depth.
@@ -103,11 +104,11 @@ def test_restitution_of_law(ramp: float) -> None:
 def test_few_steps_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     """Before a run by the formula, after it by what it had; with enough steps neither warns."""
     few, many = _bounce(0.39, _duration(0.39) / 9), _bounce(0.39, _duration(0.39) / 40)
-    (text,) = few.warn()
+    (text,) = warn(few)
     assert text in caplog.text
     for part in ("ball on floor", "about 9 steps", "0.39", "+- 0.078", "below 20 steps", "time.dt ="):
         assert part in text
-    assert many.warn() == []
+    assert warn(many) == []
     assert "about 40 steps" in many.expected_impacts()[0].text()
 
 
@@ -138,5 +139,5 @@ def test_damping_alone_is_said_only_below_twenty_steps() -> None:
         contact = raw["contact"] | {"damping": damping, "pairs": []}
         time = raw["time"] | {"dt": _duration(0.39) / n, "steps": 60}
         built = scene_from_dict(raw | {"contact": contact, "time": time}).build()
-        assert built.warn() == []
+        assert warn(built) == []
         assert sum(impact.few for impact in shortest_impacts(built, built.run(), built.theta)) == said

@@ -52,7 +52,7 @@ def test_double_pendulum_follows_a_swing_for_two_seconds(study) -> None:
     pendulum = study("double_pendulum")
     base = add.load_scene(ROOT / "scenes" / "double_pendulum.json")
     file = pendulum.swings()[9]
-    at = pendulum.start(file, base.spec.recording.time_offset)
+    at = pendulum.start(file, base.recording.time_offset)
     scene = pendulum.scene_of(base, [file], [at], {})
     problem = scene.inverse_problem()
     values, rms = pendulum.minimise(problem, 0.2, 6)

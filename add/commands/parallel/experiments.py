@@ -12,7 +12,7 @@ from add.adjoint import Evaluation
 from add.commands.parallel.workers import Session, Work, Workers
 from add.errors import InputError, SolverError
 from add.inverse import LBFGSB, EvaluationRequest, Evaluator, InverseProblem
-from add.scene.read.reader import Scene, scene_from_dict
+from add.scene import Scene, scene_from_dict
 
 
 def require_shareable(problem: InverseProblem, file: Path | None = None) -> None:

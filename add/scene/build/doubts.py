@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,14 +12,14 @@ from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
+from add.scene.build.built import BuiltScene
 from add.scene.build.recordings import load_recording
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
 from add.typing import FloatArray
 
-if TYPE_CHECKING:
-    from add.scene.build.scene import BuiltScene
+logger = logging.getLogger(__name__)
 
 #: Steps from which on a run is more than a trial.
 FEW_STEPS = 10
@@ -33,6 +33,14 @@ FAR, FAR_LATE = 2.0, 100.0
 #: Share of a run after which a first frame is late, and what stands for the size of a point [m].
 LATE, POINT = 0.05, 0.1
 _SHOWN = 3
+
+
+def warn(built: BuiltScene) -> list[str]:
+    """Log and return what is probably not meant, though it can be simulated."""
+    texts = doubts(built)
+    for text in texts:
+        logger.warning("%s: %s", built.scene.source or "scene", text)
+    return texts
 
 
 def doubts(built: BuiltScene) -> list[str]:
@@ -68,7 +76,7 @@ def _deep(built: BuiltScene) -> Iterator[str]:
     if not deep:
         return
     worst, others = deep[0], len(deep) - 1
-    what = "obstacles" if worst.other in built.scene.spec.obstacles else "bodies"
+    what = "obstacles" if worst.other in built.scene.obstacles else "bodies"
     text = (
         f"bodies.{worst.body}: starts {worst.depth:.3g} m deep inside {what}.{worst.other} (its own size is "
         f"{worst.size:.3g} m), and the contact will throw it out; move it, or switch this pair off in contact.pairs"
@@ -80,7 +88,7 @@ def _deep(built: BuiltScene) -> Iterator[str]:
 
 def _untouchable(built: BuiltScene) -> Iterator[str]:
     """Pairs that pass through each other in a scene that lets bodies touch."""
-    spec, model = built.scene.spec, built.model
+    spec, model = built.scene, built.model
     if not spec.contact.between_bodies:
         return
     joined: set[frozenset[str | None]] = {
@@ -124,7 +132,7 @@ def _has_surface(body: object) -> bool:
 
 
 def _few_steps(built: BuiltScene) -> Iterator[str]:
-    time = built.scene.spec.time
+    time = built.scene.time
     if time.n_steps < FEW_STEPS:
         steps = "1 step" if time.n_steps == 1 else f"{time.n_steps} steps"
         yield f"time.dt: the run has only {steps} of {time.dt:g} s (times are in s)"
@@ -136,7 +144,7 @@ def _impacts(built: BuiltScene) -> list[str]:
 
 
 def _sizes(built: BuiltScene) -> Iterator[str]:
-    for name in built.scene.spec.bodies:
+    for name in built.scene.bodies:
         size = _size(built, name)
         if size > LARGEST or 0.0 < size < SMALLEST:
             yield f"bodies.{name}: it is {size:.3g} m across (lengths are in m; a 'scale' turns millimetres into them)"
@@ -166,7 +174,7 @@ def _soft(built: BuiltScene) -> Iterator[str]:
 
 
 def _markers(built: BuiltScene) -> Iterator[str]:
-    for name, marker in built.scene.spec.markers.items():
+    for name, marker in built.scene.markers.items():
         if not isinstance(marker, PointMarkerSpec) or built.model.rigid_body(marker.body) is None:
             continue
         low, high = extent(built, marker.body)
@@ -181,17 +189,17 @@ def _markers(built: BuiltScene) -> Iterator[str]:
 
 def _recording(built: BuiltScene) -> Iterator[str]:
     """Markers that are recorded far from where the scene puts them."""
-    spec = built.scene.spec.recording
+    spec = built.scene.recording
     if spec is None:
         return
     try:
-        recording = load_recording(built.scene.spec, "recording")
+        recording = load_recording(built.scene, "recording")
     except InputError:  # said where the recording is needed
         return
     starts = _starts(built)
     found = []
     for k, name in enumerate(recording.names):
-        marker = built.scene.spec.markers[name]
+        marker = built.scene.markers[name]
         frames = np.flatnonzero(recording.valid[:, k])
         if isinstance(marker, DirectionMarkerSpec) or not frames.size or _searched(built, marker.body):
             continue
@@ -205,7 +213,7 @@ def _recording(built: BuiltScene) -> Iterator[str]:
 
 def _searched(built: BuiltScene, body: str) -> bool:
     """Whether the place of a body is a parameter: where the scene puts it then says little."""
-    spec = built.scene.spec
+    spec = built.scene
     return any(path.startswith(f"bodies.{body}.position") for item in spec.parameters for path in item.all_paths())
 
 
@@ -213,9 +221,9 @@ def _apart(
     built: BuiltScene, body: str, path: FloatArray, times: FloatArray, place: FloatArray, speed: float
 ) -> tuple[float, float, float]:
     """Return how far a recorded path (n, 3) is from a marker's start, how far it may be, and how far if in mm [m]."""
-    time, gravity = built.scene.spec.time, float(np.linalg.norm(built.scene.spec.gravity))
+    time, gravity = built.scene.time, float(np.linalg.norm(built.scene.gravity))
     size = _size(built, body) or max(float(np.ptp(path, axis=0).max()), POINT)
-    recording = built.scene.spec.recording
+    recording = built.scene.recording
     if recording is not None and recording.displacement:
         away, lasts, share = float(np.linalg.norm(path - path[0], axis=1).max()), float(times[-1]), FAR_LATE
         return away, share * size + speed * lasts + 0.5 * gravity * lasts**2, 1e-3 * away

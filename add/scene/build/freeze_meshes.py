@@ -7,13 +7,13 @@ from add.geometry import SoftMesh
 from add.io.atomic import replacing
 from add.io.meshes import write_mesh
 from add.scene.build.selections import body_mesh
-from add.scene.read.reader import Scene, apply_overrides
+from add.scene.read.reader import S, apply_overrides
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
 
 logger = logging.getLogger(__name__)
 
 
-def freeze_meshes(scene: Scene, folder: Path) -> Scene:
+def freeze_meshes(scene: S, folder: Path) -> S:
     """Return the scene with every round shape (sphere, cylinder, torus) replaced by a mesh file.
 
     Parameters
@@ -24,16 +24,16 @@ def freeze_meshes(scene: Scene, folder: Path) -> Scene:
 
     Returns
     -------
-    Scene, the same where there is nothing to replace. Boxes stay as they are.
+    SceneSpec, the same where there is nothing to replace. Boxes stay as they are.
 
     Notes
     -----
     A body of which an experiment changes the shape is left alone: its shapes are meshed anew. (An experiment that gives
     the body another mesh altogether keeps that one.)
     """
-    changes = {path for item in scene.spec.experiments for path in item.overrides}
+    changes = {path for item in scene.experiments for path in item.overrides}
     overrides = {}
-    for name, body in scene.spec.bodies.items():
+    for name, body in scene.bodies.items():
         if not isinstance(body, SoftBodySpec) or isinstance(body.mesh, FileMeshSpec | BoxMeshSpec):
             continue
         if any(path.startswith(f"bodies.{name}.mesh.") for path in changes):

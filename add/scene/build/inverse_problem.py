@@ -20,11 +20,12 @@ from add.mocap import Recording
 from add.model.site_lookup import gather, place_site
 from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
 from add.objectives.tracking import at_steps
+from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.build.phase_overrides import number_overrides
 from add.scene.build.recordings import load_recording
-from add.scene.build.scene import BuiltScene, build
-from add.scene.read.reader import Scene, experiment_scenes
+from add.scene.build.scene import build
+from add.scene.read.reader import experiment_scenes
 from add.scene.spec.objective import (
     LineObjectiveSpec,
     MarkersObjectiveSpec,
@@ -43,7 +44,7 @@ from add.typing import FloatArray
 _TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
 
 
-def require_gradient(scene: Scene) -> None:
+def require_gradient(scene: SceneSpec) -> None:
     """Refuse a scene whose steps have no derivative.
 
     Raises
@@ -52,8 +53,8 @@ def require_gradient(scene: Scene) -> None:
         naming the file and the place.
     """
     for k, item in enumerate(experiment_scenes(scene).values()):
-        if item.spec.contact.friction_law == "exact":
-            overridden = scene.spec.contact.friction_law != "exact"
+        if item.contact.friction_law == "exact":
+            overridden = scene.contact.friction_law != "exact"
             raise InputError(
                 "exact contact has no gradient: it simulates only",
                 file=scene.source,
@@ -63,7 +64,7 @@ def require_gradient(scene: Scene) -> None:
             )
 
 
-def inverse_problem(scene: Scene) -> InverseProblem:
+def inverse_problem(scene: SceneSpec) -> InverseProblem:
     """Build the inverse problem of a scene.
 
     Raises
@@ -81,8 +82,8 @@ def inverse_problem(scene: Scene) -> InverseProblem:
         raise
 
 
-def _inverse_problem(scene: Scene) -> InverseProblem:
-    spec = scene.spec
+def _inverse_problem(scene: SceneSpec) -> InverseProblem:
+    spec = scene
     if not spec.objective:
         raise InputError("there is nothing to minimise", place="objective", expected="at least one entry")
     if not spec.parameters:
@@ -98,20 +99,20 @@ def _inverse_problem(scene: Scene) -> InverseProblem:
     return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters), optimizer(scene, built))
 
 
-def optimizer(scene: Scene, built: dict[str, BuiltScene] | None = None) -> PhasedOptimizer:
+def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> PhasedOptimizer:
     """Return the scene's optimiser with its phases.
 
     Parameters
     ----------
-    scene : Scene
+    scene : SceneSpec
     built : experiment name -> BuiltScene, optional
         Whose numbers the phases override; built here where it is needed and not given.
     """
-    spec = scene.spec.optimizer
+    spec = scene.optimizer
     parameters: list[DesignParameter] = []
     if any(phase.overrides for phase in spec.phases):
         built = built or {name: build(item) for name, item in experiment_scenes(scene).items()}
-        parameters = _parameters(scene.spec, built)
+        parameters = _parameters(scene, built)
     phases = []
     for k, phase in enumerate(spec.phases):
         # Without a window every experiment counts over its own run, which need not be as long as the scene's.
@@ -126,12 +127,12 @@ def optimizer(scene: Scene, built: dict[str, BuiltScene] | None = None) -> Phase
     return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
 
 
-def scene_objective(scene: Scene, built: BuiltScene, name: str, n_steps: int) -> Objective | None:
+def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int) -> Objective | None:
     """Return the scene's objective of one experiment over its first ``n_steps`` steps.
 
     None if it sees nothing there.
     """
-    spec = scene.spec
+    spec = scene
     if not any(not isinstance(item, PriorObjectiveSpec) for item in spec.objective):
         return None
     names = list(experiment_scenes(scene))
@@ -269,7 +270,7 @@ def _regulariser(
 
 
 def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking]:
-    spec = built.scene.spec
+    spec = built.scene
     if spec.recording is None:
         raise InputError("the objective follows markers, but there is no recording", place=place)
     recording = load_recording(spec, place)
@@ -305,7 +306,7 @@ def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking
 
 def _target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
     assert isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec | TrackObjectiveSpec)
-    time = built.scene.spec.time
+    time = built.scene.time
     if isinstance(item, TrackObjectiveSpec):
         path = np.array(item.values)[:, None]
         points = built.markers.select(np.array([built.marker_names.index(item.marker)]))

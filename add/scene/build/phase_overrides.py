@@ -8,8 +8,8 @@ from typing import Any
 from add.errors import InputError
 from add.inverse.overrides import NumberOverride
 from add.inverse.parameters import DesignParameter
+from add.scene.build.built import BuiltScene
 from add.scene.build.coordinates import numbers_of
-from add.scene.build.scene import BuiltScene
 from add.scene.read.paths import get_value
 
 

@@ -1,17 +1,12 @@
-"""From a `Scene` to what runs: the only place where the scene's words become objects."""
+"""From a `SceneSpec` to what runs: the only place where the scene's words become objects."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, final
 
 import numpy as np
 
 from add.contact import FrictionLaw
-from add.equations.kinematics import Kinematics
-from add.equations.points import PointMap
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
 from add.hard_contact import with_exact_contact
@@ -19,18 +14,14 @@ from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.model import (
     ContactModel,
-    Model,
     NodalLoad,
     Pin,
     PointAnchor,
     PointMass,
-    Reaction,
     SoftBody,
     build_model,
-    reactions,
 )
-from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
-from add.scene.build.doubts import doubts
+from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
@@ -38,18 +29,14 @@ from add.scene.build.rigid_and_particle_bodies import particle_body, rigid_body
 from add.scene.build.selections import body_mesh, locate_point, obstacle, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
-from add.scene.read.reader import Scene
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.rigid import ParticleBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, StartUp
-from add.simulation.run import Simulation, Trajectory
+from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.solve.newton import NewtonOptions
-from add.typing import FloatArray
-
-logger = logging.getLogger(__name__)
 
 _FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
 _LAWS = {
@@ -60,83 +47,10 @@ _LAWS = {
     "exact": FrictionLaw.LINEAR,  # of the terms that say what may touch what; `with_exact_contact` takes their place
 }
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
-_ORDERS = {"bdf1": 1, "bdf2": 2}
 _NORMS = {"l1": 1, "l2": 2}
 
 
-@final
-@dataclass(frozen=True)
-class BuiltScene:
-    """A scene ready to run.
-
-    Attributes
-    ----------
-    scene : Scene
-    model : Model
-        Its system has the penalty terms that say what may touch what, also where contact is exact.
-    simulation : Simulation
-    numbers : SceneParameters
-        The scene's differentiable numbers and the map to theta.
-    marker_names : tuple of str
-    markers : PointMap
-        One point (or direction) a marker.
-    link_owners : tuple of str
-        The coupling that each link of the model belongs to.
-    """
-
-    scene: Scene
-    model: Model
-    simulation: Simulation
-    numbers: SceneParameters
-    marker_names: tuple[str, ...]
-    markers: PointMap
-    link_owners: tuple[str, ...] = ()
-
-    def reactions(self, kin: Kinematics, theta: FloatArray | None = None) -> dict[str, dict[str, Reaction]]:
-        """Return coupling -> body -> force and torque at ``kin``, e.g. ``trajectory.kinematics(k)``."""
-        theta = self.theta if theta is None else theta
-        pairs = list(zip(self.link_owners, self.model.links, strict=True))
-        owned = {name: [link for owner, link in pairs if owner == name] for name in dict.fromkeys(self.link_owners)}
-        return {name: reactions(self.model, links, kin, theta) for name, links in owned.items()}
-
-    def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
-        """Run the simulation; see `add.simulation.run.Simulation.run`."""
-        return self.simulation.run(theta, **options)
-
-    @property
-    def order(self) -> int:
-        """Order of the BDF."""
-        return _ORDERS[self.scene.spec.time.integrator]
-
-    def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
-        """Return the pairs of bodies with one mass that a restitution or a damping acts between.
-
-        Exact contact knows neither.
-        """
-        if self.scene.spec.contact.friction_law == "exact":
-            return []
-        pairs = self.scene.spec.contact.pairs
-        asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
-        return damped_pairs(self.model, self.theta if theta is None else theta, asked)
-
-    def expected_impacts(self) -> list[Impact]:
-        """Return how long an impact of each of these pairs will last."""
-        return expected_impacts(self.damped_pairs(), self.scene.spec.time.dt, self.order)
-
-    def warn(self) -> list[str]:
-        """Log and return what is probably not meant, though it can be simulated; see `add.scene.build.doubts`."""
-        texts = doubts(self)
-        for text in texts:
-            logger.warning("%s: %s", self.scene.source or "scene", text)
-        return texts
-
-    @property
-    def theta(self) -> FloatArray:
-        """The scene's own parameters."""
-        return self.simulation.theta
-
-
-def build(scene: Scene) -> BuiltScene:
+def build(scene: SceneSpec) -> BuiltScene:
     """Build a scene.
 
     Raises
@@ -152,8 +66,8 @@ def build(scene: Scene) -> BuiltScene:
         raise
 
 
-def _build(scene: Scene) -> BuiltScene:
-    spec = scene.spec
+def _build(scene: SceneSpec) -> BuiltScene:
+    spec = scene
     require_room_to_build(spec)
 
     def driven(value: object, path: str, unit: str, width: int) -> SignalParameter:
@@ -197,7 +111,7 @@ def _build(scene: Scene) -> BuiltScene:
     newton = NewtonOptions(
         time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse
     )
-    stepper = BDF(time.dt, _ORDERS[time.integrator], _START_UPS[time.start], newton)
+    stepper = BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
     if spec.contact.friction_law == "exact":

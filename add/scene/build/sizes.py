@@ -16,7 +16,6 @@ from add.errors import InputError
 from add.geometry import SoftMesh
 from add.machine.files import in_bytes
 from add.machine.resources import available_memory, free_disk
-from add.scene.read.reader import Scene
 from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
 from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, PointsMeshSpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -142,7 +141,7 @@ def require_room_on_disk(simulation: Simulation, folder: Path, every: int) -> No
 
 
 @contextmanager
-def in_scene(scene: Scene) -> Iterator[None]:
+def in_scene(scene: SceneSpec) -> Iterator[None]:
     """Let an error name the scene's file."""
     try:
         yield

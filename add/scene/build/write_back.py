@@ -11,13 +11,14 @@ from add.errors import InputError
 from add.inverse import Experiment, InverseProblem
 from add.scene.build.coordinates import file_value
 from add.scene.build.numbers import CLOCK
+from add.scene.build.scene import build
 from add.scene.read.paths import get_value, set_value
-from add.scene.read.reader import Scene, experiment_scenes, scene_from_dict
+from add.scene.read.reader import S, check_scene, experiment_scenes, from_source
 from add.scene.spec.objective import ProximityObjectiveSpec
 from add.typing import FloatArray
 
 
-def with_values(scene: Scene, problem: InverseProblem, x: FloatArray) -> Scene:
+def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
     """Return the scene whose own numbers are those of ``x``: its inverse problem starts there, with the same objective.
 
     Numbers that experiments have for themselves become their overrides. Starts of parameters are dropped, since the
@@ -26,7 +27,7 @@ def with_values(scene: Scene, problem: InverseProblem, x: FloatArray) -> Scene:
 
     Parameters
     ----------
-    scene : Scene
+    scene : SceneSpec
     problem : InverseProblem
         Of this scene.
     x : (n,)
@@ -43,16 +44,16 @@ def with_values(scene: Scene, problem: InverseProblem, x: FloatArray) -> Scene:
     _keep_proximity(scene, raw)
     for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
         numbers = _numbers(problem, experiment, x)
-        built = item.build()
+        built = build(item)
         whole = item.full()
-        for spec in scene.spec.parameters:
+        for spec in scene.parameters:
             if spec.experiment is not None and spec.experiment != experiment.name:
                 continue
             for path in spec.all_paths():
                 root = built.numbers.root(path)
                 entry = built.numbers.layout[root]
                 value = file_value(root, numbers[entry.indices.ravel()], get_value(whole, root))
-                own = raw["experiments"][k] if scene.spec.experiments else None
+                own = raw["experiments"][k] if scene.experiments else None
                 if spec.experiment is None:
                     set_value(raw, root, value, full)
                 elif own is not None:
@@ -65,8 +66,7 @@ def with_values(scene: Scene, problem: InverseProblem, x: FloatArray) -> Scene:
                         _override(own, "recording.crop", crop)
     for entry in raw["parameters"]:
         entry.pop("start", None)
-    written = scene_from_dict(raw)
-    return Scene(written.spec, written.raw, scene.source)
+    return from_source(check_scene(raw, None, type(scene)), scene.source)
 
 
 def _numbers(problem: InverseProblem, experiment: Experiment, x: FloatArray) -> FloatArray:
@@ -78,12 +78,12 @@ def _numbers(problem: InverseProblem, experiment: Experiment, x: FloatArray) -> 
     return placed.forward(np.clip(problem.values(x), lower, upper))
 
 
-def _crop(experiment: Experiment, scene: Scene, offset: float) -> list[float]:
+def _crop(experiment: Experiment, scene: S, offset: float) -> list[float]:
     """Return the times between which the frames of a recording lie that counted before its clock was moved [s]."""
-    recording, before = experiment.recording, scene.spec.recording
+    recording, before = experiment.recording, scene.recording
     assert recording is not None and before is not None
     times = recording.times + before.time_offset - offset
-    end = scene.spec.time.end
+    end = scene.time.end
     # Half a frame more, for rounding, where there is a frame that shall not count.
     room = 0.5 * float(np.diff(times).min(initial=end))
     return [float(np.clip(t, 0.0, end)) for t in (times[0] - room, times[-1] + room)]
@@ -99,13 +99,13 @@ def _override(experiment: dict[str, Any], path: str, value: Any) -> None:
     overrides[path] = value
 
 
-def _keep_proximity(scene: Scene, raw: dict[str, Any]) -> None:
+def _keep_proximity(scene: S, raw: dict[str, Any]) -> None:
     """Write down the rows that a `proximity` without a value counts from: they are those of the scene as it was."""
-    for k, item in enumerate(scene.spec.objective):
+    for k, item in enumerate(scene.objective):
         if not isinstance(item, ProximityObjectiveSpec) or item.value is not None or item.rows is not None:
             continue
         path = f"signals.{item.signal}"
-        for experiment in scene.spec.experiments:
+        for experiment in scene.experiments:
             if any(other.startswith(path) for other in experiment.overrides):
                 raise InputError(
                     f"experiment '{experiment.name}' has rows of its own, which this term counts from",

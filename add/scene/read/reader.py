@@ -1,4 +1,4 @@
-"""From a scene file to a `Scene`: read, resolve paths, validate, check across sections.
+"""From a scene file to a valid `SceneSpec`: read, resolve paths, validate, check across sections.
 
 Whatever is wrong ends in one `InputError` that names the file and the JSON path of (at most) the first few problems.
 """
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -24,19 +24,10 @@ from add.scene.read.phase_checks import check_phase_overrides
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.spec.scene import SCHEMA, SceneSpec
 
-if TYPE_CHECKING:
-    from add.inverse import InverseProblem, PhasedOptimizer
-    from add.scene.build.scene import BuiltScene
+__all__ = ["apply_overrides", "check_scene", "experiment_scenes", "from_source", "get_value", "read_scene", "set_value"]
 
-__all__ = [
-    "Scene",
-    "apply_overrides",
-    "experiment_scenes",
-    "get_value",
-    "load_scene",
-    "scene_from_dict",
-    "set_value",
-]
+#: A scene: the spec itself, or a subclass of it.
+S = TypeVar("S", bound=SceneSpec)
 
 KNOWN_SCHEMAS = (SCHEMA,)
 #: Size and number of entries from which on a file is no scene; and entries that experiments and phases may make of it.
@@ -44,74 +35,44 @@ MOST_BYTES, MOST_ENTRIES, MOST_REPEATED = 2**26, 1_000_000, 1_000_000
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """A valid scene.
-
-    `spec` is what the scene says with its defaults, `raw` the JSON it came from with file paths made absolute (do not
-    change it: use `apply_overrides`), `source` the file, None for a scene made in Python.
-    """
-
-    spec: SceneSpec
-    raw: dict[str, Any]
-    source: Path | None = None
-
-    def full(self) -> dict[str, Any]:
-        """The scene as a dictionary with every default written out, under the keys of the file."""
-        return self.spec.model_dump(by_alias=True)
-
-    def build(self) -> "BuiltScene":
-        """Build the simulation; see `add.scene.build.scene.build`."""
-        from add.scene.build.scene import build
-
-        return build(self)
-
-    def inverse_problem(self) -> "InverseProblem":
-        """Build the inverse problem; see `add.scene.build.inverse_problem.inverse_problem`."""
-        from add.scene.build.inverse_problem import inverse_problem
-
-        return inverse_problem(self)
-
-    def optimizer(self) -> "PhasedOptimizer":
-        """Return the scene's optimiser with its phases."""
-        from add.scene.build.inverse_problem import optimizer
-
-        return optimizer(self)
-
-
-def load_scene(path: str | os.PathLike[str]) -> Scene:
-    """Read and check a scene file (UTF-8 JSON)."""
+def read_scene(path: str | os.PathLike[str], kind: type[S]) -> S:
+    """Read and check a scene file (UTF-8 JSON); the scene is a `kind`."""
     source = Path(path)
-    return _scene(_parse(_read(source), source), source, source.absolute().parent)
+    return _scene(_parse(_read(source), source), source, source.absolute().parent, kind)
 
 
-def scene_from_dict(raw: Mapping[str, Any], *, folder: str | os.PathLike[str] | None = None) -> Scene:
+def check_scene(raw: Mapping[str, Any], folder: str | os.PathLike[str] | None, kind: type[S]) -> S:
     """Check a scene given as a dictionary; relative paths count from `folder` (default: the working directory)."""
     require_plain_json(raw, "scene", most=MOST_ENTRIES)
-    return _scene(copy.deepcopy(dict(raw)), None, Path(folder if folder is not None else ".").absolute())
+    return _scene(copy.deepcopy(dict(raw)), None, Path(folder if folder is not None else ".").absolute(), kind)
 
 
-def apply_overrides(scene: Scene, overrides: Mapping[str, Any]) -> Scene:
+def from_source(scene: S, source: Path | None) -> S:
+    """Return a scene as if it had been read from a file."""
+    return _of_kind(type(scene), scene, scene.raw, source)
+
+
+def apply_overrides(scene: S, overrides: Mapping[str, Any]) -> S:
     """The scene with the values at some paths replaced, checked again; a path has to exist in `scene.full()`."""
     raw = copy.deepcopy(scene.raw)
     for path, value in overrides.items():
         require_plain_json(value, scene.source or "scene", path, most=MOST_ENTRIES)
     raise_problems(_override(raw, scene.full(), overrides, "overrides"), scene.source)
-    return _scene(raw, scene.source, _folder(scene.source))
+    return _scene(raw, scene.source, _folder(scene.source), type(scene))
 
 
-def experiment_scenes(scene: Scene) -> dict[str, Scene]:
+def experiment_scenes(scene: S) -> dict[str, S]:
     """Experiment name -> the scene it runs; {"scene": scene} for a scene without experiments.
 
     The scenes have the experiment's overrides and recording. Parameters, priors and phases stay with `scene`.
     """
-    if not scene.spec.experiments:
+    if not scene.experiments:
         return {"scene": scene}
     full = scene.full()
-    names = [item.name for item in scene.spec.experiments]
+    names = [item.name for item in scene.experiments]
     raws = [_experiment_raw(scene.raw, full, k)[0] for k in range(len(names))]
     folder = _folder(scene.source)
-    return {name: _scene(raw, scene.source, folder) for name, raw in zip(names, raws, strict=True)}
+    return {name: _scene(raw, scene.source, folder, type(scene)) for name, raw in zip(names, raws, strict=True)}
 
 
 def _folder(source: Path | None) -> Path:
@@ -206,7 +167,7 @@ def _items(node: Any) -> list[tuple[Any, Any]]:
 # --- JSON -> Scene -----------------------------------------------------------------------------------------------
 
 
-def _scene(raw: dict[str, Any], source: Path | None, folder: Path) -> Scene:
+def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]) -> S:
     """Resolve, validate and check; `raw` is changed in place (paths become absolute)."""
     _check_version(raw, source)
     written: dict[str, str] = {}
@@ -218,9 +179,17 @@ def _scene(raw: dict[str, Any], source: Path | None, folder: Path) -> Scene:
         raise_problems(from_pydantic(error), source)
         raise  # not reached
     raise_problems([*_missing_files(raw, written), *check_world(spec)], source)
-    scene = Scene(spec, raw, source)
+    scene = _of_kind(kind, spec, raw, source)
     _require_few_repeats(scene)
     raise_problems(_check_experiments(scene), source)
+    return scene
+
+
+def _of_kind(kind: type[S], spec: SceneSpec, raw: dict[str, Any], source: Path | None) -> S:
+    """Return a valid spec as a `kind`, which may be a subclass with methods; nothing is validated again."""
+    scene = kind.__new__(kind)
+    state = spec.__getstate__()
+    scene.__setstate__({**state, "__pydantic_private__": {"_raw": raw, "_source": source}})
     return scene
 
 
@@ -291,9 +260,9 @@ def _beside(path: Path) -> list[str]:
 # --- experiments -------------------------------------------------------------------------------------------------
 
 
-def _require_few_repeats(scene: Scene) -> None:
+def _require_few_repeats(scene: SceneSpec) -> None:
     """Refuse experiments and phases, each a scene of its own to be checked, that would take hours to look at."""
-    repeats = len(scene.spec.experiments) + sum(bool(phase.overrides) for phase in scene.spec.optimizer.phases)
+    repeats = len(scene.experiments) + sum(bool(phase.overrides) for phase in scene.optimizer.phases)
     if repeats < 2:
         return
     entries = sum(1 for _ in nodes({key: value for key, value in scene.raw.items() if key != "experiments"}))
@@ -317,9 +286,9 @@ def _override(raw: dict[str, Any], full: dict[str, Any], overrides: Mapping[str,
     return problems
 
 
-def _check_phases(scene: Scene) -> list[Problem]:
+def _check_phases(scene: SceneSpec) -> list[Problem]:
     """The scene is a valid one with the overrides of each phase."""
-    spec, full = scene.spec, scene.full()
+    spec, full = scene, scene.full()
     problems: list[Problem] = []
     for k, phase in enumerate(spec.optimizer.phases):
         wrong = list(check_phase_overrides(spec, full, k))
@@ -327,7 +296,7 @@ def _check_phases(scene: Scene) -> list[Problem]:
             raw = _shared_raw(scene.raw)
             _override(raw, full, phase.overrides, "")
             try:
-                _scene(raw, scene.source, _folder(scene.source))
+                _scene(raw, scene.source, _folder(scene.source), SceneSpec)
             except InputError as error:
                 text = f"with these, {error.place}: {error.message.splitlines()[0]}"
                 wrong = [Problem(f"optimizer.phases.{k}.overrides", text)]
@@ -362,9 +331,9 @@ def _experiment_raw(raw: dict[str, Any], full: dict[str, Any], k: int) -> tuple[
     return result, problems
 
 
-def _check_experiments(scene: Scene) -> list[Problem]:
+def _check_experiments(scene: SceneSpec) -> list[Problem]:
     """Every experiment is a valid scene of its own, and the parameters exist in those they belong to."""
-    spec, full = scene.spec, scene.full()
+    spec, full = scene, scene.full()
     names = [item.name for item in spec.experiments]
     problems = [
         Problem(f"experiments.{k}.name", f"the name '{names[k]}' appears twice", None, "different names")
@@ -377,7 +346,7 @@ def _check_experiments(scene: Scene) -> list[Problem]:
         raw, wrong = _experiment_raw(scene.raw, full, k)
         if not wrong:
             try:
-                changed = _scene(raw, scene.source, _folder(scene.source))
+                changed = _scene(raw, scene.source, _folder(scene.source), SceneSpec)
             except InputError as error:
                 text = f"with its overrides, {error.place}: {error.message.splitlines()[0]}"
                 wrong = [Problem(f"experiments.{k}", text)]

@@ -39,7 +39,7 @@ class FileMeshSpec(Spec):
 class BoxMeshSpec(Spec):
     """A box centred at the origin of the rest frame."""
 
-    shape: Literal["box"] = Field(description="kind of shape")
+    shape: Literal["box"] = Field("box", description="kind of shape")
     size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
     divisions: tuple[Count, Count, Count] = Field(description="cells along x, y, z")
 
@@ -47,7 +47,7 @@ class BoxMeshSpec(Spec):
 class SphereMeshSpec(Spec):
     """A ball centred at the origin of the rest frame: 20 n^3 tetrahedra in n layers, n = 1.1 radius / edge, rounded."""
 
-    shape: Literal["sphere"] = Field(description="kind of shape")
+    shape: Literal["sphere"] = Field("sphere", description="kind of shape")
     radius: Positive = Field(description="radius [m]")
     edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
 
@@ -58,7 +58,7 @@ class CylinderMeshSpec(Spec):
     18 m n^2 tetrahedra in n rings and m layers, n = radius / edge and m = height / edge, rounded.
     """
 
-    shape: Literal["cylinder"] = Field(description="kind of shape")
+    shape: Literal["cylinder"] = Field("cylinder", description="kind of shape")
     radius: Positive = Field(description="radius [m]")
     height: Positive = Field(description="length along z [m]")
     edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
@@ -70,7 +70,7 @@ class TorusMeshSpec(Spec):
     18 m n^2 tetrahedra in n rings and m sections, n = minor_radius / edge and m = 2 pi major_radius / edge, rounded.
     """
 
-    shape: Literal["torus"] = Field(description="kind of shape")
+    shape: Literal["torus"] = Field("torus", description="kind of shape")
     major_radius: Positive = Field(description="distance of the tube's centre line from the axis [m]")
     minor_radius: Positive = Field(description="radius of the tube [m]; below `major_radius`")
     edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
@@ -204,7 +204,7 @@ class SoftBodySpec(Spec):
     Its initial velocity field is velocity + angular_velocity x (x - centre of mass).
     """
 
-    type: Literal["soft"] = Field(description="kind of body")
+    type: Literal["soft"] = Field("soft", description="kind of body")
     mesh: MeshSpec = Field(description="rest shape: a file, or a shape that is meshed here")
     element: Literal["tet4", "tet10", "hex8"] | None = Field(
         None, description="element family; null = the file's own, tet4 for shapes"

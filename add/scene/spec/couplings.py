@@ -59,7 +59,7 @@ class _PairSpec(_CouplingSpec):
 class SpringSpec(_PairSpec):
     """A spring: pulls and pushes along the line between its ends."""
 
-    type: Literal["spring"] = Field(description="kind of coupling")
+    type: Literal["spring"] = Field("spring", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")
     damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
     length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
@@ -68,7 +68,7 @@ class SpringSpec(_PairSpec):
 class CableSpec(_PairSpec):
     """A string: pulls when it is longer than its length, and never pushes."""
 
-    type: Literal["cable"] = Field(description="kind of coupling")
+    type: Literal["cable"] = Field("cable", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")
     damping: NonNegative = Field(0.0, description="damping along the line while it is taut [N s/m]")
     length: NonNegative | None = Field(None, description="length above which it pulls [m]; null = the initial distance")
@@ -77,7 +77,7 @@ class CableSpec(_PairSpec):
 class BallSpec(_PairSpec):
     """A ball joint: two points stay together, E = k/2 |x_a - x_b|^2."""
 
-    type: Literal["ball"] = Field(description="kind of coupling")
+    type: Literal["ball"] = Field("ball", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")
     damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
 
@@ -85,7 +85,7 @@ class BallSpec(_PairSpec):
 class FixedSpec(_PairSpec):
     """Two bodies stay as they start, relative to each other."""
 
-    type: Literal["fixed"] = Field(description="kind of coupling")
+    type: Literal["fixed"] = Field("fixed", description="kind of coupling")
     stiffness: Positive = Field(description="k of the points [N/m]")
     angular_stiffness: Positive = Field(description="torque per angle [N m/rad]")
     damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
@@ -133,7 +133,7 @@ class HingeStartSpec(Spec):
 class HingeSpec(_PairSpec):
     """A hinge: two points and one axis stay together. `axis` is given in the frame of `a`."""
 
-    type: Literal["hinge"] = Field(description="kind of coupling")
+    type: Literal["hinge"] = Field("hinge", description="kind of coupling")
     axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
     stiffness: Positive = Field(description="k of the points [N/m]")
     angular_stiffness: Positive = Field(description="torque per misalignment of the axes [N m/rad]")
@@ -149,7 +149,7 @@ class HingeSpec(_PairSpec):
 class SliderSpec(_PairSpec):
     """A prismatic joint: `b` moves along an axis of `a` and does not turn against it."""
 
-    type: Literal["slider"] = Field(description="kind of coupling")
+    type: Literal["slider"] = Field("slider", description="kind of coupling")
     axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
     stiffness: Positive = Field(description="k across the axis [N/m]")
     angular_stiffness: Positive = Field(description="torque per angle [N m/rad]")
@@ -160,7 +160,7 @@ class SliderSpec(_PairSpec):
 class AttachmentSpec(_CouplingSpec):
     """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one."""
 
-    type: Literal["attachment"] = Field(description="kind of coupling")
+    type: Literal["attachment"] = Field("attachment", description="kind of coupling")
     nodes: Name = Field(description="name of the body with nodes")
     where: SelectorSpec = Field(description="the nodes, in the rest frame of its mesh")
     body: Name = Field(description="name of the rigid body")
@@ -171,7 +171,7 @@ class AttachmentSpec(_CouplingSpec):
 class ForceSpec(_CouplingSpec):
     """A force on a point of a body, in world axes."""
 
-    type: Literal["force"] = Field(description="kind of coupling")
+    type: Literal["force"] = Field("force", description="kind of coupling")
     on: EndSpec = Field(description="where it acts")
     force: ValueSpec = Field(description="force over time [N]")
 
@@ -185,7 +185,7 @@ class ForceSpec(_CouplingSpec):
 class TorqueSpec(_CouplingSpec):
     """A torque on a rigid body, in world axes."""
 
-    type: Literal["torque"] = Field(description="kind of coupling")
+    type: Literal["torque"] = Field("torque", description="kind of coupling")
     body: Name = Field(description="name of a rigid body")
     torque: ValueSpec = Field(description="torque over time [N m]")
 

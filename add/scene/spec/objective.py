@@ -49,14 +49,14 @@ Weight = Annotated[NonNegative, Field(description="factor of this term [-]")]
 class MarkersObjectiveSpec(Spec):
     """Mean squared distance of the markers from the recording [m^2]."""
 
-    type: Literal["markers"] = Field(description="kind of objective")
+    type: Literal["markers"] = Field("markers", description="kind of objective")
     weight: Weight = 1.0
 
 
 class PointObjectiveSpec(_TimedSpec):
     """Squared distance of a marker from a point [m^2]; give `time` or `window`."""
 
-    type: Literal["point"] = Field(description="kind of objective")
+    type: Literal["point"] = Field("point", description="kind of objective")
     marker: Name = Field(description="scene marker name")
     target: Vector3 = Field(description="target position, world axes [m]")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
@@ -66,7 +66,7 @@ class PointObjectiveSpec(_TimedSpec):
 class LineObjectiveSpec(_TimedSpec):
     """Squared distance of a marker from a straight line [m^2]; give `time` or `window`."""
 
-    type: Literal["line"] = Field(description="kind of objective")
+    type: Literal["line"] = Field("line", description="kind of objective")
     marker: Name = Field(description="scene marker name")
     point: Vector3 = Field(description="a point of the line [m]")
     direction: Direction = Field(description="direction of the line; any length above 0 [-]")
@@ -79,7 +79,7 @@ class TrackObjectiveSpec(Spec):
     With a marker that is a direction or a centre of mass, an orientation or the centre of mass over time.
     """
 
-    type: Literal["track"] = Field(description="kind of objective")
+    type: Literal["track"] = Field("track", description="kind of objective")
     marker: Name = Field(description="scene marker name")
     times: tuple[NonNegative, ...] = Field(min_length=1, description="simulation times, increasing [s]")
     values: tuple[Vector3, ...] = Field(min_length=1, description="where the marker should be then [m]; one per time")
@@ -99,7 +99,7 @@ class PoseObjectiveSpec(_TimedSpec):
     then moved by `translation`.
     """
 
-    type: Literal["pose"] = Field(description="kind of objective")
+    type: Literal["pose"] = Field("pose", description="kind of objective")
     body: Name = Field(description="name of a body")
     positions_file: FilePath | None = Field(None, description="file of target node positions [m], one row per node")
     translation: Vector3 | None = Field(None, description="target position of the origin of the rest frame [m]")
@@ -119,7 +119,7 @@ class PoseObjectiveSpec(_TimedSpec):
 class PriorObjectiveSpec(Spec):
     """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
 
-    type: Literal["prior"] = Field(description="kind of objective")
+    type: Literal["prior"] = Field("prior", description="kind of objective")
     parameter: NonEmpty = Field(
         description="path of one of `parameters`; where experiments have their own, of all of them, or "
         "`path@experiment` for that of one"
@@ -132,7 +132,7 @@ class PriorObjectiveSpec(Spec):
 class SmoothnessObjectiveSpec(Spec):
     """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment."""
 
-    type: Literal["smoothness"] = Field(description="kind of objective")
+    type: Literal["smoothness"] = Field("smoothness", description="kind of objective")
     signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
     weight: Weight = 1.0
 
@@ -140,7 +140,7 @@ class SmoothnessObjectiveSpec(Spec):
 class ProximityObjectiveSpec(Spec):
     """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment."""
 
-    type: Literal["proximity"] = Field(description="kind of objective")
+    type: Literal["proximity"] = Field("proximity", description="kind of objective")
     signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
     value: NumberOrVectorSpec | None = Field(
         None, description="row that all are compared with, in the unit of the signal"

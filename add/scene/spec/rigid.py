@@ -29,21 +29,21 @@ from add.scene.spec.common import (
 class BoxGeometrySpec(Spec):
     """A box centred at the origin of the body's frame."""
 
-    shape: Literal["box"] = Field(description="kind of shape")
+    shape: Literal["box"] = Field("box", description="kind of shape")
     size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
 
 
 class SphereGeometrySpec(Spec):
     """A ball centred at the origin of the body's frame."""
 
-    shape: Literal["sphere"] = Field(description="kind of shape")
+    shape: Literal["sphere"] = Field("sphere", description="kind of shape")
     radius: Positive = Field(description="radius [m]")
 
 
 class CapsuleGeometrySpec(Spec):
     """A cylinder along z with round ends, centred at the origin of the body's frame."""
 
-    shape: Literal["capsule"] = Field(description="kind of shape")
+    shape: Literal["capsule"] = Field("capsule", description="kind of shape")
     radius: Positive = Field(description="radius [m]")
     half_length: Positive = Field(description="half the length of the straight part [m]")
 
@@ -51,7 +51,7 @@ class CapsuleGeometrySpec(Spec):
 class CylinderGeometrySpec(Spec):
     """A cylinder along z with flat ends, centred at the origin of the body's frame."""
 
-    shape: Literal["cylinder"] = Field(description="kind of shape")
+    shape: Literal["cylinder"] = Field("cylinder", description="kind of shape")
     radius: Positive = Field(description="radius [m]")
     half_length: Positive = Field(description="half the length [m]")
 
@@ -116,7 +116,7 @@ class RigidBodySpec(_MovingSpec):
     otherwise.
     """
 
-    type: Literal["rigid"] = Field(description="kind of body")
+    type: Literal["rigid"] = Field("rigid", description="kind of body")
     geometry: GeometrySpec | None = Field(None, description="shape; null = a frame with mass and no surface")
     mass: Positive | None = Field(None, description="mass [kg]")
     density: Positive | None = Field(None, description="mass density [kg/m^3]")
@@ -143,7 +143,7 @@ class RigidBodySpec(_MovingSpec):
 class KinematicBodySpec(_PosedSpec):
     """A body with a given motion: a moving obstacle, or a handle. It feels no force."""
 
-    type: Literal["kinematic"] = Field(description="kind of body")
+    type: Literal["kinematic"] = Field("kinematic", description="kind of body")
     geometry: GeometrySpec | None = Field(None, description="shape; null = a mere frame")
     translation: ValueSpec | None = Field(
         None, description="displacement from the initial position over time [m]; null = none"
@@ -157,7 +157,7 @@ class KinematicBodySpec(_PosedSpec):
 class SheetMeshSpec(Spec):
     """A rectangle in the x-y plane of the rest frame, centred at the origin, with springs along its cells' sides."""
 
-    shape: Literal["sheet"] = Field(description="kind of shape")
+    shape: Literal["sheet"] = Field("sheet", description="kind of shape")
     size: tuple[Positive, Positive] = Field(description="edge lengths along x, y [m]")
     divisions: tuple[Count, Count] = Field(description="cells along x, y")
     shear: Flag = Field(True, description="springs along both diagonals of each cell")
@@ -192,7 +192,7 @@ ParticleMeshSpec = Annotated[
 class ParticleBodySpec(_MovingSpec):
     """Point masses joined by springs: a sheet, a net, a rope. Without mass, a handle: then all its nodes are pinned."""
 
-    type: Literal["particles"] = Field(description="kind of body")
+    type: Literal["particles"] = Field("particles", description="kind of body")
     mesh: ParticleMeshSpec = Field(description="rest shape")
     mass: Positive | None = Field(None, description="total mass, shared equally by the nodes [kg]; null = none")
     stiffness: Positive = Field(1e3, description="stiffness of every spring [N/m]")

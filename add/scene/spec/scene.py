@@ -5,9 +5,10 @@ The objects here are plain frozen data; `reader` makes them from files and `buil
 """
 
 import math
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, PrivateAttr, Tag, model_validator
 
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import (
@@ -176,3 +177,19 @@ class SceneSpec(Spec):
     expect: dict[NonEmpty, dict[NonEmpty, ExpectationSpec]] = Field(
         default_factory=dict, description="name of a check -> path of a result -> what its regression test asserts"
     )
+    _raw: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _source: Path | None = PrivateAttr(default=None)
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The scene as it is written, with absolute file paths; do not change it: use `add.apply_overrides`."""
+        return self._raw
+
+    @property
+    def source(self) -> Path | None:
+        """The file that the scene comes from; None for a scene made in Python."""
+        return self._source
+
+    def full(self) -> dict[str, Any]:
+        """Return the scene as a dictionary with every default written out, under the keys of the file."""
+        return self.model_dump(by_alias=True)

@@ -22,13 +22,21 @@ def json_schema() -> dict[str, Any]:
 
 
 def _closed(node: Any) -> Any:
-    """Objects whose keys are names take no other keys; pydantic leaves that out."""
+    """Objects whose keys are names take no other keys, and a file says the kind of an object, which Python knows."""
     if isinstance(node, list):
         return [_closed(item) for item in node]
     if not isinstance(node, dict):
         return node
-    extra = {"additionalProperties": False} if "patternProperties" in node else {}
-    return {key: _closed(item) for key, item in node.items()} | extra
+    closed = {key: _closed(item) for key, item in node.items()}
+    if "patternProperties" in node:
+        closed["additionalProperties"] = False
+    kinds = [key for key, item in node.get("properties", {}).items() if isinstance(item, dict) and "const" in item]
+    for key in kinds:
+        closed["properties"][key].pop("default", None)
+    if kinds:
+        asked = {*kinds, *node.get("required", ())}
+        closed["required"] = [key for key in node["properties"] if key in asked]
+    return closed
 
 
 def schema_text() -> str:

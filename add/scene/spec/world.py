@@ -45,7 +45,7 @@ Values = Annotated[tuple[NumberOrVectorSpec, ...], AfterValidator(_one_width)]
 class ConstantSignalSpec(Spec):
     """The same value at all times."""
 
-    type: Literal["constant"] = Field(description="kind of signal")
+    type: Literal["constant"] = Field("constant", description="kind of signal")
     value: NumberOrVectorSpec = Field(description="value, in the unit of what it drives")
 
     @property
@@ -57,7 +57,7 @@ class ConstantSignalSpec(Spec):
 class SineSignalSpec(Spec):
     """offset + amplitude sin(2 pi frequency t + phase)."""
 
-    type: Literal["sine"] = Field(description="kind of signal")
+    type: Literal["sine"] = Field("sine", description="kind of signal")
     amplitude: NumberOrVectorSpec = Field(description="amplitude, in the unit of what it drives")
     frequency: Positive = Field(description="frequency [Hz]")
     phase: Number = Field(0.0, description="phase at t = 0 [rad]")
@@ -105,13 +105,13 @@ class _SampledSignalSpec(Spec):
 class TableSignalSpec(_SampledSignalSpec):
     """Linear interpolation between samples; before the first and after the last time the value stays."""
 
-    type: Literal["table"] = Field(description="kind of signal")
+    type: Literal["table"] = Field("table", description="kind of signal")
 
 
 class SplineSignalSpec(_SampledSignalSpec):
     """Natural cubic spline through the samples; before the first and after the last time the value stays."""
 
-    type: Literal["spline"] = Field(description="kind of signal")
+    type: Literal["spline"] = Field("spline", description="kind of signal")
 
 
 class ControlSignalSpec(Spec):
@@ -121,7 +121,7 @@ class ControlSignalSpec(Spec):
     `linear`: one row a knot. `cubic`: the coefficients of a B-spline, clamped at the ends. Outside, the value stays.
     """
 
-    type: Literal["control"] = Field(description="kind of signal")
+    type: Literal["control"] = Field("control", description="kind of signal")
     basis: Literal["constant", "linear", "cubic"] = Field("linear", description="shape in time")
     rows: Count = Field(description="number of rows: at least 1 (constant), 2 (linear) or 4 (cubic)")
     start: Number = Field(0.0, description="where the first interval begins [s]")
@@ -187,7 +187,7 @@ class _ObstacleSpec(Spec):
 class PlaneSpec(_ObstacleSpec):
     """The half space behind a plane."""
 
-    shape: Literal["plane"] = Field(description="kind of obstacle")
+    shape: Literal["plane"] = Field("plane", description="kind of obstacle")
     point: Vector3 = Field(description="a point of the plane at t = 0 [m]")
     normal: Direction = Field(description="direction of the free side; any length above 0 [-]")
 
@@ -195,7 +195,7 @@ class PlaneSpec(_ObstacleSpec):
 class SphereSpec(_ObstacleSpec):
     """A ball."""
 
-    shape: Literal["sphere"] = Field(description="kind of obstacle")
+    shape: Literal["sphere"] = Field("sphere", description="kind of obstacle")
     center: Vector3 = Field(description="centre at t = 0 [m]")
     radius: Positive = Field(description="radius [m]")
 
@@ -208,14 +208,14 @@ class _OrientedSpec(_ObstacleSpec):
 class BoxObstacleSpec(_OrientedSpec):
     """A box."""
 
-    shape: Literal["box"] = Field(description="kind of obstacle")
+    shape: Literal["box"] = Field("box", description="kind of obstacle")
     half_size: PositiveVector3 = Field(description="half the edge lengths along its x, y, z [m]")
 
 
 class CapsuleSpec(_OrientedSpec):
     """A cylinder along its z axis with round ends."""
 
-    shape: Literal["capsule"] = Field(description="kind of obstacle")
+    shape: Literal["capsule"] = Field("capsule", description="kind of obstacle")
     radius: Positive = Field(description="radius [m]")
     half_length: Positive = Field(description="half the length of the straight part [m]")
 
@@ -223,7 +223,7 @@ class CapsuleSpec(_OrientedSpec):
 class CylinderSpec(_OrientedSpec):
     """A cylinder along its z axis with flat ends."""
 
-    shape: Literal["cylinder"] = Field(description="kind of obstacle")
+    shape: Literal["cylinder"] = Field("cylinder", description="kind of obstacle")
     radius: Positive = Field(description="radius [m]")
     half_length: Positive = Field(description="half the length [m]")
 

@@ -1,0 +1,89 @@
+"""A scene as the objects that run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from add.equations.kinematics import Kinematics
+from add.equations.points import PointMap
+from add.model import Model, Reaction, reactions
+from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
+from add.scene.build.numbers import SceneParameters
+from add.scene.spec.scene import SceneSpec
+from add.simulation.run import Simulation, Trajectory
+from add.summary import Summarised, Summary
+from add.typing import FloatArray
+
+#: Orders of the BDF.
+ORDERS = {"bdf1": 1, "bdf2": 2}
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class BuiltScene(Summarised):
+    """A scene ready to run.
+
+    Attributes
+    ----------
+    scene : SceneSpec
+    model : Model
+        Its system has the penalty terms that say what may touch what, also where contact is exact.
+    simulation : Simulation
+    numbers : SceneParameters
+        The scene's differentiable numbers and the map to theta.
+    marker_names : tuple of str
+    markers : PointMap
+        One point (or direction) a marker.
+    link_owners : tuple of str
+        The coupling that each link of the model belongs to.
+    """
+
+    scene: SceneSpec
+    model: Model
+    simulation: Simulation
+    numbers: SceneParameters
+    marker_names: tuple[str, ...]
+    markers: PointMap
+    link_owners: tuple[str, ...] = ()
+
+    def summary(self) -> Summary:
+        """Return a few lines: the scene's name, and its simulation."""
+        name = self.scene.name or (self.scene.source.name if self.scene.source else "")
+        return Summary(f"BuiltScene {name}".rstrip(), self.simulation.summary().rows)
+
+    def reactions(self, kin: Kinematics, theta: FloatArray | None = None) -> dict[str, dict[str, Reaction]]:
+        """Return coupling -> body -> force and torque at ``kin``, e.g. ``trajectory.kinematics(k)``."""
+        theta = self.theta if theta is None else theta
+        pairs = list(zip(self.link_owners, self.model.links, strict=True))
+        owned = {name: [link for owner, link in pairs if owner == name] for name in dict.fromkeys(self.link_owners)}
+        return {name: reactions(self.model, links, kin, theta) for name, links in owned.items()}
+
+    def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
+        """Run the simulation; see `add.simulation.run.Simulation.run`."""
+        return self.simulation.run(theta, **options)
+
+    @property
+    def order(self) -> int:
+        """Order of the BDF."""
+        return ORDERS[self.scene.time.integrator]
+
+    def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
+        """Return the pairs of bodies with one mass that a restitution or a damping acts between.
+
+        Exact contact knows neither.
+        """
+        if self.scene.contact.friction_law == "exact":
+            return []
+        pairs = self.scene.contact.pairs
+        asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
+        return damped_pairs(self.model, self.theta if theta is None else theta, asked)
+
+    def expected_impacts(self) -> list[Impact]:
+        """Return how long an impact of each of these pairs will last."""
+        return expected_impacts(self.damped_pairs(), self.scene.time.dt, self.order)
+
+    @property
+    def theta(self) -> FloatArray:
+        """The scene's own parameters."""
+        return self.simulation.theta

@@ -1,0 +1,59 @@
+"""Summaries of a few lines, for the prompt of Python and for notebooks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from html import escape
+from typing import NamedTuple
+
+#: Rows and characters of a row above which a summary is cut.
+MOST_ROWS, MOST_CHARACTERS = 12, 100
+
+
+class Summary(NamedTuple):
+    """A title, and rows of a name and a text.
+
+    Examples
+    --------
+    >>> print(Summary("Trajectory", (("states", "201"), ("time", "0 to 2 s"))))
+    Trajectory
+      states  201
+      time    0 to 2 s
+    """
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+    def _shown(self) -> list[tuple[str, str]]:
+        rows = [(name, _cut(text)) for name, text in self.rows[:MOST_ROWS]]
+        if len(self.rows) > MOST_ROWS:
+            rows.append(("...", f"{len(self.rows) - MOST_ROWS} more"))
+        return rows
+
+    def __str__(self) -> str:
+        rows = self._shown()
+        width = max((len(name) for name, _ in rows), default=0)
+        return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+
+    def html(self) -> str:
+        """Return the summary as a table."""
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._shown())
+        return f"<table><caption>{escape(self.title)}</caption>{rows}</table>"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
+
+
+class Summarised(ABC):
+    """Shows as its summary instead of all of its numbers."""
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Return a few lines."""
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary().html()
