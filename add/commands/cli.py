@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from add import __version__
+from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
     Console,
     console_options,
@@ -20,7 +21,6 @@ from add.commands.console import (
     gradient_text,
     numbers_bar,
     samples_bar,
-    say_contents,
     say_optimization,
     say_simulation,
     say_sweep,
@@ -30,7 +30,7 @@ from add.commands.console import (
     tell,
 )
 from add.errors import AddError, OutOfMemory
-from add.machine.interrupts import Terminated, default_stops, stops_are_interruptions
+from add.machine.interrupts import Terminated, stops_are_interruptions
 
 _INTERRUPTED, _TERMINATED = 130, 143
 _NO_MEMORY = "the memory was not enough"
@@ -51,15 +51,6 @@ def cli() -> None:
     Exit codes: 0 done, 2 bad input or a file that cannot be written, 3 the solver or optimiser failed or the memory was
     not enough, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM, SIGHUP); what was done is kept.
     """
-
-
-def _load(console: Console, scene: str) -> Any:
-    """Load a scene, and let the user know if the command then has to compile kernels."""
-    from add.commands.compile_clock import first_compilation
-    from add.scene import load_scene
-
-    click.get_current_context().with_resource(first_compilation(console.compiling))
-    return load_scene(scene)
 
 
 def _warnings(loaded: Any) -> list[str]:
@@ -102,6 +93,10 @@ def _say_impacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_impacts(result)
 
 
+for command in (view, plot, info):
+    cli.add_command(command)
+
+
 @cli.command()
 @click.argument("scene", type=click.Path())
 @click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
@@ -116,7 +111,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     from add.scene.build.doubts import warn
 
     _require_one(resume, force)
-    loaded = _load(console, scene)
+    loaded = loaded_scene(console, scene)
     console.heed(warn(loaded.build()))
     with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
         with _keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
@@ -155,7 +150,7 @@ def optimize(
     from add.commands.report import one_by_one, write_report
 
     _require_one(resume, force)
-    loaded = _load(console, scene)
+    loaded = loaded_scene(console, scene)
     problem, _ = check_optimization(loaded)
     console.heed(_warnings(loaded))
     workers = None
@@ -194,7 +189,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.model.impacts import worth_saying
     from add.scene.build.inverse_problem import require_gradient
 
-    loaded = _load(console, scene)
+    loaded = loaded_scene(console, scene)
     if gradient:
         require_gradient(loaded)
     built = loaded.build()
@@ -255,7 +250,7 @@ def sweep(
     from add.commands.folders import clear
     from add.io.runfolder import RunFolder
 
-    loaded = _load(console, scene)
+    loaded = loaded_scene(console, scene)
     check_sweep(loaded, parameters)
     console.heed(_warnings(loaded))
     workers = click.get_current_context().with_resource(_workers(jobs, cluster))
@@ -272,7 +267,8 @@ def sweep(
 @contextmanager
 def _workers(jobs: int | None, address: str | None) -> Iterator[Any]:
     """Yield who does the work: processes of this machine, or a cluster."""
-    from add.commands.parallel.workers import LocalProcesses, cluster, cores
+    from add.commands.parallel.cluster import cluster
+    from add.commands.parallel.workers import LocalProcesses, cores
 
     if address is None:
         yield LocalProcesses(jobs or cores())
@@ -281,125 +277,6 @@ def _workers(jobs: int | None, address: str | None) -> Iterator[Any]:
         raise click.UsageError("--jobs is for this machine: a cluster has as many workers as it has.")
     with cluster(address) as workers:
         yield workers
-
-
-@cli.command()
-@click.argument("run", type=click.Path())
-@click.option(
-    "--colour",
-    "--color",
-    type=click.Choice(["displacement", "speed", "stress", "contact"]),
-    default="displacement",
-    show_default=True,
-    help="What colours the bodies: way from the start, speed, von Mises stress, or contact force.",
-)
-@click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
-@click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
-@click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
-@click.option("--time", "at", type=float, help="Time of the screenshot [s] [default: the end].")
-@click.option("--fps", type=click.IntRange(min=1), default=30, show_default=True, help="Frames a second of the movie.")
-@click.option(
-    "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
-)
-@console_options
-def view(
-    console: Console,
-    run: str,
-    colour: str,
-    screenshot: str | None,
-    movie: str | None,
-    html: str | None,
-    at: float | None,
-    fps: int,
-    speed: float,
-) -> None:
-    """Look at RUN (a run folder), or at a scene file as it starts."""
-    from add.view import export_html, show
-    from add.view import movie as render_movie
-    from add.view import screenshot as render_screenshot
-
-    data = _run_data(console, run)
-    written = []
-    if screenshot:
-        written.append(render_screenshot(data, screenshot, time=at, colour=colour))
-    if movie:
-        written.append(render_movie(data, movie, fps=fps, speed=speed, colour=colour))
-    if html:
-        written.append(export_html(data, html, colour=colour))
-    for path in written:
-        console.say(str(path))
-    console.result([str(path) for path in written])
-    if not (screenshot or movie or html):
-        default_stops()  # a window would not let Python answer, and keeps nothing
-        show(data, colour=colour)
-
-
-def _run_data(console: Console, run: str) -> Any:
-    """Read a run folder, or build a scene's first state."""
-    from add.commands.run_data import run_data
-    from add.commands.unfinished import to_view
-    from add.io.runfolder import RunFolder
-    from add.io.trajectory import read_run
-
-    path = Path(run)
-    if path.is_file() and path.suffix == ".json":
-        built = _load(console, run).build()
-        return run_data(built, built.run(n_steps=0), built.theta)
-    return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
-
-
-@cli.command(short_help="Draw the diagrams of RUN.")
-@click.argument("run", type=click.Path())
-@click.option(
-    "--format",
-    "suffix",
-    type=click.Choice(["png", "svg"]),
-    default="png",
-    show_default=True,
-    help="Of the pictures: pixels or lines.",
-)
-@click.option(
-    "--log/--linear",
-    "logarithmic",
-    default=None,
-    help="Scale of the objective over the grid of a sweep [default: --log where its range is wide].",
-)
-@console_options
-def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> None:
-    """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep."""
-    from add.io.runfolder import RunFolder
-    from add.plot import plot_run
-
-    paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic)
-    for path in paths:
-        console.say(str(path))
-    console.result([str(path) for path in paths])
-
-
-@cli.command()
-@click.argument("run", type=click.Path())
-@console_options
-def info(console: Console, run: str) -> None:
-    """Say what RUN holds; of a run that was cut, how to go on."""
-    from add.commands.report import one_by_one
-    from add.commands.unfinished import remains
-    from add.io.runfolder import RunFolder
-
-    folder = RunFolder(run, create=False)
-    result = folder.read_json("result.json") if folder.result.is_file() else {}
-    versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
-    left = remains(folder)
-    command, status = (left.command, left.status) if left else (result.get("command"), result["status"])
-    command = command or "a run"
-    console.say(f"{folder.path}: {command}, {status}" + (f": {result['scene']}" if result.get("scene") else ""))
-    if result.get("message"):
-        console.say(f"  {result['message']}")
-    if left:
-        console.say(f"  kept: {left.kept}; {left.advice}")
-    say_contents(console, result, *one_by_one(result.get("parameters", {})))
-    if versions:
-        console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
-    console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})
 
 
 @cli.command()

@@ -11,8 +11,9 @@ from typing import Any, final
 
 import numpy as np
 
+from add.commands.evaluation_log import SAME
 from add.commands.folders import locking, note_versions, title
-from add.commands.optimize import SAME, require_same
+from add.commands.optimize import require_same
 from add.commands.parallel.workers import LocalProcesses, Work, Workers
 from add.errors import InputError, SolverError
 from add.inverse.problem import InverseProblem

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from add.adjoint import Checkpoints
-from add.commands.optimize import FolderLog
+from add.commands.evaluation_log import FolderLog
 from add.errors import InputError, SolverError
 from add.inverse import LBFGSB, MemoryLog, Phase
 from add.io.runfolder import RunFolder

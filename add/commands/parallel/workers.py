@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeAlias, TypeVar, final
 
-from add.errors import AddError, InputError
+from add.errors import AddError
 
 #: Sent to a whole group by a terminal, and by systems of batch jobs.
 _STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -88,29 +88,6 @@ def answer(function: Callable[[], Result]) -> Answer[Result]:
         return MemoryError(str(error)), None
     except Exception:
         return RuntimeError(traceback.format_exc()), None
-
-
-@contextmanager
-def cluster(address: str) -> Iterator[Workers]:
-    """Connect with a Dask cluster, and leave it at the end.
-
-    Parameters
-    ----------
-    address : str
-        Of its scheduler, as ``tcp://host:8786``.
-
-    Raises
-    ------
-    InputError
-        If `distributed` is not installed, no scheduler answers within a few seconds, the cluster has no workers, or
-        one cannot import `add` of this version.
-    """
-    try:
-        from add.commands.parallel.dask import connected
-    except ImportError as error:
-        raise InputError(f"a cluster needs the package `distributed` ({error}): pip install 'add-sim[dask]'") from None
-    with connected(address) as workers:
-        yield workers
 
 
 def cores() -> int:

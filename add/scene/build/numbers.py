@@ -15,7 +15,7 @@ from add.kernels.rotation import rotation_vector
 from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
-from add.scene.spec.rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
+from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ConstantSignalSpec, SineSignalSpec
 from add.ties import DampingFromRestitution, LameFromYoung, PlaceOnOther, TiltedDirection, axes_across, unit_vector
@@ -23,19 +23,6 @@ from add.typing import FloatArray, IntArray
 
 #: Path, and name in theta, of the recording's time at which the simulation starts.
 CLOCK = "recording.time_offset"
-
-
-def met_shapes(spec: SceneSpec) -> list[str]:
-    """Return the names of everything that points can meet: obstacles, and bodies that carry a shape."""
-    carriers = [
-        name
-        for name, body in spec.bodies.items()
-        if isinstance(body, RigidBodySpec | KinematicBodySpec)
-        and body.collision.shape
-        and body.geometry is not None
-        and not isinstance(body.geometry, FileGeometrySpec)
-    ]
-    return [*spec.obstacles, *carriers]
 
 
 #: Position and rotation vector of the world's frame.

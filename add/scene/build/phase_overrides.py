@@ -9,7 +9,7 @@ from add.errors import InputError
 from add.inverse.overrides import NumberOverride
 from add.inverse.parameters import DesignParameter
 from add.scene.build.built import BuiltScene
-from add.scene.build.coordinates import numbers_of
+from add.scene.read.coordinates import numbers_of
 from add.scene.read.paths import get_value
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from add.errors import InputError
 from add.inverse import Experiment, InverseProblem
-from add.scene.build.coordinates import file_value
 from add.scene.build.numbers import CLOCK
 from add.scene.build.scene import build
+from add.scene.read.coordinates import file_value
 from add.scene.read.paths import get_value, set_value
 from add.scene.read.reader import S, check_scene, experiment_scenes, from_source
 from add.scene.spec.objective import ProximityObjectiveSpec

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from add.scene.build.coordinates import is_direction, is_orientation
-from add.scene.read.checks import _covers, _number
+from add.scene.read.coordinates import is_direction, is_orientation
+from add.scene.read.parameter_checks import covers, number_at
 from add.scene.read.problems import Problem, shown
 from add.scene.spec.scene import SceneSpec
 
@@ -19,7 +19,7 @@ def check_phase_overrides(spec: SceneSpec, full: dict[str, Any], k: int) -> Iter
     """
     for path, value in spec.optimizer.phases[k].overrides.items():
         at = f"optimizer.phases.{k}.overrides.{path}"
-        _, problem = _number(full, path, at)
+        _, problem = number_at(full, path, at)
         if problem is not None:
             yield problem
             continue
@@ -27,15 +27,15 @@ def check_phase_overrides(spec: SceneSpec, full: dict[str, Any], k: int) -> Iter
         if path != whole and (is_orientation(whole) or is_direction(whole)):
             yield Problem(at, "an entry by itself says nothing of a rotation or a direction", f"'{path}'", f"'{whole}'")
             continue
-        if not _is_numbers(value):
+        if not _isnumber_ats(value):
             yield Problem(at, "is not a number", shown(value), "a number or a list of numbers")
         for item in spec.experiments:
             for other in item.overrides:
-                if _covers(path, other) or _covers(other, path):
+                if covers(path, other) or covers(other, path):
                     yield Problem(at, f"experiment '{item.name}' overrides '{other}': which counts?", f"'{path}'")
 
 
-def _is_numbers(value: Any) -> bool:
+def _isnumber_ats(value: Any) -> bool:
     if isinstance(value, list | tuple):
-        return bool(value) and all(_is_numbers(item) for item in value)
+        return bool(value) and all(_isnumber_ats(item) for item in value)
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from add.errors import InputError
 from add.machine.files import is_text, nodes, read_regular, require_plain_json, require_regular
-from add.scene.read.checks import check_design, check_world, repeated
+from add.scene.read.checks import check_world, repeated
+from add.scene.read.parameter_checks import check_design
 from add.scene.read.path_slots import path_slots
 from add.scene.read.paths import explain_missing, get_value, nearest, set_value
 from add.scene.read.phase_checks import check_phase_overrides

@@ -1,0 +1,139 @@
+"""The commands that show a run: view, plot, info."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from add.commands.console import Console, console_options, say_contents
+from add.machine.interrupts import default_stops
+
+
+def loaded_scene(console: Console, scene: str) -> Any:
+    """Load a scene, and let the user know if the command then has to compile kernels."""
+    from add.commands.compile_clock import first_compilation
+    from add.scene import load_scene
+
+    click.get_current_context().with_resource(first_compilation(console.compiling))
+    return load_scene(scene)
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@click.option(
+    "--colour",
+    "--color",
+    type=click.Choice(["displacement", "speed", "stress", "contact"]),
+    default="displacement",
+    show_default=True,
+    help="What colours the bodies: way from the start, speed, von Mises stress, or contact force.",
+)
+@click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
+@click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
+@click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
+@click.option("--time", "at", type=float, help="Time of the screenshot [s] [default: the end].")
+@click.option("--fps", type=click.IntRange(min=1), default=30, show_default=True, help="Frames a second of the movie.")
+@click.option(
+    "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
+)
+@console_options
+def view(
+    console: Console,
+    run: str,
+    colour: str,
+    screenshot: str | None,
+    movie: str | None,
+    html: str | None,
+    at: float | None,
+    fps: int,
+    speed: float,
+) -> None:
+    """Look at RUN (a run folder), or at a scene file as it starts."""
+    from add.view import export_html, show
+    from add.view import movie as render_movie
+    from add.view import screenshot as render_screenshot
+
+    data = _run_data(console, run)
+    written = []
+    if screenshot:
+        written.append(render_screenshot(data, screenshot, time=at, colour=colour))
+    if movie:
+        written.append(render_movie(data, movie, fps=fps, speed=speed, colour=colour))
+    if html:
+        written.append(export_html(data, html, colour=colour))
+    for path in written:
+        console.say(str(path))
+    console.result([str(path) for path in written])
+    if not (screenshot or movie or html):
+        default_stops()  # a window would not let Python answer, and keeps nothing
+        show(data, colour=colour)
+
+
+def _run_data(console: Console, run: str) -> Any:
+    """Read a run folder, or build a scene's first state."""
+    from add.commands.run_data import run_data
+    from add.commands.unfinished import to_view
+    from add.io.runfolder import RunFolder
+    from add.io.trajectory import read_run
+
+    path = Path(run)
+    if path.is_file() and path.suffix == ".json":
+        built = loaded_scene(console, run).build()
+        return run_data(built, built.run(n_steps=0), built.theta)
+    return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
+
+
+@click.command(short_help="Draw the diagrams of RUN.")
+@click.argument("run", type=click.Path())
+@click.option(
+    "--format",
+    "suffix",
+    type=click.Choice(["png", "svg"]),
+    default="png",
+    show_default=True,
+    help="Of the pictures: pixels or lines.",
+)
+@click.option(
+    "--log/--linear",
+    "logarithmic",
+    default=None,
+    help="Scale of the objective over the grid of a sweep [default: --log where its range is wide].",
+)
+@console_options
+def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> None:
+    """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep."""
+    from add.io.runfolder import RunFolder
+    from add.plot import plot_run
+
+    paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic)
+    for path in paths:
+        console.say(str(path))
+    console.result([str(path) for path in paths])
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@console_options
+def info(console: Console, run: str) -> None:
+    """Say what RUN holds; of a run that was cut, how to go on."""
+    from add.commands.report import one_by_one
+    from add.commands.unfinished import remains
+    from add.io.runfolder import RunFolder
+
+    folder = RunFolder(run, create=False)
+    result = folder.read_json("result.json") if folder.result.is_file() else {}
+    versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
+    left = remains(folder)
+    command, status = (left.command, left.status) if left else (result.get("command"), result["status"])
+    command = command or "a run"
+    console.say(f"{folder.path}: {command}, {status}" + (f": {result['scene']}" if result.get("scene") else ""))
+    if result.get("message"):
+        console.say(f"  {result['message']}")
+    if left:
+        console.say(f"  kept: {left.kept}; {left.advice}")
+    say_contents(console, result, *one_by_one(result.get("parameters", {})))
+    if versions:
+        console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
+    console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})

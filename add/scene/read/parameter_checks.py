@@ -1,0 +1,208 @@
+"""Checks of what is fitted: parameters that exist and differ, and what refers to them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from add.scene.read.checks import end_of, inside, named, twice
+from add.scene.read.coordinates import is_direction, is_orientation, numbers_of
+from add.scene.read.expect_checks import check_expectations
+from add.scene.read.paths import explain_missing, get_value
+from add.scene.read.problems import Problem, shown
+from add.scene.read.settled_numbers import check_frozen
+from add.scene.spec.objective import (
+    ParameterSpec,
+    PriorObjectiveSpec,
+)
+from add.scene.spec.scene import SceneSpec, TimeSpec
+
+#: Sections whose numbers are no physics, so that no derivative with respect to them exists.
+_FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output", "check", "expect")
+
+
+def check_design(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[Problem]:
+    """Parameters and what refers to them; `full` and `experiments` are whole scenes with their defaults."""
+    ends = [end_of(TimeSpec.model_validate(item["time"])) for item in experiments.values()] or [end_of(spec.time)]
+    problems = [*_parameters(spec, full, experiments), *_overlaps(spec, full), *_references(spec, max(ends))]
+    return problems or list(check_expectations(spec, full, experiments, _labels(spec, full, experiments)))
+
+
+def _labels(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the names of the design variables (see `add.inverse.InverseProblem.labels`)."""
+    out = []
+    for item in spec.parameters:
+        name = "+".join(item.all_paths()) + (f"@{item.experiment}" if item.experiment else "")
+        values, _ = number_at(
+            full if item.experiment is None else experiments[item.experiment], item.all_paths()[0], ""
+        )
+        entries = item.components or tuple(range(len(values)))
+        out += [name] if entries == (0,) else [f"{name}[{i}]" for i in entries]
+    return out
+
+
+def _references(spec: SceneSpec, end: float) -> Iterator[Problem]:
+    """What phases and priors name is declared; windows lie in the longest run, which ends at ``end``."""
+    declared = [path for item in spec.parameters for path in item.all_paths()]
+    # A parameter of one experiment goes by its path, with all others of that path, or alone by path@experiment.
+    declared += [
+        f"{path}@{item.experiment}" for item in spec.parameters if item.experiment for path in item.all_paths()
+    ]
+    yield from twice("optimizer.phases.{k}.name", "the name", [phase.name for phase in spec.optimizer.phases])
+    for k, phase in enumerate(spec.optimizer.phases):
+        place = f"optimizer.phases.{k}"
+        for i, path in enumerate(phase.parameters or ()):
+            yield from named(f"{place}.parameters.{i}", "entry of `parameters`", path, declared)
+        yield from inside(f"{place}.window", phase.window, spec, end)
+        yield from inside(f"{place}.end_time", None if phase.end_time is None else (phase.end_time,), spec, end)
+    for k, item in enumerate(spec.objective):
+        if isinstance(item, PriorObjectiveSpec):
+            yield from named(f"objective.{k}.parameter", "entry of `parameters`", item.parameter, declared)
+            if is_direction(".".join(item.parameter.split(".")[:3])):
+                yield Problem(
+                    f"objective.{k}.parameter",
+                    "a direction's numbers count from the scene's direction, so that a prior would move with it",
+                    f"'{item.parameter}'",
+                    "bounds of the parameter",
+                )
+
+
+def _parameters(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> Iterator[Problem]:
+    for k, item in enumerate(spec.parameters):
+        place = f"parameters.{k}"
+        if item.experiment is not None and item.experiment not in experiments:
+            yield from named(f"{place}.experiment", "experiment", item.experiment, experiments)
+            continue
+        scene = full if item.experiment is None else experiments[item.experiment]
+        values: list[list[float]] = []
+        for i, path in enumerate(item.all_paths()):
+            at = f"{place}.path" if item.path is not None else f"{place}.paths.{i}"
+            value, problem = number_at(scene, path, at)
+            if problem is not None:
+                yield problem
+                continue
+            values.append(value)
+            yield from check_frozen(spec, path, at)
+            if item.experiment is None:
+                yield from _shadowed(spec, path, at)
+        if len(values) == len(item.all_paths()):
+            yield from _start(item, values, place)
+
+
+def number_at(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], Problem | None]:
+    """The numbers at a path, flattened, or why it has none that may change."""
+    section = path.split(".")[0]
+    if section in _FIXED:
+        return [], Problem(at, f"numbers in '{section}' cannot be parameters", f"'{path}'")
+    message, close = explain_missing(scene, path)
+    if message != "is there":
+        return [], Problem(at, f"no such path: {message}", f"'{path}'", None, close)
+    value = get_value(scene, path)
+    keys = path.split(".")
+    whole = ".".join(keys[:3])
+    if is_orientation(whole) or is_direction(whole):
+        numbers = numbers_of(whole, get_value(scene, whole), get_value(scene, whole)).tolist()
+        if len(keys) == 3:
+            return numbers, None
+        if int(keys[3]) >= len(numbers):
+            what = "an orientation has three parameters, its rotation vector"
+            if is_direction(whole):
+                what = "a direction has two parameters, the angles by which it tilts away from the scene's"
+            return [], Problem(at, what, f"'{path}'", " or ".join(str(i) for i in range(len(numbers))))
+        return [numbers[int(keys[3])]], None
+    if value is None:
+        return [], Problem(at, "has no value in the scene; give it one there", f"'{path}', null", "a number")
+    flat = _flat(value)
+    if flat is None:
+        return [], Problem(at, "is not a number", f"'{path}', {shown(value)}", "a number or a list of numbers")
+    if any(isinstance(x, int) for x in flat):
+        return [], Problem(at, "counts in whole numbers and cannot change smoothly", f"'{path}', {shown(value)}")
+    return flat, None
+
+
+def _flat(value: Any) -> list[float] | None:
+    if isinstance(value, list | tuple) and value:
+        parts = [_flat(item) for item in value]
+        return None if any(part is None for part in parts) else [x for part in parts if part is not None for x in part]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _start(item: ParameterSpec, values: list[list[float]], place: str) -> Iterator[Problem]:
+    """Components in range, shared values of one shape, a start that bounds and transform allow."""
+    if any(len(value) != len(values[0]) for value in values):
+        yield Problem(f"{place}.paths", "share one value, but have different lengths", shown([len(v) for v in values]))
+        return
+    n = len(values[0])
+    components = item.components if item.components is not None else tuple(range(n))
+    if max(components) >= n:
+        yield Problem(f"{place}.components", "there is no such entry", shown(list(components)), f"at most {n - 1}")
+        return
+    start = [values[0][i] for i in components]
+    at = f"{place}.start"
+    if isinstance(item.start, tuple):
+        if len(item.start) != len(components):
+            yield Problem(at, "wrong length", f"{len(item.start)} numbers", f"{len(components)}")
+            return
+        start = list(item.start)
+    elif item.start is not None:
+        start = [item.start] * len(components)
+    elif any([value[i] for i in components] != start for value in values):
+        yield Problem(at, "the paths share one value, but the scene's differ", shown(values), "a 'start'")
+        return
+    else:
+        at += " (the scene's value)"
+    low, high = item.bounds if item.bounds is not None else (None, None)
+    for x in start:
+        if item.transform != "linear" and not x > 0.0:
+            yield Problem(at, f"a {item.transform} transform needs a positive value", f"{x:g}", "above 0")
+            return
+        if (low is not None and x < low) or (high is not None and x > high):
+            yield Problem(at, "outside the bounds", f"{x:g}", f"within {shown(list(item.bounds or ()))}")
+            return
+
+
+def _shadowed(spec: SceneSpec, path: str, at: str) -> Iterator[Problem]:
+    """A shared parameter must not be overridden in an experiment: it would be unclear which of the two counts."""
+    for item in spec.experiments:
+        overrides = [*item.overrides, *(["recording"] if item.recording is not None else [])]
+        for other in overrides:
+            if covers(path, other) or covers(other, path):
+                yield Problem(
+                    at,
+                    f"experiment '{item.name}' overrides '{other}', so this parameter is not shared",
+                    f"'{path}'",
+                    "'experiment' in the parameter, or no such override",
+                )
+
+
+def covers(path: str, other: str) -> bool:
+    """Return whether a path is another one or contains it."""
+    return other == path or other.startswith(path + ".")
+
+
+def _overlaps(spec: SceneSpec, full: dict[str, Any]) -> Iterator[Problem]:
+    """No number may belong to two parameters."""
+    seen: list[tuple[str, frozenset[int] | None, str | None]] = []
+    for k, item in enumerate(spec.parameters):
+        chosen = None if item.components is None else frozenset(item.components)
+        for i, path in enumerate(item.all_paths()):
+            at = f"parameters.{k}.path" if item.path is not None else f"parameters.{k}.paths.{i}"
+            target, picked = _vector_entry(full, path, chosen)
+            for before, others, experiment in seen:
+                if experiment is not None and item.experiment is not None and experiment != item.experiment:
+                    continue
+                if not (covers(before, target) or covers(target, before)):
+                    continue
+                if before == target and others is not None and picked is not None and not others & picked:
+                    continue
+                yield Problem(at, "this number already belongs to another parameter", f"'{path}'", "another path")
+                break
+            seen.append((target, picked, item.experiment))
+
+
+def _vector_entry(full: dict[str, Any], path: str, chosen: frozenset[int] | None) -> tuple[str, frozenset[int] | None]:
+    """`gravity.2` is component 2 of `gravity`."""
+    parent, _, last = path.rpartition(".")
+    if parent and last.isdigit() and chosen is None and explain_missing(full, parent)[0] == "is there":
+        row = get_value(full, parent)
+        if isinstance(row, list | tuple) and not any(isinstance(x, list | tuple | dict) for x in row):
+            return parent, frozenset((int(last),))
+    return path, chosen
