@@ -64,7 +64,7 @@ def errors(chosen: list, compiled: mujoco.MjModel) -> np.ndarray:
 def main(named: list[Path]) -> None:
     """Search on the fitted tosses, predict the others."""
     files = recordings(named, *FOLDER).files
-    scale = scene_of_study("cube_toss", files[0]).spec.recording.scale
+    scale = scene_of_study("cube_toss", files[0]).recording.scale
     recorded = [read(file, scale) for file in files]
     chosen = [(pose, flight(pose, frames)) for pose, frames in recorded]
     fitted = list(range(0, len(chosen), EVERY))[:COUNT]

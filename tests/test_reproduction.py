@@ -205,5 +205,5 @@ def test_roughness_is_that_of_what_is_not_a_parabola():
 
 def test_laws_that_are_missing_are_named():
     assert with_law(scene("fig2_cylinder_linear"), "no such law") is None
-    assert with_law(scene("fig2_cylinder_linear"), "tanh").spec.contact.friction_law == "tanh"
+    assert with_law(scene("fig2_cylinder_linear"), "tanh").contact.friction_law == "tanh"
     assert LAWS[0] == "linear"

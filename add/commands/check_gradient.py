@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import final
@@ -13,6 +13,7 @@ from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
+from add.equations.term import DecidingTerm
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, experiment_scenes
@@ -238,9 +239,9 @@ def _check(
 
     rng = np.random.default_rng(seed)
     checks = []
-    chosen = _chosen(layout, gradient, rng)
+    chosen, deciding = _chosen(layout, gradient, rng), built.model.system.deciding
     for k, i in enumerate(chosen):
-        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay))
+        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay, deciding))
         if progress:
             progress(k + 1, chosen.size)
 
@@ -284,6 +285,7 @@ def _parameter(
     norm: float,
     at: Callable[..., tuple[float, Trajectory]],
     replay: Replay,
+    deciding: Sequence[DecidingTerm],
 ) -> ParameterCheck:
     unit = np.zeros_like(s)
     unit[i] = scale[i]
@@ -293,7 +295,7 @@ def _parameter(
         changed = 0
         if held is None:
             for a, b in zip(ends[0][1].records, ends[1][1].records, strict=True):
-                changed += sum(int((x != y).sum()) for x, y in zip(a.decisions, b.decisions, strict=True))
+                changed += sum(d.changes(x, y) for d, x, y in zip(deciding, a.decisions, b.decisions, strict=True))
         return (ends[0][0] - ends[1][0]) / (2.0 * h), changed
 
     replayed, error = np.nan, np.inf

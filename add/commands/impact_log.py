@@ -10,17 +10,34 @@ import numpy as np
 
 from add.contact import BodyContact, FrictionLaw
 from add.equations.kinematics import Kinematics
-from add.kernels.contact_nodes import ACTIVE, CLIPPED
+from add.kernels.contact_pairs import ACTIVE, BITS, CLIPPED, PAIR
 from add.kernels.rotation import left_jacobian
 from add.model.impacts import Impact, names
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
-from add.typing import BoolArray, FloatArray
+from add.typing import FloatArray, IntArray
 
 #: Contacts that begin slower than this share of the pair's fastest are no impacts: bodies that come to rest tremble.
 SLOW = 0.1
 #: Pair of names -> steps of an impact -> the fastest approach of those that lasted so long [m/s].
 Seen = dict[tuple[str, str], dict[int, float]]
+
+
+class _Wanted:
+    """The pairs of a term whose impacts count: points of rigid bodies, by the names of their bodies."""
+
+    def __init__(self, term: BodyContact, owners: list[str], columns: list[str], pairs: set[tuple[str, str]]) -> None:
+        self._term, self._owners, self._columns, self._pairs = term, owners, columns, pairs
+
+    def names(self, point: int, shape: int) -> tuple[str, str]:
+        """Return the names of body and what it meets."""
+        return self._owners[self._term.owner[point]], self._columns[shape]
+
+    def of(self, pairs: IntArray) -> IntArray:
+        """Return those of the pairs that count."""
+        points, shapes = np.divmod(pairs, self._term.n_shapes)
+        kept = [self._term.rigid[i] and self.names(i, o) in self._pairs for i, o in zip(points, shapes, strict=True)]
+        return pairs[np.array(kept, dtype=bool)]
 
 
 @final
@@ -53,40 +70,30 @@ class ImpactLog:
         slowest = 2.0 * built.simulation.stepper.dt * _gravity(built, theta)
         for number, term in enumerate(built.simulation.system.deciding):
             if isinstance(term, BodyContact):
-                wanted = np.array([[(o, c) in pairs for c in columns] for o in owners])[term.group]
-                self._follow(number, term, trajectory, theta, wanted & term.rigid[:, None], slowest, owners, columns)
+                self._follow(number, term, trajectory, theta, _Wanted(term, owners, columns, pairs), slowest)
         self.steps += trajectory.n_steps
 
     def _follow(
-        self,
-        number: int,
-        term: BodyContact,
-        trajectory: Trajectory,
-        theta: FloatArray,
-        wanted: BoolArray,
-        slowest: float,
-        owners: list[str],
-        columns: list[str],
+        self, number: int, term: BodyContact, trajectory: Trajectory, theta: FloatArray, wanted: _Wanted, slowest: float
     ) -> None:
-        before: BoolArray = np.zeros(wanted.shape, dtype=bool)
-        for place in self.touching.get(number, ()):
-            before[place] = True
+        width = term.n_shapes
+        before = np.array(sorted(i * width + o for i, o in self.touching.get(number, ())), dtype=np.int64)
         began = self.began.setdefault(number, {})
         for k, record in enumerate(trajectory.records):
             step = self.steps + k
-            codes = record.decisions[number]
-            now = (codes & ACTIVE != 0) & (codes & CLIPPED == 0) & wanted
-            for i, o in np.argwhere(before & ~now):
+            rows = record.decisions[number]
+            now = wanted.of(rows[rows[:, BITS] & (ACTIVE | CLIPPED) == ACTIVE, PAIR])
+            for i, o in zip(*np.divmod(np.setdiff1d(before, now), width), strict=True):
                 if (i, o) in began:
                     first, speed = began.pop((i, o))
                     if speed > slowest:
-                        found = self.seen.setdefault((owners[term.group[i]], columns[o]), {})
+                        found = self.seen.setdefault(wanted.names(i, o), {})
                         found[step - first] = max(speed, found.get(step - first, 0.0))
-            fresh = now & ~before
-            if fresh.any() and step:
+            fresh = np.setdiff1d(now, before)
+            if fresh.size and step:
                 began |= {key: (step, v) for key, v in _speeds(term, trajectory, k, theta, fresh)}
             before = now
-        self.touching[number] = {(int(i), int(o)) for i, o in np.argwhere(before)}
+        self.touching[number] = {(pair // width, pair % width) for pair in before.tolist()}
 
     def shortest(self, built: BuiltScene, theta: FloatArray) -> list[Impact]:
         """Return the shortest impact of every pair that has damping; slow ones of bodies that come to rest aside."""
@@ -154,15 +161,15 @@ def _gravity(built: BuiltScene, theta: FloatArray) -> float:
 
 
 def _speeds(
-    term: BodyContact, trajectory: Trajectory, k: int, theta: FloatArray, fresh: BoolArray
+    term: BodyContact, trajectory: Trajectory, k: int, theta: FloatArray, fresh: IntArray
 ) -> Iterator[tuple[tuple[int, int], float]]:
     """Yield the speed of approach before step ``k`` of the pairs that touch anew in it."""
     record, before = trajectory.records[k], trajectory.kinematics(k)
-    codes = term.decide(record.kin, theta)
-    places = replace(term, law=FrictionLaw.NONE).places(record.kin, theta, codes)
+    decision = term.decide(record.kin, theta)
+    places = replace(term, law=FrictionLaw.NONE).places(record.kin, theta, decision)
     for place, force, i, o in zip(places.place, places.force, places.point, places.shape, strict=True):
         size = float(np.linalg.norm(force))
-        if fresh[i, o] and size > 0.0:
+        if i * term.n_shapes + o in fresh and size > 0.0:
             other = int(term.shape_carrier[o])
             there = _velocity(before, other, place) if other >= 0 else term.velocity[o]
             yield (int(i), int(o)), float(-(force / size) @ (_velocity(before, int(term.carrier[i]), place) - there))

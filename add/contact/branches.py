@@ -1,4 +1,4 @@
-"""What all penalty contact decides alike: codes for pairs of points and shapes, and which of them are held."""
+"""Decisions of penalty contact: rows of pairs that touch, and which of them are held."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics
 from add.equations.term import DecidingTerm, Decision
 from add.kernels import sticking_rows as kernel
-from add.kernels.contact_nodes import ACTIVE, HELD, PULLS, RELEASED, SLIP
-from add.kernels.sticking import held_pairs
+from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, PULLS, RELEASED, SLIP, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
 
-_NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+#: The decision that nothing touches.
+NO_CONTACT: Decision = np.zeros((0, 3), dtype=np.int64)
 
 
 class PairContact(DecidingTerm):
-    """Contact of points (rows of a decision) with shapes (columns); bits of `add.kernels.contact_nodes`.
+    """Contact of points with shapes. A decision has a row (pair, feature, bits) for each pair that touches or is held.
 
-    The attributes below are fields of both kinds of contact, and described there.
+    Rows are sorted by pair = point * n_shapes + shape; bits are those of `add.kernels.contact_pairs`. The attributes
+    below are fields of both kinds of contact, and described there.
     """
 
     pairs: PairParameters
@@ -31,10 +32,21 @@ class PairContact(DecidingTerm):
     pulls: bool
 
     @property
+    @abstractmethod
+    def n_shapes(self) -> int:
+        """Number of shapes."""
+
+    @property
     @final
-    def normal_bits(self) -> int:
-        """What limits friction, as the kernels take it for ``coulomb_total``."""
-        return int(self.total_normal) | (PULLS if self.pulls else 0)
+    def kernel_law(self) -> Law:
+        """The law as the kernels take it."""
+        return Law(self.law.kernel, TOTAL * self.total_normal | PULLS * self.pulls)
+
+    @final
+    def touching_pairs(self, decision: Decision) -> tuple[IntArray, IntArray]:
+        """Return points and shapes (k,) of the pairs that touch."""
+        point, shape = np.divmod(decision[decision[:, BITS] & ACTIVE != 0, PAIR], self.n_shapes)
+        return point, shape
 
     @property
     @final
@@ -62,38 +74,47 @@ class PairContact(DecidingTerm):
         """Return the branch at ``kin`` with all pairs held that touch; None if one of them slides."""
         if not self.is_hybrid:
             return None
-        codes = self.touching(self.decide(kin, theta))
-        hold = self.held(codes)
-        return codes if hold is None or hold.rest(kin, theta) else None
+        decision = self.touching(self.decide(kin, theta))
+        hold = self.held(decision)
+        return decision if hold is None or hold.rest(kin, theta) else None
 
     @final
     def held(self, decision: Decision) -> StickingPairs | None:
         """Return the equations of the pairs that are held."""
-        pairs = held_pairs(decision) if self.is_hybrid else _NO_PAIRS
-        return self._hold(decision, pairs) if pairs.size else None
+        if not self.is_hybrid:
+            return None
+        rows = decision[_held(decision)]
+        return self._hold(decision, rows) if rows.size else None
 
     @abstractmethod
-    def _hold(self, decision: Decision, pairs: IntArray) -> StickingPairs:
-        """Return the equations of the pairs (k, 2) that are held, one at least."""
+    def _hold(self, decision: Decision, rows: Decision) -> StickingPairs:
+        """Return the equations of the pairs that are held, one row (k, 3) of the decision at least."""
 
     @final
     def release(self, decision: Decision, rows: BoolArray) -> Decision:
         """Return the decision with some of the held pairs released, which ``rows`` (k,) picks in their order."""
         out = decision.copy()
-        held = out[decision & HELD != 0]
-        held[rows] = held[rows] & ~HELD | RELEASED
-        out[decision & HELD != 0] = held
+        free = np.flatnonzero(_held(decision))[rows]
+        out[free, BITS] = out[free, BITS] & ~HELD | RELEASED
         return out
 
     @final
     def without(self, decision: Decision, rows: BoolArray) -> Decision:
         """Return the decision without some of its holds, as if they had never been."""
-        return self.release(decision, rows) & ~RELEASED
+        out = self.release(decision, rows)
+        out[:, BITS] &= ~RELEASED
+        return out[out[:, BITS] != 0]
 
     @final
     def is_held(self, decision: Decision, other: Decision) -> BoolArray:
         """Return which of the pairs held in ``decision`` are held in another one, too."""
-        return np.asarray(other[decision & HELD != 0] & HELD != 0)
+        return np.isin(decision[_held(decision), PAIR], other[_held(other), PAIR], assume_unique=True)
+
+    @final
+    def changes(self, decision: Decision, other: Decision) -> int:
+        """Return how many pairs differ between two decisions."""
+        rows, counts = np.unique(np.concatenate([decision, other]), axis=0, return_counts=True)
+        return int(np.unique(rows[counts == 1, PAIR]).size)
 
     @final
     def describe(self, decision: Decision) -> dict[str, int]:
@@ -101,11 +122,12 @@ class PairContact(DecidingTerm):
 
         Under the hybrid law some creep: neither held nor slipping.
         """
-        touching = decision & ACTIVE != 0
+        bits = decision[:, BITS]
+        touching = bits & ACTIVE != 0
         counts = {"touching": int(touching.sum())}
         if self.law in (FrictionLaw.LINEAR, FrictionLaw.HYBRID):
-            slipping = touching & (decision & SLIP != 0)
-            held = touching & (decision & HELD != 0)
+            slipping = touching & (bits & SLIP != 0)
+            held = touching & (bits & HELD != 0)
             sticking = held if self.is_hybrid else touching & ~slipping
             counts |= {"sticking": int(sticking.sum()), "slipping": int(slipping.sum())}
             if self.is_hybrid:
@@ -123,3 +145,8 @@ class PairContact(DecidingTerm):
     def stiffnesses(self) -> IntArray:
         """Return the indices of all stiffnesses and dampings."""
         return self.pairs.stiffnesses()
+
+
+def _held(decision: Decision) -> BoolArray:
+    """Return which rows are held."""
+    return np.asarray(decision[:, BITS] & HELD != 0)

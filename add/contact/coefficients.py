@@ -29,17 +29,18 @@ class FrictionLaw(IntEnum):
 @final
 @dataclass(frozen=True)
 class PairParameters:
-    """What holds between a body (row) and an obstacle (column).
+    """What holds between a group of points (row) and a group of shapes (column): the tables of contact classes.
 
     Attributes
     ----------
-    k_n, k_d, k_t, c_f : (n_bodies, n_obstacles)
+    k_n, k_d, k_t, c_f : (R, C)
         Indices in theta: stiffness [N/m, or N/m^3 per area], damping [N s/m], stick stiffness [N s/m], friction [-].
-    onset : (n_bodies, n_obstacles)
+    onset : (R, C)
         Depth over which the stiffness grows from zero [m]; 0 is the paper's kink.
-    ramp : (n_bodies, n_obstacles)
+    ramp : (R, C)
         Depth over which the damping grows [m]; 0 is the paper's jump.
-    enabled : (n_bodies, n_obstacles) bool
+    enabled : (R, C) bool or int
+        Whether they meet: 0 never, 1 always, 2 only where the body of the points comes behind that of the shape.
     """
 
     k_n: IntArray
@@ -48,9 +49,9 @@ class PairParameters:
     c_f: IntArray
     onset: FloatArray
     ramp: FloatArray
-    enabled: BoolArray
+    enabled: BoolArray | IntArray
 
     def stiffnesses(self) -> IntArray:
-        """Return the indices in theta of k_n, k_d and k_t of all pairs that may touch."""
+        """Return the indices in theta of k_n, k_d and k_t of all groups that may touch."""
         tables = (self.k_n, self.k_d, self.k_t)
-        return np.unique(np.concatenate([table[self.enabled] for table in tables])).astype(np.int64)
+        return np.unique(np.concatenate([table[self.enabled != 0] for table in tables])).astype(np.int64)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
-from add.contact.branches import PairContact
+from add.contact.branches import NO_CONTACT, PairContact
 from add.contact.coefficients import FrictionLaw, PairParameters
 from add.contact.sparsity import Blocks
 from add.contact.sticking import StickingBodies
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Decision, Term
 from add.kernels import contact_bodies as kernel
-from add.kernels.contact_bodies_jacobian import body_contact_jacobian, node_keys
+from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
-from add.kernels.contact_nodes import ACTIVE, GIVEN
+from add.kernels.contact_detection import FIRST, OWNER, STOP, Contacts, Motion, meeting_pairs
+from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
+from add.kernels.distance import distance_bound
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -46,7 +48,7 @@ class BodyContact(PairContact):
     """Forces between points and shapes on bodies, equal and opposite; equations stand in `add.kernels.contact_bodies`.
 
     A pair of bodies whose points and shapes meet both ways (corners of either in faces of the other) counts both: two
-    edges that cross touch nowhere. A body never touches its own shapes: such pairs must be disabled.
+    edges that cross touch nowhere. A body never touches its own shapes.
 
     Attributes
     ----------
@@ -74,13 +76,19 @@ class BodyContact(PairContact):
         Steady velocity of shapes of the world [m/s]; ignored for others.
     shape_centre : (n_shapes, 3)
         Indices in theta of the centre of mass of the shape's body; -1 is zero.
+    shape_group : (n_shapes,)
+        Column of each shape in the pair parameters.
+    owner, shape_owner : (n_points,), (n_shapes,)
+        Numbers of the bodies and obstacles that the points and shapes are of.
     pairs : PairParameters
-        Rows are groups of points, columns are shapes.
+        Rows are groups of points, columns are groups of shapes.
     law : FrictionLaw
     total_normal : bool
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
     pulls : bool
         Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
+    apart : (m, 2)
+        Owners of points and of shapes that never meet.
     """
 
     carrier: IntArray
@@ -97,47 +105,54 @@ class BodyContact(PairContact):
     position: FloatArray
     velocity: FloatArray
     shape_centre: IntArray
+    shape_group: IntArray
+    owner: IntArray
+    shape_owner: IntArray
     pairs: PairParameters
     law: FrictionLaw
     total_normal: bool = False
     pulls: bool = False
-    _arrays: tuple[Any, ...] = field(init=False, repr=False, compare=False)
-    _blocks: Blocks = field(init=False, repr=False, compare=False)
-    #: Friction law and what limits friction, as the kernels take them.
-    law_arguments: tuple[int, int] = field(init=False, repr=False, compare=False)
+    apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     def __post_init__(self) -> None:
-        enabled = self.pairs.enabled[self.group]
-        own = enabled & (self.carrier[:, None] == self.shape_carrier) & self.rigid[:, None]
-        if own.any():
-            i, o = np.argwhere(own)[0]
-            raise ValueError(f"point {i} and shape {o} are on the same body: disable this pair")
-        bodies, rows = self._body_table()
-        hosts = np.array([rows.get(int(s), -1) for s in self.shape_carrier], dtype=np.int64)
-        body = [rows[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
+        _ = self.arrays  # what is wrong is said now
+
+    @cached_property
+    def arrays(self) -> Contacts:
+        """What the term is made of, as the kernels take it."""
+        bodies, row_of = self._body_table()
+        hosts = np.array([row_of.get(int(s), -1) for s in self.shape_carrier], dtype=np.int64)
+        body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64)], axis=1).astype(np.int64)
         arms = np.column_stack([self.arm, self.radius, self.scale]).astype(float)
-        poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
+        runs, spheres = _runs(np.column_stack([points[:, 1:], self.owner]), arms)
         pairs = self.pairs
-        tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled], axis=2).astype(np.int64)
-        depths = np.stack([pairs.onset, pairs.ramp], axis=2).astype(float)
-        runs, spheres = _runs(points, arms)
-        arrays = (
-            bodies,
-            points,
-            arms,
-            runs,
-            spheres,
-            np.ascontiguousarray(self.kind, dtype=np.int64),
-            np.ascontiguousarray(self.size, dtype=float),
-            hosts,
-            np.ascontiguousarray(poses, dtype=float),
-            np.ascontiguousarray(tables),
-            np.ascontiguousarray(depths),
+        tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled], axis=2)
+        poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
+        size = np.ascontiguousarray(self.size, dtype=float)
+        stride = int(self.shape_owner.max(initial=-1)) + 1
+        return Contacts(
+            bodies=bodies,
+            points=points,
+            arms=arms,
+            runs=runs,
+            spheres=spheres,
+            kind=np.ascontiguousarray(self.kind, dtype=np.int64),
+            size=size,
+            hosts=hosts,
+            poses=np.ascontiguousarray(poses, dtype=float),
+            bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size, strict=True)], dtype=float),
+            columns=np.column_stack([self.shape_group, self.shape_owner]).astype(np.int64),
+            tables=np.ascontiguousarray(tables, dtype=np.int64),
+            depths=np.ascontiguousarray(np.stack([pairs.onset, pairs.ramp], axis=2), dtype=float),
+            apart=np.unique(self.apart[:, 0] * stride + self.apart[:, 1]).astype(np.int64),
+            stride=stride,
         )
-        object.__setattr__(self, "_arrays", arrays)
-        object.__setattr__(self, "law_arguments", (self.law.kernel, self.normal_bits))
-        object.__setattr__(self, "_blocks", Blocks.build(bodies, points, hosts, enabled))
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Where the derivatives go."""
+        return Blocks.build(self.arrays)
 
     def _body_table(self) -> tuple[IntArray, dict[int, int]]:
         """Return (first coordinate, indices of X_c) of every rigid body, and the row of every first coordinate."""
@@ -158,17 +173,29 @@ class BodyContact(PairContact):
         return int(self.carrier.size)
 
     @property
-    def blocks(self) -> Blocks:
-        """Where the derivatives go."""
-        return self._blocks
+    def n_shapes(self) -> int:
+        """Number of shapes."""
+        return int(self.kind.size)
 
-    def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
-        """Return time, state, parameters and structure as the kernels take them."""
-        return (kin.t, kin.q, kin.v, theta, *self._arrays)
+    def possible_pairs(self) -> tuple[IntArray, IntArray]:
+        """Return points and shapes of all pairs that may touch, by point: many where there are many bodies."""
+        runs = self.arrays.runs
+        run, shape = meeting_pairs(self.arrays).T
+        count = (runs[:, STOP] - runs[:, FIRST])[run]
+        point = np.repeat(runs[run, FIRST], count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        shape = np.repeat(shape, count)
+        order = np.lexsort((shape, point))
+        return point[order], shape[order]
 
-    def new_codes(self) -> Decision:
-        """Return empty codes (n_points, n_shapes)."""
-        return np.zeros((self.carrier.size, self.kind.size), dtype=np.int32)
+    def met_shapes(self) -> dict[int, IntArray]:
+        """Return owner of points -> the shapes that they may touch: many where there are many bodies."""
+        run, shape = meeting_pairs(self.arrays).T
+        owner = self.arrays.runs[run, OWNER]
+        return {int(k): np.unique(shape[owner == k]) for k in np.unique(owner)}
+
+    def motion(self, kin: Kinematics, theta: FloatArray) -> Motion:
+        """Return time, state and parameters as the kernels take them."""
+        return Motion(kin.t, kin.q, kin.v, theta)
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
@@ -178,77 +205,45 @@ class BodyContact(PairContact):
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
     ) -> Decision:
         """Decide and add minus the contact forces in one pass; ``held`` stays held."""
-        codes = self.new_codes() if held is None else held & GIVEN
-        kernel.body_contact_force(
-            kin.t,
-            kin.q,
-            kin.v,
-            theta,
-            *self._arrays,
-            *self.law_arguments,
-            False,
-            codes,
-            out,
-        )
-        return codes
-
-    def keys(self, decision: Decision) -> IntArray:
-        """Return the pairs of nodes and bodies that touch, numbered, sorted."""
-        if not self._blocks.dynamic:
-            return _NO_KEYS
-        bodies, points, hosts = self._arrays[0], self._arrays[1], self._arrays[7]
-        return np.asarray(node_keys(points, hosts, decision, bodies.shape[0]))
+        given = NO_CONTACT if held is None or not held.size else held
+        motion = self.motion(kin, theta)
+        return kernel.decided_body_contact_force(motion, self.arrays, self.kernel_law, given, out)
 
     def structure(self, decision: Decision) -> Hashable:
-        """Return which nodes touch which bodies, or a constant where no node can touch a body."""
-        return self.keys(decision).tobytes() if self._blocks.dynamic else None
+        """Return which bodies and nodes touch which bodies, or a constant where that does not matter."""
+        return None if self.blocks.constant else self.blocks.keys(decision).tobytes()
 
-    def _hold(self, decision: Decision, pairs: IntArray) -> StickingBodies:
-        return StickingBodies(self, decision, pairs)
+    def _hold(self, decision: Decision, rows: Decision) -> StickingBodies:
+        return StickingBodies(self, decision, rows)
 
-    def held_arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
-        """Return what the kernel of held pairs takes: all but the runs that detection goes through."""
-        bodies, points, arms, _, _, *rest = self._arrays
-        return (kin.t, kin.q, kin.v, theta, bodies, points, arms, *rest, self.law_arguments[1])
-
-    def first_entries(self, pairs: IntArray, decision: Decision) -> IntArray:
-        """Return where the dense block of the carriers of each pair (k, 2) begins in the frozen term's pattern."""
-        blocks, points, hosts = self._blocks, self._arrays[1], self._arrays[7]
-        i, o = pairs.T
-        body, host = points[i, 2], hosts[o]
-        out = blocks.own[i]
-        both = (body >= 0) & (host >= 0)
-        out[both] = blocks.between[body[both], host[both]]
-        nodes = (body < 0) & (host >= 0)
-        if nodes.any():
-            numbers = i[nodes] * blocks.bodies.shape[0] + host[nodes]
-            out[nodes] = blocks.rows.size + 81 * np.searchsorted(self.keys(decision), numbers)
-        return out
+    def first_entries(self, rows: Decision, decision: Decision) -> IntArray:
+        """Return where the dense block of the carriers of each row begins in the pattern of a decision's term."""
+        blocks = self.blocks
+        return np.asarray(first_entries(self.arrays, blocks.slots(blocks.keys(decision)), rows))
 
     def on_branch(self, decision: Decision) -> Term:
         """Return the smooth law of the given branch."""
         return BodyContactBranch(self, decision)
 
     def places(
-        self, kin: Kinematics, theta: FloatArray, codes: Decision, reactions: FloatArray | None = None
+        self, kin: Kinematics, theta: FloatArray, decision: Decision, reactions: FloatArray | None = None
     ) -> ContactPlaces:
-        """Return where the pairs of ``codes`` touch and what they push with, ``reactions`` of held pairs included."""
-        n = int(np.count_nonzero(codes & ACTIVE))
-        place, force, pairs = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 2), dtype=np.int64)
-        kernel.body_contact_places(*self.arguments(kin, theta), *self.law_arguments, True, codes, place, force, pairs)
-        hold = self.held(codes)
+        """Return where the pairs of a decision touch and what they push with, ``reactions`` of held ones included."""
+        rows = decision[decision[:, BITS] & ACTIVE != 0]
+        place, force = np.empty((rows.shape[0], 3)), np.empty((rows.shape[0], 3))
+        kernel.body_contact_places(self.motion(kin, theta), self.arrays, self.kernel_law, rows, place, force)
+        hold = self.held(decision)
         if hold is not None and reactions is not None:
             # The generalised force on the first three coordinates of the point's carrier is the force in world axes.
             pull = np.einsum("kam,ka->km", hold.operators(kin, theta).by_v[:, :, :3], reactions.reshape(-1, 3))
-            width = codes.shape[1]
-            numbers, held = pairs[:, 0] * width + pairs[:, 1], hold.pairs[:, 0] * width + hold.pairs[:, 1]
-            _, mine, theirs = np.intersect1d(numbers, held, assume_unique=True, return_indices=True)
+            pairs, held = rows[:, PAIR], hold.rows[:, PAIR]
+            _, mine, theirs = np.intersect1d(pairs, held, assume_unique=True, return_indices=True)
             force[mine] -= pull[theirs]
-        return ContactPlaces(place, force, pairs[:, 0], pairs[:, 1])
+        return ContactPlaces(place, force, *self.touching_pairs(decision))
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
-        return float(kernel.body_contact_energy(*self.arguments(kin, theta), self.new_codes()))
+        return float(kernel.body_contact_energy(self.motion(kin, theta), self.arrays))
 
 
 @final
@@ -259,81 +254,69 @@ class BodyContactBranch(Term):
     Attributes
     ----------
     contact : BodyContact
-    codes : (n_points, n_shapes)
-        Bits of `add.kernels.contact_nodes`.
+    decision : (k, 3) rows of `add.kernels.contact_pairs`
     """
 
     depends: ClassVar[str] = "qv"
 
     contact: BodyContact
-    codes: Decision
+    decision: Decision
 
     @cached_property
     def _keys(self) -> IntArray:
-        return self.contact.keys(self.codes)
+        return self.contact.blocks.keys(self.decision)
 
     def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return the blocks of all bodies that may touch, and of the nodes that touch bodies."""
+        """Return the blocks of all bodies and nodes that touch the world or bodies."""
         return self.contact.blocks.pattern(self._keys)
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add minus the contact forces."""
         contact = self.contact
-        kernel.body_contact_force(*contact.arguments(kin, theta), *contact.law_arguments, True, self.codes, out)
+        kernel.body_contact_force(contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives, unsymmetric."""
         if not (weights.q or weights.v):
             return
-        contact, blocks = self.contact, self.contact.blocks
+        contact = self.contact
         body_contact_jacobian(
-            *contact.arguments(kin, theta),
-            *contact.law_arguments,
-            True,
-            self.codes,
-            weights.q,
-            weights.v,
-            blocks.own,
-            blocks.between,
-            self._keys,
-            blocks.rows.size,
-            data,
-            slots,
-        )
+            contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision,
+            weights.q, weights.v, contact.blocks.slots(self._keys), data, slots,
+        )  # fmt: skip
+
+    def _parameters(
+        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
+    ) -> None:
+        contact = self.contact
+        motion = contact.motion(kin, theta)
+        body_contact_parameters(motion, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force)
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters and of the centres of mass."""
-        contact = self.contact
-        body_contact_parameters(
-            *contact.arguments(kin, theta), *contact.law_arguments, True, self.codes, False, out, lam
-        )
+        self._parameters(kin, theta, False, out, lam)
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
-        contact = self.contact
-        body_contact_parameters(
-            *contact.arguments(kin, theta), *contact.law_arguments, True, self.codes, True, theta_dot, out
-        )
+        self._parameters(kin, theta, True, theta_dot, out)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
         return self.contact.energy(kin, theta)
 
 
-_NO_KEYS = np.zeros(0, dtype=np.int64)
+def _runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.
 
-
-def _runs(points: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return (first, stop, group, body) of the longest runs of like points, and a ball around each run of a body."""
-    n = points.shape[0]
-    like = np.zeros((0, 2)) if n == 0 else points[:, 1:]
+    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point.
+    """
+    n = like.shape[0]
     breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1)) + 1
-    firsts = np.concatenate([[0], breaks]) if n else np.zeros(0, dtype=np.int64)
-    stops = np.concatenate([breaks, [n]]) if n else np.zeros(0, dtype=np.int64)
-    runs = np.empty((firsts.size, 4), dtype=np.int64)
+    firsts = np.concatenate([[0], breaks]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
+    stops = np.concatenate([breaks, [n]]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
+    runs = np.column_stack([firsts, stops, like[firsts]]).astype(np.int64)
     spheres = np.zeros((firsts.size, 4))
     for k, (first, stop) in enumerate(zip(firsts, stops, strict=True)):
-        runs[k] = first, stop, points[first, 1], points[first, 2]
         part = arms[first:stop]
         middle = 0.5 * (part[:, :3].min(axis=0) + part[:, :3].max(axis=0))
         reach = np.linalg.norm(part[:, :3] - middle, axis=1) + part[:, 3]

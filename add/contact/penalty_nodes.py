@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from functools import cached_property
+from typing import ClassVar, final
 
 import numpy as np
 
-from add.contact.branches import PairContact
+from add.contact.branches import NO_CONTACT, PairContact
 from add.contact.coefficients import FrictionLaw, PairParameters
 from add.contact.shapes import Shapes
 from add.contact.sticking import StickingNodes
@@ -16,13 +17,13 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints, NodePoints
 from add.equations.term import Decision, Term
 from add.kernels import contact_nodes as kernel
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 @final
 @dataclass(frozen=True)
 class PenaltyContact(PairContact):
-    """Forces of shapes on points of bodies; the equations stand in `add.kernels.contact_nodes`.
+    """Forces of shapes on points of bodies; the equations stand in `add.kernels.contact_pairs`.
 
     Attributes
     ----------
@@ -30,9 +31,13 @@ class PenaltyContact(PairContact):
         Contact points of all bodies.
     scale : (n_points,)
         One, or the rest area of the point [m^2] where stiffness is per area.
-    body : (n_points,)
+    group : (n_points,)
         Row of each point in the pair parameters.
+    owner : (n_points,)
+        Number of the body of each point.
     shapes : Shapes
+    shape_group : (n_shapes,)
+        Column of each shape in the pair parameters.
     pairs : PairParameters
     law : FrictionLaw
     total_normal : bool
@@ -43,8 +48,10 @@ class PenaltyContact(PairContact):
 
     points: LinearPoints
     scale: FloatArray
-    body: IntArray
+    group: IntArray
+    owner: IntArray
     shapes: Shapes
+    shape_group: IntArray
     pairs: PairParameters
     law: FrictionLaw
     total_normal: bool = False
@@ -56,53 +63,48 @@ class PenaltyContact(PairContact):
         if self.is_hybrid and not isinstance(self.points, NodePoints):
             raise ValueError("hybrid friction holds nodes, not points between them")
 
-    def arguments(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, ...]:
-        """Return positions, velocities, shapes and pair values as the kernels take them."""
+    @property
+    def n_shapes(self) -> int:
+        """Number of shapes."""
+        return int(self.shapes.kind.size)
+
+    def arguments(
+        self, kin: Kinematics, theta: FloatArray
+    ) -> tuple[kernel.Points, kernel.Shapes, kernel.Table, kernel.Law]:
+        """Return points, shapes, coefficients and the law as the kernels take them."""
         x, v = self.points.points(kin, theta)
         pairs = self.pairs
-        return (
-            x,
-            v,
-            self.scale,
-            self.body,
-            *self.shapes.arguments(kin),
-            pairs.enabled,
-            theta[pairs.k_n],
-            theta[pairs.k_d],
-            theta[pairs.k_t],
-            theta[pairs.c_f],
-            pairs.onset,
-            pairs.ramp,
-            self.law.kernel,
-            self.normal_bits,
-        )
+        table = kernel.Table(
+            self.shape_group, self._enabled,
+            theta[pairs.k_n], theta[pairs.k_d], theta[pairs.k_t], theta[pairs.c_f], pairs.onset, pairs.ramp,
+        )  # fmt: skip
+        return kernel.Points(x, v, self.scale, self.group), self.shapes.at(kin), table, self.kernel_law
 
-    def new_codes(self) -> Decision:
-        """Return empty codes (n_points, n_obstacles)."""
-        return np.zeros((self.points.n_points, self.shapes.kind.size), dtype=np.int32)
+    @cached_property
+    def _enabled(self) -> BoolArray:
+        return np.asarray(self.pairs.enabled != 0)
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
-        codes = self.new_codes()
-        kernel.contact_force(*self.arguments(kin, theta), False, codes, np.empty((self.points.n_points, 3)))
-        return codes
+        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
     ) -> Decision:
         """Decide and add minus the contact forces in one pass; ``held`` stays held."""
-        codes = self.new_codes() if held is None else held & kernel.GIVEN
         force = np.empty((self.points.n_points, 3))
-        if kernel.contact_force(*self.arguments(kin, theta), False, codes, force):
+        given = NO_CONTACT if held is None or not held.size else held
+        decision, n = kernel.decided_contact_force(*self.arguments(kin, theta), given, force)
+        if n:
             self.points.pull(-force, out)
-        return codes
+        return decision
 
     def structure(self, decision: Decision) -> Hashable:
         """Return a constant: against shapes of the world every point couples to itself alone."""
         return None
 
-    def _hold(self, decision: Decision, pairs: IntArray) -> StickingNodes:
-        return StickingNodes(self, decision, pairs)
+    def _hold(self, decision: Decision, rows: Decision) -> StickingNodes:
+        return StickingNodes(self, decision, rows)
 
     def on_branch(self, decision: Decision) -> Term:
         """Return the smooth law of the given branch."""
@@ -110,15 +112,8 @@ class PenaltyContact(PairContact):
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
-        kind, size, rotation, position, _, _ = self.shapes.arguments(kin)
-        x = self.points.gather(kin.q)
-        pairs = self.pairs
-        k_n = theta[pairs.k_n]
-        return float(
-            kernel.contact_energy(
-                x, self.scale, self.body, kind, size, rotation, position, pairs.enabled, k_n, pairs.onset
-            )
-        )
+        points, shapes, table, _ = self.arguments(kin, theta)
+        return float(kernel.contact_energy(points, shapes, table))
 
 
 @final
@@ -129,14 +124,13 @@ class NodeContactBranch(Term):
     Attributes
     ----------
     contact : PenaltyContact
-    codes : (n_points, n_obstacles)
-        Bits of `add.kernels.contact_nodes`.
+    decision : (k, 3) rows of `add.kernels.contact_pairs`
     """
 
     depends: ClassVar[str] = "qv"
 
     contact: PenaltyContact
-    codes: Decision
+    decision: Decision
 
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the points' own blocks."""
@@ -145,7 +139,7 @@ class NodeContactBranch(Term):
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add minus the contact forces."""
         force = np.empty((self.contact.points.n_points, 3))
-        if kernel.contact_force(*self.contact.arguments(kin, theta), True, self.codes, force):
+        if kernel.contact_force(*self.contact.arguments(kin, theta), True, self.decision, force):
             self.contact.points.pull(-force, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
@@ -154,40 +148,31 @@ class NodeContactBranch(Term):
             return
         n = self.contact.points.n_points
         by_x, by_v = np.empty((n, 3, 3)), np.empty((n, 3, 3))
-        if kernel.contact_jacobian(*self.contact.arguments(kin, theta), True, self.codes, by_x, by_v):
+        if kernel.contact_jacobian(*self.contact.arguments(kin, theta), self.decision, by_x, by_v):
             by_x *= -weights.q
             by_x -= weights.v * by_v
             self.contact.points.scatter_blocks(by_x, data, slots)
 
-    def _parameters(
-        self,
-        kin: Kinematics,
-        theta: FloatArray,
-        forward: bool,
-        tangents: tuple[FloatArray, ...],
-        force: FloatArray,
-    ) -> None:
-        kernel.contact_parameters(*self.contact.arguments(kin, theta), True, self.codes, forward, *tangents, force)
-
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters."""
-        if not self.codes.any():
+        if not self.decision.size:
             return
-        pairs, points = self.contact.pairs, self.contact.points
-        at_points = points.gather(lam)
-        bars = tuple(np.zeros(pairs.k_n.shape) for _ in range(4))
-        self._parameters(kin, theta, False, bars, at_points)
+        pairs = self.contact.pairs
+        shape = pairs.k_n.shape
+        bars = (np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        at_points = self.contact.points.gather(lam)
+        kernel.contact_parameters(*self.contact.arguments(kin, theta), self.decision, False, bars, at_points)
         for index, bar in zip((pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f), bars, strict=True):
             np.subtract.at(out, index, bar)
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
-        if not self.codes.any():
+        if not self.decision.size:
             return
         pairs, points = self.contact.pairs, self.contact.points
         force = np.zeros((points.n_points, 3))
-        dots = tuple(theta_dot[index] for index in (pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f))
-        self._parameters(kin, theta, True, dots, force)
+        dots = (theta_dot[pairs.k_n], theta_dot[pairs.k_d], theta_dot[pairs.k_t], theta_dot[pairs.c_f])
+        kernel.contact_parameters(*self.contact.arguments(kin, theta), self.decision, True, dots, force)
         points.pull(-force, out)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:

@@ -7,6 +7,7 @@ from typing import final
 
 from add.equations.kinematics import Kinematics
 from add.equations.points import FrameMap
+from add.kernels import contact_pairs as kernel
 from add.typing import FloatArray, IntArray
 
 
@@ -29,7 +30,7 @@ class Shapes:
     size: FloatArray
     frames: FrameMap
 
-    def arguments(self, kin: Kinematics) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return (kind, size, R, p, V, W) as the kernels take them."""
+    def at(self, kin: Kinematics) -> kernel.Shapes:
+        """Return the shapes at a state as the kernels take them."""
         frames = self.frames.frames(kin)
-        return self.kind, self.size, frames.rotation, frames.position, frames.linear, frames.angular
+        return kernel.Shapes(self.kind, self.size, frames.rotation, frames.position, frames.linear, frames.angular)

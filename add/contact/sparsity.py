@@ -7,68 +7,82 @@ from typing import final
 
 import numpy as np
 
-from add.typing import BoolArray, IntArray
+from add.equations.term import Decision
+from add.kernels.contact_bodies_jacobian import Slots, block_keys
+from add.kernels.contact_detection import FIRST, STOP, Contacts, meetings
+from add.typing import IntArray
+
+#: Up to so many pairs of rigid bodies have their blocks always; more only while they touch.
+COMMON = 64
 
 
 @final
 @dataclass(frozen=True)
 class Blocks:
-    """The dense blocks of the derivatives: one for every two carriers that may touch.
+    """The dense blocks of the derivatives: those of carriers alone, and one for every two carriers that touch.
+
+    Which these are depends on the decision alone, so that patterns have no history.
 
     Attributes
     ----------
-    rows, cols : entries of the blocks that are always there
+    contacts : Contacts
+    rows, cols : entries of the blocks that are always there and belong to no key
     own : (n_points,)
         First entry of the block of each point's carrier alone (shapes of the world); -1 where there is none.
-    between : (n_bodies, n_bodies)
-        First entry of the block of a body with points and a body with shapes.
-    dynamic : bool
-        Whether nodes may touch bodies: their blocks (9 x 9) come behind, one for every pair that touches.
-    points, bodies : as the kernels take them
+    always : (m,) sorted keys of `add.kernels.contact_bodies_jacobian.Slots` that are always there
+    constant : bool
+        Whether no other key can come.
     """
 
+    contacts: Contacts
     rows: IntArray
     cols: IntArray
     own: IntArray
-    between: IntArray
-    dynamic: bool
-    points: IntArray
-    bodies: IntArray
+    always: IntArray
+    constant: bool
 
     @classmethod
-    def build(cls, bodies: IntArray, points: IntArray, hosts: IntArray, enabled: BoolArray) -> Blocks:
+    def build(cls, contacts: Contacts) -> Blocks:
         """Number the blocks of a `BodyContact`."""
+        points, runs = contacts.points, contacts.runs
         own = np.full(points.shape[0], -1, dtype=np.int64)
-        between = np.full((bodies.shape[0], bodies.shape[0]), -1, dtype=np.int64)
+        on_world, nodes, always = meetings(contacts, COMMON)
+        with_world = np.repeat(on_world, runs[:, STOP] - runs[:, FIRST])
         groups: list[IntArray] = []
         size = 0
-        with_world = enabled[:, hosts < 0].any(axis=1)
         for rigid, width in ((True, 6), (False, 3)):
             chosen = np.flatnonzero(with_world & ((points[:, 2] >= 0) == rigid))
             starts, which = np.unique(points[chosen, 0], return_inverse=True)
             own[chosen] = size + width * width * which
             size += width * width * starts.size
             groups.append(starts[:, None] + np.arange(width))
-        on_bodies = points[:, 2] >= 0
-        met = np.zeros_like(between, dtype=bool)
-        for o in np.flatnonzero(hosts >= 0):
-            met[points[on_bodies & enabled[:, o], 2], hosts[o]] = True
-        a, b = np.nonzero(met)
-        between[a, b] = size + 144 * np.arange(a.size)
-        six = np.arange(6)
-        groups.append(np.concatenate([bodies[a, 0][:, None] + six, bodies[b, 0][:, None] + six], axis=1))
         rows, cols = zip(*(_entries(dofs) for dofs in groups), strict=True)
-        dynamic = bool(enabled[np.ix_(~on_bodies, hosts >= 0)].any())
-        return cls(np.concatenate(rows), np.concatenate(cols), own, between, dynamic, points, bodies)
+        few = always.size <= COMMON
+        always = always if few else always[:0]
+        return cls(contacts, np.concatenate(rows), np.concatenate(cols), own, always, few and not nodes)
+
+    def keys(self, decision: Decision) -> IntArray:
+        """Return the sorted keys of the blocks of two carriers on a branch."""
+        return self.always if self.constant else np.asarray(block_keys(decision, self.contacts, self.always))
+
+    def slots(self, keys: IntArray) -> Slots:
+        """Return where the blocks begin, as the kernels take it."""
+        return Slots(self.own, keys, self.rows.size)
 
     def pattern(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         """Return (rows, cols) of all blocks, those of ``keys`` last."""
-        if keys.size == 0:
-            return self.rows, self.cols
-        i, b = np.divmod(keys, self.bodies.shape[0])
-        node, body = self.points[i, 0][:, None] + np.arange(3), self.bodies[b, 0][:, None] + np.arange(6)
-        rows, cols = _entries(np.concatenate([node, body], axis=1))
-        return np.concatenate([self.rows, rows]), np.concatenate([self.cols, cols])
+        rows, cols = [self.rows], [self.cols]
+        nb = self.contacts.bodies.shape[0]
+        bodies, points = self.contacts.bodies[:, 0], self.contacts.points[:, 0]
+        carrier, body = np.divmod(keys, nb) if nb else (keys, keys)
+        for rigid, width in ((True, 6), (False, 3)):
+            chosen = (carrier < nb) == rigid
+            starts = bodies[carrier[chosen]] if rigid else points[carrier[chosen] - nb]
+            dofs = [starts[:, None] + np.arange(width), bodies[body[chosen]][:, None] + np.arange(6)]
+            of_rows, of_cols = _entries(np.concatenate(dofs, axis=1))
+            rows.append(of_rows)
+            cols.append(of_cols)
+        return np.concatenate(rows), np.concatenate(cols)
 
 
 def _entries(dofs: IntArray) -> tuple[IntArray, IntArray]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
 
@@ -12,55 +11,13 @@ import numpy as np
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Decision, StickConstraint, StickOperators
 from add.kernels import sticking_rows as kernel
-from add.kernels.sticking import held_bodies, held_nodes
+from add.kernels.contact_pairs import PAIR
+from add.kernels.sticking import StickRows, held_bodies, held_nodes, new_stick_rows
 from add.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from add.contact.penalty_bodies import BodyContact
     from add.contact.penalty_nodes import PenaltyContact
-
-
-@final
-@dataclass(frozen=True)
-class HeldRows:
-    """Rows c of held pairs at one state, with all derivatives; k pairs, m coordinates, p parameters each.
-
-    Attributes
-    ----------
-    rows : (k, 3) c [m/s]
-    by_v, by_q : (k, 3, m) dc/dv and dc/dq
-    geometric : (k, m, m)
-        Derivative of by_v^T lam by q.
-    by_theta, geometric_by_theta : (k, 3, p), (k, m, p)
-        Derivatives of c and of by_v^T lam by the parameters.
-    limit : (k,)
-        What Coulomb allows [N]; -1 where the pair does not touch.
-    stiffness : (k,)
-        Stick stiffness of the linear law [N s/m].
-    """
-
-    rows: FloatArray
-    by_v: FloatArray
-    by_q: FloatArray
-    geometric: FloatArray
-    by_theta: FloatArray
-    geometric_by_theta: FloatArray
-    limit: FloatArray
-    stiffness: FloatArray
-
-    @classmethod
-    def empty(cls, k: int, m: int, p: int) -> HeldRows:
-        """Return room for k pairs."""
-        return cls(
-            np.empty((k, 3)),
-            np.empty((k, 3, m)),
-            np.empty((k, 3, m)),
-            np.empty((k, m, m)),
-            np.empty((k, 3, p)),
-            np.empty((k, m, p)),
-            np.empty(k),
-            np.empty(k),
-        )
 
 
 #: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
@@ -71,7 +28,7 @@ class _Evaluated(NamedTuple):
     kin: Kinematics
     theta: FloatArray
     lam: FloatArray
-    rows: HeldRows
+    rows: StickRows
 
 
 class StickingPairs(StickConstraint):
@@ -79,14 +36,14 @@ class StickingPairs(StickConstraint):
 
     Attributes
     ----------
-    codes : (n_points, n_shapes)
-        Branches of all pairs.
-    pairs : (k, 2)
-        Points and shapes of the held ones.
+    decision : (m, 3) rows of all pairs
+    rows : (k, 3) those of the held ones
+    points, shapes : (k,) of the held ones
     """
 
-    def __init__(self, codes: Decision, pairs: IntArray) -> None:
-        self.codes, self.pairs = codes, pairs
+    def __init__(self, decision: Decision, rows: Decision, n_shapes: int) -> None:
+        self.decision, self.rows = decision, rows
+        self.points, self.shapes = np.divmod(rows[:, PAIR], n_shapes)
         self._last: _Evaluated | None = None
 
     @property
@@ -105,10 +62,10 @@ class StickingPairs(StickConstraint):
         """Where the block of each pair begins (k,) among the entries of the frozen term; row by row."""
 
     @abstractmethod
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with the reactions ``lam`` (k, 3)."""
 
-    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray | None = None) -> HeldRows:
+    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray | None = None) -> StickRows:
         """Return the rows at ``kin`` with the reactions ``lam`` (k, 3); without them `geometric` has no meaning.
 
         A step asks for rows, limits and derivatives of the same state in turn: the last evaluation is kept.
@@ -118,7 +75,7 @@ class StickingPairs(StickConstraint):
             if lam is None or np.array_equal(lam, last.lam):
                 return last.rows
         if lam is None:
-            lam = np.zeros((self.pairs.shape[0], 3))
+            lam = np.zeros((self.rows.shape[0], 3))
         rows = self._evaluate(kin, theta, lam)
         self._last = _Evaluated(kin, theta, lam.copy(), rows)
         return rows
@@ -131,7 +88,7 @@ class StickingPairs(StickConstraint):
     @property
     def n_rows(self) -> int:
         """Three a pair."""
-        return 3 * self.pairs.shape[0]
+        return 3 * self.rows.shape[0]
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -238,46 +195,31 @@ class StickingPairs(StickConstraint):
 class StickingNodes(StickingPairs):
     """Nodes held on obstacles of the world; reactions in world axes."""
 
-    def __init__(self, contact: PenaltyContact, codes: Decision, pairs: IntArray) -> None:
-        super().__init__(codes, pairs)
+    def __init__(self, contact: PenaltyContact, decision: Decision, rows: Decision) -> None:
+        super().__init__(decision, rows, contact.n_shapes)
         self.contact = contact
 
     @cached_property
     def dofs(self) -> IntArray:
         """The three coordinates of each node."""
         rows, _ = self.contact.points.block_pattern()
-        return rows.reshape(-1, 3, 3)[self.pairs[:, 0], :, 0]
+        return rows.reshape(-1, 3, 3)[self.points, :, 0]
 
     @property
     def theta_index(self) -> IntArray:
         """None: obstacles of the world are given."""
-        return np.zeros((self.pairs.shape[0], 0), dtype=np.int64)
+        return np.zeros((self.rows.shape[0], 0), dtype=np.int64)
 
     @property
     def first_slots(self) -> IntArray:
         """Nine entries a point."""
-        return 9 * self.pairs[:, 0]
+        return 9 * self.points
 
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with the reactions ``lam``."""
-        held = HeldRows.empty(self.pairs.shape[0], 3, 0)
-        # All but the friction law, whether it is a replay, and the branches.
-        *arguments, _law, total = self.contact.arguments(kin, theta)
-        enabled = 10
-        del arguments[enabled]
-        held_nodes(
-            *arguments,
-            total,
-            self.codes,
-            self.pairs,
-            lam,
-            held.rows,
-            held.by_v,
-            held.by_q,
-            held.geometric,
-            held.limit,
-            held.stiffness,
-        )
+        held = new_stick_rows(self.rows.shape[0], 3, 0)
+        points, shapes, table, law = self.contact.arguments(kin, theta)
+        held_nodes(points, shapes, table, law.normal, self.rows.copy(), lam, held)
         return held
 
 
@@ -285,15 +227,15 @@ class StickingNodes(StickingPairs):
 class StickingBodies(StickingPairs):
     """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape."""
 
-    def __init__(self, contact: BodyContact, codes: Decision, pairs: IntArray) -> None:
-        super().__init__(codes, pairs)
+    def __init__(self, contact: BodyContact, decision: Decision, rows: Decision) -> None:
+        super().__init__(decision, rows, contact.n_shapes)
         self.contact = contact
 
     @cached_property
     def dofs(self) -> IntArray:
         """The coordinates of the point's carrier, then those of the shape's body."""
         contact, six = self.contact, np.arange(6)
-        points, shapes = self.pairs.T
+        points, shapes = self.points, self.shapes
         out = np.full((points.size, 12), -1, dtype=np.int64)
         out[:, :6] = contact.carrier[points][:, None] + six
         out[~contact.rigid[points], 3:6] = -1
@@ -304,29 +246,17 @@ class StickingBodies(StickingPairs):
     @cached_property
     def theta_index(self) -> IntArray:
         """The centres of mass of both bodies."""
-        points, shapes = self.pairs.T
-        return np.concatenate([self.contact.centre[points], self.contact.shape_centre[shapes]], axis=1)
+        contact = self.contact
+        return np.concatenate([contact.centre[self.points], contact.shape_centre[self.shapes]], axis=1)
 
     @cached_property
     def first_slots(self) -> IntArray:
         """The dense block of both carriers."""
-        return self.contact.first_entries(self.pairs, self.codes)
+        return self.contact.first_entries(self.rows, self.decision)
 
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> HeldRows:
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with the reactions ``lam``."""
-        held = HeldRows.empty(self.pairs.shape[0], 12, 6)
-        held_bodies(
-            *self.contact.held_arguments(kin, theta),
-            self.codes.copy(),
-            self.pairs,
-            lam,
-            held.rows,
-            held.by_v,
-            held.by_q,
-            held.geometric,
-            held.by_theta,
-            held.geometric_by_theta,
-            held.limit,
-            held.stiffness,
-        )
+        held = new_stick_rows(self.rows.shape[0], 12, 6)
+        contact = self.contact
+        held_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), lam, held)
         return held

@@ -155,6 +155,10 @@ class DecidingTerm(ABC):
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy stored [J]."""
 
+    def changes(self, decision: Decision, other: Decision) -> int:
+        """Return how many branches differ between two decisions."""
+        return int((decision != other).sum())
+
     @property
     def is_hybrid(self) -> bool:
         """Whether this term may hold what sticks by equations."""

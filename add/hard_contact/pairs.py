@@ -153,7 +153,8 @@ def _of_nodes(number: int, term: PenaltyContact) -> ContactPairs:
     if not isinstance(points, NodePoints):
         raise InputError("hard contact acts on nodes", found=type(points).__name__)
     frames = shapes.frames
-    i, o = np.nonzero(pairs.enabled[term.body])
+    enabled = pairs.enabled[np.ix_(term.group, term.shape_group)]
+    i, o = np.nonzero(enabled)
     m = i.size
     return ContactPairs(
         first=3 * points.nodes[i].astype(np.int64),
@@ -168,13 +169,13 @@ def _of_nodes(number: int, term: PenaltyContact) -> ContactPairs:
         rotation=frames.rotation[o],  # type: ignore[attr-defined]
         position=frames.position[o],  # type: ignore[attr-defined]
         velocity=frames.velocity[o],  # type: ignore[attr-defined]
-        c_f=_friction(term.law, pairs.c_f[term.body[i], o]),
+        c_f=_friction(term.law, pairs.c_f[term.group[i], term.shape_group[o]]),
         source=np.stack([np.full(m, number), i, o], axis=1),
     )
 
 
 def _of_bodies(number: int, term: BodyContact) -> ContactPairs:
-    i, o = np.nonzero(term.pairs.enabled[term.group])
+    i, o = term.possible_pairs()
     return ContactPairs(
         first=term.carrier[i].astype(np.int64),
         rigid=term.rigid[i],
@@ -188,6 +189,6 @@ def _of_bodies(number: int, term: BodyContact) -> ContactPairs:
         rotation=np.asarray(term.rotation, dtype=float)[o],
         position=np.asarray(term.position, dtype=float)[o],
         velocity=np.where(term.shape_carrier[o, None] >= 0, 0.0, np.asarray(term.velocity, dtype=float)[o]),
-        c_f=_friction(term.law, term.pairs.c_f[term.group[i], o]),
+        c_f=_friction(term.law, term.pairs.c_f[term.group[i], term.shape_group[o]]),
         source=np.stack([np.full(i.size, number), i, o], axis=1),
     )

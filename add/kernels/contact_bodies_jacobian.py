@@ -1,8 +1,8 @@
-"""Derivatives by the state of the contact forces of `body_contact.py`, whose symbols these are.
+"""Derivatives by the state of the contact forces of `contact_bodies.py`, whose symbols these are.
 
 In axes that turn with b, F depends on the displacement ds of c relative to the material of b, and on the
-change dnu of v_rel; A = dF/ds at fixed nu and K = dF/dnu are the matrices of `contact.py` at W = 0. In world axes,
-dphi = J_b dw_b being the rotation of b and H the Hessian of g,
+change dnu of v_rel; A = dF/ds at fixed nu and K = dF/dnu are the matrices of `contact_pairs.py` at W = 0. In world
+axes, dphi = J_b dw_b being the rotation of b and H the Hessian of g,
 
     dn   = H ds + dphi x n
     dnu  = dw - omega_b x ds - r (dOmega x n + Omega x dn) - dphi x v_rel
@@ -20,13 +20,55 @@ E = A - r K [Omega] H, this is
 and d(J^T (l x F)) = J^T (dl x F + l x dF) plus d(J^T tau)/dw at fixed tau.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_bodies import cross, evaluate
-from add.kernels.contact_detection import TURN, TURN_RATE, body_states, shape_frames, touching_pairs
-from add.kernels.contact_nodes import ACTIVE, HELD, add_matrices
+from add.kernels.contact_bodies import cross, evaluate, new_scratch
+from add.kernels.contact_detection import TURN, TURN_RATE, frames_of
+from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, add_matrices
 from add.kernels.rotation import turn_derivative
+from add.typing import FloatArray, IntArray
+
+
+class Slots(NamedTuple):
+    """Where the blocks of the derivatives begin among the entries of a pattern; see `add.contact.sparsity`.
+
+    Attributes
+    ----------
+    own : (np,) of the block of a point's carrier alone
+    keys : (m,) sorted: carrier * nb + body, carriers being the rigid bodies, then nb + i for the node of point i
+    first : int
+        Where the blocks of the keys begin: 12 x 12 for two bodies, then 9 x 9 for a node and a body.
+    """
+
+    own: IntArray
+    keys: IntArray
+    first: int
+
+
+class Matrices(NamedTuple):
+    """Room for the derivatives of one pair: A, K, C, G, P, M (3, 3), DF, DL (3, 12), block (12, 12), tau (3,)."""
+
+    A: FloatArray
+    K: FloatArray
+    C: FloatArray
+    G: FloatArray
+    P: FloatArray
+    M: FloatArray
+    DF: FloatArray
+    DL: FloatArray
+    block: FloatArray
+    tau: FloatArray
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def new_matrices():
+    """Return room for the derivatives of one pair."""
+    A, K, C = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    G, P, M = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    return Matrices(A, K, C, G, P, M, np.empty((3, 12)), np.empty((3, 12)), np.empty((12, 12)), np.empty(3))
 
 
 @njit(cache=True, error_model="numpy")
@@ -85,15 +127,15 @@ def add_rows(sign, weight_q, moved, first, F, arm, DF, DL, w, k, J, tau, G, bloc
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def force_derivative(
-    a, b, lever, slope, spin, weight_q, weight_v, n, v_rel, H, turned, omega, A, K, B, L, DF, DL, C, G, P, M
-):  # fmt: skip
+def force_derivative(a, b, lever, slope, spin, weight_q, weight_v, turned, omega, B, S, L, work):
     """Fill DF and DL (3, 12): dF and dl_a of one pair by the coordinates of a, then of b; A and K as above.
 
-    The arms end at c - lever n; `slope` is d(lever)/dg, so that in place of r H stands M = lever H + slope n n^T.
-    `turned` is F, or zero for the derivative of F in axes that turn with b. `omega` is the angular velocity of b.
-    A is overwritten by E; C, G, P (3, 3) are scratch.
+    n, v_rel and H are those of S. The arms end at c - lever n; `slope` is d(lever)/dg, so that in place of r H stands
+    M = lever H + slope n n^T. `turned` is F, or zero for the derivative of F in axes that turn with b. `omega` is the
+    angular velocity of b. A is overwritten by E.
     """
+    A, K, C, G, P, M, DF, DL, _, _ = work
+    n, v_rel, H = S[0], S[1], S[3:6]
     DF[:], DL[:] = 0.0, 0.0
     rolls = lever != 0.0 or slope != 0.0
     for r in range(3):
@@ -158,8 +200,10 @@ def force_derivative(
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def fill_block(a, b, weight_q, q, bodies, k, B, F, DF, DL, L, tau, G, block):
+def fill_block(a, b, weight_q, q, contacts, frames, F, L, work):
     """Fill block (12, 12) with d[-F, -J_a^T (l_a x F), F, J_b^T (l_b x F)]; return how wide a and b are."""
+    B, k, bodies = frames.B, frames.k, contacts.bodies
+    DF, DL, tau, G, block = work.DF, work.DL, work.tau, work.G, work.block
     block[:] = 0.0
     size_a = 3
     if a >= 0:
@@ -181,67 +225,71 @@ def fill_block(a, b, weight_q, q, bodies, k, B, F, DF, DL, L, tau, G, block):
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_jacobian(
-    t, q, v, theta, bodies, points, arms, runs, spheres, kind, size, hosts, poses, tables, depths, law, coulomb_total,
-    replay, codes, weight_q, weight_v, own, between, keys, dynamic, data, slots,
-):  # fmt: skip
-    """Add weight_q dr/dq + weight_v dr/dv, r minus the generalised forces, to data[slots]. Returns the pairs' number.
+def first_entry(i, a, b, nb, slots):
+    """Return where the block of point i of body a (-1: a node) and body b (-1: the world) begins."""
+    if b < 0:
+        return slots.own[i]
+    keys = slots.keys
+    at = np.searchsorted(keys, (a if a >= 0 else nb + i) * nb + b)
+    if a >= 0:
+        return slots.first + 144 * at
+    n_rigid = np.searchsorted(keys, nb * nb)
+    return slots.first + 144 * n_rigid + 81 * (at - n_rigid)
+
+
+@njit(cache=True, error_model="numpy")
+def first_entries(contacts, slots, rows):
+    """Return `first_entry` of every row (k,)."""
+    out, n_shapes, nb = np.empty(rows.shape[0], dtype=np.int64), contacts.kind.size, contacts.bodies.shape[0]
+    for k in range(rows.shape[0]):
+        i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
+        out[k] = first_entry(i, contacts.points[i, 2], contacts.hosts[o], nb, slots)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def body_contact_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, places):
+    """Add weight_q dr/dq + weight_v dr/dv, r minus the generalised forces, to data[places], of replayed rows.
 
     A block is over the coordinates of the point's carrier, then those of the shape's body: 12 x 12, or 9 x 9 for a
-    node, or 6 x 6 and 3 x 3 with the world. Its first entry among `slots` is own[i] (point i and the world),
-    between[a, b] (two rigid bodies), or dynamic + 81 k for a node and a body, where keys[k] = i nb + b, sorted.
+    node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places.
     """
-    nb, ns = bodies.shape[0], kind.size
-    B, k = np.empty((nb, 13, 3)), np.empty((nb, 6))
-    R, p, V, W = np.empty((ns, 3, 3)), np.empty((ns, 3)), np.empty((ns, 3)), np.empty((ns, 3))
-    body_states(2, q, v, theta, bodies, B, k)
-    shape_frames(t, hosts, poses, B, R, p, V, W)
-    pairs = touching_pairs(q, points, arms, runs, spheres, kind, size, tables, replay, codes, B, R, p)
-    if pairs.shape[0] == 0:
-        return 0
-    x, u, S, L, tau = np.empty((1, 3)), np.empty((1, 3)), np.zeros((9, 3)), np.empty((5, 3)), np.empty(3)
-    A, K, C, G, P = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    DF, DL, block, M = np.empty((3, 12)), np.empty((3, 12)), np.empty((12, 12)), np.empty((3, 3))
-    for pair in range(pairs.shape[0]):
-        i, o = pairs[pair, 0], pairs[pair, 1]
-        a, lever, spin, v_n, normal, coulomb, friction, _ = evaluate(
-            i, o, 2, q, v, theta, points, arms, kind, size, hosts, tables, depths, law, coulomb_total, replay, codes,
-            B, R, p, V, W, x, u, S, L,
-        )  # fmt: skip
-        b, table = hosts[o], tables[points[i, 1], o]
+    if rows.shape[0] == 0:
+        return
+    nb = contacts.bodies.shape[0]
+    frames, scratch, work = frames_of(2, motion, contacts), new_scratch(), new_matrices()
+    S, L, A, K, block, W = scratch.S, scratch.L, work.A, work.K, work.block, frames.shapes.W
+    for pair in range(rows.shape[0]):
+        if rows[pair, BITS] & ACTIVE == 0:
+            continue
+        i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
+        b, scale = contacts.hosts[o], contacts.arms[i, 4]
         A[:], K[:] = 0.0, 0.0
-        add_matrices(
-            0.0, 0.0, 0.0, v_n, normal, coulomb, friction, theta[table[2]], theta[table[3]], arms[i, 4], S, A, K
-        )
-        force_derivative(
-            a, b, lever, 0.0, spin, weight_q, weight_v, S[0], S[1], S[3:6], L[2], W[o], A, K, B, L, DF, DL, C, G, P, M
-        )  # fmt: skip
-        size_a, size_b = fill_block(a, b, weight_q, q, bodies, k, B, L[2], DF, DL, L, tau, G, block)
-        if b < 0:
-            at = own[i]
-        elif a >= 0:
-            at = between[a, b]
-        else:
-            at = dynamic + 81 * np.searchsorted(keys, i * nb + b)
+        add_matrices(0.0, 0.0, 0.0, v_n, found[0], found[1], found[2], values.k_t, values.c_f, scale, S, A, K)
+        force_derivative(a, b, lever, 0.0, spin, weight_q, weight_v, L[2], W[o], frames.B, S, L, work)
+        size_a, size_b = fill_block(a, b, weight_q, motion.q, contacts, frames, L[2], L, work)
+        at = first_entry(i, a, b, nb, slots)
         width = size_a + size_b
         for r in range(width):
             row = r if r < size_a else 6 + r - size_a
             for c in range(width):
                 column = c if c < size_a else 6 + c - size_a
-                data[slots[at + r * width + c]] += block[row, column]
-    return pairs.shape[0]
+                data[places[at + r * width + c]] += block[row, column]
 
 
 @njit(cache=True, error_model="numpy")
-def node_keys(points, hosts, codes, n_bodies):
-    """Sorted keys i nb + b of the nodes i that touch shapes of bodies b."""
-    keys = np.empty(np.count_nonzero(codes & (ACTIVE | HELD)), dtype=np.int64)
-    n = 0
-    for i in range(codes.shape[0]):
-        if points[i, 2] >= 0:
+def block_keys(rows, contacts, always):
+    """Return the sorted keys of the blocks of points and bodies that touch, and those of ``always``."""
+    n_shapes, nb = contacts.kind.size, contacts.bodies.shape[0]
+    keys, n = np.empty(rows.shape[0] + always.size, dtype=np.int64), 0
+    for k in range(rows.shape[0]):
+        i, b = rows[k, PAIR] // n_shapes, contacts.hosts[rows[k, PAIR] % n_shapes]
+        if rows[k, BITS] & (ACTIVE | HELD) == 0 or b < 0:
             continue
-        for o in range(codes.shape[1]):
-            if codes[i, o] & (ACTIVE | HELD) != 0 and hosts[o] >= 0:
-                keys[n] = i * n_bodies + hosts[o]
-                n += 1
-    return np.unique(keys[:n])
+        a = contacts.points[i, 2]
+        keys[n] = (a if a >= 0 else nb + i) * nb + b
+        n += 1
+    if n == 0:
+        return always
+    keys[n : n + always.size] = always
+    return np.unique(keys[: n + always.size])

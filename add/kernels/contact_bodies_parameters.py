@@ -1,4 +1,4 @@
-"""Derivatives by the parameters of the contact forces of `body_contact.py`, whose symbols these are.
+"""Derivatives by the parameters of the contact forces of `contact_bodies.py`, whose symbols these are.
 
 A centre of mass X_c moves the points by -R dX_c (a) or the shapes by -R dX_c (b).
 """
@@ -6,17 +6,14 @@ A centre of mass X_c moves the points by -R dX_c (a) or the shapes by -R dX_c (b
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_bodies import cross, evaluate
-from add.kernels.contact_detection import body_states, shape_frames, touching_pairs
-from add.kernels.contact_nodes import add_matrices
+from add.kernels.contact_bodies import cross, evaluate, new_scratch
+from add.kernels.contact_detection import frames_of
+from add.kernels.contact_pairs import ACTIVE, BITS, add_matrices
 from add.kernels.rotation import turn
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_parameters(
-    t, q, v, theta, bodies, points, arms, runs, spheres, kind, size, hosts, poses, tables, depths, law, coulomb_total,
-    replay, codes, forward, theta_p, f,
-):  # fmt: skip
+def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
     """Derivatives of r by k_n, k_d, k_t, c_f and the centres of mass, in either direction.
 
     forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
@@ -29,27 +26,23 @@ def body_contact_parameters(
         point   delta = -R_a dX_c,  dnu = Omega x (delta - r H delta),  dl = delta - r H delta
         shape   delta =  R_b dX_c,  dnu = -r Omega x H delta,           dl = -r H delta
     """
-    nb, ns = bodies.shape[0], kind.size
-    B, k = np.empty((nb, 13, 3)), np.empty((nb, 6))
-    R, p, V, W = np.empty((ns, 3, 3)), np.empty((ns, 3)), np.empty((ns, 3)), np.empty((ns, 3))
-    body_states(0, q, v, theta, bodies, B, k)
-    shape_frames(t, hosts, poses, B, R, p, V, W)
-    pairs = touching_pairs(q, points, arms, runs, spheres, kind, size, tables, replay, codes, B, R, p)
-    x, u, S, L, Z = np.empty((1, 3)), np.empty((1, 3)), np.zeros((9, 3)), np.empty((5, 3)), np.empty((8, 3))
+    frames, scratch = frames_of(0, motion, contacts), new_scratch()
+    q, bodies, B, k = motion.q, contacts.bodies, frames.B, frames.k
+    S, L, Z = scratch.S, scratch.L, np.empty((8, 3))
     A, K = np.empty((3, 3)), np.empty((3, 3))
-    for pair in range(pairs.shape[0]):
-        i, o = pairs[pair, 0], pairs[pair, 1]
-        a, lever, spin, v_n, normal, coulomb, friction, by_k = evaluate(
-            i, o, 2, q, v, theta, points, arms, kind, size, hosts, tables, depths, law, coulomb_total, replay, codes,
-            B, R, p, V, W, x, u, S, L,
-        )  # fmt: skip
-        b, table, scale = hosts[o], tables[points[i, 1], o], arms[i, 4]
+    for pair in range(rows.shape[0]):
+        if rows[pair, BITS] & ACTIVE == 0:
+            continue
+        i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
+        normal, coulomb, friction, by_k = found
+        b, scale = contacts.hosts[o], contacts.arms[i, 4]
+        table = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0]]
         n, slide, H, F = S[0], S[2], S[3:6], L[2]
-        s_a, s_b = points[i, 0], bodies[b, 0] if b >= 0 else -1
+        s_a, s_b = contacts.points[i, 0], bodies[b, 0] if b >= 0 else -1
         A[:], K[:] = 0.0, 0.0
-        add_matrices(0.0, 0.0, 0.0, v_n, normal, coulomb, friction, theta[table[2]], theta[table[3]], scale, S, A, K)
+        add_matrices(0.0, 0.0, 0.0, v_n, normal, coulomb, friction, values.k_t, values.c_f, scale, S, A, K)
         speed, _, w, m_L = friction
-        m_f, m_k, m_c = theta[table[3]] * m_L, speed * w, coulomb[0] * m_L
+        m_f, m_k, m_c = values.c_f * m_L, speed * w, coulomb[0] * m_L
         f_n_kn, f_n_kd, f_c_kn, f_c_kd = by_k
         dF, dl, y, z, lam, twist = Z[0], Z[1], Z[2], Z[3], Z[4], Z[5]
         if forward:
@@ -140,4 +133,3 @@ def body_contact_parameters(
                 for c in range(3):
                     f[s_b + c] += dF[c]
                     f[s_b + 3 + c] += y[c]
-    return pairs.shape[0]

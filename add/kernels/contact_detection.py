@@ -1,16 +1,88 @@
-"""Where bodies, points and shapes are, and which point is in which shape; arguments as in `body_contact.py`."""
+"""Points and shapes on bodies at one state, and which of them touch.
+
+The bodies' poses and the shapes' frames come first, then a broad phase over balls: points come in runs, each of one
+body, in a ball of its own; shapes have a ball about the origin of their frame. Many runs and shapes meet by way of a
+grid of cells, few are tested one by one. A run near a shape is tested point by point.
+"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_nodes import ACTIVE, GIVEN, _to_frame, _touch, _touch_sphere
-from add.kernels.distance import BOX, CYLINDER, PLANE, SPHERE, distance_branch, distance_feature
+from add.kernels.contact_pairs import PAIR, Law, Shapes, to_frame, touch, with_row
+from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
+from add.typing import FloatArray, IntArray
+
+__all__ = ["Contacts", "Frames", "Law", "Motion", "Shapes", "detect", "frames_of", "meets", "point_place"]
 
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
 PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
+#: Columns of `runs`.
+FIRST, STOP, GROUP, BODY, OWNER = 0, 1, 2, 3, 4
+#: Values of `enabled`: never, always, and only where the point's body comes behind the shape's.
+NEVER, ALWAYS, BEHIND = 0, 1, 2
+#: Runs times shapes from which on a grid is quicker than testing all.
+MANY = 4096
+#: A little more than one, against round-off.
+MORE = 1.000000001
+
+
+class Contacts(NamedTuple):
+    """What a term of contact between bodies is made of; np points, ns shapes, nb rigid bodies.
+
+    Attributes
+    ----------
+    bodies : (nb, 4) int64: first coordinate, indices in theta of X_c (-1: zero)
+    points : (np, 3) int64: first coordinate of the carrier, row of the tables, row of `bodies` (-1: node)
+    arms : (np, 5) X in the body's frame [m], radius [m], scale [-] or [m^2]
+    runs : (nr, 5) int64: points FIRST:STOP of one body; their row of the tables, row of `bodies` or -1, owner
+    spheres : (nr, 4) ball around a run in the body's frame, centre and radius [m]; unused for nodes
+    kind, size : (ns,), (ns, 3) as in `distance.py`
+    hosts : (ns,) int64: row of `bodies` that carries the shape, -1 for the world
+    poses : (ns, 5, 3) rotation (rows 0-2), position (3) [m] in the body's or the world's frame, velocity (4) [m/s]
+    bounds : (ns,) radii of balls about the origins of the shapes' frames that hold them [m]
+    columns : (ns, 2) int64: column of the tables, owner
+    tables : (R, C, 5) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND
+    depths : (R, C, 2) onset, ramp [m]
+    apart : (m,) sorted int64: owner of points * stride + owner of shapes that never meet
+    stride : int
+    """
+
+    bodies: IntArray
+    points: IntArray
+    arms: FloatArray
+    runs: IntArray
+    spheres: FloatArray
+    kind: IntArray
+    size: FloatArray
+    hosts: IntArray
+    poses: FloatArray
+    bounds: FloatArray
+    columns: IntArray
+    tables: IntArray
+    depths: FloatArray
+    apart: IntArray
+    stride: int
+
+
+class Motion(NamedTuple):
+    """Time [s], coordinates, their rates and the parameters."""
+
+    t: float
+    q: FloatArray
+    v: FloatArray
+    theta: FloatArray
+
+
+class Frames(NamedTuple):
+    """States B (nb, 13, 3) of the bodies, coefficients k (nb, 6) of their rotations, and the shapes."""
+
+    B: FloatArray
+    k: FloatArray
+    shapes: Shapes
 
 
 @njit(cache=True, error_model="numpy")
@@ -62,9 +134,21 @@ def shape_frames(t, hosts, poses, B, R, p, V, W):
                 R[o, r, c] = B[b, r, 0] * poses[o, 0, c] + B[b, r, 1] * poses[o, 1, c] + B[b, r, 2] * poses[o, 2, c]
 
 
+@njit(cache=True, error_model="numpy")
+def frames_of(order, motion, contacts):
+    """Return the bodies and shapes at a state; J and d(omega)/dw of the bodies if order >= 2."""
+    nb, ns = contacts.bodies.shape[0], contacts.kind.size
+    B, k = np.empty((nb, 13, 3)), np.empty((nb, 6))
+    R, p, V, W = np.empty((ns, 3, 3)), np.empty((ns, 3)), np.empty((ns, 3)), np.empty((ns, 3))
+    body_states(order, motion.q, motion.v, motion.theta, contacts.bodies, B, k)
+    shape_frames(motion.t, contacts.hosts, contacts.poses, B, R, p, V, W)
+    return Frames(B, k, Shapes(contacts.kind, contacts.size, R, p, V, W))
+
+
 @njit(cache=True, error_model="numpy", inline="always")
-def point_place(i, q, points, arms, B, x, L):
+def point_place(i, q, contacts, B, x, L):
     """Fill the world place x (1, 3) of point i and its arm L[0]; return its body or -1."""
+    points, arms = contacts.points, contacts.arms
     a = points[i, 2]
     if a < 0:
         for c in range(3):
@@ -78,34 +162,79 @@ def point_place(i, q, points, arms, B, x, L):
 
 
 @njit(cache=True, error_model="numpy")
-def _bounds(kind, size, bound):
-    """Fill the radii bound (ns,) of balls about the origins of the shapes' frames that hold them."""
-    for o in range(kind.size):
-        s0, s1, s2 = size[o, 0], size[o, 1], size[o, 2]
-        if kind[o] == PLANE:
-            bound[o] = math.inf
-        elif kind[o] == SPHERE:
-            bound[o] = s0
-        elif kind[o] == BOX:
-            bound[o] = math.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
-        elif kind[o] == CYLINDER:
-            bound[o] = math.sqrt(s0 * s0 + s1 * s1)
-        else:
-            bound[o] = s0 + s1
+def meets(run, o, contacts):
+    """Whether the points of a run meet shape o at all: no body meets its own."""
+    runs, hosts = contacts.runs, contacts.hosts
+    enabled = contacts.tables[runs[run, GROUP], contacts.columns[o, 0], 4]
+    if enabled == NEVER or (hosts[o] >= 0 and hosts[o] == runs[run, BODY]):
+        return False
+    if enabled == BEHIND and runs[run, BODY] < hosts[o]:
+        return False
+    if contacts.apart.size == 0:
+        return True
+    key = runs[run, OWNER] * contacts.stride + contacts.columns[o, 1]
+    at = np.searchsorted(contacts.apart, key)
+    return at == contacts.apart.size or contacts.apart[at] != key
 
 
 @njit(cache=True, error_model="numpy")
-def _near(o, centre, reach, kind, size, R, p, S):
+def meeting_pairs(contacts):
+    """Return all pairs (k, 2) of runs and shapes that meet; many where there are many bodies."""
+    n = 0
+    for run in range(contacts.runs.shape[0]):
+        for o in range(contacts.kind.size):
+            n += meets(run, o, contacts)
+    pairs = np.empty((n, 2), dtype=np.int64)
+    k = 0
+    for run in range(contacts.runs.shape[0]):
+        for o in range(contacts.kind.size):
+            if meets(run, o, contacts):
+                pairs[k, 0], pairs[k, 1] = run, o
+                k += 1
+    return pairs
+
+
+@njit(cache=True, error_model="numpy")
+def meetings(contacts, most):
+    """Return which runs (nr,) meet the world, whether nodes meet bodies, and the bodies that meet bodies.
+
+    The last are sorted keys, body of the points * nb + body of the shapes; if they are more than ``most``, so many and
+    one.
+    """
+    nb, runs, hosts = contacts.bodies.shape[0], contacts.runs, contacts.hosts
+    world, nodes = np.zeros(runs.shape[0], dtype=np.bool_), False
+    keys, n = np.empty(most + 1, dtype=np.int64), 0
+    for run in range(runs.shape[0]):
+        for o in range(hosts.size):
+            if not meets(run, o, contacts):
+                continue
+            if hosts[o] < 0:
+                world[run] = True
+            elif runs[run, BODY] < 0:
+                nodes = True
+            elif n <= most:
+                key, known = runs[run, BODY] * nb + hosts[o], False
+                for m in range(n):
+                    known = known or keys[m] == key
+                if not known:
+                    keys[n] = key
+                    n += 1
+    return world, nodes, np.sort(keys[:n])
+
+
+@njit(cache=True, error_model="numpy")
+def _near(o, centre, reach, shapes, S):
     """Whether the ball (centre (1, 3), reach) may meet shape o: gaps change by no more than the way between places."""
-    X0, X1, X2 = _to_frame(0, o, centre, R, p)
-    feature = distance_feature(kind[o], size[o], X0, X1, X2)
-    return distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S) <= reach
+    X0, X1, X2 = to_frame(0, o, centre, shapes)
+    feature = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+    return distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 0, S[0], S) <= reach
 
 
 @njit(cache=True, error_model="numpy")
-def _ball(run, q, points, arms, runs, spheres, B, centre):
+def _ball(run, q, contacts, B, centre):
     """Fill the centre (1, 3) of a ball around the spheres of a run and return its radius, a little too large."""
-    first, stop, a = runs[run, 0], runs[run, 1], runs[run, 3]
+    spheres, arms = contacts.spheres, contacts.arms
+    first, stop, a = contacts.runs[run, FIRST], contacts.runs[run, STOP], contacts.runs[run, BODY]
     if a >= 0:
         X0, X1, X2 = (
             spheres[run, 0] - B[a, CENTRE, 0],
@@ -114,63 +243,123 @@ def _ball(run, q, points, arms, runs, spheres, B, centre):
         )
         for c in range(3):
             centre[0, c] = B[a, PLACE, c] + B[a, c, 0] * X0 + B[a, c, 1] * X1 + B[a, c, 2] * X2
-        return 1.000000001 * spheres[run, 3]
+        return MORE * spheres[run, 3]
     widest, square = 0.0, 0.0
     for i in range(first, stop):
         widest = max(widest, arms[i, 3])
     for c in range(3):
         low, high = math.inf, -math.inf
         for i in range(first, stop):
-            y = q[points[i, 0] + c]
+            y = q[contacts.points[i, 0] + c]
             low, high = min(low, y), max(high, y)
         centre[0, c] = 0.5 * (low + high)
         square += 0.25 * (high - low) * (high - low)
-    return 1.000000001 * (math.sqrt(square) + widest)
+    return MORE * (math.sqrt(square) + widest)
 
 
 @njit(cache=True, error_model="numpy")
-def touching_pairs(q, points, arms, runs, spheres, kind, size, tables, replay, codes, B, R, p):
-    """Pairs (k, 2) of points and shapes in contact, row by row of the codes; decides them first unless replayed."""
-    n = 0
-    if replay:
-        for i in range(codes.shape[0]):
-            for o in range(codes.shape[1]):
-                if codes[i, o] & ACTIVE != 0:
+def _shape_grid(p, bounds):
+    """Sort the shapes into cells by the origins of their frames.
+
+    Returns (first (cells + 1,), members), those of a cell being members[first[cell]:first[cell + 1]]; the low corner
+    and the edges of the cells (3,), how many there are along each axis (3,), the largest bound of a sorted shape, and
+    the shapes that are too large for cells and may meet anything.
+    """
+    ns = bounds.size
+    total, n_finite = 0.0, 0
+    for o in range(ns):
+        if bounds[o] < math.inf:
+            total += bounds[o]
+            n_finite += 1
+    limit = 4.0 * total / max(n_finite, 1)
+    large, n_large, widest = np.empty(ns, dtype=np.int64), 0, 0.0
+    low, high = np.full(3, math.inf), np.full(3, -math.inf)
+    for o in range(ns):
+        if bounds[o] > limit:
+            large[n_large] = o
+            n_large += 1
+            continue
+        widest = max(widest, bounds[o])
+        for c in range(3):
+            low[c], high[c] = min(low[c], p[o, c]), max(high[c], p[o, c])
+    edge, count = np.ones(3), np.ones(3, dtype=np.int64)
+    for c in range(3):
+        if n_large < ns:
+            edge[c] = max(2.0 * widest, (high[c] - low[c]) / 64.0, 1e-300)
+            count[c] = int((high[c] - low[c]) / edge[c]) + 1
+    cell, first = np.empty(ns, dtype=np.int64), np.zeros(count[0] * count[1] * count[2] + 1, dtype=np.int64)
+    for o in range(ns):
+        if bounds[o] > limit:
+            continue
+        at = 0
+        for c in range(3):
+            at = at * count[c] + int((p[o, c] - low[c]) / edge[c])
+        cell[o] = at
+        first[at + 1] += 1
+    for at in range(first.size - 1):
+        first[at + 1] += first[at]
+    members, filled = np.empty(ns - n_large, dtype=np.int64), first.copy()
+    for o in range(ns):
+        if bounds[o] <= limit:
+            members[filled[cell[o]]] = o
+            filled[cell[o]] += 1
+    return first, members, low, edge, count, widest, large[:n_large]
+
+
+@njit(cache=True, error_model="numpy")
+def _candidates(c, reach, grid, found):
+    """Fill ``found`` with the shapes whose cells the ball (c (3,), reach) may meet; return how many there are."""
+    first, members, low, edge, count, widest, large = grid
+    n = large.size
+    found[:n] = large
+    from_, to = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int64)
+    for a in range(3):
+        begin, end = (c[a] - reach - widest - low[a]) / edge[a], (c[a] + reach + widest - low[a]) / edge[a]
+        if not (end >= 0.0 and begin < count[a]):
+            return n
+        from_[a], to[a] = int(max(begin, 0.0)), int(min(end, count[a] - 1.0))
+    for i in range(from_[0], to[0] + 1):
+        for j in range(from_[1], to[1] + 1):
+            row = (i * count[1] + j) * count[2]
+            for k in range(first[row + from_[2]], first[row + to[2] + 1]):
+                found[n] = members[k]
+                n += 1
+    return n
+
+
+@njit(cache=True, error_model="numpy")
+def detect(q, contacts, frames):
+    """Return the rows (k, 3) of all pairs that touch, sorted by pair."""
+    arms, bounds, shapes = contacts.arms, contacts.bounds, frames.shapes
+    n_runs, n_shapes, p = contacts.runs.shape[0], contacts.kind.size, shapes.p
+    x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
+    rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
+    found, n_found, use_grid = np.arange(n_shapes), n_shapes, n_runs * n_shapes > MANY
+    grid = _shape_grid(p if use_grid else p[:0], bounds if use_grid else bounds[:0])
+    for run in range(n_runs):
+        first, stop = contacts.runs[run, FIRST], contacts.runs[run, STOP]
+        many = stop - first > 2
+        reach = _ball(run, q, contacts, frames.B, x)
+        c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
+        if use_grid:
+            n_found = _candidates(x[0], reach, grid, found)
+        for candidate in range(n_found):
+            o = found[candidate]
+            y0, y1, y2, both = c0 - p[o, 0], c1 - p[o, 1], c2 - p[o, 2], MORE * (reach + bounds[o])
+            if y0 * y0 + y1 * y1 + y2 * y2 > both * both or not meets(run, o, contacts):
+                continue
+            if many:
+                x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
+                if not _near(o, x, reach, shapes, S):
+                    continue
+            for i in range(first, stop):
+                point_place(i, q, contacts, frames.B, x, L)
+                feature = touch(0, o, x, shapes, arms[i, 3], S)
+                if feature >= 0:
+                    pair = i * n_shapes + o
+                    ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)
+                    rows = with_row(rows, n, pair, feature)
                     n += 1
-    else:
-        x, L, S, bound = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3)), np.empty(kind.size)
-        _bounds(kind, size, bound)
-        for run in range(runs.shape[0]):
-            first, stop, group = runs[run, 0], runs[run, 1], runs[run, 2]
-            many = stop - first > 2
-            reach = _ball(run, q, points, arms, runs, spheres, B, x)
-            c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
-            for o in range(kind.size):
-                if tables[group, o, 4] == 0:
-                    continue
-                y0, y1, y2, both = c0 - p[o, 0], c1 - p[o, 1], c2 - p[o, 2], 1.000000001 * (reach + bound[o])
-                if y0 * y0 + y1 * y1 + y2 * y2 > both * both:
-                    continue
-                if many:
-                    x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
-                    if not _near(o, x, reach, kind, size, R, p, S):
-                        continue
-                for i in range(first, stop):
-                    point_place(i, q, points, arms, B, x, L)
-                    if arms[i, 3] > 0.0:
-                        code = _touch_sphere(0, o, x, kind, size, R, p, arms[i, 3], S)
-                    else:
-                        code = _touch(0, o, x, kind, size, R, p)
-                    if code != 0:
-                        codes[i, o] = code | (codes[i, o] & GIVEN)
-                        n += 1
-    pairs = np.empty((n, 2), dtype=np.int64)
-    k = 0
-    for i in range(codes.shape[0]):
-        if k == n:
-            break
-        for o in range(codes.shape[1]):
-            if codes[i, o] & ACTIVE != 0:
-                pairs[k, 0], pairs[k, 1] = i, o
-                k += 1
-    return pairs
+    if ordered:
+        return rows[:n].copy()
+    return rows[np.argsort(rows[:n, PAIR])]

@@ -47,6 +47,20 @@ def distance_inside(kind, size0, size1, size2, X0, X1, X2):
 
 
 @njit(cache=True, error_model="numpy")
+def distance_bound(kind, size0, size1, size2):
+    """Radius of a ball about the origin of the frame that holds the shape [m]; infinite for a plane."""
+    if kind == PLANE:
+        return math.inf
+    if kind == SPHERE:
+        return size0
+    if kind == BOX:
+        return math.sqrt(size0 * size0 + size1 * size1 + size2 * size2)
+    if kind == CYLINDER:
+        return math.sqrt(size0 * size0 + size1 * size1)
+    return size0 + size1
+
+
+@njit(cache=True, error_model="numpy")
 def distance_feature(kind, size, X0, X1, X2):
     """Feature of the point (X0, X1, X2) of the obstacle's frame: the branch whose formula is the distance there."""
     if kind == BOX:

@@ -1,7 +1,7 @@
 """Rows that hold touching pairs against sliding, with all their derivatives.
 
-For a pair in contact (symbols of `contact.py` and `body_contact.py`), with the projector P = I - n n^T and the rotation
-R_o of the shape,
+For a pair in contact (symbols of `contact_pairs.py` and `contact_bodies.py`), with the projector P = I - n n^T and the
+rotation R_o of the shape,
 
     c = R_o^T P v_rel = 0,        generalised force on the coordinates  -(dc/dv)^T lam,
 
@@ -17,38 +17,57 @@ In axes that turn with the shape, c depends on ds and dnu by
 
     dc = P dnu - (v_n H + n (H v_rel)^T) ds,        d(-P lam) = ((n . lam) H + n (H lam)^T) ds.
 
-`body_derivatives.py` turns such pairs (A, K) into derivatives by the coordinates.
+`contact_bodies_jacobian.py` turns such pairs (A, K) into derivatives by the coordinates.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_bodies import cross, evaluate
-from add.kernels.contact_bodies_jacobian import fill_block, force_derivative
-from add.kernels.contact_detection import TURN, body_states, point_place, shape_frames
+from add.kernels.contact_bodies import cross, evaluate, new_scratch
+from add.kernels.contact_bodies_jacobian import fill_block, force_derivative, new_matrices
+from add.kernels.contact_detection import TURN, frames_of, point_place
 from add.kernels.contact_laws import NONE
-from add.kernels.contact_nodes import ACTIVE, FEATURE_SHIFT, HELD, NO_SPIN, _to_frame, evaluate_pair
+from add.kernels.contact_nodes import coefficients_of
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, NO_SPIN, PAIR, Law, gap, penalty_law, to_frame
 from add.kernels.distance import distance_branch, distance_feature
+from add.typing import FloatArray
 
 
-@njit(cache=True, error_model="numpy")
-def held_pairs(codes):
-    """Pairs (k, 2) of points and shapes that are held, row by row of the codes."""
-    n = 0
-    for i in range(codes.shape[0]):
-        for o in range(codes.shape[1]):
-            if codes[i, o] & HELD != 0:
-                n += 1
-    pairs = np.empty((n, 2), dtype=np.int64)
-    k = 0
-    for i in range(codes.shape[0]):
-        if k == n:
-            break
-        for o in range(codes.shape[1]):
-            if codes[i, o] & HELD != 0:
-                pairs[k, 0], pairs[k, 1] = i, o
-                k += 1
-    return pairs
+class StickRows(NamedTuple):
+    """Rows c of held pairs at one state, with all derivatives; k pairs, m coordinates, p parameters each.
+
+    Attributes
+    ----------
+    rows : (k, 3) c [m/s]
+    by_v, by_q : (k, 3, m) dc/dv and dc/dq
+    geometric : (k, m, m)
+        Derivative of by_v^T lam by q.
+    by_theta, geometric_by_theta : (k, 3, p), (k, m, p)
+        Derivatives of c and of by_v^T lam by the parameters.
+    limit : (k,)
+        What Coulomb allows [N]; -1 where the pair does not touch.
+    stiffness : (k,)
+        Stick stiffness of the linear law [N s/m].
+    """
+
+    rows: FloatArray
+    by_v: FloatArray
+    by_q: FloatArray
+    geometric: FloatArray
+    by_theta: FloatArray
+    geometric_by_theta: FloatArray
+    limit: FloatArray
+    stiffness: FloatArray
+
+
+def new_stick_rows(k: int, m: int, p: int) -> StickRows:
+    """Return room for k pairs."""
+    return StickRows(
+        np.empty((k, 3)), np.empty((k, 3, m)), np.empty((k, 3, m)), np.empty((k, m, m)),
+        np.empty((k, 3, p)), np.empty((k, m, p)), np.empty(k), np.empty(k),
+    )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -70,29 +89,25 @@ def _slope(along, n, H, u, out):
 
 
 @njit(cache=True, error_model="numpy")
-def held_nodes(
-    x, v, scale, group, kind, size, R, p, V, W, k_n, k_d, k_t, c_f, onset, ramp, coulomb_total, codes, pairs, lam,
-    rows, by_v, by_q, geometric, limit, stiffness,
-):  # fmt: skip
-    """Rows c (k, 3) of nodes held on obstacles of the world, in world axes, and their derivatives.
+def held_nodes(points, shapes, table, normal, held, lam, out):
+    """Fill ``out`` (StickRows, m = 3, p = 0) for nodes held on shapes of the world, in world axes.
 
-    by_v, by_q (k, 3, 3) are dc/dv and dc/dx, geometric (k, 3, 3) is d(by_v^T lam)/dx. limit (k,) is Coulomb's c_f f_c
-    [N], -1 where the pair does not touch; stiffness (k,) is that of the linear law [N s/m].
+    ``held`` (k, 3) are their rows of the decision; the features of those that do not touch are found here. `normal` is
+    that of `Law`, ``lam`` (k, 3) are the reactions.
     """
-    S, y = np.zeros((9, 3)), np.empty(3)
-    for k in range(pairs.shape[0]):
-        i, o = pairs[k, 0], pairs[k, 1]
-        b, code = group[i], int(codes[i, o])
-        if code & ACTIVE == 0:
-            X0, X1, X2 = _to_frame(i, o, x, R, p)
-            code = HELD | distance_feature(kind[o], size[o], X0, X1, X2) << FEATURE_SHIFT
-        _, v_n, _, coulomb, _, _ = evaluate_pair(
-            i, o, x, v, kind, size, R, p, V, W,
-            k_n[b, o], k_d[b, o], k_t[b, o], c_f[b, o], onset[b, o], ramp[b, o],
-            NONE, coulomb_total, True, code, 2, S, 0.0, NO_SPIN,
-        )  # fmt: skip
-        limit[k] = scale[i] * c_f[b, o] * coulomb[0] if code & ACTIVE != 0 else -1.0
-        stiffness[k] = scale[i] * k_t[b, o]
+    rows, by_v, by_q, geometric, _, _, limit, stiffness = out
+    S, y, W, n_shapes, law = np.zeros((9, 3)), np.empty(3), shapes.W, shapes.kind.size, Law(NONE, normal)
+    for k in range(held.shape[0]):
+        i, o = held[k, PAIR] // n_shapes, held[k, PAIR] % n_shapes
+        bits = held[k, BITS]
+        if bits & ACTIVE == 0:
+            X0, X1, X2 = to_frame(i, o, points.x, shapes)
+            held[k, FEATURE] = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+        values = coefficients_of(table, points.group[i], table.column[o])
+        d, v_n = gap(i, o, points.x, points.v, shapes, held[k, FEATURE], 2, 0.0, NO_SPIN, S)
+        coulomb = penalty_law(d, v_n, values, law, True, bits, S)[2]
+        limit[k] = points.scale[i] * values.c_f * coulomb[0] if bits & ACTIVE != 0 else -1.0
+        stiffness[k] = points.scale[i] * values.k_t
         n, v_rel, H = S[0], S[1], S[3:6]
         _project(n, v_rel, rows[k])
         _slope(-v_n, n, H, v_rel, by_q[k])
@@ -125,51 +140,41 @@ def _turned_back(R, D, out):
 
 
 @njit(cache=True, error_model="numpy")
-def held_bodies(
-    t, q, v, theta, bodies, points, arms, kind, size, hosts, poses, tables, depths, coulomb_total, codes, pairs, lam,
-    rows, by_v, by_q, geometric, by_centre, geometric_by_centre, limit, stiffness,
-):  # fmt: skip
-    """As `held_nodes` for points and shapes on bodies: columns are those of the point's carrier, then the shape's.
+def held_bodies(motion, contacts, normal, held, lam, out):
+    """As `held_nodes` for points and shapes on bodies (m = 12, p = 6), in the axes of the shape.
 
-    by_v, by_q (k, 3, 12), geometric (k, 12, 12): coordinates (x, w) of a, then of b; a node has the first three alone.
-    by_centre (k, 3, 6) and geometric_by_centre (k, 12, 6) are the derivatives of c and by_v^T lam by the centres of
-    mass of a and of b. `codes` is completed for pairs that do not touch: pass a copy.
+    Columns are the coordinates (x, w) of the point's carrier a, then those of the shape's body b; a node has the first
+    three alone. Parameters are the centres of mass of a and of b.
     """
-    nb, ns = bodies.shape[0], kind.size
-    B, coefficients = np.empty((nb, 13, 3)), np.empty((nb, 6))
-    R, p, V, W = np.empty((ns, 3, 3)), np.empty((ns, 3)), np.empty((ns, 3)), np.empty((ns, 3))
-    body_states(2, q, v, theta, bodies, B, coefficients)
-    shape_frames(t, hosts, poses, B, R, p, V, W)
-    x, u, S, L, tau = np.empty((1, 3)), np.empty((1, 3)), np.zeros((9, 3)), np.empty((5, 3)), np.empty(3)
-    A, K, C, G, P = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    M = np.empty((3, 3))
-    A_c, A_f, zero = np.empty((3, 3)), np.empty((3, 3)), np.zeros(3)
-    DF, DL, world = np.empty((3, 12)), np.empty((3, 12)), np.empty((7, 3))
-    for k in range(pairs.shape[0]):
-        i, o = pairs[k, 0], pairs[k, 1]
-        if codes[i, o] & ACTIVE == 0:
-            point_place(i, q, points, arms, B, x, L)
-            X0, X1, X2 = _to_frame(0, o, x, R, p)
-            codes[i, o] = HELD | distance_feature(kind[o], size[o], X0, X1, X2) << FEATURE_SHIFT
-        a, lever, spin, v_n, _, coulomb, _, _ = evaluate(
-            i, o, 2, q, v, theta, points, arms, kind, size, hosts, tables, depths, NONE, coulomb_total, True, codes,
-            B, R, p, V, W, x, u, S, L,
-        )  # fmt: skip
-        b, table = hosts[o], tables[points[i, 1], o]
-        limit[k] = arms[i, 4] * theta[table[3]] * coulomb[0] if codes[i, o] & ACTIVE != 0 else -1.0
-        stiffness[k] = arms[i, 4] * theta[table[2]]
+    rows, by_v, by_q, geometric, by_centre, geometric_by_centre, limit, stiffness = out
+    frames, scratch, work = frames_of(2, motion, contacts), new_scratch(), new_matrices()
+    q, B, shapes, R, W = motion.q, frames.B, frames.shapes, frames.shapes.R, frames.shapes.W
+    kind, size, x, S, L, A, K = shapes.kind, shapes.size, scratch.x, scratch.S, scratch.L, work.A, work.K
+    DF, tau = work.DF, work.tau
+    A_c, A_f, zero, world = np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.empty((7, 3))
+    n_shapes, law = kind.size, Law(NONE, normal)
+    for k in range(held.shape[0]):
+        if held[k, BITS] & ACTIVE == 0:
+            i, o = held[k, PAIR] // n_shapes, held[k, PAIR] % n_shapes
+            point_place(i, q, contacts, B, x, L)
+            X0, X1, X2 = to_frame(0, o, x, shapes)
+            held[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
+        i, o, a, lever, spin, v_n, values, found = evaluate(k, 2, motion, contacts, frames, law, True, held, scratch)
+        b, scale = contacts.hosts[o], contacts.arms[i, 4]
+        limit[k] = scale * values.c_f * found[1][0] if held[k, BITS] & ACTIVE != 0 else -1.0
+        stiffness[k] = scale * values.k_t
         n, v_rel, H, F = S[0], S[1], S[3:6], L[2]
         slope = 0.0
         if a >= 0:
             # The place of contact is on the surface, not on the point inside: lever g instead of r.
-            X0, X1, X2 = _to_frame(0, o, x, R, p)
-            gap = distance_branch(kind[o], size[o], X0, X1, X2, codes[i, o] >> FEATURE_SHIFT, 0, n, H)
-            v_rel[0] += (lever - gap) * (spin[1] * n[2] - spin[2] * n[1])
-            v_rel[1] += (lever - gap) * (spin[2] * n[0] - spin[0] * n[2])
-            v_rel[2] += (lever - gap) * (spin[0] * n[1] - spin[1] * n[0])
+            X0, X1, X2 = to_frame(0, o, x, shapes)
+            g = distance_branch(kind[o], size[o], X0, X1, X2, held[k, FEATURE], 0, n, H)
+            v_rel[0] += (lever - g) * (spin[1] * n[2] - spin[2] * n[1])
+            v_rel[1] += (lever - g) * (spin[2] * n[0] - spin[0] * n[2])
+            v_rel[2] += (lever - g) * (spin[0] * n[1] - spin[1] * n[0])
             for r in range(3):
-                L[3, r], L[4, r] = L[0, r] - gap * n[r], L[1, r] - gap * n[r]
-            lever, slope = gap, 1.0
+                L[3, r], L[4, r] = L[0, r] - g * n[r], L[1, r] - g * n[r]
+            lever, slope = g, 1.0
         _project(n, v_rel, world[0])
         for r in range(3):
             rows[k, r] = R[o, 0, r] * world[0, 0] + R[o, 1, r] * world[0, 1] + R[o, 2, r] * world[0, 2]
@@ -185,9 +190,7 @@ def held_bodies(
         for way in range(2):
             A[:] = A_c
             weight_q, weight_v = (1.0, 0.0) if way == 0 else (0.0, 1.0)
-            force_derivative(
-                a, b, lever, slope, spin, weight_q, weight_v, n, v_rel, H, zero, W[o], A, K, B, L, DF, DL, C, G, P, M
-            )
+            force_derivative(a, b, lever, slope, spin, weight_q, weight_v, zero, W[o], B, S, L, work)
             _turned_back(R[o], DF, by_q[k] if way == 0 else by_v[k])
         if b < 0:
             by_q[k, :, 6:], by_v[k, :, 6:] = 0.0, 0.0
@@ -233,9 +236,8 @@ def held_bodies(
                         for c in range(3):
                             geometric_by_centre[k, 6 * end + 3 + r, at] += sense * B[other, TURN + c, r] * y[c]
         A[:], K[:] = A_f, 0.0
-        force_derivative(
-            a, b, lever, slope, spin, 1.0, 0.0, n, v_rel, H, F, W[o], A, K, B, L, DF, DL, C, G, P, M
-        )  # fmt: skip
-        fill_block(a, b, 1.0, q, bodies, coefficients, B, F, DF, DL, L, tau, G, geometric[k])
+        force_derivative(a, b, lever, slope, spin, 1.0, 0.0, F, W[o], B, S, L, work)
+        fill_block(a, b, 1.0, q, contacts, frames, F, L, work)
+        geometric[k] = work.block
         if b < 0:
             geometric[k, :, 6:] = 0.0

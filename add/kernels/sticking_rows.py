@@ -7,28 +7,26 @@ row by row, from entry ``first[k]`` on.
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_nodes import ACTIVE, HELD, SLIP
+from add.kernels.contact_pairs import ACTIVE, BITS, HELD, SLIP
 
 
 @njit(cache=True)
-def with_held(codes, slipping):
-    """Return a copy of the codes with all pairs held that touch, those that slip only if ``slipping``."""
-    out = codes.copy()
-    for i in range(codes.shape[0]):
-        for o in range(codes.shape[1]):
-            code = codes[i, o]
-            if code & ACTIVE != 0 and (slipping or code & SLIP == 0):
-                out[i, o] = code | HELD
+def with_held(rows, slipping):
+    """Return a copy of a decision with all pairs held that touch, those that slip only if ``slipping``."""
+    out = rows.copy()
+    for k in range(rows.shape[0]):
+        bits = rows[k, BITS]
+        if bits & ACTIVE != 0 and (slipping or bits & SLIP == 0):
+            out[k, BITS] = bits | HELD
     return out
 
 
 @njit(cache=True)
-def all_held(codes):
+def all_held(rows):
     """Whether all pairs are held that touch."""
-    for i in range(codes.shape[0]):
-        for o in range(codes.shape[1]):
-            if codes[i, o] & (ACTIVE | HELD) == ACTIVE:
-                return False
+    for k in range(rows.shape[0]):
+        if rows[k, BITS] & (ACTIVE | HELD) == ACTIVE:
+            return False
     return True
 
 

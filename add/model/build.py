@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -47,6 +47,7 @@ class Model(Summarised):
     particles : tuple of ParticleBody
     rigid : tuple of RigidBody
     links : tuple of Link
+    contact : ContactModel
     """
 
     system: System
@@ -58,6 +59,7 @@ class Model(Summarised):
     particles: tuple[ParticleBody, ...] = ()
     rigid: tuple[RigidBody, ...] = ()
     links: tuple[Link, ...] = ()
+    contact: ContactModel = field(default_factory=ContactModel)
 
     def summary(self) -> Summary:
         """Return a few lines: the system's, obstacles and joints."""
@@ -111,7 +113,7 @@ def build_model(
     dofs = DofLayout(blocks, rigid=frozenset(solid.name for solid in rigid))
     carriers = list(dict.fromkeys(solid.name for solid in rigid if solid.shapes))
     shapes = [*(obstacle.name for obstacle in obstacles), *carriers]
-    parameters = parameter_layout(bodies, particles, rigid, shapes, contact.per_area, extra)
+    parameters = parameter_layout(bodies, particles, rigid, shapes, contact, extra)
     first_node = np.array([dofs[body.name].start // 3 for body in bodies], dtype=np.int64)
     surfaces = tuple(surface(body.mesh) for body in bodies)
     terms: list[Term] = mass_terms(bodies, particles, rigid, dofs, parameters)
@@ -145,6 +147,7 @@ def build_model(
         tuple(particles),
         tuple(rigid),
         tuple(links),
+        contact,
     )
 
 

@@ -115,17 +115,21 @@ def worth_saying(impacts: Iterable[Impact]) -> list[Impact]:
     return [impact for impact in impacts if impact.pair.asked or impact.few]
 
 
+#: Of more pairs that may touch than this, only those with a restitution are looked at.
+MOST_PAIRS = 10_000
+
+
 def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str], int]) -> list[Pair]:
     """Return the pairs with a restitution (``asked``: body, other -> points that touch) or a damping.
 
-    Soft bodies have no mass of an impact, and are left out.
+    Soft bodies have no mass of an impact, and are left out; so are dampings where more than `MOST_PAIRS` may touch.
     """
     parameters = model.system.parameters
     contact = next(iter([*model.term(BodyContact), *model.term(PenaltyContact)]), None)
     if contact is None:
         return []
     onset, ramp = float(contact.pairs.onset.max()), float(contact.pairs.ramp.max())
-    moving = [body.name for body in model.rigid if not body.kinematic]
+    moving = {body.name for body in model.rigid if not body.kinematic}
     pairs = dict.fromkeys(asked)
     pairs |= dict.fromkeys(pair for pair in _enabled(model) if pair[0] in moving)
 
@@ -134,7 +138,8 @@ def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str]
 
     out = []
     for body, other in pairs:
-        k_n, k_d = (value(f"contact.{body}.{other}.{key}") for key in ("k_n", "k_d"))
+        classes = f"contact.{model.contact.class_of(body)}.{model.contact.class_of(other)}"
+        k_n, k_d = value(f"{classes}.k_n"), value(f"{classes}.k_d")
         given = (body, other) in asked
         if not given:  # a restitution counts the stiffness as that of a point already
             k_n, k_d = (scale * _scale(model, body) for scale in (k_n, k_d))
@@ -162,10 +167,13 @@ def names(model: Model) -> tuple[list[str], list[str]]:
 
 def _enabled(model: Model) -> list[tuple[str, str]]:
     owners, columns = names(model)
+    if len(owners) * len(columns) > MOST_PAIRS:
+        return []
     return [
-        (owners[i], columns[j])
+        (owners[owner], columns[shape])
         for term in model.term(BodyContact)
-        for i, j in zip(*term.pairs.enabled.nonzero(), strict=True)
+        for owner, shapes in term.met_shapes().items()
+        for shape in shapes
     ]
 
 
@@ -173,7 +181,7 @@ def _scale(model: Model, body: str) -> float:
     """Return the largest factor of the stiffness of a point of a body: one, or its rest area [m^2]."""
     owners, _ = names(model)
     for term in model.term(BodyContact):
-        mine = term.scale[term.group == owners.index(body)]
+        mine = term.scale[term.owner == owners.index(body)]
         if mine.size:
             return float(mine.max())
     return 1.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import final
 
 from add.contact import FrictionLaw
@@ -33,11 +34,13 @@ class ContactModel:
     per_area : bool
         Whether stiffness and damping count per rest area or per node.
     onset, ramp : float
-        Depths [m]; see `add.kernels.contact_nodes`.
+        Depths [m]; see `add.kernels.contact_pairs`.
     total_normal : bool
     pulls : bool
         See `add.contact.PenaltyContact`.
-    disabled : pairs (body, obstacle or other body) that pass through each other
+    classes : contact class of bodies and obstacles; the others have one of their own, under their name
+    disabled : pairs of classes (of points, of shapes) that pass through each other
+    apart : pairs of bodies (of points, of shapes) that do, too
     """
 
     law: FrictionLaw = FrictionLaw.LINEAR
@@ -46,4 +49,10 @@ class ContactModel:
     ramp: float = 0.0
     total_normal: bool = False
     pulls: bool = False
+    classes: Mapping[str, str] = field(default_factory=dict)
     disabled: frozenset[tuple[str, str]] = frozenset()
+    apart: frozenset[tuple[str, str]] = frozenset()
+
+    def class_of(self, name: str) -> str:
+        """Return the contact class of a body or an obstacle."""
+        return self.classes.get(name, name)

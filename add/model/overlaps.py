@@ -41,12 +41,13 @@ class Overlap:
 class _Meeting(NamedTuple):
     """Points (n, ...) and shapes (ns, ...) where they start.
 
-    `free`: points that move; `fixed`: shapes that do not; `enabled` (groups, ns): pairs that touch.
+    `owner`: bodies of the points; `free`: points that move; `fixed`: shapes that do not; `met`: owner of points ->
+    shapes that they may touch.
     """
 
     points: FloatArray
     radius: FloatArray
-    group: IntArray
+    owner: IntArray
     free: BoolArray
     kind: IntArray
     size: FloatArray
@@ -54,7 +55,7 @@ class _Meeting(NamedTuple):
     position: FloatArray
     fixed: BoolArray
     names: tuple[str, ...]
-    enabled: BoolArray
+    met: dict[int, IntArray]
 
 
 def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
@@ -83,19 +84,22 @@ def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
 
 
 def _overlaps(meeting: _Meeting, owners: list[str]) -> Iterator[Overlap]:
-    for group in np.unique(meeting.group):
-        mine = meeting.group == group
+    bound = np.array([distance.distance_bound(int(k), *s) for k, s in zip(meeting.kind, meeting.size, strict=True)])
+    for owner, shapes in meeting.met.items():
+        mine = np.flatnonzero(meeting.owner == owner)
         points, radius = meeting.points[mine], meeting.radius[mine]
         extent = (points + radius[:, None]).max(axis=0) - (points - radius[:, None]).min(axis=0)
-        size = float(extent.max())
-        for o in np.flatnonzero(meeting.enabled[group]):
+        size = float(extent.max(initial=0.0))
+        middle = points.mean(axis=0)
+        reach = float((_norm(points - middle) + radius).max())
+        for o in shapes[_norm(meeting.position[shapes] - middle) <= bound[shapes] + reach]:
             counts = meeting.free[mine] | (not meeting.fixed[o])
             if not counts.any() or size == 0.0:
                 continue
             local = (points[counts] - meeting.position[o]) @ meeting.rotation[o]
             depth = float((radius[counts] - gaps(int(meeting.kind[o]), meeting.size[o], local)).max())
             if depth > DEEP * size:
-                yield Overlap(owners[group], meeting.names[o], depth, size)
+                yield Overlap(owners[owner], meeting.names[o], depth, size)
 
 
 def gaps(kind: int, size: FloatArray, points: FloatArray) -> FloatArray:
@@ -127,11 +131,14 @@ def _norm(vectors: FloatArray) -> FloatArray:
 def _nodes(term: PenaltyContact, kin: Kinematics, theta: FloatArray, moves: BoolArray) -> _Meeting:
     """Nodes against the world."""
     points, _ = term.points.points(kin, theta)
-    kind, size, rotation, position, _, _ = term.shapes.arguments(kin)
+    shapes = term.shapes.at(kin)
     free = np.asarray(term.points.gather(moves.astype(float)).any(axis=1))
-    none, fixed = np.zeros(points.shape[0]), np.ones(kind.size, dtype=bool)
+    none, fixed = np.zeros(points.shape[0]), np.ones(term.n_shapes, dtype=bool)
+    owners, first = np.unique(term.owner, return_index=True)
+    groups = term.pairs.enabled[np.ix_(term.group[first], term.shape_group)]
+    met = {int(owner): np.flatnonzero(row) for owner, row in zip(owners, groups, strict=True)}
     return _Meeting(
-        points, none, term.body, free, kind, size, rotation, position, fixed, term.shapes.names, term.pairs.enabled
+        points, none, term.owner, free, shapes.kind, shapes.size, shapes.R, shapes.p, fixed, term.shapes.names, met
     )
 
 
@@ -157,7 +164,7 @@ def _bodies(
     return _Meeting(
         points,
         term.radius,
-        term.group,
+        term.owner,
         np.asarray(moves[first].any(axis=1)),
         term.kind,
         term.size,
@@ -165,7 +172,7 @@ def _bodies(
         position,
         fixed,
         names,
-        term.pairs.enabled,
+        term.met_shapes(),
     )
 
 

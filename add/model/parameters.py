@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from add.equations.layout import ParameterLayout
 from add.equations.signals import SignalParameter
 from add.model.bodies import NodalBody, ParticleBody, RigidBody, SoftBody
+from add.model.obstacles import ContactModel
 
 #: Name, shape and unit of a block of theta.
 Block = tuple[str, tuple[int, ...], str]
@@ -46,7 +47,7 @@ def parameter_layout(
     particles: Sequence[ParticleBody],
     rigid: Sequence[RigidBody],
     shapes: Sequence[str],
-    per_area: bool,
+    contact: ContactModel,
     extra: Sequence[Block] = (),
 ) -> ParameterLayout:
     """Return the layout of theta; ``shapes`` names what bodies can meet, ``extra`` blocks come last."""
@@ -69,17 +70,27 @@ def parameter_layout(
             blocks += [(f"{at}.mass", (), "kg"), (f"{at}.inertia", (6,), "kg m^2"), (f"{at}.centre", (3,), "m")]
         blocks += [(f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS]
     blocks += _drives(soft, particles, rigid)
-    per = "/m^2" if per_area else ""
-    for owner in [*(b.name for b in soft), *(b.name for b in particles), *(b.name for b in rigid)]:
-        for shape in shapes:
-            if shape == owner:
-                continue
-            pair = f"contact.{owner}.{shape}"
-            blocks += [
-                (f"{pair}.k_n", (), f"N/m{per}"),
-                (f"{pair}.k_d", (), f"N s/m{per}"),
-                (f"{pair}.k_t", (), f"N s/m{per}"),
-                (f"{pair}.c_f", (), "-"),
-            ]
+    names = [*(body.name for body in soft), *(body.name for body in particles), *(body.name for body in rigid)]
+    per = "/m^2" if contact.per_area else ""
+    for pair in contact_pairs(names, shapes, contact):
+        blocks += [
+            (f"{pair}.k_n", (), f"N/m{per}"),
+            (f"{pair}.k_d", (), f"N s/m{per}"),
+            (f"{pair}.k_t", (), f"N s/m{per}"),
+            (f"{pair}.c_f", (), "-"),
+        ]
     known = {name for name, _, _ in blocks}
     return ParameterLayout([*blocks, *(block for block in extra if block[0] not in known)])
+
+
+def contact_pairs(bodies: Sequence[str], shapes: Sequence[str], contact: ContactModel) -> list[str]:
+    """Return the names of the blocks of two contact classes that a body and the shape of another are of."""
+    members: dict[str, set[str]] = {}
+    for name in shapes:
+        members.setdefault(contact.class_of(name), set()).add(name)
+    out: dict[str, None] = {}
+    for body in bodies:
+        for name, owners in members.items():
+            if len(owners) > 1 or body not in owners:
+                out[f"contact.{contact.class_of(body)}.{name}"] = None
+    return list(out)

@@ -133,30 +133,6 @@ class Simulation(Summarised):
     solver: Callable[[int], Factorization] = factorization_for
     threads: int = 1
 
-    @property
-    def differentiable(self) -> DifferentiableStepper:
-        """The stepper, if it has derivatives.
-
-        Raises
-        ------
-        InputError
-            If it has none.
-        """
-        if not isinstance(self.stepper, DifferentiableStepper):
-            raise InputError(
-                "these steps have no derivative", found=type(self.stepper).__name__,
-                expected="contact by a penalty law, e.g. contact.friction_law = 'hybrid'",
-            )  # fmt: skip
-        return self.stepper
-
-    def advance(
-        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
-    ) -> tuple[State, Record]:
-        """Take one step; ``replay`` holds the decisions of an earlier run, which only steps with derivatives do."""
-        if replay is None:
-            return self.stepper.step(assembler, state, theta)
-        return self.differentiable.step(assembler, state, theta, replay)
-
     def state(self, q: ArrayLike, v: ArrayLike, *, step: int | None = None, carry: Carry = NO_CARRY) -> State:
         """Return a state from coordinates and velocities that another program, or a measurement, gives.
 
@@ -218,6 +194,30 @@ class Simulation(Summarised):
             )
         ]
         return Summary("Simulation", (*rows, *self.system.summary().rows))
+
+    @property
+    def differentiable(self) -> DifferentiableStepper:
+        """The stepper, if it has derivatives.
+
+        Raises
+        ------
+        InputError
+            If it has none.
+        """
+        if not isinstance(self.stepper, DifferentiableStepper):
+            raise InputError(
+                "these steps have no derivative", found=type(self.stepper).__name__,
+                expected="contact by a penalty law, e.g. contact.friction_law = 'hybrid'",
+            )  # fmt: skip
+        return self.stepper
+
+    def advance(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
+    ) -> tuple[State, Record]:
+        """Take one step; ``replay`` holds the decisions of an earlier run, which only steps with derivatives do."""
+        if replay is None:
+            return self.stepper.step(assembler, state, theta)
+        return self.differentiable.step(assembler, state, theta, replay)
 
     def assembler(self) -> Assembler:
         """Return the matrix workspace of one run."""

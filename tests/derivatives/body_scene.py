@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from support.decisions import table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics
@@ -123,6 +124,9 @@ def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nod
         position=0.2 * rng.normal(size=(ns, 3)),
         velocity=rng.normal(size=(ns, 3)),
         shape_centre=np.concatenate([np.full((2, 3), -1), centres]),
+        shape_group=np.arange(ns),
+        owner=group,
+        shape_owner=np.concatenate([[5, 6], 1 + np.arange(n_bodies)]),
         pairs=PairParameters(*numbers, *depths, enabled),
         law=law,
         total_normal=total,
@@ -135,7 +139,7 @@ def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0):
     scene = crowd(law, total, seed)
     contact = scene.contact
     decision, found = check_deciding_term(contact, scene.kin, scene.theta, rng=rng, scales={"q": 1e-3, "v": 1e-3})
-    touching = decision != 0
+    touching = table_of(contact, decision) != 0
     on_body, on_node = contact.rigid, ~contact.rigid
     carried = contact.shape_carrier >= 0
     for points in (on_body, on_node):

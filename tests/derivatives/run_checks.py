@@ -8,7 +8,7 @@ import pytest
 
 from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
 from add.contact import BodyContact, PenaltyContact
-from add.kernels.contact_nodes import ACTIVE, HELD, SLIP
+from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, SLIP
 from add.objectives.base import Objective
 from add.simulation.run import Simulation, Trajectory
 
@@ -92,9 +92,10 @@ def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
             if not isinstance(term, BodyContact | PenaltyContact):
                 seen[type(term).__name__] += int((old != new).sum())
                 continue
-            was, touching = old & ACTIVE != 0, new & ACTIVE != 0
-            seen["impacts"] += int((touching & ~was).sum())
-            seen["partings"] += int((was & ~touching).sum())
-            seen["switches"] += int((was & touching & ((old ^ new) & (SLIP | HELD) != 0)).sum())
+            was, touching = (dict(rows[rows[:, BITS] & ACTIVE != 0][:, [PAIR, BITS]].tolist()) for rows in (old, new))
+            seen["impacts"] += len(touching.keys() - was.keys())
+            seen["partings"] += len(was.keys() - touching.keys())
+            both = was.keys() & touching.keys()
+            seen["switches"] += sum((was[pair] ^ touching[pair]) & (SLIP | HELD) != 0 for pair in both)
         before = decisions
     return seen

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 from derivatives.body_scene import NODES, check_crowd, crowd
+from support.decisions import FEATURE_SHIFT, table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics
-from add.kernels.contact_nodes import ACTIVE, CLIPPED, FEATURE_SHIFT, QUADRATIC, RAMPING, SLIP
+from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, RIM_TOP, SIDE, SPHERE, TOP
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.testing import check_deciding_term, check_term
@@ -128,6 +129,9 @@ class Case:
             position=position[None],
             velocity=velocity[None],
             shape_centre=np.arange(7, 10)[None],
+            shape_group=np.zeros(1, dtype=np.int64),
+            owner=np.zeros(1, dtype=np.int64),
+            shape_owner=np.ones(1, dtype=np.int64),
             pairs=pair_parameters(onset=self.onset, ramp=self.ramp),
             law=self.law,
             total_normal=self.total,
@@ -140,7 +144,7 @@ class Case:
             self.contact, self.kin, self.theta, rng=np.random.default_rng(1), scales={"q": 0.05, "v": 0.05},
             rtol=1e-7, parameters=parameters,
         )  # fmt: skip
-        assert decision[0, 0] == self.expected | expected
+        assert table_of(self.contact, decision)[0, 0] == self.expected | expected
         assert found.q > 0.0
         return found
 
@@ -219,7 +223,7 @@ def test_replay_outside(place, radius):
     q = case.kin.q.copy()
     q[:3] += (DEPTH + 0.01) * case.n_world
     kin = replace(case.kin, q=q)
-    assert not case.contact.decide(kin, case.theta).any()
+    assert not case.contact.decide(kin, case.theta).size
     found = check_term(branch, kin, case.theta, rng=np.random.default_rng(2), scales={"q": 0.02, "v": 0.05}, rtol=1e-7)
     assert found.q > 0.0 and found.v > 0.0
 
@@ -247,7 +251,7 @@ def test_crowd(law, total, seed):
     scene, decision, _ = check_crowd(np.random.default_rng(1), law, total, seed)
     contact = scene.contact
     counts = contact.describe(decision)
-    assert counts["touching"] == np.count_nonzero(decision)
+    assert counts["touching"] == decision.shape[0]
     if law is LINEAR:
         assert counts["sticking"] and counts["slipping"]
 
@@ -265,7 +269,7 @@ def test_structure_follows_the_nodes_that_touch():
     fewer, _ = contact.on_branch(other).pattern()
     pairs = {
         (i, contact.shape_carrier[o])
-        for i, o in np.argwhere(decision)
+        for i, o in np.argwhere(table_of(contact, decision))
         if not contact.rigid[i] and contact.shape_carrier[o] >= 0
     }
     assert rows.size - fewer.size == 81 * len(pairs) > 0
@@ -275,16 +279,23 @@ def test_structure_is_constant_for_bodies_alone():
     scene = crowd(nodes=False)
     contact = scene.contact
     decision = contact.decide(scene.kin, scene.theta)
-    assert contact.structure(decision) is None is contact.structure(contact.new_codes())
+    assert contact.structure(decision) is None is contact.structure(decision[:0])
     rows, _ = contact.on_branch(decision).pattern()
     # Every body with the world (one is disabled against the plane, but not against the box) and with every other.
     assert rows.size == 4 * 36 + 12 * 144
 
 
-def test_own_shapes_must_be_disabled():
+def test_no_body_meets_its_own_shapes():
+    scene = crowd()
+    contact = scene.contact
+    everything = replace(contact, pairs=replace(contact.pairs, enabled=np.ones_like(contact.pairs.enabled)))
+    touching = table_of(everything, everything.decide(scene.kin, scene.theta)) != 0
+    own = contact.rigid[:, None] & (contact.carrier[:, None] == contact.shape_carrier)
+    assert not touching[own].any() and touching[:, contact.shape_carrier >= 0].any()
+
+
+def test_a_body_has_one_centre_of_mass():
     contact = crowd().contact
-    with pytest.raises(ValueError, match="disable this pair"):
-        replace(contact, pairs=replace(contact.pairs, enabled=np.ones_like(contact.pairs.enabled)))
     centre = contact.centre.copy()
     centre[-1] = 0
     with pytest.raises(ValueError, match="centres of mass"):

@@ -9,7 +9,7 @@ from add.contact.sticking import StickingBodies, StickingNodes
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import FrameMap, Frames, NodePoints, WeightedPoints
 from add.errors import SolverError
-from add.kernels.contact_nodes import ACTIVE, HELD
+from add.kernels.contact_pairs import ACTIVE, BITS, HELD
 from add.kernels.rotation import rotation_matrix
 from add.linalg import DenseLU, MultifrontalLU, SparseLU
 from add.linalg.augmented_lagrangian import AugmentedSolve, Rows
@@ -36,7 +36,7 @@ class Spinning(FrameMap):
 def held_by(case: Case) -> StickingBodies:
     """Return what holds the pair of a case."""
     codes = case.contact.touching(case.contact.decide(case.kin, case.theta))
-    assert codes[0, 0] & ACTIVE and codes[0, 0] & HELD
+    assert codes[0, BITS] & ACTIVE and codes[0, BITS] & HELD
     hold = case.contact.held(codes)
     assert isinstance(hold, StickingBodies)
     return hold
@@ -79,8 +79,9 @@ def test_nodes(place):
     kin = Kinematics(q, rng.normal(size=6), rng.normal(size=6), 0.3, 1)
     frames = Spinning(R[None], rng)
     contact = PenaltyContact(
-        NodePoints(np.array([1])), np.array([1.7]), np.zeros(1, dtype=np.int64),
-        Shapes(("shape",), np.array([kind]), np.array([size]), frames), pair_parameters(), FrictionLaw.HYBRID,
+        NodePoints(np.array([1])), np.array([1.7]), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64),
+        Shapes(("shape",), np.array([kind]), np.array([size]), frames), np.zeros(1, dtype=np.int64),
+        pair_parameters(), FrictionLaw.HYBRID,
     )  # fmt: skip
     hold = contact.held(contact.touching(contact.decide(kin, THETA)))
     assert isinstance(hold, StickingNodes) and hold.n_rows == 3
@@ -93,8 +94,9 @@ def test_only_nodes_are_held_for_now():
     with pytest.raises(ValueError, match="nodes"):
         PenaltyContact(
             WeightedPoints(np.array([[0, 1]]), np.array([[0.5, 0.5]])), np.ones(1), np.zeros(1, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
             Shapes(("shape",), np.array([0]), np.zeros((1, 3)), Spinning(np.eye(3)[None], np.random.default_rng(0))),
-            pair_parameters(), FrictionLaw.HYBRID,
+            np.zeros(1, dtype=np.int64), pair_parameters(), FrictionLaw.HYBRID,
         )  # fmt: skip
 
 
@@ -104,7 +106,7 @@ def test_matrix_parts_agree_with_the_constraint(point, host):
     """What the solver is given, in the slots of the frozen term, is what the constraint's own Jacobian says."""
     case = Case("capsule side", point, host, radius=0.25, law=FrictionLaw.HYBRID)
     hold, kin, theta, n = held_by(case), case.kin, case.theta, case.kin.q.size
-    branch = case.contact.on_branch(hold.codes)
+    branch = case.contact.on_branch(hold.decision)
     weights, lam = Weights(1.0, 30.0, 900.0, 1.0), np.array([1.0, -2.0, 0.5])
     rows, cols = hold.pattern(n)
     values = np.zeros(rows.size)

@@ -7,7 +7,7 @@ from derivatives.small_models import RoughObjective, hanging_block, two_bodies
 
 from add.contact import FrictionLaw
 from add.geometry import HEX8, TET4, TET10
-from add.kernels import contact_nodes as contact_kernel
+from add.kernels import contact_pairs as contact_kernel
 from add.simulation import StartUp
 
 CASES = {
@@ -48,7 +48,8 @@ def test_all_contact_branches_are_seen() -> None:
         _, simulation = CASES[case]()
         for record in simulation.run().records:
             codes = record.decisions[0]
-            seen |= int(np.bitwise_or.reduce(codes[codes > 0], initial=0))
+            codes = codes[:, contact_kernel.BITS]
+            seen |= int(np.bitwise_or.reduce(codes, initial=0))
             sticking = codes & (contact_kernel.ACTIVE | contact_kernel.SLIP) == contact_kernel.ACTIVE
             seen |= (1 << 30) if sticking.any() else 0
     for bit in (contact_kernel.ACTIVE, contact_kernel.SLIP, contact_kernel.QUADRATIC, contact_kernel.RAMPING, 1 << 30):

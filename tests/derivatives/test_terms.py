@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from derivatives.test_couplings import COUPLINGS, DECIDING_COUPLINGS
+from support.decisions import FEATURE_SHIFT, table_of
 
 import add
 from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
@@ -25,7 +26,7 @@ from add.equations.signals import BSplineSignal, Constant, Signal, SignalParamet
 from add.equations.site_points import SitePoints
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, locate, mass_pairs
-from add.kernels.contact_nodes import ACTIVE, CLIPPED, FEATURE_SHIFT, QUADRATIC, RAMPING, SLIP
+from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector, skew
 from add.model import (
@@ -320,7 +321,7 @@ def contact(
             weights = np.tile([0.995, 0.005], (nodes.shape[0], 1))
             term = replace(term, points=WeightedPoints(nodes, weights))
         decision, found = check_deciding_term(term, kin, theta, rng=rng, layout=layout, scales={"q": 0.02, "v": 0.3})
-        code = int(decision[point, 0])
+        code = int(table_of(term, decision)[point, 0])
         assert code >> FEATURE_SHIFT == PLACES[place][2]
         bits = ACTIVE | (SLIP if friction == "slip" else 0) | (CLIPPED if clip else 0)
         bits |= (QUADRATIC if onset > DEPTH else 0) | (RAMPING if ramp > DEPTH else 0)
@@ -364,8 +365,8 @@ def many_contacts(law: FrictionLaw, per_area: bool) -> Callable[[np.random.Gener
         decision, found = check_deciding_term(
             term, kin, theta, rng=rng, layout=layout, scales={"q": 0.02, "v": 0.3}, rtol=1e-5
         )
-        touching = decision & ACTIVE != 0
-        assert not touching[term.body == 0, 2].any()
+        touching = table_of(term, decision) & ACTIVE != 0
+        assert not touching[term.owner == 0, 2].any()
         assert (touching.sum(axis=0)[[0, 1, 3, 4, 5, 6]] >= 1).all()
         assert (touching.sum(axis=1) >= 2).any()
         names = {layout.describe(i).rsplit(".", 1)[0] for i in found.parameters}
@@ -382,7 +383,7 @@ def no_contact(rng: np.random.Generator) -> None:
     model = build_model([body], [far])
     (term,) = model.term(PenaltyContact)
     decision, found = check_deciding_term(term, deformed(model, rng), random_theta(model, rng), rng=rng)
-    assert not decision.any() and found.q == found.v == 0.0 and not found.parameters
+    assert not decision.size and found.q == found.v == 0.0 and not found.parameters
 
 
 # --- the registry -----------------------------------------------------------------------------------------------------

@@ -5,11 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from derivatives.body_scene import NODES, STARTS, N, crowd, random_rotation, world_forces
+from support.decisions import FEATURE_SHIFT, table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics, Weights
-from add.kernels import contact_bodies, contact_detection, contact_laws, contact_nodes, distance, rotation
-from add.kernels.contact_nodes import ACTIVE, FEATURE_SHIFT, contact_force
+from add.kernels import (
+    contact_bodies,
+    contact_detection,
+    contact_laws,
+    contact_nodes,
+    contact_pairs,
+    distance,
+    rotation,
+)
+from add.kernels.contact_nodes import decided_contact_force
+from add.kernels.contact_pairs import ACTIVE
 from add.kernels.distance import BOX, PLANE, SPHERE, signed_distance
 from add.kernels.rotation import left_jacobian, rotation_matrix
 
@@ -92,7 +102,7 @@ def test_force_and_detection_against_vectors(law, total):
         *expected, touched = reference(scene)
         for found, wanted in zip(scene.forces(), expected, strict=True):
             np.testing.assert_allclose(found, wanted, atol=1e-11 * np.abs(expected[0]).max())
-        codes = scene.contact.decide(scene.kin, scene.theta)
+        codes = table_of(scene.contact, scene.contact.decide(scene.kin, scene.theta))
         mask = ACTIVE | -1 << FEATURE_SHIFT
         assert np.array_equal(codes & mask, touched) and np.count_nonzero(codes) > 20
 
@@ -103,13 +113,12 @@ def test_broad_phase_loses_nothing(spread):
     for seed in range(20):
         scene = crowd(seed=seed, spread=spread, n_points=8)
         c = scene.contact
-        codes = c.decide(scene.kin, scene.theta)
+        codes = table_of(c, c.decide(scene.kin, scene.theta))
         order = np.argsort(np.tile(np.arange(8), 5)[: c.carrier.size - len(NODES)], kind="stable") + len(NODES)
         order = np.concatenate([np.arange(len(NODES)), order])
-        mixed = replace(
-            c, **{x: getattr(c, x)[order] for x in ("carrier", "rigid", "arm", "radius", "scale", "group", "centre")}
-        )
-        assert np.array_equal(mixed.decide(scene.kin, scene.theta), codes[order])
+        fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "owner", "centre")
+        mixed = replace(c, **{x: getattr(c, x)[order] for x in fields})
+        assert np.array_equal(table_of(mixed, mixed.decide(scene.kin, scene.theta)), codes[order])
 
 
 @pytest.mark.parametrize("law", FrictionLaw)
@@ -146,7 +155,7 @@ def test_a_common_rotation_is_no_sliding():
     """Everything turns about one axis like one body: neither friction nor damping, whatever the carriers."""
     scene = crowd(FrictionLaw.LINEAR, seed=3, world=False)
     spheres = ~scene.contact.rigid & (scene.contact.radius > 0.0)
-    assert scene.contact.decide(scene.kin, scene.theta)[spheres].any()
+    assert table_of(scene.contact, scene.contact.decide(scene.kin, scene.theta))[spheres].any()
     axis, q, v = np.array([0.3, -0.8, 0.5]), scene.kin.q, np.zeros(N)
     for s in (*STARTS, *NODES):
         v[s : s + 3] = np.cross(axis, q[s : s + 3])
@@ -173,15 +182,21 @@ def test_nodes_against_the_world_are_the_other_term():
             arm = R @ (c.arm[i] - X_c)
             x[i] += arm
             v[i] += np.cross(omega, arm)
-    codes, F = alone.new_codes(), np.empty_like(x)
+    F = np.empty_like(x)
     world = c.shape_carrier < 0
     velocity = np.where(world[:, None], c.velocity, 0.0)
-    contact_force(
-        x, v, c.scale, c.group, c.kind, c.size, c.rotation, c.position + kin.t * velocity, velocity,
-        np.zeros_like(velocity), enabled, theta[pairs.k_n], theta[pairs.k_d], theta[pairs.k_t], theta[pairs.c_f],
-        pairs.onset, pairs.ramp, int(c.law), c.total_normal, False, codes, F,
+    rows, _ = decided_contact_force(
+        contact_nodes.Points(x, v, c.scale, c.group),
+        contact_nodes.Shapes(
+            c.kind, c.size, c.rotation, c.position + kin.t * velocity, velocity, np.zeros_like(velocity)
+        ),
+        contact_nodes.Table(
+            c.shape_group, enabled, theta[pairs.k_n], theta[pairs.k_d], theta[pairs.k_t], theta[pairs.c_f],
+            pairs.onset, pairs.ramp,
+        ),
+        c.kernel_law, np.zeros((0, 3), dtype=np.int64), F,
     )  # fmt: skip
-    assert np.array_equal(alone.decide(kin, theta), codes) and np.count_nonzero(codes) > 5
+    assert np.array_equal(alone.decide(kin, theta), rows) and rows.shape[0] > 5
     force, torque, at_nodes = world_forces(alone.forces(kin, theta), kin.q)
     np.testing.assert_allclose(at_nodes, F[: len(NODES)], rtol=1e-12)
     for k, s in enumerate(STARTS):
@@ -195,7 +210,7 @@ def test_places():
     c = scene.contact
     codes = c.decide(scene.kin, scene.theta)
     found = c.places(scene.kin, scene.theta, codes)
-    assert np.array_equal(np.column_stack([found.point, found.shape]), np.argwhere(codes))
+    assert np.array_equal(np.column_stack([found.point, found.shape]), np.argwhere(table_of(c, codes)))
     force, torque, _ = scene.forces()
     total, turning = np.zeros((2, len(STARTS), 3))
     for place, f, i, o in zip(found.place, found.force, found.point, found.shape, strict=True):
@@ -216,6 +231,7 @@ def ball(kind, size, c_f=0.5, radius=0.2, **state):
         carrier=np.zeros(1, dtype=np.int64), rigid=np.ones(1, dtype=bool), arm=np.zeros((1, 3)),
         radius=np.array([radius]), scale=np.ones(1), group=np.zeros(1, dtype=np.int64), centre=np.full((1, 3), -1),
         kind=np.array([kind]), size=np.array([size], dtype=float), shape_carrier=np.array([-1]),
+        shape_group=one[0], owner=one[0], shape_owner=one[0] + 1,
         rotation=np.eye(3)[None], position=np.zeros((1, 3)), velocity=np.zeros((1, 3)),
         shape_centre=np.full((1, 3), -1), pairs=pairs, law=FrictionLaw.LINEAR,
     )  # fmt: skip
@@ -241,7 +257,7 @@ def test_ball_on_an_edge_and_a_corner():
     term, kin, theta = ball(BOX, (0.5, 0.4, 0.3), x=np.array([0.5, 0.4, 0.3]) + 0.15 * n)
     np.testing.assert_allclose(term.forces(kin, theta)[:3], 1e3 * 0.05 * n, atol=1e-9)
     term, kin, theta = ball(BOX, (0.5, 0.4, 0.3), x=np.array([0.5, 0.4, 0.3]) + 0.19 * np.ones(3))
-    assert not term.decide(kin, theta).any()  # nearer than the radius to each face's plane, but not to the box
+    assert not term.decide(kin, theta).size  # nearer than the radius to each face's plane, but not to the box
 
 
 def test_two_balls_along_their_line():
@@ -275,7 +291,7 @@ def test_far_apart_parameters_cannot_matter():
 
 def interpret(monkeypatch):
     """Let all kernels run as plain Python."""
-    for module in (rotation, distance, contact_laws, contact_nodes, contact_detection, contact_bodies):
+    for module in (rotation, distance, contact_laws, contact_pairs, contact_nodes, contact_detection, contact_bodies):
         for name, function in list(vars(module).items()):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)
@@ -305,7 +321,7 @@ def everything(scene):
 @pytest.mark.parametrize("law", [FrictionLaw.LINEAR, FrictionLaw.TANH])
 def test_compiled_equals_interpreted(law, monkeypatch):
     compiled = everything(crowd(law, n_points=3))
-    assert np.count_nonzero(compiled[1]) > 10
+    assert compiled[1].shape[0] > 10
     interpret(monkeypatch)
     assert not hasattr(contact_bodies.body_contact_force, "py_func")
     for a, b in zip(everything(crowd(law, n_points=3)), compiled, strict=True):

@@ -4,22 +4,19 @@ import itertools
 
 import numpy as np
 import pytest
+from support.decisions import FEATURE_SHIFT, rows_of, table
 
 from add.kernels import contact_laws as scalar_laws
-from add.kernels import contact_nodes, distance
+from add.kernels import contact_nodes, contact_pairs, distance
 from add.kernels.contact_laws import LINEAR, NONE, TANH, friction_law
 from add.kernels.contact_nodes import (
-    ACTIVE,
-    CLIPPED,
-    FEATURE_SHIFT,
-    QUADRATIC,
-    RAMPING,
-    SLIP,
     contact_energy,
     contact_force,
     contact_jacobian,
     contact_parameters,
+    decided_contact_force,
 )
+from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 
 DEPTH = 0.1
@@ -38,6 +35,10 @@ PLACES = {
 FRICTION = {"none": (NONE, 0), "stick": (LINEAR, 0), "slip": (LINEAR, SLIP), "tanh": (TANH, 0)}
 DEPTHS = {"off": 0.0, "inside": 0.2, "beyond": 0.04}
 PARAMETERS = ("k_n", "k_d", "k_t", "c_f")
+
+
+def choose(kernel, interpreted):
+    return kernel.py_func if interpreted else kernel
 
 
 def random_rotation(rng):
@@ -63,39 +64,56 @@ class Problem:
         for name, value in table.items():
             setattr(self, name, np.full((n_group, n_obstacles), value))
         self.law, self.coulomb_total = LINEAR, False
-        self.codes = np.zeros((n_points, n_obstacles), dtype=np.int32)
+        self.codes = np.zeros((n_points, n_obstacles), dtype=np.int64)
         for name, value in changes.items():
             old = getattr(self, name)
             setattr(self, name, np.full_like(old, value) if isinstance(old, np.ndarray) else value)
 
-    def args(self, replay):
-        names = "x v scale group kind size R p V W enabled k_n k_d k_t c_f onset ramp law coulomb_total".split()
-        return (*(getattr(self, name) for name in names), replay, self.codes)
+    def args(self):
+        points = contact_nodes.Points(self.x, self.v, self.scale, self.group)
+        shapes = contact_nodes.Shapes(self.kind, self.size, self.R, self.p, self.V, self.W)
+        values = (getattr(self, name) for name in ("k_n", "k_d", "k_t", "c_f", "onset", "ramp"))
+        table = contact_nodes.Table(np.arange(len(self.kind)), self.enabled, *values)
+        return points, shapes, table, contact_nodes.Law(self.law, int(self.coulomb_total))
 
-    def force(self, replay=False, kernel=contact_force):
+    def rows(self, replay):
+        """Return the decision, found anew unless replayed."""
+        if not replay:
+            self.force()
+        return rows_of(self.codes)
+
+    def force(self, replay=False, interpreted=False):
         F = np.full_like(self.x, np.nan)
-        self.n_active = kernel(*self.args(replay), F)
+        if replay:
+            rows = rows_of(self.codes)
+            self.n_active = choose(contact_force, interpreted)(*self.args(), True, rows, F)
+            assert np.array_equal(table(rows, *self.codes.shape), self.codes), "a replay decides nothing"
+        else:
+            given = np.zeros((0, 3), dtype=np.int64)
+            rows, self.n_active = choose(decided_contact_force, interpreted)(*self.args(), given, F)
+            self.codes = table(rows, *self.codes.shape)
         return F
 
-    def jacobian(self, replay=False, kernel=contact_jacobian):
+    def jacobian(self, replay=False, interpreted=False):
         Kx, Kv = np.full((2, len(self.x), 3, 3), np.nan)
-        self.n_active = kernel(*self.args(replay), Kx, Kv)
+        self.n_active = choose(contact_jacobian, interpreted)(*self.args(), self.rows(replay), Kx, Kv)
         return Kx, Kv
 
-    def parameter_vjp(self, lam, replay=False, kernel=contact_parameters):
+    def add_parameters(self, forward, bars, f, replay=False, interpreted=False):
+        choose(contact_parameters, interpreted)(*self.args(), self.rows(replay), forward, tuple(bars), f)
+
+    def parameter_vjp(self, lam, replay=False, interpreted=False):
         bars = [np.zeros_like(self.k_n) for _ in PARAMETERS]
-        kernel(*self.args(replay), False, *bars, lam)
+        self.add_parameters(False, bars, lam, replay, interpreted)
         return bars
 
-    def parameter_jvp(self, dots, replay=False, kernel=contact_parameters):
+    def parameter_jvp(self, dots, replay=False, interpreted=False):
         F_dot = np.zeros_like(self.x)
-        kernel(*self.args(replay), True, *dots, F_dot)
+        self.add_parameters(True, dots, F_dot, replay, interpreted)
         return F_dot
 
-    def energy(self, kernel=contact_energy):
-        return kernel(
-            self.x, self.scale, self.group, self.kind, self.size, self.R, self.p, self.enabled, self.k_n, self.onset
-        )
+    def energy(self, interpreted=False):
+        return choose(contact_energy, interpreted)(*self.args()[:3])
 
     def central(self, name, direction, h=2e-4, replay=False):
         """Fourth-order central difference of the force along `direction` of `name`; no decision may change."""
@@ -280,17 +298,14 @@ def crowd(law=LINEAR, total=False, seed=2, n_points=400):
 
 
 def all_results(problem, replay=False, interpreted=False):
-    def choose(kernel):
-        return kernel.py_func if interpreted else kernel
-
     rng = np.random.default_rng(3)
     lam, dots = rng.normal(size=problem.x.shape), list(rng.normal(size=(4, *problem.k_n.shape)))
     return {
-        "F": problem.force(replay, choose(contact_force)),
-        "K": np.stack(problem.jacobian(replay, choose(contact_jacobian))),
-        "vjp": np.stack(problem.parameter_vjp(lam, replay, choose(contact_parameters))),
-        "jvp": problem.parameter_jvp(dots, replay, choose(contact_parameters)),
-        "energy": problem.energy(choose(contact_energy)),
+        "F": problem.force(replay, interpreted),
+        "K": np.stack(problem.jacobian(replay, interpreted)),
+        "vjp": np.stack(problem.parameter_vjp(lam, replay, interpreted)),
+        "jvp": problem.parameter_jvp(dots, replay, interpreted),
+        "energy": problem.energy(interpreted),
         "codes": problem.codes.copy(),
     }
 
@@ -339,10 +354,10 @@ def test_parameter_vjp_is_the_transpose_of_the_jvp_and_accumulates():
         np.sum(lam * forward), sum(np.sum(a * b) for a, b in zip(bars, dots, strict=True)), rtol=1e-12
     )
     twice = [bar.copy() for bar in bars]
-    contact_parameters(*problem.args(False), False, *twice, lam)
+    problem.add_parameters(False, twice, lam)
     np.testing.assert_allclose(twice, 2.0 * np.stack(bars), rtol=1e-14)
     again = forward.copy()
-    contact_parameters(*problem.args(False), True, *dots, again)
+    problem.add_parameters(True, dots, again)
     np.testing.assert_allclose(again, 2.0 * forward, rtol=1e-14)
 
 
@@ -528,7 +543,7 @@ def test_far_points_are_inactive_and_parameters_cannot_matter():
 def test_compiled_equals_interpreted(law, monkeypatch):
     compiled = all_results(crowd(law, n_points=60))
     assert np.count_nonzero(compiled["codes"]) > 20
-    for module in (distance, scalar_laws, contact_nodes):
+    for module in (distance, scalar_laws, contact_pairs, contact_nodes):
         for name, function in list(vars(module).items()):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)

@@ -91,7 +91,7 @@ def test_angles_turn_directions(tmp_path) -> None:
     path = tmp_path / "angles.csv"
     path.write_text("time_s,phi_rad\n0,0.0\n0.01,0.5\n", encoding="utf-8")
     angles = {"phi": {"marker": "axis", "axis": [0, -2, 0], "zero": [0, 0, 1]}}
-    recording = load_recording(scene_from_dict(arms(file=str(path), angles=angles)).spec, "recording")
+    recording = load_recording(scene_from_dict(arms(file=str(path), angles=angles)), "recording")
     np.testing.assert_allclose(recording.positions[1, 0], [-np.sin(0.5), 0, np.cos(0.5)], atol=1e-15)
 
 

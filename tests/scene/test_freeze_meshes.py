@@ -25,7 +25,7 @@ def scene(*, experiments=(), **bodies):
 
 
 def mesh_of(some, name="ball"):
-    return body_mesh(some.spec.bodies[name], f"bodies.{name}")
+    return body_mesh(some.bodies[name], f"bodies.{name}")
 
 
 @pytest.mark.parametrize("element", [None, "tet4", "tet10"])

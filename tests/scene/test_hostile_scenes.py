@@ -76,9 +76,9 @@ def test_bodies_of_any_name_find_their_meshes(here, monkeypatch, name):
     assert second[name].mesh.file == str(folder / "other.msh")
     assert second[f"{name} 2"].geometry.file == str(folder / "other.stl")
     # The scene as a run froze it, read from elsewhere.
-    branch = load_scene(write(here, scene.raw, "frozen.json"))
-    assert branch.spec == scene
-    again = apply_overrides(branch, {f"bodies.{name}.mesh": {"file": str(folder / "other.msh")}})
+    frozen = load_scene(write(here, scene.raw, "frozen.json"))
+    assert frozen == scene
+    again = apply_overrides(frozen, {f"bodies.{name}.mesh": {"file": str(folder / "other.msh")}})
     assert again.bodies[name].mesh.file == str(folder / "other.msh")
 
 

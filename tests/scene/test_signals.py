@@ -98,7 +98,7 @@ SCALARS = {
 @pytest.mark.parametrize("kind", SCALARS)
 def test_numbers_for_values(kind):
     """A signal of numbers is valid wherever nothing needs a vector of it."""
-    spec = scene_from_dict({**copy.deepcopy(SCENE), "signals": {"push": CONTROL, "angle": SCALARS[kind]}}).spec
+    spec = scene_from_dict({**copy.deepcopy(SCENE), "signals": {"push": CONTROL, "angle": SCALARS[kind]}})
     assert spec.signals["angle"].width == 1 and spec.signals["push"].width == 3
     if kind == "sine":
         assert spec.signals["angle"].offset == 0.0

@@ -39,7 +39,7 @@ def test_cubes_end_where_they_are_predicted(study, tmp_path, monkeypatch) -> Non
 
 def test_first_frames_of_a_toss_fall_freely(study) -> None:
     cubes = study("cube_tosses")
-    scale = add.load_scene(ROOT / "scenes" / "cube_toss.json").spec.recording.scale
+    scale = add.load_scene(ROOT / "scenes" / "cube_toss.json").recording.scale
     for file in cubes.tosses()[::40]:
         pose, frames = cubes.read(file, scale)
         position, _, velocity, _ = cubes.flight(pose, frames)

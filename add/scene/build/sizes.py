@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from math import pi, prod
 from pathlib import Path
 
-from add.contact import BodyContact, PenaltyContact
 from add.errors import InputError
 from add.geometry import SoftMesh
 from add.machine.files import in_bytes
@@ -110,8 +109,7 @@ def require_room_to_run(simulation: Simulation, *, every_state: bool = True) -> 
             kind = _NODES[nodes]
             parts.append((_RUN[kind] * n, "bodies", f"matrix and factors of {n} {kind} elements", "a coarser mesh"))
     if every_state:
-        contacts = [term for term in system.deciding if isinstance(term, PenaltyContact | BodyContact)]
-        step = _STEP + 8.0 * _ARRAYS * system.n + sum(term.new_codes().nbytes for term in contacts)
+        step = _STEP + 8.0 * _ARRAYS * system.n
         words = f"{simulation.n_steps:.3g} steps of {system.n} coordinates"
         parts.append((step * simulation.n_steps, "time", words, "fewer steps"))
     _require_memory(parts, "this run")

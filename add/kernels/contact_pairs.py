@@ -1,0 +1,281 @@
+"""One pair of a point and a shape in penalty contact: detection, gap and penalty law, with their derivatives.
+
+Geilinger et al. 2020, Eqs. 16-18, 21-22, with an elastic onset, a damping ramp and the curvature of the shapes. With
+the gap g(x), n = grad g, depth d = -g, twist (V, W) of the shape at p:
+
+    v_rel = v - V - W x (x - p),   v_n = n . v_rel,   v_t = v_rel - v_n n
+    f_n   = max(f_e + f_d, 0),     f_e = k_n e(d),    f_d = -k_d s(d) v_n      e: `elastic_law`, s: `damping_ramp`
+    f_t   = -m(|v_t|, c_f f_c) v_t / |v_t|                                     m: `friction_law`
+    F     = scale (f_n n + f_t)
+
+f_c = f_e (the paper) or f_n if the limits count the damping. `scale` is 1 (k per node) or a rest area (k per area): it
+multiplies the whole force.
+
+The three layers do not know each other: `touch` finds what touches, `gap` gives d, n, v_rel and the Hessian of g, and
+`penalty_law` maps them to forces. Nodes on the world (`contact_nodes.py`), bodies (`contact_bodies.py`) and sticking
+pairs (`sticking.py`) are scattered by their own loops.
+
+A decision is an int64 array (k, 3), one row a pair that touches or is given, sorted by pair:
+
+    pair       point * n_shapes + shape
+    feature    smooth branch of the distance (`distance.py`)
+    bits       ACTIVE | SLIP (LINEAR only) | QUADRATIC (onset) | RAMPING (damping) | CLIPPED (f_n = 0) |
+               HELD (no friction law: an equation holds the pair; see `sticking.py`) | RELEASED (k_t STIFFER fold)
+
+HELD and RELEASED are never decided by the law: rows have them, also of pairs that do not touch. A replayed pair is
+evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign, f_n = f_e + f_d or 0 as
+the bits say. Then the force is smooth in everything and the Jacobian is its exact derivative.
+
+Calls and views of arrays cost more here than the arithmetic: hence scalars, tuples, and functions that numba inlines.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.contact_laws import LINEAR, NONE, damping_ramp, elastic_law, friction_law
+from add.kernels.distance import distance_branch, distance_feature, distance_inside
+from add.typing import FloatArray, IntArray
+
+PAIR, FEATURE, BITS = 0, 1, 2
+ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED, HELD, RELEASED = 1, 2, 4, 8, 16, 32, 64
+#: Bits that are given, never decided.
+GIVEN = HELD | RELEASED
+#: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
+#: the law's own k_t may be too soft to see that. Much stiffer, and Newton finds the kink too sharp.
+STIFFER = 10.0
+#: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it.
+TOTAL, PULLS = 1, 2
+NO_SPIN = (0.0, 0.0, 0.0)
+#: Rows of the scratch S (9, 3) of `gap` and `penalty_law`: n, v_rel, t = v_t / |v_t|, Hessian of g (3-5); 6-8 free.
+NORMAL, V_REL, SLIDE, HESSIAN = 0, 1, 2, 3
+
+
+class Shapes(NamedTuple):
+    """Shapes at one state: codes and sizes of `distance.py`, X -> R X + p [m], velocity V at p [m/s], spin W [1/s]."""
+
+    kind: IntArray
+    size: FloatArray
+    R: FloatArray
+    p: FloatArray
+    V: FloatArray
+    W: FloatArray
+
+
+class Law(NamedTuple):
+    """Friction NONE, LINEAR or TANH, and the bits TOTAL and PULLS of the normal force."""
+
+    friction: int
+    normal: int
+
+
+class Coefficients(NamedTuple):
+    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m]."""
+
+    k_n: float
+    k_d: float
+    k_t: float
+    c_f: float
+    onset: float
+    ramp: float
+
+
+@njit(cache=True, error_model="numpy")
+def to_frame(i, o, x, shapes):
+    """R^T (x - p): point i in the frame of shape o."""
+    R, p = shapes.R, shapes.p
+    y0, y1, y2 = x[i, 0] - p[o, 0], x[i, 1] - p[o, 1], x[i, 2] - p[o, 2]
+    return (
+        R[o, 0, 0] * y0 + R[o, 1, 0] * y1 + R[o, 2, 0] * y2,
+        R[o, 0, 1] * y0 + R[o, 1, 1] * y1 + R[o, 2, 1] * y2,
+        R[o, 0, 2] * y0 + R[o, 1, 2] * y1 + R[o, 2, 2] * y2,
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def touch(i, o, x, shapes, radius, S):
+    """Return the feature if point i touches shape o, else -1. Most pairs end here: keep it cheap.
+
+    A sphere about the point also meets edges, corners and rims from outside.
+    """
+    kind, size = shapes.kind, shapes.size
+    X0, X1, X2 = to_frame(i, o, x, shapes)
+    if radius > 0.0:
+        feature = distance_feature(kind[o], size[o], X0, X1, X2)
+        if distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S) < radius:
+            return feature
+    elif distance_inside(kind[o], size[o, 0], size[o, 1], size[o, 2], X0, X1, X2):
+        return distance_feature(kind[o], size[o], X0, X1, X2)
+    return -1
+
+
+@njit(cache=True, error_model="numpy")
+def gap(i, o, x, v, shapes, feature, order, radius, spin, S):
+    """Return d and v_n; fill n, v_rel and (if order >= 2) the Hessian of g in world axes, rows 0, 1, 3-5 of S (9, 3).
+
+    The point may be the centre of a sphere of `radius` that turns with `spin` (three numbers, world axes) relative to
+    the shape: then d = radius - g and v_rel is that of the two surfaces, v_rel - radius spin x n.
+    """
+    X0, X1, X2 = to_frame(i, o, x, shapes)
+    n, H, r = S[0], S[3:6], shapes.R[o]
+    p, V, W = shapes.p, shapes.V, shapes.W
+    d = -distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, order, n, H)
+    if radius > 0.0:
+        d += radius
+    n0, n1, n2 = n[0], n[1], n[2]
+    for a in range(3):
+        n[a] = r[a, 0] * n0 + r[a, 1] * n1 + r[a, 2] * n2
+    if order >= 2:  # H <- R H R^T
+        for a in range(3):
+            for b in range(3):
+                S[6 + a, b] = r[a, 0] * H[0, b] + r[a, 1] * H[1, b] + r[a, 2] * H[2, b]
+        for a in range(3):
+            for b in range(3):
+                H[a, b] = S[6 + a, 0] * r[b, 0] + S[6 + a, 1] * r[b, 1] + S[6 + a, 2] * r[b, 2]
+    y0, y1, y2 = x[i, 0] - p[o, 0], x[i, 1] - p[o, 1], x[i, 2] - p[o, 2]
+    S[1, 0] = v[i, 0] - V[o, 0] - (W[o, 1] * y2 - W[o, 2] * y1)
+    S[1, 1] = v[i, 1] - V[o, 1] - (W[o, 2] * y0 - W[o, 0] * y2)
+    S[1, 2] = v[i, 2] - V[o, 2] - (W[o, 0] * y1 - W[o, 1] * y0)
+    if radius > 0.0:
+        S[1, 0] -= radius * (spin[1] * n[2] - spin[2] * n[1])
+        S[1, 1] -= radius * (spin[2] * n[0] - spin[0] * n[2])
+        S[1, 2] -= radius * (spin[0] * n[1] - spin[1] * n[0])
+    return d, n[0] * S[1, 0] + n[1] * S[1, 1] + n[2] * S[1, 2]
+
+
+@njit(cache=True, error_model="numpy")
+def penalty_law(d, v_n, coefficients, law, replay, bits, S):
+    """The law of a pair in contact, per unit scale: its completed bits and the scalars that every kernel needs.
+
+    Reads n and v_rel from S and fills t. Returns bits, (f_n, df_n/dd, df_n/dv_n), (f_c, df_c/dd, df_c/dv_n),
+    (u, m_over_u, w, m_L) and (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d).
+    """
+    k_n, k_d, k_t, c_f, onset, ramp = coefficients
+    if not replay:
+        if d < onset:
+            bits |= QUADRATIC
+        if d < ramp:
+            bits |= RAMPING
+    e, e_d = elastic_law(d, onset, bits & QUADRATIC != 0)
+    s, s_d = damping_ramp(d, ramp, bits & RAMPING != 0)
+    f_n = k_n * e - k_d * s * v_n
+    if not replay and f_n < 0.0 and law.normal & PULLS == 0:
+        bits |= CLIPPED
+    keep = 0.0 if bits & CLIPPED != 0 else 1.0
+    f_n *= keep
+    f_n_d, f_n_v = keep * (k_n * e_d - k_d * s_d * v_n), -keep * k_d * s
+    if law.normal & TOTAL:
+        f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = f_n, f_n_d, f_n_v, keep * e, -keep * s * v_n
+    else:  # the elastic part is never clipped
+        f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = k_n * e, k_n * e_d, 0.0, e, 0.0
+
+    u, m_over_u, w, m_L = 0.0, 0.0, 0.0, 0.0
+    if law.friction != NONE and bits & HELD == 0:
+        for a in range(3):
+            S[2, a] = S[1, a] - v_n * S[0, a]
+        u = math.sqrt(S[2, 0] * S[2, 0] + S[2, 1] * S[2, 1] + S[2, 2] * S[2, 2])
+        if u > 0.0:
+            for a in range(3):
+                S[2, a] /= u
+        factor = STIFFER if bits & RELEASED != 0 else 1.0
+        # c_f f_c = 0 slips, so that a frictionless point has no friction stiffness; k_t = 0 sticks (with no force).
+        if not replay and law.friction == LINEAR and factor * k_t * u >= c_f * f_c and k_t > 0.0:
+            bits |= SLIP
+        m_over_u, w, m_L = friction_law(law.friction, bits & SLIP != 0, u, f_c, factor * k_t, c_f)
+        w *= factor
+    else:
+        S[2, 0], S[2, 1], S[2, 2] = 0.0, 0.0, 0.0
+    by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd)
+    return bits, (f_n, f_n_d, f_n_v), (f_c, f_c_d, f_c_v), (u, m_over_u, w, m_L), by_k
+
+
+@njit(cache=True, error_model="numpy")
+def add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, k_t, c_f, scale, S, Kx, Kv):
+    """Add dF/dx and dF/dv of one pair to Kx and Kv (3, 3).
+
+    With H the Hessian of g and [W] the cross-product matrix of W = (w0, w1, w2):
+
+        dd/dx   = -n^T                        dv_n/dx = (H v_rel + W x n)^T            dv_n/dv = n^T
+        dv_t/dx = -[W] - v_n H - n dv_n/dx    dv_t/dv = I - n n^T
+        dF      = n df_n + f_n H dx - m/u dv_t - (dm/du - m/u) t t^T dv_t - t dm/df_c df_c
+
+    Unsymmetric: friction is no potential. The rest comes from `gap` with order 2 and `penalty_law`, whose scratch S is
+    used up in rows 6 and 7.
+    """
+    f_n, f_n_d, f_n_v = normal
+    _, f_c_d, f_c_v = coulomb
+    _, m_over_u, w, m_L = friction
+    n, v_rel, t, H = S[0], S[1], S[2], S[3:6]
+    m_f = c_f * m_L
+    m_t = k_t * w - m_over_u
+    S[6, 0] = w1 * n[2] - w2 * n[1]
+    S[6, 1] = w2 * n[0] - w0 * n[2]
+    S[6, 2] = w0 * n[1] - w1 * n[0]
+    S[7, 0] = w1 * t[2] - w2 * t[1]  # -t^T [W] = (W x t)^T
+    S[7, 1] = w2 * t[0] - w0 * t[2]
+    S[7, 2] = w0 * t[1] - w1 * t[0]
+    for c in range(3):
+        v_n_x = S[6, c] + H[c, 0] * v_rel[0] + H[c, 1] * v_rel[1] + H[c, 2] * v_rel[2]
+        t_v_t_x = S[7, c] - v_n * (H[c, 0] * t[0] + H[c, 1] * t[1] + H[c, 2] * t[2])
+        along_n_x = -f_n_d * n[c] + f_n_v * v_n_x + m_over_u * v_n_x
+        along_t_x = -m_t * t_v_t_x - m_f * (-f_c_d * n[c] + f_c_v * v_n_x)
+        along_n_v = (f_n_v + m_over_u) * n[c]
+        along_t_v = -m_t * t[c] - m_f * f_c_v * n[c]
+        for r in range(3):
+            Kx[r, c] += scale * (n[r] * along_n_x + t[r] * along_t_x + (f_n + m_over_u * v_n) * H[r, c])
+            Kv[r, c] += scale * (n[r] * along_n_v + t[r] * along_t_v)
+        Kv[c, c] -= scale * m_over_u
+    spin = scale * m_over_u  # -m/u (-[W])
+    Kx[0, 1] -= spin * w2
+    Kx[0, 2] += spin * w1
+    Kx[1, 0] += spin * w2
+    Kx[1, 2] -= spin * w0
+    Kx[2, 0] -= spin * w1
+    Kx[2, 1] += spin * w0
+
+
+# --- rows of decisions -----------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def with_row(rows, n, pair, feature):
+    """Return the rows, twice as many if they are full, with row n that of a pair that touches."""
+    if n == rows.shape[0]:
+        more = np.empty((2 * n, 3), dtype=np.int64)
+        more[:n] = rows
+        rows = more
+    rows[n, PAIR], rows[n, FEATURE], rows[n, BITS] = pair, feature, ACTIVE
+    return rows
+
+
+@njit(cache=True)
+def with_given(rows, given):
+    """Return the rows with the bits HELD and RELEASED of ``given``, and with its other pairs that have any.
+
+    Both are sorted by pair, and so is what comes back; ``given`` may have rows without these bits.
+    """
+    n = rows.shape[0]
+    for g in range(given.shape[0]):
+        if given[g, BITS] & GIVEN != 0:
+            n += 1
+    if n == rows.shape[0]:
+        return rows
+    out = np.empty((n, 3), dtype=np.int64)
+    k, r, g = 0, 0, 0
+    while r < rows.shape[0] or g < given.shape[0]:
+        if g < given.shape[0] and given[g, BITS] & GIVEN == 0:
+            g += 1
+            continue
+        if g == given.shape[0] or (r < rows.shape[0] and rows[r, PAIR] <= given[g, PAIR]):
+            out[k] = rows[r]
+            if g < given.shape[0] and given[g, PAIR] == rows[r, PAIR]:
+                out[k, BITS] |= given[g, BITS] & GIVEN
+                g += 1
+            r += 1
+        else:
+            out[k, PAIR], out[k, FEATURE], out[k, BITS] = given[g, PAIR], 0, given[g, BITS] & GIVEN
+            g += 1
+        k += 1
+    return out[:k].copy()
