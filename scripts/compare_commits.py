@@ -183,7 +183,8 @@ class _Case:
         scene = add.scene_from_dict(made[name]) if name in made else add.load_scene(f"scenes/{name}.json")
         if getattr(scene, "spec", scene).experiments:
             experiments = _first(
-                "add.scene.scene:experiment_scenes", "add.scene:experiment_scenes", "add.scene.read.reader:experiment_scenes",
+                "add.scene.scene:experiment_scenes", "add.scene:experiment_scenes",
+                "add.scene.read.reader:experiment_scenes",
                 "add.scene.reader:experiment_scenes",
             )  # fmt: skip
             scene = next(iter(experiments(scene).values()))

@@ -128,13 +128,13 @@ class LawValues:
 class Evaluation:
     """Sites and law values at one state: what the kernels of one call share."""
 
-    __slots__ = ("frame", "p", "weights", "y", "y_dot")
+    __slots__ = ("frame", "numbers", "p", "y", "y_dot")
 
     y: FloatArray
     y_dot: FloatArray
     frame: FloatArray
     p: FloatArray
-    weights: FloatArray
+    numbers: kernel.LawNumbers
 
     def __init__(
         self, sites: Sites, values: LawValues, q: FloatArray, v: FloatArray, t: float, theta: FloatArray
@@ -144,7 +144,7 @@ class Evaluation:
         self.y_dot = np.empty((n_f, 3))
         self.frame = np.empty((n_f, 12))
         self.p = np.empty((values.index.shape[0], values.index.shape[1] + values.rows.shape[2]))
-        self.weights = values.signal.weights(t)
+        self.numbers = kernel.LawNumbers(values.index, values.signal.weights(t), values.rows)
         kernel.evaluate(
             q,
             v,
@@ -154,9 +154,7 @@ class Evaluation:
             sites.weights,
             sites.arm,
             sites.centre,
-            values.index,
-            self.weights,
-            values.rows,
+            self.numbers,
             self.y,
             self.y_dot,
             self.frame,

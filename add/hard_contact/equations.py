@@ -26,8 +26,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.contact import BodyContact, PenaltyContact
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics, Weights
+from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.geometry import TouchDerivatives, add_forces, derivatives, push_derivatives, touches

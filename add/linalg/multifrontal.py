@@ -202,7 +202,7 @@ class MultifrontalLU(Factorization):
         factors = self._factors, self._swaps, self._symmetric
         matrix = pattern.indptr, pattern.indices, self._data, transposed
         for steps in (2, *([1] * EXTRA_REFINEMENTS)):
-            if refine(self._blas, fronts, *factors, *matrix, rhs, x, defect, work, most, steps):
+            if refine(self._blas, fronts, *factors, matrix, rhs, x, defect, work, most, steps):
                 break
         else:
             fallback = self._fall_back()

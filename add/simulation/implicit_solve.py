@@ -16,8 +16,8 @@ from typing import final
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State, Weights
+from add.equations.system import BranchEquations
 from add.equations.tangents import Directions, StateTangents
 from add.equations.term import Decisions, KinematicCotangent
 from add.linalg import LinearSolve

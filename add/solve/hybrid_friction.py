@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics
+from add.equations.system import BranchEquations
 from add.kernels.sticking_rows import beyond
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow

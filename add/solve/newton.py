@@ -10,8 +10,8 @@ from typing import final
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations, largest_norm
 from add.equations.kinematics import Kinematics, Weights
+from add.equations.system import BranchEquations, largest_norm
 from add.errors import SolverError
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
