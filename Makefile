@@ -47,6 +47,7 @@ test-minimum:
 	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
 
 # The newest versions that pyproject.toml allows, as the next constraints.txt; run the tests before it is committed.
+# The extra cholmod is among them only where the headers of SuiteSparse are.
 constraints:
 	rm -rf $(VENV)-newest
 	touch .no-constraints.txt
