@@ -14,6 +14,7 @@ MATERIALS: tuple[Material, ...] = (
     MOONEY_RIVLIN,
 )
 
+
 def material(name: str) -> Material:
     """Return the law of that name.
 

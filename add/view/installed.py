@@ -1,4 +1,4 @@
-"""Whether this installation can draw bodies: pyvista and VTK are an extra, which a machine without a screen may lack."""
+"""Whether bodies can be drawn: pyvista and VTK are an extra, which a machine without a screen may lack."""
 
 from importlib.util import find_spec
 
