@@ -14,6 +14,7 @@ import numpy as np
 
 from add.equations.signals import Constant, Signal
 from add.kernels import sites as kernel
+from add.kernels.law_numbers import LawNumbers
 from add.typing import FloatArray, IntArray
 
 Indices = Sequence[int] | IntArray
@@ -134,7 +135,7 @@ class Evaluation:
     y_dot: FloatArray
     frame: FloatArray
     p: FloatArray
-    numbers: kernel.LawNumbers
+    numbers: LawNumbers
 
     def __init__(
         self, sites: Sites, values: LawValues, q: FloatArray, v: FloatArray, t: float, theta: FloatArray
@@ -144,7 +145,7 @@ class Evaluation:
         self.y_dot = np.empty((n_f, 3))
         self.frame = np.empty((n_f, 12))
         self.p = np.empty((values.index.shape[0], values.index.shape[1] + values.rows.shape[2]))
-        self.numbers = kernel.LawNumbers(values.index, values.signal.weights(t), values.rows)
+        self.numbers = LawNumbers(values.index, values.signal.weights(t), values.rows)
         kernel.evaluate(
             q,
             v,

@@ -37,8 +37,8 @@ from add.hard_contact.pairs import ContactPairs
 from add.kernels.contact_hard import staggered_projections
 from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
 from add.linalg.pattern import Pattern
-from add.solve.equations import StepEquations
 from add.solve.newton import ROUND_OFF
+from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 

@@ -16,33 +16,15 @@ Columns of J: a node's three coordinates each, x and w of a POINT, w of a DIRECT
 rho, the coefficients of J_l and omega of rigid sites from `evaluate` for the other kernels.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.law_numbers import entry, law_values
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
 WORLD, NODES, POINT, DIRECTION, SPIN = 0, 1, 2, 3, 4
 
 _JIT = {"cache": True, "error_model": "numpy"}
-
-
-class LawNumbers(NamedTuple):
-    """Where the numbers p of a law stand: ``index`` (n, n_i) and ``rows`` (n_rows, n, n_s) in theta, -1 for zero.
-
-    ``weights`` (n_rows,) are those of the signal at this time.
-    """
-
-    index: Any
-    weights: Any
-    rows: Any
-
-
-@njit(**_JIT)
-def entry(theta, i):
-    """Return theta[i], or zero for i = -1."""
-    return theta[i] if i >= 0 else 0.0
 
 
 @njit(**_JIT)
@@ -51,21 +33,6 @@ def cross(a, b, out):
     out[0] = a[1] * b[2] - a[2] * b[1]
     out[1] = a[2] * b[0] - a[0] * b[2]
     out[2] = a[0] * b[1] - a[1] * b[0]
-
-
-@njit(**_JIT)
-def law_values(theta, numbers, p):
-    """Fill p (n, n_i + n_s): columns read from theta at ``index``, then a signal's, sum_k weights_k theta[rows_k]."""
-    index, weights, rows = numbers
-    n_i = index.shape[1]
-    for e in range(p.shape[0]):
-        for j in range(n_i):
-            p[e, j] = entry(theta, index[e, j])
-        for j in range(rows.shape[2]):
-            total = 0.0
-            for k in range(weights.size):
-                total += weights[k] * entry(theta, rows[k, e, j])
-            p[e, n_i + j] = total
 
 
 @njit(**_JIT)

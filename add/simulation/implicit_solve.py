@@ -21,8 +21,8 @@ from add.equations.system import BranchEquations
 from add.equations.tangents import Directions, StateTangents
 from add.equations.term import Decisions, KinematicCotangent
 from add.linalg import LinearSolve
-from add.solve.equations import NewtonOptions, NewtonReport, StepEquations
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
+from add.solve.step_equations import NewtonOptions, NewtonReport, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 

@@ -13,7 +13,7 @@ from add.equations.kinematics import StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
 from add.errors import SolverError
 from add.simulation.implicit_solve import NewtonSolve, Solution
-from add.solve.equations import NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 

@@ -12,7 +12,7 @@ import numpy as np
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations, largest_norm
 from add.errors import SolverError
-from add.solve.equations import NewtonOptions, NewtonReport, Status, StepEquations
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 

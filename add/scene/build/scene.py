@@ -37,7 +37,7 @@ from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
-from add.solve.equations import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 _LAWS = {
     "none": FrictionLaw.NONE,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import final
 
-from add.equations.kinematics import Kinematics
+from add.equations.kinematics import Kinematics, Weights
 from add.typing import FloatArray
 
 
