@@ -3,8 +3,8 @@
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.rotation import fill_rotation
 from add.kernels.law_numbers import entry
+from add.kernels.rotation import fill_rotation
 from add.kernels.sites import NODES, POINT, SPIN, WORLD, cross, jacobians
 
 
