@@ -246,7 +246,7 @@ def _far(spec: RecordingSpec, worst: tuple[float, str, bool], n: int) -> str:
 
 
 def _starts(built: BuiltScene) -> dict[str, tuple[FloatArray, float]]:
-    """Return where each marker of the scene starts [m], and how fast [m/s]."""
+    """Return the place [m] and speed [m/s] with which each marker of the scene starts."""
     q, v = built.model.initial.evaluate(built.theta)
     points, rates = built.markers.points(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), built.theta)
     return {

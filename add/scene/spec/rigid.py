@@ -78,7 +78,7 @@ GeometrySpec = Annotated[
 
 
 class CollisionSpec(Spec):
-    """What of a rigid body meets others: points, and for simple shapes the shape itself."""
+    """The collision geometry of a rigid body: points, and for simple shapes the shape itself."""
 
     points: Flag = Field(
         True,

@@ -241,7 +241,7 @@ ObstacleSpec = Annotated[
 
 
 class ContactPairSpec(Spec):
-    """What differs for one body on one obstacle; null takes the value of `contact`."""
+    """The contact of one body with one obstacle; null takes the value of `contact`."""
 
     body: Name = Field(description="name of a body")
     obstacle: Name = Field(description="name of an obstacle, or of another rigid or kinematic body whose shape is met")
