@@ -13,12 +13,8 @@ from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
-<<<<<<< HEAD
-from add.io.trajectory import BodyData, ObstacleData, RunData
-=======
 from add.equations.system import System
-from add.io.trajectory import MODELS, BodyData, ObstacleData, RunData
->>>>>>> main
+from add.io.trajectory import BodyData, ObstacleData, RunData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.kernels.rotation import left_jacobian
 from add.mocap import Recording
