@@ -41,7 +41,7 @@ MOST_ITERATIONS = 25
 
 
 def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
-    """Return the decisions to hold from the beginning of a step; None unless everything that touches before it rests."""
+    """Return decisions to hold from the beginning of a step; None unless everything that touches before it rests."""
     system = work.system
     choices = [d.at_rest(before, work.theta) for d in system.deciding]
     if any(d.is_hybrid and x is None for d, x in zip(system.deciding, choices, strict=True)):
