@@ -7,7 +7,7 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
 
-.PHONY: help setup demo reproduce test test-all test-minimum constraints lint clean
+.PHONY: help setup demo docs reproduce test test-all test-minimum constraints lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-minimum  the quick tests with the oldest dependencies that are allowed"
 	@echo "make constraints   the newest dependencies that are allowed, into constraints.txt"
 	@echo "make lint      ruff and mypy"
+	@echo "make docs      the pages as a site, in site/"
 	@echo "make setup     only make $(VENV) and install"
 	@echo "make clean     remove what building and testing left (not $(VENV), not runs/)"
 
@@ -46,12 +47,17 @@ test-minimum:
 	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
 
 # The newest versions that pyproject.toml allows, as the next constraints.txt; run the tests before it is committed.
+# The extra cholmod is among them only where the headers of SuiteSparse are.
 constraints:
 	rm -rf $(VENV)-newest
 	touch .no-constraints.txt
 	@VENV="$(VENV)-newest" CONSTRAINTS=.no-constraints.txt bash scripts/setup.sh
 	(head -n 1 constraints.txt; $(VENV)-newest/bin/python -m pip freeze --exclude-editable) > .constraints.txt
 	mv .constraints.txt constraints.txt
+
+docs:
+	@VENV="$(VENV)" EXTRAS="test,docs" bash scripts/setup.sh
+	$(PYTHON_IN_VENV) -m mkdocs build --strict
 
 lint: setup
 	$(PYTHON_IN_VENV) -m ruff check .

@@ -12,7 +12,7 @@ from add.linalg import factorization_for
 from add.scene import apply_overrides, load_scene
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 from benchmarks.backends import DefaultLU
 

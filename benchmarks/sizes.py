@@ -20,7 +20,7 @@ from add.model import ContactModel, Obstacle, SoftBody, build_model
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from benchmarks.backends import DefaultLU, Timed
 from benchmarks.timing import Row
 

@@ -8,7 +8,8 @@ from pathlib import Path
 def minimum_versions(text: str) -> list[str]:
     """Return one constraint for each dependency of the package and of its tests, without its own extras."""
     project = tomllib.loads(text)["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dask"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["dask"], *extras["view"]]
     found = [re.match(r"([A-Za-z0-9_.-]+)(?:\[.*\])?>=([0-9.]+)", item) for item in wanted]
     return sorted(f"{match[1]}=={match[2]}" for match in found if match)
 

@@ -89,13 +89,32 @@ if ! "$python" -m pip --version >/dev/null 2>&1; then
     make_venv
 fi
 
-want=$({ echo "$root $extras"; "$python" --version; cat pyproject.toml setup.cfg "$constraints"; } | sha256sum)
+cholmod_h() {  # the header that CHOLMOD's extra is built against, where SuiteSparse's development files are
+    local folder
+    for folder in ${SUITESPARSE_INCLUDE_DIR:-} /usr/include/suitesparse /usr/include /usr/local/include/suitesparse \
+        /usr/local/include /opt/homebrew/include/suitesparse "${CONDA_PREFIX:-/nowhere}/include/suitesparse"; do
+        if [ -f "$folder/cholmod.h" ]; then
+            echo "$folder/cholmod.h"
+            return
+        fi
+    done
+}
+
+suitesparse=$(cholmod_h)
+want=$({ echo "$root $extras $suitesparse"; "$python" --version; cat pyproject.toml setup.cfg "$constraints"; } | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
     exit 0
 fi
 
 say "installing the package and its dependencies [$extras] in $venv"
 "$python" -m pip install --quiet --editable ".[$extras]" --constraint "$constraints"
+
+# Optional: without it scenes that ask for CHOLMOD are refused, and its tests are skipped.
+if [ -n "$suitesparse" ] && ! "$python" -c 'import sksparse.cholmod' 2>/dev/null; then
+    say "SuiteSparse is here ($suitesparse): building the extra cholmod"
+    "$python" -m pip install --quiet --editable ".[cholmod]" --constraint "$constraints" ||
+        say "the extra cholmod could not be built; everything else is fine"
+fi
 
 # VTK's wheel imports without any system library; to draw without a display it loads EGL or OSMesa at run time.
 if ! can_render; then

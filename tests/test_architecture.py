@@ -17,6 +17,7 @@ ORDER = (
     "typing",
     "summary",
     "kernels",
+    "materials",
     "geometry",
     "linalg",
     "equations",
@@ -40,6 +41,7 @@ ORDER = (
     "testing",
 )
 FACADE = "__init__"  # `import add` itself: re-exports anything
+FACADE_MODULE = "add"
 ANYTHING = {FACADE, "__main__"}
 
 # Narrower than the order: who alone may import these.
@@ -134,13 +136,13 @@ def test_imports_go_down():
 @pytest.mark.parametrize(
     ("module", "source", "allowed"),
     [
-        ("add.terms.elastic", "from add.kernels.elastic import stress", True),
+        ("add.terms.elastic", "from add.materials import material", True),
         ("add.terms.elastic", "from ..system import Term", True),
         ("add.terms.elastic", "from .gravity import Gravity", True),
-        ("add.kernels.elastic", "from add.errors import InputError", True),
+        ("add.kernels.deformation", "from add.errors import InputError", True),
         ("add.io.trajectory", "from add import __version__", True),
         ("add.commands.cli", "import add.view.window", True),
-        ("add.kernels.elastic", "from add.equations.term import Term", False),
+        ("add.kernels.deformation", "from add.equations.term import Term", False),
         ("add.geometry.volume_mesh", "def f():\n    from add.terms import elastic", False),
         ("add.geometry.volume_mesh", "from add import terms", False),
         ("add.geometry.volume_mesh", "from .. import terms", False),
@@ -226,3 +228,97 @@ def test_import_loads_no_viewer():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not done.stdout.strip(), f"`import add` loads {done.stdout.strip()}"
+
+
+# --- size ----------------------------------------------------------------------------------------------------------
+
+MOST_LINES, MOST_ROOT_MODULES = 400, 8
+MOST_ARGUMENTS, MOST_KERNEL_ARGUMENTS = 10, 14
+
+
+def test_files_are_short(trees):
+    long = {str(path): len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in trees}
+    long = {path: lines for path, lines in long.items() if lines > MOST_LINES}
+    assert not long, f"more than {MOST_LINES} lines: {long}"
+
+
+def test_few_modules_stand_at_the_root():
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_ROOT_MODULES
+
+
+def test_argument_lists_are_short(trees):
+    """A structref or a NamedTuple counts as one."""
+    wrong = []
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+                count = len(names) - (names[:1] in (["self"], ["cls"]))
+                compiled = any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
+                if count > (MOST_KERNEL_ARGUMENTS if compiled else MOST_ARGUMENTS):
+                    wrong.append(f"{path}:{node.lineno}: {node.name} takes {count} positional arguments")
+    assert not wrong, "\n".join(wrong)
+
+
+# --- imports between files -----------------------------------------------------------------------------------------
+
+
+def test_no_private_name_crosses_rooms(trees):
+    wrong = []
+    for path, tree in trees.items():
+        room = layer(module_name(ROOT / path))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and layer(node.module or "") != room:
+                wrong += [
+                    f"{path}:{node.lineno}: {node.module}.{alias.name}"
+                    for alias in node.names
+                    if alias.name.startswith("_") and not alias.name.startswith("__")
+                ]
+    assert not wrong, "\n".join(wrong)
+
+
+def circle_of(graph: dict[str, set[str]]) -> list[str]:
+    """One circle of a graph; empty if it has none."""
+    state: dict[str, int] = {}
+    path: list[str] = []
+
+    def visit(node: str) -> list[str]:
+        state[node] = 1
+        path.append(node)
+        for other in sorted(graph.get(node, ())):
+            if state.get(other) == 1:
+                return [*path[path.index(other) :], other]
+            if other not in state and (found := visit(other)):
+                return found
+        path.pop()
+        state[node] = 2
+        return []
+
+    for node in sorted(graph):
+        if node not in state and (found := visit(node)):
+            return found
+    return []
+
+
+def test_circles_are_found():
+    assert circle_of({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    assert circle_of({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_import_circles():
+    """None between files, also none that an import within a function or for type checking hides."""
+    modules = {module_name(path): path for path in SOURCES}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        graph[module] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "add":
+                named = {f"{node.module}.{alias.name}" for alias in node.names}
+                graph[module] |= {name if name in modules else node.module or "" for name in named}
+            elif isinstance(node, ast.Import):
+                graph[module] |= {alias.name for alias in node.names if alias.name in modules}
+        # The facade: `from add import __version__` is a constant, and __init__ itself imports on first use.
+        graph[module] -= {module, FACADE_MODULE}
+    graph[FACADE_MODULE] = set()
+    found = circle_of(graph)
+    assert not found, " -> ".join(found)

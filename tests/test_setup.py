@@ -16,6 +16,7 @@ PYTHON = """#!/bin/bash
 case "$*" in
   -) cat >/dev/null; [ -e "$FAKE/drawable" ] ;;
   --version) echo "Python 3.99.0" ;;
+  "-c import sksparse.cholmod") [ -e "$FAKE/sksparse" ] ;;
   *) echo "$*" >>"$FAKE/python.log" ;;
 esac
 """
@@ -54,6 +55,7 @@ def setup(tmp_path):
 
 def test_nothing_is_asked_of_apt_where_nothing_is_missing(setup, tmp_path):
     (tmp_path / "drawable").touch()
+    (tmp_path / "sksparse").touch()
     said, asked = setup()
     assert asked == [] and "apt-get" not in said
     installed = (tmp_path / "python.log").read_text()
@@ -74,6 +76,32 @@ def test_apt_is_left_alone_where_the_user_did_not_choose_it(setup, user, variabl
     said, asked = setup(user, **variables)
     assert asked == []
     assert "off-screen rendering does not work" in said and "apt-get install libegl1" in said, "the remedy is named"
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_cholmod_is_built_where_suitesparse_is(setup, tmp_path, built):
+    """And only there; where that fails, everything else is as it was."""
+    (tmp_path / "drawable").touch()
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "cholmod.h").touch()
+    if not built:
+        python = (tmp_path / "venv" / "bin" / "python").read_text()
+        script(tmp_path / "venv" / "bin" / "python", python.replace("  *)", "  *.[[]cholmod*) exit 1 ;;\n  *)"))
+    said, _ = setup(SUITESPARSE_INCLUDE_DIR=str(tmp_path / "headers"))
+    assert f"SuiteSparse is here ({tmp_path / 'headers' / 'cholmod.h'}): building the extra cholmod" in said
+    assert ("could not be built; everything else is fine" in said) is not built
+    log = (tmp_path / "python.log").read_text()
+    assert (".[cholmod] --constraint constraints.txt" in log) is built
+    assert said.endswith("setup: done\n")
+
+
+def test_cholmod_that_is_there_is_left_alone(setup, tmp_path):
+    (tmp_path / "drawable").touch()
+    (tmp_path / "sksparse").touch()
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "cholmod.h").touch()
+    said, _ = setup(SUITESPARSE_INCLUDE_DIR=str(tmp_path / "headers"))
+    assert "SuiteSparse" not in said and ".[cholmod]" not in (tmp_path / "python.log").read_text()
 
 
 def test_every_dependency_has_bounds_and_a_tested_version():

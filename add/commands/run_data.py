@@ -14,7 +14,7 @@ from add.commands.step_counts import Tally
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
 from add.equations.system import System
-from add.io.trajectory import MODELS, BodyData, ObstacleData, RunData
+from add.io.trajectory import BodyData, ObstacleData, RunData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.kernels.rotation import left_jacobian
 from add.mocap import Recording
@@ -55,7 +55,7 @@ def run_data(
     recording: Recording | None = None,
     origin: FloatArray | None = None,
 ) -> RunData:
-    """Return what is kept of a run: the first state, every ``every``-th from t = 0, and the last.
+    """Return the states that are kept of a run: the first, every ``every``-th from t = 0, and the last.
 
     Parameters
     ----------
@@ -103,9 +103,8 @@ def run_data(
             body.mesh.points,
             body.mesh.cells,
             surface.triangles,
-            float(layout.view(theta, f"bodies.{body.name}.mu")),
-            float(layout.view(theta, f"bodies.{body.name}.lambda")),
-            MODELS[body.form],
+            body.law.name,
+            tuple(float(layout.view(theta, f"bodies.{body.name}.{modulus.key}")) for modulus in body.law.parameters),
             body.mean_dilatation,
         )
         for body, surface in zip(model.bodies, model.surfaces, strict=True)

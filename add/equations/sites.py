@@ -1,4 +1,4 @@
-"""What couplings act on: points, directions and spins of bodies; and the numbers of their laws.
+"""Sites, on which joints act: points, directions and spins of bodies; and the numbers of their laws.
 
 `add.kernels.sites` has the equations.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from add.equations.signals import Constant, Signal
 from add.kernels import sites as kernel
+from add.kernels.law_numbers import LawNumbers
 from add.typing import FloatArray, IntArray
 
 Indices = Sequence[int] | IntArray
@@ -128,13 +129,13 @@ class LawValues:
 class Evaluation:
     """Sites and law values at one state: what the kernels of one call share."""
 
-    __slots__ = ("frame", "p", "weights", "y", "y_dot")
+    __slots__ = ("frame", "numbers", "p", "y", "y_dot")
 
     y: FloatArray
     y_dot: FloatArray
     frame: FloatArray
     p: FloatArray
-    weights: FloatArray
+    numbers: LawNumbers
 
     def __init__(
         self, sites: Sites, values: LawValues, q: FloatArray, v: FloatArray, t: float, theta: FloatArray
@@ -144,7 +145,7 @@ class Evaluation:
         self.y_dot = np.empty((n_f, 3))
         self.frame = np.empty((n_f, 12))
         self.p = np.empty((values.index.shape[0], values.index.shape[1] + values.rows.shape[2]))
-        self.weights = values.signal.weights(t)
+        self.numbers = LawNumbers(values.index, values.signal.weights(t), values.rows)
         kernel.evaluate(
             q,
             v,
@@ -154,9 +155,7 @@ class Evaluation:
             sites.weights,
             sites.arm,
             sites.centre,
-            values.index,
-            self.weights,
-            values.rows,
+            self.numbers,
             self.y,
             self.y_dot,
             self.frame,
@@ -168,5 +167,5 @@ class Evaluation:
         kernel.pull(-1.0, q, sites.kind, sites.dofs, sites.weights, self.frame, f, out)
 
     def arguments(self, sites: Sites, q: FloatArray) -> tuple[Any, ...]:
-        """Return what the kernels take between their first argument and the forces."""
+        """Return the arguments of the kernels between their first and the forces."""
         return q, sites.kind, sites.dofs, sites.weights, self.frame

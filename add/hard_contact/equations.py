@@ -26,8 +26,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.contact import BodyContact, PenaltyContact
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics, Weights
+from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.geometry import TouchDerivatives, add_forces, derivatives, push_derivatives, touches
@@ -37,7 +37,8 @@ from add.hard_contact.pairs import ContactPairs
 from add.kernels.contact_hard import staggered_projections
 from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
 from add.linalg.pattern import Pattern
-from add.solve.newton import ROUND_OFF, StepEquations
+from add.solve.newton import ROUND_OFF
+from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 

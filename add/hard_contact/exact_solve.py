@@ -17,7 +17,7 @@ from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs
 from add.hard_contact.solver import ContactSolution, solve
 from add.simulation import ImplicitSolve, Solution
-from add.solve.newton import StepEquations
+from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 
 @final

@@ -5,7 +5,6 @@ from add.io.trajectory_file import FORMAT, ResumePoint, last_time, read_point, r
 from add.io.trajectory_joined import joined
 from add.io.trajectory_parts import (
     LINE_KINDS,
-    MODELS,
     OBSTACLE_KINDS,
     BodyData,
     ContactData,
@@ -20,7 +19,6 @@ from add.io.trajectory_parts import (
 __all__ = [
     "FORMAT",
     "LINE_KINDS",
-    "MODELS",
     "OBSTACLE_KINDS",
     "BodyData",
     "ContactData",

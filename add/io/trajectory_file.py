@@ -26,6 +26,7 @@ from add.io.trajectory_parts import (
     SolidData,
     floats,
 )
+from add.materials import MATERIALS
 
 FORMAT = "add-trajectory/1"
 _EXPECTED = "a whole trajectory.h5 written by add"
@@ -183,9 +184,11 @@ def _write(file: Any, data: RunData) -> None:
     for body in data.bodies:
         group = groups["bodies"].create_group(_key(body.name))
         group.attrs.update(
-            {"kind": "soft", "start": body.start, "family": body.family, "mu": body.mu, "lambda": body.lam,
-             "model": body.model, "mean_dilatation": body.mean_dilatation}
+            {"kind": "soft", "start": body.start, "family": body.family, "model": body.model,
+             "mean_dilatation": body.mean_dilatation}
         )  # fmt: skip
+        for modulus, value in zip(body.law.parameters, body.moduli, strict=True):
+            group.attrs[modulus.key] = value
         _put(group, "rest", body.rest, "m")
         _put(group, "cells", body.cells)
         _put(group, "surface", body.surface)
@@ -266,9 +269,11 @@ def _read(file: Any) -> RunData:
     for key, group in _part(file, "bodies").items():
         if _attribute(group, "kind") != "soft":
             raise InputError("unknown kind of body", place=group.name, found=repr(group.attrs["kind"]), expected="soft")
-        attributes = {name: _attribute(group, name) for name in ("start", "family", "mu", "model", "mean_dilatation")}
+        attributes = {name: _attribute(group, name) for name in ("start", "family", "model", "mean_dilatation")}
+        known = [law for law in MATERIALS if law.name == attributes["model"]]
+        moduli = tuple(_attribute(group, modulus.key) for law in known for modulus in law.parameters)
         arrays = {name: _array(group, name) for name in ("rest", "cells", "surface")}
-        bodies.append(BodyData(_name(key), lam=_attribute(group, "lambda"), **attributes, **arrays))
+        bodies.append(BodyData(_name(key), moduli=moduli, **attributes, **arrays))
     obstacles = [
         ObstacleData(
             _name(key),

@@ -8,10 +8,9 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry import FAMILIES, SoftMesh
+from add.materials import MATERIALS, Material, material
 from add.typing import FloatArray, IntArray
 
-MODELS = ("neo-hookean", "neo-hookean-ciarlet")
-"""Names of the forms 0 and 1 of `add.kernels.elastic`."""
 OBSTACLE_KINDS = ("plane", "sphere", "box", "capsule", "cylinder")
 """Names of the codes 0 ... 4 of `add.kernels.distance`."""
 LINE_KINDS = ("spring", "cable", "load")
@@ -65,9 +64,10 @@ class BodyData:
     rest : (n, 3) rest positions [m]
     cells : (ne, nn) nodes of each element
     surface : (nt, 3) outward triangles
-    mu, lam : float
-        Lame parameters [Pa].
-    model : "neo-hookean" or "neo-hookean-ciarlet"
+    model : str
+        Name of the elastic law, as in `add.materials`.
+    moduli : tuple of float
+        The law's parameters, in its order.
     mean_dilatation : bool
     """
 
@@ -77,24 +77,25 @@ class BodyData:
     rest: FloatArray
     cells: IntArray
     surface: IntArray
-    mu: float
-    lam: float
-    model: str = "neo-hookean"
+    model: str
+    moduli: tuple[float, ...]
     mean_dilatation: bool = False
 
     def __post_init__(self) -> None:
         """Bring to plain types and check that the parts fit."""
         place = f"bodies.{self.name}"
         _choice(self.family, tuple(FAMILIES), f"{place}.family")
-        _choice(self.model, MODELS, f"{place}.model")
+        _choice(self.model, [law.name for law in MATERIALS], f"{place}.model")
+        expected = len(self.law.parameters)
+        if len(self.moduli) != expected:
+            raise InputError("wrong number", place=f"{place}.moduli", found=len(self.moduli), expected=expected)
         rest = floats(self.rest, (None, 3), f"{place}.rest")
         values = {
             "start": int(self.start),
             "rest": rest,
             "cells": nodes_of(self.cells, FAMILIES[self.family].n_nodes, len(rest), f"{place}.cells"),
             "surface": nodes_of(self.surface, 3, len(rest), f"{place}.surface"),
-            "mu": float(self.mu),
-            "lam": float(self.lam),
+            "moduli": tuple(float(value) for value in self.moduli),
             "mean_dilatation": bool(self.mean_dilatation),
         }
         for name, value in values.items():
@@ -111,9 +112,9 @@ class BodyData:
         return slice(self.start, self.start + 3 * self.n_nodes)
 
     @property
-    def form(self) -> int:
-        """Volumetric form as in `add.kernels.elastic`."""
-        return MODELS.index(self.model)
+    def law(self) -> Material:
+        """Its elastic law."""
+        return material(self.model)
 
     @property
     def mesh(self) -> SoftMesh:
@@ -339,7 +340,7 @@ class ContactData:
 @final
 @dataclass(frozen=True, eq=False)
 class GoalData:
-    """What an objective wants: points, or a body in another pose.
+    """The goal of an objective: points, or a body in another pose.
 
     Attributes
     ----------

@@ -138,15 +138,15 @@ class JointLaw(Term):
     @final
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the law's numbers, of arms and centres of mass."""
-        at, sites, values = self._at(kin, theta), self.sites, self.values
-        place = (sites.arm, sites.centre, values.index, at.weights, values.rows)
+        at, sites = self._at(kin, theta), self.sites
+        place = (sites.arm, sites.centre, at.numbers)
         kernel.parameter_vjp(lam, *at.arguments(sites, kin.q), *self._linearised(at), *place, out)
 
     @final
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
-        at, sites, values = self._at(kin, theta), self.sites, self.values
-        place = (sites.arm, sites.centre, values.index, at.weights, values.rows)
+        at, sites = self._at(kin, theta), self.sites
+        place = (sites.arm, sites.centre, at.numbers)
         r = np.zeros(out.size)  # contiguous, whatever ``out`` is: no second compilation
         kernel.parameter_jvp(theta_dot, *at.arguments(sites, kin.q), *self._linearised(at), *place, r)
         out += r

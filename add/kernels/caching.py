@@ -30,22 +30,30 @@ def stamp() -> str:
     return digest.hexdigest()
 
 
-def njit(*arguments: Any, **options: Any) -> Any:
+def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
     """Compile a function as `numba.njit` does; with ``cache=True`` under the package's `stamp`.
 
     Terms outside this package whose kernels call those of this one should use it, too.
+
+    Parameters
+    ----------
+    variant : str, optional
+        Tells apart functions that one text makes again and again for other functions which it calls: numba would tell
+        them apart by those, and those are never the same in the next process.
     """
     kept = bool(options.get("cache"))
     if arguments and callable(arguments[0]):
-        return _stamped(numba.njit(*arguments, **options), kept)
+        return _stamped(numba.njit(*arguments, **options), kept, variant)
     decorate: Callable[..., Any] = numba.njit(*arguments, **options)
-    return lambda function: _stamped(decorate(function), kept)
+    return lambda function: _stamped(decorate(function), kept, variant)
 
 
-def _stamped(dispatcher: Any, kept: bool) -> Any:
+def _stamped(dispatcher: Any, kept: bool, variant: Any) -> Any:
     """Let a function that is kept be valid for its own file's stamp and the package's."""
     if kept and isinstance(dispatcher, numba.core.dispatcher.Dispatcher):  # none where NUMBA_DISABLE_JIT is set
         # Numba publishes no way to say this: an AttributeError here is a version that does it otherwise.
-        file = dispatcher._cache._cache_file
-        file._source_stamp = file._source_stamp, stamp()
+        cache = dispatcher._cache
+        cache._cache_file._source_stamp = cache._cache_file._source_stamp, stamp()
+        if variant is not None:
+            cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), variant)
     return dispatcher

@@ -262,9 +262,7 @@ def body_contact_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
             continue
-        i, o, a, lever, spin, v_n, values, found = evaluate(
-            pair, 2, motion, contacts, frames, law, True, rows, scratch
-        )
+        i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
         A[:], K[:] = 0.0, 0.0
         add_matrices(0.0, 0.0, 0.0, v_n, found[0], found[1], found[2], values.k_t, values.c_f, scale, S, A, K)

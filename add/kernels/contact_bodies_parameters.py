@@ -33,9 +33,7 @@ def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
             continue
-        i, o, a, lever, spin, v_n, values, found = evaluate(
-            pair, 2, motion, contacts, frames, law, True, rows, scratch
-        )
+        i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
         normal, coulomb, friction, by_k = found
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
         table = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0]]

@@ -3,8 +3,9 @@
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.law_numbers import entry
 from add.kernels.rotation import fill_rotation
-from add.kernels.sites import NODES, POINT, SPIN, WORLD, cross, entry, jacobians
+from add.kernels.sites import NODES, POINT, SPIN, WORLD, cross, jacobians
 
 
 @njit(cache=True, error_model="numpy")

@@ -19,17 +19,12 @@ rho, the coefficients of J_l and omega of rigid sites from `evaluate` for the ot
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.law_numbers import entry, law_values
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
 WORLD, NODES, POINT, DIRECTION, SPIN = 0, 1, 2, 3, 4
 
 _JIT = {"cache": True, "error_model": "numpy"}
-
-
-@njit(**_JIT)
-def entry(theta, i):
-    """Return theta[i], or zero for i = -1."""
-    return theta[i] if i >= 0 else 0.0
 
 
 @njit(**_JIT)
@@ -41,23 +36,9 @@ def cross(a, b, out):
 
 
 @njit(**_JIT)
-def law_values(theta, index, weights, rows, p):
-    """Fill p (n, n_i + n_s): columns read from theta at ``index``, then a signal's, sum_k weights_k theta[rows_k]."""
-    n_i = index.shape[1]
-    for e in range(p.shape[0]):
-        for j in range(n_i):
-            p[e, j] = entry(theta, index[e, j])
-        for j in range(rows.shape[2]):
-            total = 0.0
-            for k in range(weights.size):
-                total += weights[k] * entry(theta, rows[k, e, j])
-            p[e, n_i + j] = total
-
-
-@njit(**_JIT)
-def evaluate(q, v, theta, kind, dofs, shares, arm, centre, index, weights, rows, y, y_dot, frame, p):
+def evaluate(q, v, theta, kind, dofs, shares, arm, centre, numbers, y, y_dot, frame, p):
     """Fill y, y_dot (n_f, 3) and frame (n_f, 12) of all sites, and the law's numbers p."""
-    law_values(theta, index, weights, rows, p)
+    law_values(theta, numbers, p)
     R = np.empty((3, 3))
     X = np.empty(3)
     for b in range(kind.size):
@@ -267,7 +248,7 @@ def assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, d
 
 
 @njit(**_JIT)
-def parameter_vjp(lam, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, centre, index, weights, rows, out):
+def parameter_vjp(lam, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, centre, numbers, out):
     """Add lam^T dr/dtheta, r = -J^T f, to ``out``: the law's numbers, the arms X and the centres X_c.
 
     With u_a = J_a lam, omega_lam = J_l lam_w, g_b = sum_a (df_a/dy_b)^T u_a, h_b = sum_a (df_a/dy_dot_b)^T u_a, minus
@@ -280,6 +261,7 @@ def parameter_vjp(lam, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, cent
     n, r, n_p = f_y.shape[0], f_y.shape[1] // 3, f_p.shape[2]
     u, spin = np.empty(3 * r), np.empty((r, 3))
     bar, turned, g, h, R = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty((3, 3))
+    index, weights, rows = numbers
     n_i = index.shape[1]
     for e in range(n):
         for a in range(r):
@@ -344,11 +326,11 @@ def parameter_vjp(lam, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, cent
 
 
 @njit(**_JIT)
-def parameter_jvp(theta_dot, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, centre, index, weights, rows, out):
+def parameter_jvp(theta_dot, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, centre, numbers, out):
     """Add dr/dtheta theta_dot, r = -J^T f, to ``out``: -J^T f' - [0, J_l^T (rho' x f)] with rho' = R (X' - X_c')."""
     n, r, n_p = f_y.shape[0], f_y.shape[1] // 3, f_p.shape[2]
     p_dot = np.empty((n, n_p))
-    law_values(theta_dot, index, weights, rows, p_dot)
+    law_values(theta_dot, numbers, p_dot)
     f_dot = np.zeros((kind.size, 3))
     y_dot, rate_dot = np.empty(3 * r), np.empty(3 * r)
     moved, couple, R = np.empty(3), np.empty(3), np.empty((3, 3))

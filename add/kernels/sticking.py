@@ -159,9 +159,7 @@ def held_bodies(motion, contacts, normal, held, lam, out):
             point_place(i, q, contacts, B, x, L)
             X0, X1, X2 = to_frame(0, o, x, shapes)
             held[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
-        i, o, a, lever, spin, v_n, values, found = evaluate(
-            k, 2, motion, contacts, frames, law, True, held, scratch
-        )
+        i, o, a, lever, spin, v_n, values, found = evaluate(k, 2, motion, contacts, frames, law, True, held, scratch)
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
         limit[k] = scale * values.c_f * found[1][0] if held[k, BITS] & ACTIVE != 0 else -1.0
         stiffness[k] = scale * values.k_t

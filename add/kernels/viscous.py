@@ -13,7 +13,7 @@ the element average, so that the volumetric part does not lock; without, the loc
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.elastic import gradient_of
+from add.kernels.deformation import gradient_of
 
 _JIT = {"cache": True, "error_model": "numpy", "nogil": True}
 

@@ -40,7 +40,7 @@ SMALLEST = 1e-280
 @final
 @dataclass(frozen=True)
 class Statistics:
-    """What a back end has done.
+    """Counts of the work of a back end.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class MultifrontalLU(Factorization):
 
     @property
     def statistics(self) -> Statistics:
-        """What was done so far."""
+        """The work done so far."""
         sizes = self._current.sizes if self._current else None
         return Statistics(**self._counts, fill=sizes.fill if sizes else 0, flops=sizes.flops if sizes else 0.0)
 
@@ -202,7 +202,7 @@ class MultifrontalLU(Factorization):
         factors = self._factors, self._swaps, self._symmetric
         matrix = pattern.indptr, pattern.indices, self._data, transposed
         for steps in (2, *([1] * EXTRA_REFINEMENTS)):
-            if refine(self._blas, fronts, *factors, *matrix, rhs, x, defect, work, most, steps):
+            if refine(self._blas, fronts, *factors, matrix, rhs, x, defect, work, most, steps):
                 break
         else:
             fallback = self._fall_back()
@@ -232,7 +232,7 @@ class MultifrontalLU(Factorization):
 
 
 def _mirror(structure: Structure) -> AnyArray:
-    """Return where every entry's mirror image is (nnz,); nothing where one is missing."""
+    """Return the place of every entry's mirror image (nnz,); nothing where one is missing."""
     same = np.array_equal(structure.row_indptr, structure.indptr)
     same = same and np.array_equal(structure.row_indices, structure.indices)
     return structure.row_entry if same else structure.row_entry[:0]

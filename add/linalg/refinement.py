@@ -66,11 +66,12 @@ def _accepted(x, defect, size, most, tolerance):
 
 
 @njit(cache=True, nogil=True)
-def refine(blas, fronts, factors, swaps, symmetric, indptr, indices, data, transposed, b, x, defect, work, most, steps):
+def refine(blas, fronts, factors, swaps, symmetric, matrix, b, x, defect, work, most, steps):
     """Add to x the solutions of as many steps of refinement and leave the residual in ``defect``; all (n, k).
 
-    Returns whether the residual is accepted.
+    ``matrix`` holds indptr, indices, data, and whether it is transposed. Returns whether the residual is accepted.
     """
+    indptr, indices, data, transposed = matrix
     n, count = b.shape
     part = np.empty((count, n))
     size = np.empty((n, count))

@@ -39,12 +39,13 @@ def node_ordering(pattern: Pattern) -> IntArray:
 
 def _groups(pattern: Pattern) -> IntArray:
     """Number runs of columns with identical structure."""
-    group = np.zeros(pattern.n, dtype=np.int64)
-    for j in range(1, pattern.n):
-        a, b, c = pattern.indptr[j - 1], pattern.indptr[j], pattern.indptr[j + 1]
-        same = b - a == c - b and np.array_equal(pattern.indices[a:b], pattern.indices[b:c])
-        group[j] = group[j - 1] + (0 if same else 1)
-    return group
+    lengths = np.diff(pattern.indptr)
+    column = np.repeat(np.arange(pattern.n), lengths)
+    # Against the entry of the same rank in the column before, which is one length back where both are equally long.
+    other = pattern.indices != pattern.indices[np.arange(pattern.nnz) - lengths[column]]
+    new = np.bincount(column[other], minlength=pattern.n) > 0
+    new |= np.diff(lengths, prepend=-1) != 0
+    return np.cumsum(new) - 1
 
 
 @final

@@ -9,6 +9,7 @@ import numpy as np
 
 from add.equations.signals import SignalParameter
 from add.geometry import SoftMesh
+from add.materials import NEO_HOOKEAN, Material
 from add.typing import FloatArray, IntArray
 
 
@@ -66,15 +67,14 @@ class SoftBody:
     ----------
     name : str
     mesh : SoftMesh
-    form : int
-        Volumetric form of the Neo-Hookean energy: 0 (ln J)^2, 1 Ciarlet.
+    law : Material
     mean_dilatation, lumped, viscous : bool
         Against locking; HRZ mass; whether viscosity or stiffness-proportional damping act.
     """
 
     name: str
     mesh: SoftMesh
-    form: int = 0
+    law: Material = NEO_HOOKEAN
     mean_dilatation: bool = False
     lumped: bool = False
     viscous: bool = True

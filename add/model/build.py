@@ -153,36 +153,34 @@ def build_model(
 
 def _material_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout) -> list[Term]:
     terms: list[Term] = []
-    for family in dict.fromkeys(body.mesh.family.name for body in bodies):
-        members = [k for k, body in enumerate(bodies) if body.mesh.family.name == family]
-        terms.append(Elastic(_batch(bodies, members, first_node), *_indices(bodies, members, parameters)))
+    for kind in dict.fromkeys((body.mesh.family.name, body.law.name) for body in bodies):
+        members = [k for k, body in enumerate(bodies) if (body.mesh.family.name, body.law.name) == kind]
+        terms.append(Elastic(_batch(bodies, members, first_node, parameters)))
         viscous = [k for k in members if bodies[k].viscous]
         if viscous:
-            mu, lam = _indices(bodies, viscous, parameters)
             nu, beta = (
                 np.array([parameters[f"bodies.{bodies[k].name}.{key}"].start for k in viscous])
                 for key in ("viscosity", "rayleigh_stiffness")
             )
-            terms.append(Viscous(_batch(bodies, viscous, first_node), mu, lam, nu, beta))
+            terms.append(Viscous(_batch(bodies, viscous, first_node, parameters), nu, beta))
     return terms
 
 
-def _indices(bodies: Sequence[SoftBody], members: list[int], parameters: ParameterLayout) -> tuple[IntArray, IntArray]:
-    return (
-        np.array([parameters[f"bodies.{bodies[k].name}.mu"].start for k in members]),
-        np.array([parameters[f"bodies.{bodies[k].name}.lambda"].start for k in members]),
-    )
-
-
-def _batch(bodies: Sequence[SoftBody], members: list[int], first_node: IntArray) -> ElementBatch:
+def _batch(
+    bodies: Sequence[SoftBody], members: list[int], first_node: IntArray, parameters: ParameterLayout
+) -> ElementBatch:
     geometries = [quadrature_geometry(bodies[k].mesh) for k in members]
+    law = bodies[members[0]].law
     return ElementBatch(
         cells=np.concatenate([first_node[k] + bodies[k].mesh.cells for k in members]),
         gradients=np.concatenate([g.gradients for g in geometries]),
         weights=np.concatenate([g.weights for g in geometries]),
         group=np.concatenate([np.full(bodies[k].mesh.n_elements, i) for i, k in enumerate(members)]),
-        form=np.array([bodies[k].form for k in members]),
         mean_dilatation=np.array([bodies[k].mean_dilatation for k in members]),
+        law=law,
+        moduli=np.array(
+            [[parameters[f"bodies.{bodies[k].name}.{p.key}"].start for p in law.parameters] for k in members]
+        ),
     )
 
 

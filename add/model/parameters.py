@@ -13,8 +13,6 @@ from add.model.obstacles import ContactModel
 Block = tuple[str, tuple[int, ...], str]
 
 SOFT_SCALARS = (
-    ("mu", "Pa"),
-    ("lambda", "Pa"),
     ("density", "kg/m^3"),
     ("viscosity", "Pa s"),
     ("rayleigh_mass", "1/s"),
@@ -53,7 +51,8 @@ def parameter_layout(
     """Return the layout of theta; ``shapes`` names what bodies can meet, ``extra`` blocks come last."""
     blocks: list[Block] = [("gravity", (3,), "m/s^2")]
     for body in soft:
-        blocks += [(f"bodies.{body.name}.{key}", (), unit) for key, unit in SOFT_SCALARS]
+        moduli = [(modulus.key, modulus.unit) for modulus in body.law.parameters]
+        blocks += [(f"bodies.{body.name}.{key}", (), unit) for key, unit in (*moduli, *SOFT_SCALARS)]
         blocks += [(f"bodies.{body.name}.{key}", (3,), unit) for key, unit in POSE_VECTORS]
         blocks += [(mass.parameter, (), "kg") for mass in body.masses]
     for sheet in particles:

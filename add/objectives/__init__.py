@@ -1,4 +1,4 @@
-"""What a run is judged by."""
+"""Objectives: numbers by which a run is judged."""
 
 from add.objectives.base import Objective, WeightedSum, total
 from add.objectives.least_squares import LeastSquares

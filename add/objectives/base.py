@@ -1,4 +1,4 @@
-"""What an objective is to the sweeps."""
+"""The contract between an objective and the sweeps."""
 
 from __future__ import annotations
 

@@ -19,6 +19,9 @@ from add.scene.spec.bodies import (
     MaterialSpec as Material,
 )
 from add.scene.spec.bodies import (
+    MooneyRivlinMaterialSpec as MooneyRivlinMaterial,
+)
+from add.scene.spec.bodies import (
     PinSpec as Pin,
 )
 from add.scene.spec.bodies import (
@@ -301,6 +304,7 @@ __all__ = [
     "Mask",
     "MassSpringBody",
     "Material",
+    "MooneyRivlinMaterial",
     "Motor",
     "NewtonSettings",
     "NodalLoad",

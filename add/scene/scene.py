@@ -107,7 +107,7 @@ def _objects(value: BaseModel) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """Return objects of the format, arrays and tuples as dictionaries, lists and numbers."""
     if isinstance(value, BaseModel):
-        kinds = {key: getattr(value, key) for key in ("type", "shape") if key in type(value).model_fields}
+        kinds = {key: getattr(value, key) for key in ("type", "shape", "model") if key in type(value).model_fields}
         return plain({**kinds, **_objects(value)})
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}

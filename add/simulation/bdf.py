@@ -13,7 +13,7 @@ from add.equations.tangents import Directions, StateTangents
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import Linearised, NewtonSolve
 from add.simulation.stepper import DifferentiableStepper, Record
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 

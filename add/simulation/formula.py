@@ -13,7 +13,7 @@ from add.equations.kinematics import State
 from add.equations.system import System
 from add.simulation.implicit_solve import Solution
 from add.simulation.stepper import Record
-from add.solve.newton import StepEquations
+from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 

@@ -16,13 +16,13 @@ from typing import final
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State, Weights
+from add.equations.system import BranchEquations
 from add.equations.tangents import Directions, StateTangents
 from add.equations.term import Decisions, KinematicCotangent
 from add.linalg import LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
-from add.solve.newton import NewtonOptions, NewtonReport, StepEquations
+from add.solve.step_equations import NewtonOptions, NewtonReport, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from add.equations import charts
-from add.equations.kinematics import Kinematics, State
+from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
@@ -133,7 +133,7 @@ class Simulation(Summarised):
     solver: Callable[[int], Factorization] = factorization_for
     threads: int = 1
 
-    def state(self, q: ArrayLike, v: ArrayLike, *, step: int | None = None) -> State:
+    def state(self, q: ArrayLike, v: ArrayLike, *, step: int | None = None, carry: Carry = NO_CARRY) -> State:
         """Return a state from coordinates and velocities that another program, or a measurement, gives.
 
         Parameters
@@ -142,6 +142,8 @@ class Simulation(Summarised):
             Coordinates and velocities [m], [rad], [m/s], [rad/s]; with a history the newest first, one time step apart.
         step : int, optional
             Number of steps taken so far, so that t = step dt; default: the least that the history needs.
+        carry : Carry
+            What the stepper that made the state handed on beside coordinates and velocities (`State.carry`).
 
         Returns
         -------
@@ -164,10 +166,10 @@ class Simulation(Summarised):
         if len(places) == 1:
             first = self.stepper.start(places[0], rates[0])
             if not step:
-                return first
+                return replace(first, carry=carry)
             places, rates = first.q, first.v
         step = m - 1 if step is None else step
-        return State(step * self.stepper.dt, step, places, rates)
+        return State(step * self.stepper.dt, step, places, rates, carry)
 
     def step(
         self, state: State, theta: FloatArray | None = None, *, assembler: Assembler | None = None

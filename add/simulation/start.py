@@ -1,4 +1,4 @@
-"""Where a run starts: the given state, or the static equilibrium."""
+"""The start of a run: the given state, or the static equilibrium."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from add.equations.kinematics import StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
 from add.errors import SolverError
 from add.simulation.implicit_solve import NewtonSolve, Solution
-from add.solve.newton import NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 

@@ -1,4 +1,4 @@
-"""What the forward loop and the sweeps know of a time integrator."""
+"""The contract of a time integrator with the forward loop and the sweeps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.equations.term import Decisions
 from add.simulation.implicit_solve import Linearised, Solution
-from add.solve.newton import NewtonReport
+from add.solve.step_equations import NewtonReport
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics
+from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
-from add.solve.newton import NewtonOptions, NewtonResult, Solve, StepEquations
+from add.solve.newton import NewtonResult, Solve
 from add.solve.proximal import flow
+from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics
+from add.equations.system import BranchEquations
 from add.kernels.sticking_rows import beyond
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
@@ -41,7 +41,7 @@ MOST_ITERATIONS = 25
 
 
 def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
-    """Return what to hold from the beginning of a step, if everything that touches before it rests; else None."""
+    """Return decisions to hold from the beginning of a step; None unless everything that touches before it rests."""
     system = work.system
     choices = [d.at_rest(before, work.theta) for d in system.deciding]
     if any(d.is_hybrid and x is None for d, x in zip(system.deciding, choices, strict=True)):

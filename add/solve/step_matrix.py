@@ -6,9 +6,8 @@ from typing import final
 
 import numpy as np
 
-from add.equations.branch_equations import BranchEquations
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.system import System
+from add.equations.system import BranchEquations, System
 from add.equations.term import UNIT
 from add.linalg import DENSE_LIMIT, Factorization, LinearSolve, factorization_for
 from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows

@@ -1,4 +1,4 @@
-"""Neo-Hookean elasticity of all soft bodies of one element family."""
+"""Elasticity of all soft bodies of one element family and one law."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
-from add.kernels import elastic as kernel
+from add.materials import ElementLoops, Material, element_loops
 from add.typing import BoolArray, FloatArray, IntArray
 
 
 @final
 @dataclass(frozen=True)
 class ElementBatch:
-    """The elements of one family over all bodies; a body is a group.
+    """The elements of one family and one law over all bodies; a body is a group.
 
     Attributes
     ----------
@@ -26,17 +26,19 @@ class ElementBatch:
     weights : (ne, nq)
         Rest volumes of the quadrature points [m^3].
     group : (ne,) body of each element
-    form : (n_groups,)
-        Volumetric form: 0 (ln J)^2, 1 Ciarlet; see `add.kernels.elastic`.
     mean_dilatation : (n_groups,) bool
+    law : Material
+    moduli : (n_groups, n_p)
+        Indices in theta of the law's parameters.
     """
 
     cells: IntArray
     gradients: FloatArray
     weights: FloatArray
     group: IntArray
-    form: IntArray
     mean_dilatation: BoolArray
+    law: Material
+    moduli: IntArray
     pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -49,7 +51,12 @@ class ElementBatch:
     @property
     def n_groups(self) -> int:
         """Number of bodies."""
-        return self.form.size
+        return self.mean_dilatation.size
+
+    @property
+    def loops(self) -> ElementLoops:
+        """The compiled loops of the law."""
+        return element_loops(self.law)
 
     def local(self, slots: IntArray) -> IntArray:
         """Return flat slots as (ne, 3 nn, 3 nn)."""
@@ -60,20 +67,16 @@ class ElementBatch:
 @final
 @dataclass(frozen=True)
 class Elastic(Term):
-    """r = dE/dq; the energy and its two derivatives stand in `add.kernels.elastic`.
+    """r = dE/dq; see `add.materials` for the laws and `add.materials.elements` for the loops.
 
     Attributes
     ----------
     batch : ElementBatch
-    mu, lam : (n_groups,)
-        Indices in theta of the Lame constants [Pa].
     """
 
     depends: ClassVar[str] = "q"
 
     batch: ElementBatch
-    mu: IntArray
-    lam: IntArray
 
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return dense element blocks."""
@@ -81,35 +84,28 @@ class Elastic(Term):
 
     def _arguments(self):
         b = self.batch
-        return b.cells, b.gradients, b.weights, b.group, b.form, b.mean_dilatation
+        return b.cells, b.gradients, b.weights, b.group, b.mean_dilatation
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add dE/dq; NaN at the nodes of inverted elements."""
-        kernel.elastic_residual(kin.q, *self._arguments(), theta[self.mu], theta[self.lam], out)
+        self.batch.loops.residual(kin.q, *self._arguments(), theta[self.batch.moduli], out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add weights.q d2E/dq2."""
         if weights.q:
-            kernel.elastic_jacobian(
-                kin.q,
-                *self._arguments(),
-                theta[self.mu],
-                theta[self.lam],
-                weights.q,
-                data,
-                self.batch.local(slots),
-            )
+            moduli = theta[self.batch.moduli]
+            self.batch.loops.jacobian(kin.q, *self._arguments(), moduli, weights.q, data, self.batch.local(slots))
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the Lame constants, in which r is linear."""
-        bar = kernel.elastic_parameter_vjp(kin.q, lam, *self._arguments(), self.batch.n_groups)
-        np.add.at(out, self.mu, bar[:, 0])
-        np.add.at(out, self.lam, bar[:, 1])
+        """Add the cotangents of the moduli."""
+        moduli = self.batch.moduli
+        np.add.at(out, moduli, self.batch.loops.parameter_vjp(kin.q, lam, *self._arguments(), theta[moduli]))
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the residual of the Lame constants' tangents."""
-        kernel.elastic_residual(kin.q, *self._arguments(), theta_dot[self.mu], theta_dot[self.lam], out)
+        """Add the residual's tangent by those of the moduli."""
+        moduli = self.batch.moduli
+        self.batch.loops.parameter_jvp(kin.q, *self._arguments(), theta[moduli], theta_dot[moduli], out)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the strain energy [J]."""
-        return float(kernel.elastic_energy(kin.q, *self._arguments(), theta[self.mu], theta[self.lam]))
+        return float(self.batch.loops.energy(kin.q, *self._arguments(), theta[self.batch.moduli]))

@@ -1,4 +1,4 @@
-"""Viscosity and stiffness-proportional damping of all soft bodies of one element family."""
+"""Viscosity and stiffness-proportional damping of all soft bodies of one element family and one law."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ from add.typing import FloatArray, IntArray
 class Viscous(Term):
     """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.viscous`.
 
-    eta = nu + 2 mu beta, zeta = lambda beta.
+    eta = nu + 2 mu beta, zeta = lambda beta, with the Lame constants mu and lambda of the law at rest.
 
     Attributes
     ----------
     batch : ElementBatch
-    mu, lam : (n_groups,)
-        Indices in theta of the Lame constants [Pa].
     viscosity : (n_groups,)
-        Indices of nu [Pa s] (Geilinger et al. 2020, Eq. 19).
+        Indices in theta of nu [Pa s] (Geilinger et al. 2020, Eq. 19).
     beta : (n_groups,)
         Indices of the stiffness-proportional damping [s].
     """
@@ -36,8 +34,6 @@ class Viscous(Term):
     linear: ClassVar[str] = "v"
 
     batch: ElementBatch
-    mu: IntArray
-    lam: IntArray
     viscosity: IntArray
     beta: IntArray
 
@@ -49,13 +45,19 @@ class Viscous(Term):
         b = self.batch
         return b.cells, b.gradients, b.weights, b.group, b.mean_dilatation
 
-    def _moduli(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        beta = theta[self.beta]
-        return theta[self.viscosity] + 2.0 * theta[self.mu] * beta, theta[self.lam] * beta
+    def _linear(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return 2 mu and lambda (n_groups, 2), and their slopes by the moduli (n_groups, 2, n_p)."""
+        lame, slopes = self.batch.loops.linear_moduli(theta[self.batch.moduli])
+        factor = np.array([2.0, 1.0])
+        return factor * lame, factor[:, None] * slopes
+
+    def _viscosities(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = theta[self.beta][:, None] * self._linear(theta)[0]
+        return theta[self.viscosity] + values[:, 0], values[:, 1]
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add the viscous forces' negatives."""
-        kernel.viscous_residual(kin.q, kin.v, *self._geometry(), *self._moduli(theta), out)
+        kernel.viscous_residual(kin.q, kin.v, *self._geometry(), *self._viscosities(theta), out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives by q and v; unsymmetric in q."""
@@ -64,7 +66,7 @@ class Viscous(Term):
                 kin.q,
                 kin.v,
                 *self._geometry(),
-                *self._moduli(theta),
+                *self._viscosities(theta),
                 weights.q,
                 weights.v,
                 data,
@@ -72,17 +74,18 @@ class Viscous(Term):
             )
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of nu, beta and the Lame constants."""
+        """Add the cotangents of nu, beta and the moduli."""
         bar = kernel.viscous_parameter_vjp(kin.q, kin.v, lam, *self._geometry(), self.batch.n_groups)
-        beta = theta[self.beta]
+        values, slopes = self._linear(theta)
         np.add.at(out, self.viscosity, bar[:, 0])
-        np.add.at(out, self.beta, 2.0 * theta[self.mu] * bar[:, 0] + theta[self.lam] * bar[:, 1])
-        np.add.at(out, self.mu, 2.0 * beta * bar[:, 0])
-        np.add.at(out, self.lam, beta * bar[:, 1])
+        np.add.at(out, self.beta, np.einsum("gi,gi->g", values, bar))
+        np.add.at(out, self.batch.moduli, np.einsum("g,gip,gi->gp", theta[self.beta], slopes, bar))
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the residual of the moduli's tangents."""
-        beta, beta_dot = theta[self.beta], theta_dot[self.beta]
-        eta_dot = theta_dot[self.viscosity] + 2.0 * (theta_dot[self.mu] * beta + theta[self.mu] * beta_dot)
-        zeta_dot = theta_dot[self.lam] * beta + theta[self.lam] * beta_dot
-        kernel.viscous_residual(kin.q, kin.v, *self._geometry(), eta_dot, zeta_dot, out)
+        """Add the residual of the viscosities' tangents."""
+        values, slopes = self._linear(theta)
+        by_moduli = np.einsum("gip,gp->gi", slopes, theta_dot[self.batch.moduli])
+        dots = theta_dot[self.beta][:, None] * values + theta[self.beta][:, None] * by_moduli
+        kernel.viscous_residual(
+            kin.q, kin.v, *self._geometry(), theta_dot[self.viscosity] + dots[:, 0], dots[:, 1], out
+        )

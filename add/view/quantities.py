@@ -1,4 +1,4 @@
-"""What bodies can be coloured by: one number a node or place, with a range over the run and a unit."""
+"""Quantities by which bodies are coloured: one number a node or place, with a range over the run and a unit."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import QuadratureGeometry, quadrature_geometry
 from add.io.trajectory import BodyData, RunData
-from add.kernels.elastic import cauchy_stress
+from add.materials import element_loops
 from add.typing import FloatArray
 from add.view.hulls import solid_hull
 
@@ -158,16 +158,14 @@ def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> Fl
     q : (3 n,) its own entries
     geometry : of its rest mesh
     """
-    sigma = cauchy_stress(
+    sigma = element_loops(body.law).cauchy_stress(
         np.ascontiguousarray(q),
         body.cells,
         geometry.gradients,
         geometry.weights,
         np.zeros(len(body.cells), dtype=np.int64),
-        np.array([body.form], dtype=np.int64),
         np.array([body.mean_dilatation]),
-        np.array([body.mu]),
-        np.array([body.lam]),
+        np.array([body.moduli]),
     )
     deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
     elements = np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator))

@@ -13,6 +13,7 @@ import numpy as np
 from add.errors import InputError
 from add.io.atomic import replacing
 from add.io.trajectory import RunData
+from add.view.installed import require_pyvista
 from add.view.scene3d import Scene3D
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ def _writer(path: Path, fps: float):  # type: ignore[no-untyped-def]
 @contextlib.contextmanager
 def _off_screen(size: tuple[int, int]) -> Iterator["pyvista.Plotter"]:
     """A plotter without a window: X if there is a display, else EGL or OSMesa, which VTK finds by itself."""
+    require_pyvista()
     import pyvista
     from vtkmodules.vtkCommonCore import vtkLogger
 

@@ -7,6 +7,7 @@ from typing import Any, final
 
 from add.errors import InputError
 from add.io.trajectory import RunData
+from add.view.installed import require_pyvista
 from add.view.quantities import COLOURS
 from add.view.scene3d import Scene3D
 
@@ -31,10 +32,11 @@ def show(data: RunData, *, colour: str = "displacement", speed: float = 1.0, edg
     Raises
     ------
     InputError
-        Without a display.
+        Without a display, or without pyvista.
     """
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise InputError("no display to open a window on; write a picture or a film instead (--screenshot, --movie)")
+    require_pyvista()
     import pyvista
 
     plotter = pyvista.Plotter(title="add", window_size=[1280, 800], lighting="none")

@@ -14,9 +14,8 @@ from support.decisions import FEATURE_SHIFT, table_of
 
 import add
 from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
-from add.contact.penalty_bodies import BodyContactBranch
-from add.contact.penalty_nodes import NodeContactBranch
-from add.contact.sticking import StickingBodies, StickingNodes
+from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
+from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
 from add.equations.initial import BodyPose, InitialState
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedPoints, LiftedTerm
@@ -29,6 +28,7 @@ from add.geometry import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh, b
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector, skew
+from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, Material
 from add.model import (
     ContactModel,
     Model,
@@ -88,7 +88,16 @@ def random_theta(model: Model, rng: np.random.Generator) -> np.ndarray:
     """Every parameter another number, none zero."""
     theta = rng.uniform(0.5, 1.5, size=model.system.parameters.n) * np.sign(rng.normal(size=model.system.parameters.n))
     sizes = {"mu": 1e4, "lambda": 3e4, "density": 300.0, "viscosity": 20.0, "rayleigh_mass": 2.0}
-    sizes |= {"rayleigh_stiffness": 0.003, "k_n": 1e4, "k_d": 30.0, "k_t": 50.0, "c_f": 0.4}
+    sizes |= {
+        "c10": 4e3,
+        "c01": 2e3,
+        "kappa": 4e4,
+        "rayleigh_stiffness": 0.003,
+        "k_n": 1e4,
+        "k_d": 30.0,
+        "k_t": 50.0,
+        "c_f": 0.4,
+    }
     for entry in model.system.parameters.entries:
         key = entry.name.split(".")[-1]
         if key in sizes:
@@ -100,21 +109,22 @@ def random_theta(model: Model, rng: np.random.Generator) -> np.ndarray:
 
 
 def material(
-    kind: type[Term], family: ElementFamily, form: int, mean: bool, zero: tuple[str, ...] = ()
+    kind: type[Term], family: ElementFamily, law: Material, mean: bool, zero: tuple[str, ...] = ()
 ) -> Callable[[np.random.Generator], None]:
-    """Two bodies in one batch, the second with the other form and without the first one's mean dilatation."""
+    """Two bodies in one batch, the second without the first one's mean dilatation."""
 
     def check(rng: np.random.Generator) -> None:
         bodies = [
-            SoftBody("one", rough_box(family, 1), form=form, mean_dilatation=mean),
-            SoftBody("two", rough_box(family, 2), form=1 - form, mean_dilatation=not mean),
+            SoftBody("one", rough_box(family, 1), law=law, mean_dilatation=mean),
+            SoftBody("two", rough_box(family, 2), law=law, mean_dilatation=not mean),
         ]
         model = build_model(bodies)
         (term,) = model.term(kind)
-        assert tuple(term.batch.form) == (form, 1 - form)
         assert tuple(term.batch.mean_dilatation) == (mean, not mean)
         theta = random_theta(model, rng)
-        keys = {"mu", "lambda"} | ({"viscosity", "rayleigh_stiffness"} if kind is Viscous else set())
+        keys = {modulus.key for modulus in law.parameters} | (
+            {"viscosity", "rayleigh_stiffness"} if kind is Viscous else set()
+        )
         for name in zero:
             for body in ("one", "two"):
                 model.system.parameters.view(theta, f"bodies.{body}.{name}")[...] = 0.0
@@ -135,14 +145,14 @@ def shared_material(kind: type[Term]) -> Callable[[np.random.Generator], None]:
     """Two bodies that read the same entries of theta: cotangents add up."""
 
     def check(rng: np.random.Generator) -> None:
-        model = build_model([SoftBody("one", rough_box(TET4, 1)), SoftBody("two", rough_box(TET4, 2), form=1)])
+        model = build_model([SoftBody("one", rough_box(TET4, 1)), SoftBody("two", rough_box(TET4, 2))])
         (term,) = model.term(kind)
-        indices = {"mu": term.mu, "lam": term.lam}
-        if isinstance(term, Viscous):
-            indices |= {"viscosity": term.viscosity, "beta": term.beta}
+        moduli = np.broadcast_to(term.batch.moduli[0], term.batch.moduli.shape)
+        indices = {"viscosity": term.viscosity, "beta": term.beta} if isinstance(term, Viscous) else {}
         term = replace(term, **{key: np.full_like(index, index[0]) for key, index in indices.items()})
+        term = replace(term, batch=replace(term.batch, moduli=moduli))
         found = check_term(term, deformed(model, rng), random_theta(model, rng), rng=rng, scales={"q": 0.02})
-        assert len(found.parameters) == len(indices)
+        assert len(found.parameters) == 2 + len(indices)
 
     return check
 
@@ -399,14 +409,14 @@ class Case:
 
 def _term_cases() -> dict[str, Case]:
     cases = {}
-    for family, form, mean in itertools.product((TET4, TET10, HEX8), (0, 1), (False, True)):
-        name = f"{family.name}-form{form}-{'mean' if mean else 'local'}"
-        cases[f"elastic-{name}"] = Case((Elastic,), material(Elastic, family, form, mean))
-        if form == 0:
-            cases[f"viscous-{name}"] = Case((Viscous,), material(Viscous, family, form, mean))
+    for family, law, mean in itertools.product((TET4, TET10, HEX8), MATERIALS, (False, True)):
+        name = f"{family.name}-{law.name}-{'mean' if mean else 'local'}"
+        cases[f"elastic-{name}"] = Case((Elastic,), material(Elastic, family, law, mean))
+        if law in (NEO_HOOKEAN, MOONEY_RIVLIN):
+            cases[f"viscous-{name}"] = Case((Viscous,), material(Viscous, family, law, mean))
     for zero in ("viscosity", "rayleigh_stiffness", "lambda"):
-        cases[f"viscous-no-{zero}"] = Case((Viscous,), material(Viscous, HEX8, 0, True, (zero,)))
-    cases["elastic-no-lambda"] = Case((Elastic,), material(Elastic, TET10, 1, False, ("lambda",)))
+        cases[f"viscous-no-{zero}"] = Case((Viscous,), material(Viscous, HEX8, NEO_HOOKEAN, True, (zero,)))
+    cases["elastic-no-lambda"] = Case((Elastic,), material(Elastic, TET10, NEO_HOOKEAN_CIARLET, False, ("lambda",)))
     cases["elastic-shared"] = Case((Elastic,), shared_material(Elastic))
     cases["viscous-shared"] = Case((Viscous,), shared_material(Viscous))
     for family, lumped in itertools.product((TET4, TET10, HEX8), (False, True)):

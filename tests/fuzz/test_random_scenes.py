@@ -9,7 +9,7 @@ from fuzz.random_scenes import JOINTS, KINDS, random_scene
 
 from add.errors import SolverError
 from add.scene.build.write_back import with_values
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 QUICK, LONG = 40, 1000
 TOLERANCE = 2e-6

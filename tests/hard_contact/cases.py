@@ -15,7 +15,7 @@ from add.model import CarriedShape, ContactModel, Obstacle, RigidBody
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.newton import NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from scripts.rigid_cases import Rigid, ball, box, box_moments, floor
 

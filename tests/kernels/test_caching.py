@@ -73,7 +73,7 @@ def test_a_changed_law_changes_a_scene(tmp_path):
     }
     code = f"import add; print(add.scene_from_dict({scene}).build().run().q[-1][0])"
     first = float(printed(tmp_path, code)[0])
-    law = tmp_path / "add" / "kernels" / "friction.py"
+    law = tmp_path / "add" / "kernels" / "contact_laws.py"
     text = law.read_text()
     start = text.index("def friction_law(")
     body = re.sub(r"(?m)^( +)return .*$", r"\1return 0.0, 0.0, 0.0", text[start:])
@@ -89,3 +89,19 @@ def test_no_module_compiles_without_the_stamp():
         for path in PACKAGE.rglob("*.py")
         if path.name != "caching.py" and re.search(r"from numba import .*njit|numba\.njit", path.read_text())
     ]
+
+
+def test_variants_of_one_text_are_kept_apart(tmp_path):
+    """The loops of each elastic law come from the cache in the next process, each those of its own law."""
+    copied(tmp_path, "kernels", "materials")
+    shutil.copy(PACKAGE / "typing.py", tmp_path / "add")
+    code = (
+        "import numpy as np\n"
+        "from add.materials import MATERIALS, element_loops\n"
+        "for law in MATERIALS[:1] + MATERIALS[2:]:\n"
+        "    f = element_loops(law).linear_moduli\n"
+        "    print(f(np.array([[1.0, 2.0, 3.0][: len(law.parameters)]]))[0][0, 0], f.stats.cache_hits.total())"
+    )
+    first, again = printed(tmp_path, code), printed(tmp_path, code)
+    assert first == ["1.0", "0", "1.0", "0", "6.0", "0"]
+    assert again == ["1.0", "1", "1.0", "1", "6.0", "1"]

@@ -116,8 +116,18 @@ def test_bodies_and_settings():
         )
     )
     block, cube = scene.model.bodies
-    assert (block.form, block.mean_dilatation, block.lumped, block.mesh.family.name) == (0, False, False, "tet4")
-    assert (cube.form, cube.mean_dilatation, cube.lumped, cube.mesh.family.name) == (1, True, True, "hex8")
+    assert (block.law.name, block.mean_dilatation, block.lumped, block.mesh.family.name) == (
+        "neo-hookean",
+        False,
+        False,
+        "tet4",
+    )
+    assert (cube.law.name, cube.mean_dilatation, cube.lumped, cube.mesh.family.name) == (
+        "neo-hookean-ciarlet",
+        True,
+        True,
+        "hex8",
+    )
     assert np.ptp(cube.mesh.points, axis=0) == pytest.approx([0.2, 0.2, 0.2])
     stepper = scene.simulation.stepper
     assert (stepper.dt, stepper.order, scene.simulation.n_steps) == (0.02, 1, 5)

@@ -86,10 +86,11 @@ def test_duration_rounds_up_to_whole_steps(dt, duration, n):
     assert TimeSpec(dt=dt, duration=duration).n_steps == n
 
 
-def test_lame():
-    mu, lam = MaterialSpec(model="neo-hookean", young=1.0, poisson=0.25, density=1).lame()
-    assert (mu, lam) == pytest.approx((0.4, 0.4))
-    assert MaterialSpec(**{"model": "neo-hookean", "mu": 1, "lambda": 2, "density": 1}).lame() == (1.0, 2.0)
+def test_moduli_of_a_material():
+    hooke = {"mu": 1, "lambda": 2, "density": 1}
+    material = MaterialSpec(**hooke)
+    assert (material.model, material.modulus("mu"), material.modulus("lambda")) == ("neo-hookean", 1.0, 2.0)
+    assert MaterialSpec(model="stvk", young=1.0, poisson=0.25, density=1).modulus("young") == 1.0
 
 
 def test_environment_variable_in_a_path(folder, monkeypatch):

@@ -78,8 +78,11 @@ QUICK = {
 LARGE = ("fig11b_bunny", "robot_rigid", "robot_soft_feet", "sheet_flip")
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
 FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
+#: Scenes whose steps have no derivative.
+FORWARD = {"fig2_cylinder_exact"}
 #: Full runs up to this many coordinates times steps are part of the default suite.
 CHEAP = 5e5
+DIFFERENTIABLE = [name for name in SCENES if name not in FORWARD]
 
 
 @pytest.fixture
@@ -102,7 +105,7 @@ def expecting(command):
 
 def test_there_are_scenes():
     assert len(SCENES) >= 7
-    assert set(QUICK) <= set(SCENES) and set(FULL) <= set(SCENES)
+    assert set(QUICK) <= set(SCENES) and set(FULL) <= set(SCENES) and FORWARD < set(SCENES)
     assert expecting("simulate") and expecting("optimize")
 
 
@@ -174,7 +177,7 @@ def test_quick_checks_see_every_decision():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in SCENES]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in DIFFERENTIABLE]
 )
 def test_gradient(load, name):
     """Adjoint, held differences, Taylor rates and forward mode agree, with the decisions that the table promises."""
@@ -190,8 +193,14 @@ def test_gradient(load, name):
 FLIGHTS = {"fig10a_ball_to_point"}
 
 
+@pytest.mark.parametrize("name", sorted(FORWARD))
+def test_gradients_of_exact_contact_are_refused(load, name):
+    with pytest.raises(InputError, match=r"contact\.friction_law: exact contact has no gradient"):
+        check_gradients(load(name))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradient_over_the_scene_s_own_window(load, name):
     scene = apply_overrides(load(name), FULL.get(name, {}))
     found = check_gradients(scene)

@@ -24,7 +24,7 @@ from add.equations.signals import constant
 from add.geometry import HEX8, TET10, ElementFamily, box_mesh
 from add.model import NodalLoad, Pin, SoftBody
 from add.simulation.start import EquilibriumStart
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 LENGTH, HEIGHT, YOUNG, DENSITY = 1.0, 0.025, 1e9, 1000.0
 EI = YOUNG * HEIGHT**4 / 12.0

@@ -19,7 +19,7 @@ from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 from scripts.rigid_cases import Rigid, box, box_moments, floor
 

@@ -11,7 +11,7 @@ KINDS = {"plane": 0, "sphere": 1, "box": 2, "capsule": 3, "cylinder": 4}
 def sample_run(n_states: int = 31, divisions: tuple[int, int, int] = (4, 3, 3), family: str = "tet4") -> RunData:
     mesh = box_mesh((0.2, 0.15, 0.1), divisions, FAMILIES[family])
     n = mesh.n_nodes
-    body = BodyData("block", 0, family, mesh.points, mesh.cells, surface(mesh).triangles, 7e3, 1.6e4)
+    body = BodyData("block", 0, family, mesh.points, mesh.cells, surface(mesh).triangles, "neo-hookean", (7e3, 1.6e4))
     t = np.linspace(0.0, 0.6, n_states)
     fall = 0.5 * 9.81 * t**2
     height = np.where(fall < 0.25, 0.3 - fall, 0.05 + 0.02 * np.sin(30 * t) * np.exp(-4 * t))

@@ -10,6 +10,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
+from add.materials import element_loops
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
@@ -155,8 +156,9 @@ def _soft(built: BuiltScene) -> Iterator[str]:
     gravity = float(np.linalg.norm(pull))
     q, _ = built.model.initial.evaluate(theta)
     for body in built.model.bodies:
-        names = (f"bodies.{body.name}.{key}" for key in ("mu", "lambda", "density"))
-        mu, lam, density = (float(layout.view(theta, name)) for name in names)
+        keys = [*(modulus.key for modulus in body.law.parameters), "density"]
+        *moduli, density = (float(layout.view(theta, f"bodies.{body.name}.{key}")) for key in keys)
+        mu, lam = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
         young = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
         start = built.model.system.dofs[body.name].start
         nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)
@@ -243,7 +245,7 @@ def _far(spec: RecordingSpec, worst: tuple[float, str, bool], n: int) -> str:
 
 
 def _starts(built: BuiltScene) -> dict[str, tuple[FloatArray, float]]:
-    """Return where each marker of the scene starts [m], and how fast [m/s]."""
+    """Return the place [m] and speed [m/s] with which each marker of the scene starts."""
     q, v = built.model.initial.evaluate(built.theta)
     points, rates = built.markers.points(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), built.theta)
     return {

@@ -12,8 +12,9 @@ from add.equations.layout import ParameterLayout
 from add.errors import InputError
 from add.inverse.maps import Composed
 from add.kernels.rotation import rotation_vector
+from add.materials import material as material_law
 from add.scene.build.ties import Copy, Derived, OfScene, compose
-from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.bodies import MaterialSpec, SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.met_shapes import met_shapes
@@ -128,14 +129,14 @@ class SceneParameters:
 
     def _body(self, name: str, body: SoftBodySpec) -> None:
         at, material = f"bodies.{name}", body.material
-        if material.young is not None:
+        if isinstance(material, MaterialSpec) and material.young is not None:
             self._add(f"{at}.material.young", material.young, "Pa")
             self._add(f"{at}.material.poisson", material.poisson, "-")
             given = OfScene(f"{at}.material.young"), OfScene(f"{at}.material.poisson")
             self._derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), given))
         else:
-            self._add(f"{at}.material.mu", material.mu, "Pa", f"{at}.mu")
-            self._add(f"{at}.material.lambda", material.lambda_, "Pa", f"{at}.lambda")
+            for key, unit, _ in material_law(material.model).parameters:
+                self._add(f"{at}.material.{key}", material.modulus(key), unit, f"{at}.{key}")
         for key, unit in (
             ("density", "kg/m^3"),
             ("viscosity", "Pa s"),

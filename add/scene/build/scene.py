@@ -12,6 +12,7 @@ from add.errors import InputError
 from add.hard_contact import with_exact_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
+from add.materials import material
 from add.model import (
     ContactModel,
     NodalLoad,
@@ -37,9 +38,8 @@ from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
-from add.solve.newton import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
-_FORMS = {"neo-hookean": 0, "neo-hookean-ciarlet": 1}
 _LAWS = {
     "none": FrictionLaw.NONE,
     "linear": FrictionLaw.LINEAR,
@@ -168,7 +168,7 @@ def _body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBod
     return SoftBody(
         name,
         mesh,
-        form=_FORMS[body.material.model],
+        law=material(body.material.model),
         mean_dilatation=body.mean_dilatation,
         lumped=body.mass == "lumped",
         pins=tuple(pins),

@@ -102,19 +102,7 @@ MeshSpec = Annotated[
 ]
 
 
-class MaterialSpec(Spec):
-    """An elastic material with damping: give `young` and `poisson`, or `mu` and `lambda`."""
-
-    model: Literal["neo-hookean", "neo-hookean-ciarlet"] = Field(
-        description="energy density: `neo-hookean` is mu/2 (tr C - 3) - mu ln J + lambda/2 (ln J)^2; "
-        "`neo-hookean-ciarlet` is mu/2 (tr C - 3 - 2 ln J) + lambda/2 ((J^2 - 1)/2 - ln J)"
-    )
-    young: Positive | None = Field(None, description="Young's modulus [Pa]")
-    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] | None = Field(
-        None, description="Poisson's ratio [-], in (-1, 0.5); 0.5 is incompressible and not available"
-    )
-    mu: Positive | None = Field(None, description="shear modulus, Lame's second parameter [Pa]")
-    lambda_: Number | None = Field(None, alias="lambda", description="Lame's first parameter [Pa], above -2/3 mu")
+class _MaterialSpec(Spec):
     density: Positive = Field(description="mass density at rest [kg/m^3]")
     viscosity: NonNegative = Field(
         0.0, description="nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]"
@@ -122,10 +110,30 @@ class MaterialSpec(Spec):
     rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
     rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
 
+    def modulus(self, key: str) -> float | None:
+        """Return a parameter of the elastic law by its key in the file."""
+        return getattr(self, "lambda_" if key == "lambda" else key)
+
+
+class MaterialSpec(_MaterialSpec):
+    """An elastic material with damping: give `young` and `poisson`, or `mu` and `lambda`."""
+
+    model: Literal["neo-hookean", "neo-hookean-ciarlet", "stvk"] = Field(
+        "neo-hookean",
+        description="energy density: `neo-hookean` is mu/2 (tr C - 3) - mu ln J + lambda/2 (ln J)^2; "
+        "`neo-hookean-ciarlet` is mu/2 (tr C - 3 - 2 ln J) + lambda/2 ((J^2 - 1)/2 - ln J); "
+        "`stvk` (St. Venant-Kirchhoff) is mu E : E + lambda/2 (tr E)^2, which softens in compression",
+    )
+    young: Positive | None = Field(None, description="Young's modulus [Pa]")
+    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] | None = Field(
+        None, description="Poisson's ratio [-], in (-1, 0.5); 0.5 is incompressible and not available"
+    )
+    mu: Positive | None = Field(None, description="shear modulus, Lame's second parameter [Pa]")
+    lambda_: Number | None = Field(None, alias="lambda", description="Lame's first parameter [Pa], above -2/3 mu")
+
     @model_validator(mode="after")
     def _check(self) -> "MaterialSpec":
-        keys = ("young", "poisson", "mu", "lambda")
-        given = {key for key, value in zip(keys, self._moduli(), strict=True) if value is not None}
+        given = {key for key in ("young", "poisson", "mu", "lambda") if self.modulus(key) is not None}
         if given not in ({"young", "poisson"}, {"mu", "lambda"}):
             raise problem(
                 "the stiffness needs exactly one of two pairs",
@@ -141,16 +149,23 @@ class MaterialSpec(Spec):
             )
         return self
 
-    def _moduli(self) -> tuple[float | None, ...]:
-        return self.young, self.poisson, self.mu, self.lambda_
 
-    def lame(self) -> tuple[float, float]:
-        """(mu, lambda) [Pa], from whichever pair the scene gives."""
-        young, poisson, mu, lambda_ = self._moduli()
-        if young is None or poisson is None:
-            assert mu is not None and lambda_ is not None
-            return mu, lambda_
-        return young / (2.0 * (1.0 + poisson)), young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson))
+class MooneyRivlinMaterialSpec(_MaterialSpec):
+    """Rubber with damping, W = c10 (I1b - 3) + c01 (I2b - 3) + kappa/2 (J - 1)^2.
+
+    I1b = tr C / J^(2/3) and I2b = ((tr C)^2 - tr C^2) / (2 J^(4/3)) do not see changes of volume.
+    """
+
+    model: Literal["mooney-rivlin"] = Field("mooney-rivlin", description="elastic law; its mu is 2 (c10 + c01)")
+    c10: Positive = Field(description="modulus of the first isochoric invariant [Pa]")
+    c01: NonNegative = Field(description="modulus of the second isochoric invariant [Pa]")
+    kappa: Positive = Field(description="bulk modulus [Pa]")
+
+
+AnyMaterialSpec = Annotated[
+    Annotated[MaterialSpec, Tag("<lame>")] | Annotated[MooneyRivlinMaterialSpec, Tag("<mooney-rivlin>")],
+    by_value("model", "mooney-rivlin", default="neo-hookean", lame="neo-hookean neo-hookean-ciarlet stvk"),
+]
 
 
 class PinSpec(Spec):
@@ -213,14 +228,14 @@ class SoftBodySpec(Spec):
     scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
     mean_dilatation: Flag = Field(False, description="mean dilatation (F-bar) against volumetric locking")
     mass: Literal["consistent", "lumped"] = Field("consistent", description="mass matrix; `lumped` is HRZ")
-    material: MaterialSpec = Field(description="material of the whole body")
+    material: AnyMaterialSpec = Field(description="material of the whole body")
     position: Vector3 = Field((0.0, 0.0, 0.0), description="where the origin of the rest frame starts [m]")
     orientation: Quaternion = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the rest frame about its origin, unit quaternion w, x, y, z [-]"
     )
     velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]")
     angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]")
-    contact: BodyContactSpec | None = Field(None, description="what contact knows it by; null = by its name")
+    contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
     anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")

@@ -122,7 +122,7 @@ NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
 FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]
 
 class BodyContactSpec(Spec):
-    """What contact knows a body by."""
+    """The class that a body is of in contact."""
 
     class_: Name | None = Field(
         None,
@@ -134,14 +134,19 @@ class BodyContactSpec(Spec):
 # --- unions --------------------------------------------------------------------------------------------------------
 
 
-def by_value(key: str, *expected: str) -> Discriminator:
-    """Choose the branch `<value>` of a union by the string under `key`."""
+def by_value(key: str, *expected: str, default: str | None = None, **branches: str) -> Discriminator:
+    """Choose the branch `<value>` of a union by the string under `key`, or by `default` where there is none.
+
+    Values that share a branch are said in ``branches``: the branch and its values, with spaces between them.
+    """
+    tags = {value: value for value in expected}
+    tags |= {value: tag for tag, values in branches.items() for value in values.split()}
 
     def branch(data: Any) -> str | None:
-        value = data.get(key) if isinstance(data, dict) else getattr(data, key, None)
-        return f"<{value}>" if isinstance(value, str) and value in expected else None
+        value = data.get(key, default) if isinstance(data, dict) else getattr(data, key, None)
+        return f"<{tags[value]}>" if isinstance(value, str) and value in tags else None
 
-    return _discriminator(branch, key=key, expected=list(expected))
+    return _discriminator(branch, key=key, expected=list(tags))
 
 
 def by_key(*keys: str) -> Discriminator:

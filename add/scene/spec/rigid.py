@@ -79,7 +79,7 @@ GeometrySpec = Annotated[
 
 
 class CollisionSpec(Spec):
-    """What of a rigid body meets others: points, and for simple shapes the shape itself."""
+    """The collision geometry of a rigid body: points, and for simple shapes the shape itself."""
 
     points: Flag = Field(
         True,
@@ -100,7 +100,7 @@ class _PosedSpec(Spec):
     orientation: Quaternion = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"
     )
-    contact: BodyContactSpec | None = Field(None, description="what contact knows it by; null = by its name")
+    contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
 
 
 class _MovingSpec(_PosedSpec):

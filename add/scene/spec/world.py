@@ -241,7 +241,7 @@ ObstacleSpec = Annotated[
 
 
 class ContactPairSpec(Spec):
-    """What differs between two bodies, obstacles or classes of bodies; null takes the value of `contact`.
+    """The contact between two bodies, obstacles or classes of bodies; null takes the value of `contact`.
 
     Later rows win. `body` with `obstacle` is for points of one body on the shape of the other alone.
     """

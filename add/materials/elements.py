@@ -1,0 +1,370 @@
+"""Loops over finite elements that evaluate elastic laws, with and without mean dilatation.
+
+Per quadrature point F = sum_a x_a (x) G_a, J = det F. Without mean dilatation an element stores E = sum_q w_q W(F_q).
+With mean dilatation (Simo, Taylor & Pister 1985; F-bar in its variational form) F is replaced by
+
+    F-bar = s F,   s = (Theta/J)^(1/3),   Theta = sum_q w_q J_q / V,
+
+the volume average of J, which is det F-bar then. E = sum_q w_q W(F-bar_q) is an energy: its tangent is symmetric and
+momentum is conserved. With P-bar = W'(F-bar), tau = P-bar : F-bar and the mean pressure p = sum_q w_q tau_q / (3 V
+Theta), the stress that is conjugate to F is
+
+    P = s P-bar - tau/(3 J) cof F + p cof F.
+
+With l = cof F / J, A-bar = W''(F-bar), u = s (A-bar : F-bar + P-bar) and m = F-bar : A-bar : F-bar + tau, the tangent
+is at each point
+
+    s^2 A-bar - (u (x) l + l (x) u)/3 + (m/9 + p J) l (x) l - (p J - tau/3) l_in l_jm,
+
+and for the element h (x) t + t (x) h + (sum_q w_q m_q / 9 - V Theta p) t (x) t with the nodal vectors
+t_a = sum_q w_q J l G_a / (V Theta) and h_a = sum_q w_q (u/3 - m l/9) G_a.
+
+An inverted point (J <= 0) makes its element's energy and forces NaN, which the line search rejects.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.deformation import determinant_and_cofactor, gradient_of
+from add.materials.base import Material
+from add.typing import FloatArray
+
+_JIT = {"error_model": "numpy", "nogil": True}
+_INLINE = _JIT | {"inline": "always"}
+
+
+@njit(**_INLINE)
+def dilatation(e, x, cells, grads, w, f, cof, jac):
+    """Write F, its cofactor matrix and J at all points of an element; return (V, Theta), NaN if a point is inverted."""
+    volume = 0.0
+    total = 0.0
+    for p in range(w.shape[1]):
+        gradient_of(x, cells[e], grads[e, p], f[p])
+        jac[p] = determinant_and_cofactor(f[p], cof[p])
+        volume += w[e, p]
+        total += w[e, p] * jac[p] if jac[p] > 0.0 else np.nan
+    return volume, total / volume
+
+
+@njit(**_INLINE)
+def dilate(f, cof, jac, theta, f_bar, cof_bar):
+    """Write F-bar and its cofactor matrix; return s."""
+    s = (theta / jac) ** (1.0 / 3.0)
+    for i in range(3):
+        for m in range(3):
+            f_bar[i, m] = s * f[i, m]
+            cof_bar[i, m] = s * s * cof[i, m]
+    return s
+
+
+@njit(**_INLINE)
+def contract(a, b):
+    """Return a : b."""
+    total = 0.0
+    for i in range(3):
+        for m in range(3):
+            total += a[i, m] * b[i, m]
+    return total
+
+
+@njit(**_INLINE)
+def scatter(e, p, stress, grads, w, cells, out):
+    """Add w P G_a of one point to the entries of the nodes."""
+    for i in range(3):
+        p0 = w[e, p] * stress[i, 0]
+        p1 = w[e, p] * stress[i, 1]
+        p2 = w[e, p] * stress[i, 2]
+        for a in range(cells.shape[1]):
+            out[3 * cells[e, a] + i] += p0 * grads[e, p, a, 0] + p1 * grads[e, p, a, 1] + p2 * grads[e, p, a, 2]
+
+
+@njit(**_JIT)
+def dilated_tangent(s, jac, pressure, f_bar, cof, u, tangent):
+    """Turn A-bar into the tangent of one point, and P-bar in ``u`` into u/3 - m l/9; return m."""
+    tau = contract(u, f_bar)
+    for i in range(3):
+        for j in range(3):
+            for m in range(3):
+                for n in range(3):
+                    u[i, m] += (tangent[i, j, m, n] if i <= j else tangent[j, i, n, m]) * f_bar[j, n]
+    work = contract(u, f_bar)
+    # l = cof F / J is in every product but those of u with itself.
+    outer = (work / 9.0 + pressure * jac) / (jac * jac)
+    swapped = (pressure * jac - tau / 3.0) / (jac * jac)
+    for i in range(3):
+        for m in range(3):
+            u[i, m] *= s / (3.0 * jac)
+    for i in range(3):
+        for j in range(i, 3):
+            for m in range(3):
+                for n in range(3):
+                    value = s * s * tangent[i, j, m, n] - u[i, m] * cof[j, n] - cof[i, m] * u[j, n]
+                    tangent[i, j, m, n] = value + outer * cof[i, m] * cof[j, n] - swapped * cof[i, n] * cof[j, m]
+    for i in range(3):
+        for m in range(3):
+            u[i, m] = jac * u[i, m] - work / (9.0 * jac) * cof[i, m]
+    return work
+
+
+@njit(**_INLINE)
+def add_blocks(p, weight, tangent, along, local):
+    """Add weight G_b . A_ij . G_c of point p to ``local[i, j, b, c]``, i <= j; point 0 sets it. along[:, b] is G_b."""
+    nn = along.shape[1]
+    for i in range(3):
+        for j in range(i, 3):
+            for b in range(nn):
+                g0 = weight * along[0, b]
+                g1 = weight * along[1, b]
+                g2 = weight * along[2, b]
+                t0 = g0 * tangent[i, j, 0, 0] + g1 * tangent[i, j, 1, 0] + g2 * tangent[i, j, 2, 0]
+                t1 = g0 * tangent[i, j, 0, 1] + g1 * tangent[i, j, 1, 1] + g2 * tangent[i, j, 2, 1]
+                t2 = g0 * tangent[i, j, 0, 2] + g1 * tangent[i, j, 1, 2] + g2 * tangent[i, j, 2, 2]
+                for c in range(nn):
+                    value = t0 * along[0, c] + t1 * along[1, c] + t2 * along[2, c]
+                    local[i, j, b, c] = value if p == 0 else local[i, j, b, c] + value
+
+
+@njit(**_INLINE)
+def add_element(weight, mean, square, h, t, local, e, data, slots):
+    """Add an element's blocks, and with mean dilatation weight (h t^T + t h^T + square t t^T), to ``data[slots]``."""
+    nn = h.shape[1]
+    if mean:
+        for i in range(3):
+            for j in range(i, 3):
+                for b in range(nn):
+                    for c in range(nn):
+                        value = h[i, b] * t[j, c] + t[i, b] * h[j, c] + square * t[i, b] * t[j, c]
+                        local[i, j, b, c] += weight * value
+    for b in range(nn):
+        for i in range(3):
+            for c in range(nn):
+                for j in range(3):
+                    value = local[i, j, b, c] if i <= j else local[j, i, c, b]
+                    data[slots[e, 3 * b + i, 3 * c + j]] += value
+
+
+class ElementLoops(NamedTuple):
+    """The loops over elements of one law.
+
+    All take x (3 n,) places of nodes, cells (ne, nn), grads (ne, nq, nn, 3), w (ne, nq), group (ne,), and by group
+    mean (n_groups,) whether it has mean dilatation and moduli (n_groups, n_p).
+
+    Attributes
+    ----------
+    energy : (x, cells, grads, w, group, mean, moduli) -> stored energy [J]
+    residual : (x, cells, grads, w, group, mean, moduli, out)
+        Adds dE/dx.
+    jacobian : (x, cells, grads, w, group, mean, moduli, weight, data, slots)
+        Adds weight d2E/dx2 to data[slots] (slots: element, row dof, column dof).
+    parameter_vjp : (x, lam, cells, grads, w, group, mean, moduli) -> lam . dr/dmoduli (n_groups, n_p)
+    parameter_jvp : (x, cells, grads, w, group, mean, moduli, moduli_dot, out)
+        Adds dr/dmoduli moduli_dot.
+    cauchy_stress : (x, cells, grads, w, group, mean, moduli) -> (ne, 3, 3)
+        The volume-averaged Cauchy stress P F^T / J of every element [Pa].
+    linear_moduli : (moduli,) -> (n_groups, 2), (n_groups, 2, n_p)
+        The Lame constants of the law at rest [Pa], and their slopes.
+    """
+
+    energy: Callable[..., float]
+    residual: Callable[..., None]
+    jacobian: Callable[..., None]
+    parameter_vjp: Callable[..., FloatArray]
+    parameter_jvp: Callable[..., None]
+    cauchy_stress: Callable[..., FloatArray]
+    linear_moduli: Callable[..., tuple[FloatArray, FloatArray]]
+
+
+@functools.cache
+def element_loops(law: Material) -> ElementLoops:
+    """Return the loops of a law, compiled when they are called first."""
+    kept = _JIT | {"cache": True, "variant": law.name}
+    law_energy, law_stress, law_tangent = law.energy, law.stress, law.tangent
+    law_by_parameters, law_linear_moduli = law.by_parameters, law.linear_moduli
+
+    @njit(**_JIT)
+    def dilated_stress(w, volume, theta, moduli, f, cof, jac, stress):
+        """Write P at every point of an element with mean dilatation; return the mean pressure."""
+        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+        pressure = 0.0
+        for p in range(w.size):
+            s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
+            law_stress(moduli, f_bar, cof_bar, theta, stress[p])
+            tau = contract(stress[p], f_bar)
+            pressure += w[p] * tau / (3.0 * volume * theta)
+            for i in range(3):
+                for m in range(3):
+                    stress[p, i, m] = s * stress[p, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
+        for p in range(w.size):
+            for i in range(3):
+                for m in range(3):
+                    stress[p, i, m] += pressure * cof[p, i, m]
+        return pressure
+
+    @njit(**_JIT)
+    def stress_by_moduli(w, volume, theta, dilated, moduli, f, cof, jac, out):
+        """Write dP/dmoduli (nq, n_p, 3, 3) of an element."""
+        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+        if not dilated:
+            for p in range(w.size):
+                law_by_parameters(moduli, f[p], cof[p], jac[p], out[p])
+            return
+        pressure = np.zeros(moduli.size)
+        for p in range(w.size):
+            s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
+            law_by_parameters(moduli, f_bar, cof_bar, theta, out[p])
+            for k in range(moduli.size):
+                tau = contract(out[p, k], f_bar)
+                pressure[k] += w[p] * tau / (3.0 * volume * theta)
+                for i in range(3):
+                    for m in range(3):
+                        out[p, k, i, m] = s * out[p, k, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
+        for p in range(w.size):
+            for k in range(moduli.size):
+                for i in range(3):
+                    for m in range(3):
+                        out[p, k, i, m] += pressure[k] * cof[p, i, m]
+
+    @njit(**kept)
+    def energy(x, cells, grads, w, group, mean, moduli):
+        nq = w.shape[1]
+        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
+        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+        total = 0.0
+        for e in range(cells.shape[0]):
+            g = group[e]
+            _, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+            if np.isnan(theta):
+                return np.nan
+            for p in range(nq):
+                if mean[g]:
+                    dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
+                    total += w[e, p] * law_energy(moduli[g], f_bar, cof_bar, theta)
+                else:
+                    total += w[e, p] * law_energy(moduli[g], f[p], cof[p], jac[p])
+        return total
+
+    @njit(**kept)
+    def residual(x, cells, grads, w, group, mean, moduli, out):
+        nq = w.shape[1]
+        f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
+        f_p, cof_p, stress_p = f[0], cof[0], stress[0]
+        for e in range(cells.shape[0]):
+            g = group[e]
+            if mean[g] and nq > 1:
+                volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+                dilated_stress(w[e], volume, theta, moduli[g], f, cof, jac, stress)
+                for p in range(nq):
+                    scatter(e, p, stress[p], grads, w, cells, out)
+                continue
+            for p in range(nq):
+                gradient_of(x, cells[e], grads[e, p], f_p)
+                jac_p = determinant_and_cofactor(f_p, cof_p)
+                if jac_p > 0.0:
+                    law_stress(moduli[g], f_p, cof_p, jac_p, stress_p)
+                else:
+                    stress_p[:] = np.nan
+                scatter(e, p, stress_p, grads, w, cells, out)
+
+    @njit(**kept)
+    def jacobian(x, cells, grads, w, group, mean, moduli, weight, data, slots):
+        nq, nn = w.shape[1], cells.shape[1]
+        f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
+        f_p, cof_p, u = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+        tangent = np.empty((3, 3, 3, 3))
+        along, h, t = np.empty((3, nn)), np.empty((3, nn)), np.empty((3, nn))
+        local = np.empty((3, 3, nn, nn))
+        for e in range(cells.shape[0]):
+            g = group[e]
+            dilated = mean[g] and nq > 1
+            volume, theta, pressure, square = 1.0, 1.0, 0.0, 0.0
+            if dilated:
+                volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+                pressure = dilated_stress(w[e], volume, theta, moduli[g], f, cof, jac, stress)
+                square = -volume * theta * pressure
+                h[:] = 0.0
+                t[:] = 0.0
+            for p in range(nq):
+                for a in range(nn):
+                    for i in range(3):
+                        along[i, a] = grads[e, p, a, i]
+                if dilated:
+                    s = dilate(f[p], cof[p], jac[p], theta, f_p, cof_p)
+                    law_tangent(moduli[g], f_p, cof_p, theta, tangent)
+                    law_stress(moduli[g], f_p, cof_p, theta, u)
+                    square += w[e, p] / 9.0 * dilated_tangent(s, jac[p], pressure, f_p, cof[p], u, tangent)
+                    for i in range(3):
+                        for m in range(3):
+                            u_w, t_w = w[e, p] * u[i, m], w[e, p] / (volume * theta) * cof[p, i, m]
+                            for a in range(nn):
+                                h[i, a] += u_w * along[m, a]
+                                t[i, a] += t_w * along[m, a]
+                else:
+                    gradient_of(x, cells[e], grads[e, p], f_p)
+                    law_tangent(moduli[g], f_p, cof_p, determinant_and_cofactor(f_p, cof_p), tangent)
+                add_blocks(p, weight * w[e, p], tangent, along, local)
+            add_element(weight, dilated, square, h, t, local, e, data, slots)
+
+    @njit(**kept)
+    def parameter_vjp(x, lam, cells, grads, w, group, mean, moduli):
+        nq = w.shape[1]
+        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
+        by, lam_f = np.empty((nq, moduli.shape[1], 3, 3)), np.empty((3, 3))
+        out = np.zeros(moduli.shape)
+        for e in range(cells.shape[0]):
+            g = group[e]
+            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+            stress_by_moduli(w[e], volume, theta, mean[g], moduli[g], f, cof, jac, by)
+            for p in range(nq):
+                gradient_of(lam, cells[e], grads[e, p], lam_f)
+                for k in range(moduli.shape[1]):
+                    out[g, k] += w[e, p] * contract(by[p, k], lam_f)
+        return out
+
+    @njit(**kept)
+    def parameter_jvp(x, cells, grads, w, group, mean, moduli, moduli_dot, out):
+        nq = w.shape[1]
+        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
+        by, stress_dot = np.empty((nq, moduli.shape[1], 3, 3)), np.empty((3, 3))
+        for e in range(cells.shape[0]):
+            g = group[e]
+            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+            stress_by_moduli(w[e], volume, theta, mean[g], moduli[g], f, cof, jac, by)
+            for p in range(nq):
+                stress_dot[:] = 0.0
+                for k in range(moduli.shape[1]):
+                    stress_dot += moduli_dot[g, k] * by[p, k]
+                scatter(e, p, stress_dot, grads, w, cells, out)
+
+    @njit(**kept)
+    def cauchy_stress(x, cells, grads, w, group, mean, moduli):
+        nq = w.shape[1]
+        f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
+        out = np.zeros((cells.shape[0], 3, 3))
+        for e in range(cells.shape[0]):
+            g = group[e]
+            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+            if mean[g]:
+                dilated_stress(w[e], volume, theta, moduli[g], f, cof, jac, stress)
+            for p in range(nq):
+                if not mean[g]:
+                    law_stress(moduli[g], f[p], cof[p], jac[p], stress[p])
+                for i in range(3):
+                    for j in range(3):
+                        for k in range(3):
+                            out[e, i, j] += w[e, p] / (jac[p] * volume) * stress[p, i, k] * f[p, j, k]
+        return out
+
+    @njit(**kept)
+    def linear_moduli(moduli):
+        lame, slopes = np.empty((moduli.shape[0], 2)), np.empty((moduli.shape[0], 2, moduli.shape[1]))
+        for g in range(moduli.shape[0]):
+            lame[g, 0], lame[g, 1] = law_linear_moduli(moduli[g], slopes[g])
+        return lame, slopes
+
+    return ElementLoops(energy, residual, jacobian, parameter_vjp, parameter_jvp, cauchy_stress, linear_moduli)
