@@ -43,6 +43,9 @@ from add.scene.spec.common import (
     BallSpec as BallRegion,
 )
 from add.scene.spec.common import (
+    BodyContactSpec as BodyContact,
+)
+from add.scene.spec.common import (
     BoxSelectorSpec as BoxSelector,
 )
 from add.scene.spec.common import (
@@ -262,6 +265,7 @@ __all__ = [
     "Attachment",
     "BallJoint",
     "BallRegion",
+    "BodyContact",
     "BoxGeometry",
     "BoxMesh",
     "BoxObstacle",
