@@ -1,4 +1,4 @@
-"""What the commands do: a scene in, a run folder out."""
+"""The commands: a scene in, a run folder out."""
 
 from add.commands.check_gradient import GradientCheck, check_gradients
 from add.commands.expectations import Expectation, check_expectations

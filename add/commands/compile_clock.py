@@ -1,4 +1,4 @@
-"""Who waits for numba should know, and should not take the time for that of his steps."""
+"""The time that numba compiles, announced and kept out of the time of the steps."""
 
 from __future__ import annotations
 

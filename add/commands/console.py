@@ -1,4 +1,4 @@
-"""What commands say: text for people, JSON for machines, progress bars; and the options that choose among them."""
+"""The output of commands: text for people, JSON for machines, progress bars; and the options that choose among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run folder keeps beside the coordinates so that a run can be drawn: rigid bodies, sheets, links, goals."""
+"""The drawing data of a run beside its coordinates: rigid bodies, sheets, joints, goals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run goes, and what it is called."""
+"""The place and the name of a run."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class _Wanted:
         return self._owners[self._term.owner[point]], self._columns[shape]
 
     def of(self, pairs: IntArray) -> IntArray:
-        """Return those of the pairs that count."""
+        """Return the pairs that count."""
         points, shapes = np.divmod(pairs, self._term.n_shapes)
         kept = [self._term.rigid[i] and self.names(i, o) in self._pairs for i, o in zip(points, shapes, strict=True)]
         return pairs[np.array(kept, dtype=bool)]
@@ -116,7 +116,7 @@ class ImpactLog:
 
     @classmethod
     def parsed(cls, found: Mapping[str, Any]) -> ImpactLog:
-        """Return what `plain` gave.
+        """Return the log of which `plain` is the JSON.
 
         Raises
         ------

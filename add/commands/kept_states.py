@@ -1,4 +1,4 @@
-"""What a run folder keeps of a simulation that is not finished, and from where it goes on."""
+"""The states that a run folder keeps of an unfinished simulation, and the one from which it goes on."""
 
 from __future__ import annotations
 

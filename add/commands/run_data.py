@@ -55,7 +55,7 @@ def run_data(
     recording: Recording | None = None,
     origin: FloatArray | None = None,
 ) -> RunData:
-    """Return what is kept of a run: the first state, every ``every``-th from t = 0, and the last.
+    """Return the states that are kept of a run: the first, every ``every``-th from t = 0, and the last.
 
     Parameters
     ----------

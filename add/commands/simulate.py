@@ -114,7 +114,7 @@ def simulate_scene(
 
 
 def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> Earlier:
-    """Return what is kept of the folder's run.
+    """Return the states kept of the folder's run.
 
     Raises
     ------

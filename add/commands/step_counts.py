@@ -1,4 +1,4 @@
-"""What is counted over the steps of a run; it goes on where a run goes on."""
+"""Counts over the steps of a run, which go on where a run goes on."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Tally:
 
     @classmethod
     def parsed(cls, found: Mapping[str, Any]) -> Tally:
-        """Return what `plain` gave.
+        """Return the counts of which `plain` is the JSON.
 
         Raises
         ------

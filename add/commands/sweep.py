@@ -59,7 +59,7 @@ class Sample:
 
     @classmethod
     def parsed(cls, line: dict[str, Any], n_axes: int) -> Sample:
-        """Return what a line says."""
+        """Return the sample of a line."""
         index, seconds = tuple(line["index"]), float(line["seconds"])
         if "failed" in line:
             return cls(index, np.nan, (np.nan,) * n_axes, seconds, line["failed"])

@@ -1,4 +1,4 @@
-"""What a run that did not come to its end leaves, and how to go on."""
+"""The remains of a run that did not come to its end, and how to go on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Remains:
 
 
 def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
-    """Return what an unfinished run left; None for one that is finished.
+    """Return the remains of an unfinished run; None for one that is finished.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from add.typing import FloatArray, IntArray
 
 
 def beyond(q: FloatArray, rotations: IntArray) -> IntArray:
-    """Return those of the ``rotations`` (first coordinates of rotation vectors) whose length in ``q`` is above pi."""
+    """Return the ``rotations`` (first coordinates of rotation vectors) whose length in ``q`` is above pi."""
     if not rotations.size:
         return rotations
     w = q[rotations[:, None] + np.arange(3)]

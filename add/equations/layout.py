@@ -1,4 +1,4 @@
-"""Where every number lives in the flat vectors q and theta: name -> slice, shape, unit."""
+"""The place of every number in the flat vectors q and theta: name -> slice, shape, unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What couplings act on: points, directions and spins of bodies; and the numbers of their laws.
+"""Sites, on which joints act: points, directions and spins of bodies; and the numbers of their laws.
 
 `add.kernels.sites` has the equations.
 """
@@ -167,5 +167,5 @@ class Evaluation:
         kernel.pull(-1.0, q, sites.kind, sites.dofs, sites.weights, self.frame, f, out)
 
     def arguments(self, sites: Sites, q: FloatArray) -> tuple[Any, ...]:
-        """Return what the kernels take between their first argument and the forces."""
+        """Return the arguments of the kernels between their first and the forces."""
         return q, sites.kind, sites.dofs, sites.weights, self.frame

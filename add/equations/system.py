@@ -175,7 +175,7 @@ class BranchEquations:
 
     @property
     def structure(self) -> tuple[Hashable, ...]:
-        """What the sparsity depends on."""
+        """The key of the sparsity: equal values share a pattern."""
         if self._structure is None:
             pairs = zip(self.system.deciding, self.decisions, strict=True)
             self._structure = tuple([term.structure(decision) for term, decision in pairs])

@@ -63,7 +63,7 @@ class Directions:
         return self.matrix.shape[1]
 
     def among(self, entries: IntArray) -> IntArray:
-        """Return those entries of theta along which any direction goes."""
+        """Return the entries of theta along which any direction goes."""
         return entries[np.diff(self.matrix.indptr)[entries] > 0]
 
     def touching(self, entries: IntArray) -> IntArray:
@@ -131,7 +131,7 @@ class StateTangents:
         return StateTangents(np.concatenate([self.index, new]), StateTangent(*grown))
 
     def places(self, columns: IntArray) -> IntArray:
-        """Return where the tangents along these directions, all of which have set in, stand."""
+        """Return the columns of the tangents along these directions, all of which have set in."""
         order = np.argsort(self.index)
         return order[np.searchsorted(self.index, columns, sorter=order)]
 

@@ -1,4 +1,4 @@
-"""What makes forces: smooth terms, terms with branches, equations with multipliers."""
+"""Sources of force: smooth terms, terms with branches, equations with multipliers."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class DecidingTerm(ABC):
 
     @abstractmethod
     def structure(self, decision: Decision) -> Hashable:
-        """Return what the sparsity of this branch depends on; equal values share a pattern."""
+        """Return the key of the sparsity of this branch: equal values share a pattern."""
 
     @abstractmethod
     def on_branch(self, decision: Decision) -> Term:
@@ -266,7 +266,7 @@ class StickConstraint(Constraint):
 
     @abstractmethod
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return what each reaction may be at most (k,) [N]; below zero where nothing touches."""
+        """Return the limit of each reaction (k,) [N]; below zero where nothing touches."""
 
     @abstractmethod
     def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:

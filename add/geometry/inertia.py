@@ -1,4 +1,4 @@
-"""What makes a matrix the inertia of a body."""
+"""The conditions under which a matrix is the inertia of a body."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,4 +1,4 @@
-"""What an optimiser changes, and what is known of it beforehand."""
+"""The parameters that an optimiser changes, and what is known of them beforehand."""
 
 from __future__ import annotations
 

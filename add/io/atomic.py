@@ -22,7 +22,7 @@ class CannotWrite(InputError):
 
     @classmethod
     def because(cls, error: OSError, path: Path) -> "CannotWrite":
-        """Return what an operating system's error says about a file."""
+        """Return the operating system's words about a file."""
         reason = FULL.get(error.errno or 0) or f"cannot be written: {error.strerror or error}"
         return cls(reason, file=path)
 

@@ -43,7 +43,7 @@ class Holder:
 
     @classmethod
     def this_process(cls, command: str) -> Holder:
-        """Return what is to be said of this process."""
+        """Return the name of this process."""
         try:
             user = getpass.getuser()
         except (KeyError, OSError):  # a container may have no name for its user
@@ -145,7 +145,7 @@ class FolderLock:
 
 
 def holder_of(folder: Path) -> Holder | None:
-    """Return who works in a run folder; None if nobody does."""
+    """Return the process that works in a run folder; None if there is none."""
     try:
         file = open_regular(folder / LOCK, os.O_RDONLY, follow=False)
     except (OSError, InputError):
@@ -162,7 +162,7 @@ def holder_of(folder: Path) -> Holder | None:
 
 
 def _read(file: int) -> Holder | None:
-    """Return what a lock's file says; None where it says nothing that can be read."""
+    """Return the holder that a lock's file names; None where it cannot be read."""
     try:
         found = json.loads(os.pread(file, _BYTES, 0))
         holder = Holder(**{key: found[key] for key in ("command", "pid", "host", "user", "since")})

@@ -157,7 +157,7 @@ class RunFolder:
 
     @property
     def versions(self) -> Path:
-        """What it was run with; see `versions`."""
+        """The versions it was run with; see `versions`."""
         return self.path / VERSIONS
 
     @property
@@ -177,7 +177,7 @@ class RunFolder:
 
     @property
     def result(self) -> Path:
-        """What came out."""
+        """The result."""
         return self.path / RESULT
 
     @property
@@ -336,7 +336,7 @@ def _plain(obj: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """What the numbers of a run depend on: versions of add, Python and the numerical packages, and the platform."""
+    """The versions on which the numbers of a run depend: add, Python and the numerical packages, and the platform."""
     from add import __version__
 
     found = {"add": __version__, "python": platform.python_version()}

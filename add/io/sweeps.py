@@ -42,7 +42,7 @@ class SweepData:
 
     @property
     def sampled(self) -> BoolArray:
-        """Where there is a value."""
+        """The samples that have a value."""
         return np.isfinite(self.values)
 
     @property

@@ -340,7 +340,7 @@ class ContactData:
 @final
 @dataclass(frozen=True, eq=False)
 class GoalData:
-    """What an objective wants: points, or a body in another pose.
+    """The goal of an objective: points, or a body in another pose.
 
     Attributes
     ----------

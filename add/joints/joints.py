@@ -1,4 +1,4 @@
-"""What acts in joints: damping and friction of their rotation, prismatic guides, limits of their angle."""
+"""Forces in joints: damping and friction of their rotation, prismatic guides, limits of their angle."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class ForceLink(Link):
 @final
 @dataclass(frozen=True)
 class HingeStart:
-    """Where a body on a hinge starts: at an angle and a rate against the other. Names are blocks of theta.
+    """The start of a body on a hinge: at an angle and a rate against the other. Names are blocks of theta.
 
     At angle zero the bodies have the orientations of their own blocks.
 

@@ -1,4 +1,4 @@
-"""What every back end promises, and how a solution is judged."""
+"""The contract of every back end, and the test of a solution."""
 
 from __future__ import annotations
 

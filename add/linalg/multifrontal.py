@@ -15,7 +15,7 @@ from add.linalg.cholesky import factorise_symmetric, is_symmetric
 from add.linalg.fronts import factorise, measure
 from add.linalg.graph import Structure, structure_of
 from add.linalg.ordering import nested_dissection, postponed, weak_vertices
-from add.linalg.pattern import Pattern
+from add.linalg.pattern import MOST_PATTERNS, Pattern
 from add.linalg.refinement import refine
 from add.linalg.substitution import substitute_rows
 from add.linalg.superlu import SparseLU
@@ -40,7 +40,7 @@ SMALLEST = 1e-280
 @final
 @dataclass(frozen=True)
 class Statistics:
-    """What a back end has done.
+    """Counts of the work of a back end.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class MultifrontalLU(Factorization):
 
     @property
     def statistics(self) -> Statistics:
-        """What was done so far."""
+        """The work done so far."""
         sizes = self._current.sizes if self._current else None
         return Statistics(**self._counts, fill=sizes.fill if sizes else 0, flops=sizes.flops if sizes else 0.0)
 
@@ -127,7 +127,7 @@ class MultifrontalLU(Factorization):
             known = _Analysis(pattern, _mirror(structure), *fronts_of(structure, order))
             self._counts["analyses"] += 1
             room = KEPT_ENTRIES - pattern.nnz - sum(a.pattern.nnz for a in self._analyses.values())
-            while room < 0 and self._analyses:
+            while self._analyses and (room < 0 or len(self._analyses) >= MOST_PATTERNS):
                 room += self._analyses.pop(next(iter(self._analyses))).pattern.nnz
         self._analyses[pattern.id] = known
         return known
@@ -232,7 +232,7 @@ class MultifrontalLU(Factorization):
 
 
 def _mirror(structure: Structure) -> AnyArray:
-    """Return where every entry's mirror image is (nnz,); nothing where one is missing."""
+    """Return the place of every entry's mirror image (nnz,); nothing where one is missing."""
     same = np.array_equal(structure.row_indptr, structure.indptr)
     same = same and np.array_equal(structure.row_indices, structure.indices)
     return structure.row_entry if same else structure.row_entry[:0]

@@ -1,4 +1,4 @@
-"""What the structure alone decides: fronts, their rows, and where every entry and every contribution goes."""
+"""The symbolic factorisation: fronts, their rows, and where every entry and every contribution goes."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def _children(up):
 
 @njit(cache=True)
 def _entries(indptr, indices, row_indptr, row_indices, row_entry, order, pivots, border, rows):
-    """Return where the entries of the matrix go: (offsets, source, target)."""
+    """Return the places of the entries of the matrix: (offsets, source, target)."""
     n, count = order.size, pivots.size - 1
     place = np.empty(n, dtype=np.int32)
     for i in range(n):

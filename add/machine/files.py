@@ -21,7 +21,7 @@ _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR,
 
 
 def require_regular(path: str | PathLike[str]) -> os.stat_result:
-    """Return what the system says about a plain file, without opening it: the other end of a pipe may never come.
+    """Return the status of a plain file, without opening it: the other end of a pipe may never come.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What this machine has left: memory, and room on its disks."""
+"""The resources that this machine has left: memory, and room on its disks."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Table:
     values: NDArray[np.float64]
 
     def place(self, row: int, column: int) -> str:
-        """Where a cell is, for messages."""
+        """The place of a cell, for messages."""
         return f"line {self.lines[row]}, column {column + 1} ({self.header.columns[column]})"
 
 

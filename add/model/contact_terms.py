@@ -69,6 +69,7 @@ def contact_terms(
     counts = [body.points.shape[0] for body in rigid]
     n = nodes.size if with_nodes else 0
     starts = np.array([dofs[body.name].start for body in rigid], dtype=np.int64)
+    apart = {pair for pair in contact.apart if set(pair) <= number.keys()}  # a joint may be with the world
     owner = np.concatenate([node_owner[:n], np.repeat(len(nodal) + np.arange(len(rigid)), counts)])
     terms.append(
         BodyContact(
@@ -103,7 +104,7 @@ def contact_terms(
             law=contact.law,
             total_normal=contact.total_normal,
             pulls=contact.pulls,
-            apart=np.array([[number[a], number[b]] for a, b in sorted(contact.apart)], dtype=np.int64).reshape(-1, 2),
+            apart=np.array([[number[a], number[b]] for a, b in sorted(apart)], dtype=np.int64).reshape(-1, 2),
         )
     )
     return tuple(terms)

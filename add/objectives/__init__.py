@@ -1,4 +1,4 @@
-"""What a run is judged by."""
+"""Objectives: numbers by which a run is judged."""
 
 from add.objectives.base import LeastSquares, Objective, WeightedSum, total
 from add.objectives.regularisers import Proximity, Smoothness

@@ -25,7 +25,7 @@ def _pair(state: State, k: int) -> Kinematics:
 @final
 @dataclass
 class Origin:
-    """Where the points of one run are at the time from which displacements count, and what is said of it.
+    """The places of the points of one run at the time from which displacements count.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Tracking(LeastSquares):
         return self.origin
 
     def origin_of(self, states: Iterable[State], theta: FloatArray) -> FloatArray | None:
-        """Return where the points of a run are when displacements count from there (n_points, 3), None for positions.
+        """Return the places of the points from which displacements count (n_points, 3), None for positions.
 
         Parameters
         ----------

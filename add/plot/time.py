@@ -1,4 +1,4 @@
-"""What a run did over time."""
+"""Diagrams over time."""
 
 from os import PathLike
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a run starts: the given state, or the static equilibrium."""
+"""The start of a run: the given state, or the static equilibrium."""
 
 from __future__ import annotations
 

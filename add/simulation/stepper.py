@@ -1,4 +1,4 @@
-"""What the forward loop and the sweeps know of a time integrator."""
+"""The contract of a time integrator with the forward loop and the sweeps."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ MOST_ITERATIONS = 25
 
 
 def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
-    """Return what to hold from the beginning of a step, if everything that touches before it rests; else None."""
+    """Return decisions to hold from the beginning of a step; None unless everything that touches before it rests."""
     system = work.system
     # Terms that hold nothing ignore what is said here.
     choices: list[Decision] = [np.zeros(0, dtype=np.int64)] * len(system.deciding)

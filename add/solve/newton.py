@@ -121,7 +121,7 @@ class Solve:
         return total
 
     def tolerance(self, point: Point | NewtonResult) -> float:
-        """Return what |r| has to come to [N]."""
+        """Return the tolerance on |r| [N]."""
         options = self.options
         return options.atol + (options.rtol * self.scale(point) if options.rtol else 0.0)
 

@@ -96,7 +96,7 @@ class StepEquations:
 @final
 @dataclass(frozen=True)
 class NewtonReport:
-    """What a solve did.
+    """The report of a solve.
 
     ``attempt`` counts the attempts: 0 is the normal path, then come the other first guesses, regularised steps,
     continuation in the contact stiffness, and proximal steps.

@@ -184,7 +184,7 @@ def half_width(x: FloatArray) -> float:
 
 
 def step_sizes(x: FloatArray, scale: FloatArray | float | None) -> FloatArray:
-    """Return what a relative step of one means for every entry of x."""
+    """Return the size of a relative step of one for every entry of x."""
     if scale is None:
         return np.where(x != 0.0, np.abs(x), 1.0)
     return np.broadcast_to(np.asarray(scale, dtype=float), x.shape)

@@ -25,7 +25,7 @@ UNIT_WEIGHTS = {
 @final
 @dataclass(frozen=True)
 class Sensitivity:
-    """What a checked term turned out to depend on, so that a test can assert that it was not checked where it is idle.
+    """Arguments on which a checked term depends, so that a test can assert that it was not checked where it is idle.
 
     Attributes
     ----------

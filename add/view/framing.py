@@ -1,4 +1,4 @@
-"""What a camera should see, and where it then stands."""
+"""The part of a scene that a camera sees, and the place where it then stands."""
 
 from typing import TYPE_CHECKING
 

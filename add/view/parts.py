@@ -1,4 +1,4 @@
-"""What the parts of a picture have in common: the moment they show and the canvas they are drawn on."""
+"""The common base of the parts of a picture: the moment they show and the canvas they are drawn on."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Moment:
 @final
 @dataclass(frozen=True)
 class Canvas:
-    """Where parts are drawn, and the sizes they go by.
+    """The canvas of the parts, and the sizes they go by.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What bodies can be coloured by: one number a node or place, with a range over the run and a unit."""
+"""Quantities by which bodies are coloured: one number a node or place, with a range over the run and a unit."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

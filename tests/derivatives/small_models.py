@@ -8,7 +8,7 @@ from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.equations.signals import SignalParameter, Sine, Spline, Table
 from add.geometry import ElementFamily, SoftMesh, box_mesh, locate
-from add.materials import NEO_HOOKEAN_CIARLET
+from add.materials import NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, Material
 from add.model import (
     ContactModel,
     Model,
@@ -55,6 +55,7 @@ def two_bodies(
     ramp: float = 0.002,
     n_steps: int = 12,
     mu_slide: float = 0.3,
+    elastic: tuple[Material, Material] = (NEO_HOOKEAN_CIARLET, NEO_HOOKEAN),
 ) -> tuple[Model, Simulation]:
     """A held, shaken, loaded block and a tumbling cube that falls on a floor and against a moving ball."""
     rng = np.random.default_rng(1)
@@ -66,7 +67,7 @@ def two_bodies(
     held = SoftBody(
         "held",
         mesh,
-        law=NEO_HOOKEAN_CIARLET,
+        law=elastic[0],
         mean_dilatation=mean_dilatation,
         pins=(Pin(left, (0, 1, 2), SignalParameter(Sine(3.0, 0.3), "shake")),),
         loads=(
@@ -81,7 +82,7 @@ def two_bodies(
             PointAnchor(inside.nodes, inside.weights, SignalParameter(Table(np.array([0.0, 0.05, 0.2])), "anchor")),
         ),
     )
-    cube = SoftBody("cube", box_mesh((0.05, 0.05, 0.05), (1, 1, 1), family), lumped=True)
+    cube = SoftBody("cube", box_mesh((0.05, 0.05, 0.05), (1, 1, 1), family), law=elastic[1], lumped=True)
     floor = Obstacle("floor", 0, (0, 0, 0), np.eye(3), np.array([0, 0, -0.031]), np.zeros(3))
     ball = Obstacle("ball", 1, (0.1, 0, 0), np.eye(3), np.array([0.2, 0, -0.122]), np.array([0.1, 0, 0]))
     contact = ContactModel(law=law, ramp=ramp, onset=onset, per_area=True, total_normal=True)
@@ -93,10 +94,10 @@ def two_bodies(
         layout.view(theta, name)[...] = value
 
     put("gravity", (0.5, 0.2, -9.2184))
-    for body in ("held", "cube"):
+    moduli = {"mu": 1.1e4, "lambda": 3e4, "c10": 4e3, "c01": 1.5e3, "kappa": 3.7e4}
+    for body, elastic_law in zip(("held", "cube"), elastic, strict=True):
         for key, value in (
-            ("mu", 1.1e4),
-            ("lambda", 3e4),
+            *((modulus.key, moduli[modulus.key]) for modulus in elastic_law.parameters),
             ("density", 150.0),
             ("viscosity", 3.0),
             ("rayleigh_mass", 0.3),

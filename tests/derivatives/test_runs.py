@@ -8,6 +8,7 @@ from derivatives.small_models import RoughObjective, hanging_block, two_bodies
 from add.contact import FrictionLaw
 from add.geometry import HEX8, TET4, TET10
 from add.kernels import contact_pairs as contact_kernel
+from add.materials import MOONEY_RIVLIN, ST_VENANT_KIRCHHOFF
 from add.simulation import StartUp
 
 CASES = {
@@ -18,6 +19,10 @@ CASES = {
     "tet10-bdf1-tanh": lambda: two_bodies(TET10, law=FrictionLaw.TANH, order=1, n_steps=8),
     "hex8-mean-bdf2-line-linear": lambda: two_bodies(HEX8, mean_dilatation=True, start_up=StartUp.STRAIGHT_LINE),
     "hex8-bdf2-linear": lambda: two_bodies(HEX8, onset=1e-3),
+    "hex8-mean-bdf2-stvk-mooney-rivlin": lambda: two_bodies(
+        HEX8, mean_dilatation=True, elastic=(ST_VENANT_KIRCHHOFF, MOONEY_RIVLIN)
+    ),
+    "tet4-bdf1-mooney-rivlin-stvk": lambda: two_bodies(TET4, order=1, elastic=(MOONEY_RIVLIN, ST_VENANT_KIRCHHOFF)),
     "tet4-bdf1-hybrid": lambda: two_bodies(TET4, law=FrictionLaw.HYBRID, order=1, mu_slide=1.0, n_steps=20),
     "tet10-mean-bdf2-line-hybrid": lambda: two_bodies(
         TET10, mean_dilatation=True, law=FrictionLaw.HYBRID, start_up=StartUp.STRAIGHT_LINE, mu_slide=1.0

@@ -81,26 +81,26 @@ def test_reference(name: str, key: str) -> None:
     for part, values in expected.items():
         largest = np.abs(values).reshape(len(points), -1).max(axis=1)
         error = np.abs(found[part] - values).reshape(len(points), -1).max(axis=1)
-        assert (error <= 1e-10 * largest + 1e-10 * largest.max() * (largest < 1e-3 * largest.max())).all(), part
+        # Where a case has nothing but round-off (the rest state), the others say what is small.
+        assert (error <= 1e-10 * np.maximum(largest, 1e-3 * largest.max())).all(), part
 
 
 @pytest.mark.parametrize("law", MATERIALS, ids=lambda law: law.name)
 def test_derivatives(law: Material, rng: np.random.Generator) -> None:
     """P is the slope of W, the tangent that of P by F, by_parameters that of P by p; the tangent is symmetric."""
-    for _ in range(5):
-        p, f = moduli_of(law, rng), deformation(rng)
-        point = Point(law, p, f)
-        scale = np.abs(point.tangent()).max()
-        for found, expected in (
-            (point.stress(), differences(lambda x: Point(law, p, x).energy(), f, 2e-3)),
-            (point.tangent(), differences(lambda x: Point(law, p, x).stress(), f, 2e-3)),
-        ):
-            np.testing.assert_allclose(found, expected, rtol=0, atol=3e-8 * scale)
-        by_p = differences(lambda x: Point(law, x, f).stress(), p, 1e2)
-        np.testing.assert_allclose(point.by_parameters(), by_p, rtol=0, atol=1e-8 * np.abs(by_p).max())
-        assert np.abs(by_p).max(axis=(0, 1)).min() > 1e-3  # every modulus is at work
-        tangent = point.tangent().reshape(9, 9)
-        np.testing.assert_allclose(tangent, tangent.T, rtol=0, atol=1e-13 * scale)
+    p, f = moduli_of(law, rng), deformation(rng)
+    point = Point(law, p, f)
+    scale = np.abs(point.tangent()).max()
+    for found, expected in (
+        (point.stress(), differences(lambda x: Point(law, p, x).energy(), f, 1e-3)),
+        (point.tangent(), differences(lambda x: Point(law, p, x).stress(), f, 1e-3)),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * scale)
+    by_p = differences(lambda x: Point(law, x, f).stress(), p, 1e2)
+    np.testing.assert_allclose(point.by_parameters(), by_p, rtol=0, atol=1e-8 * np.abs(by_p).max())
+    assert np.abs(by_p).max(axis=(0, 1)).min() > 1e-3  # every modulus is at work
+    tangent = point.tangent().reshape(9, 9)
+    np.testing.assert_allclose(tangent, tangent.T, rtol=0, atol=1e-13 * scale)
 
 
 @pytest.mark.parametrize("law", MATERIALS, ids=lambda law: law.name)

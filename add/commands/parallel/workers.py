@@ -33,7 +33,7 @@ class WorkerLost(AddError, RuntimeError):
 
 
 class Work(ABC, Generic[Task, Result]):
-    """What is done, as it travels to the workers: small, and picklable."""
+    """A job as it travels to the workers: small, and picklable."""
 
     @abstractmethod
     def prepare(self) -> Callable[[Task], Result]:
@@ -67,7 +67,7 @@ class Session(ABC, Generic[Task, Result]):
 
 
 class Workers(ABC):
-    """Where work is done; what comes out does not depend on it."""
+    """Places of work; no result depends on the choice."""
 
     @abstractmethod
     def session(self, work: Work[Task, Result]) -> contextlib.AbstractContextManager[Session[Task, Result]]:

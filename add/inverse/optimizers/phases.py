@@ -52,7 +52,7 @@ class LoggedEvaluation:
 
 
 class EvaluationLog(ABC):
-    """Where evaluations are kept, so that a run that was killed replays them."""
+    """A store of evaluations, which a run that was killed replays."""
 
     @abstractmethod
     def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:

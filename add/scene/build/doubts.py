@@ -15,6 +15,7 @@ from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
 from add.scene.build.recordings import load_recording
+from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
@@ -92,9 +93,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     spec, model = built.scene, built.model
     if not spec.contact.between_bodies:
         return
-    joined: set[frozenset[str | None]] = {
-        frozenset((pair.body, pair.obstacle)) for pair in spec.contact.pairs if not pair.enabled
-    }
+    joined: set[frozenset[str | None]] = {*ContactClasses.read(spec).disabled_bodies()}
     for item in spec.couplings.values():
         if isinstance(item, AttachmentSpec):
             joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
@@ -246,7 +245,7 @@ def _far(spec: RecordingSpec, worst: tuple[float, str, bool], n: int) -> str:
 
 
 def _starts(built: BuiltScene) -> dict[str, tuple[FloatArray, float]]:
-    """Return where each marker of the scene starts [m], and how fast [m/s]."""
+    """Return the place [m] and speed [m/s] with which each marker of the scene starts."""
     q, v = built.model.initial.evaluate(built.theta)
     points, rates = built.markers.points(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), built.theta)
     return {

@@ -57,7 +57,7 @@ MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
 @final
 @dataclass
 class CouplingParts:
-    """What the couplings of a scene add to the model and to its numbers."""
+    """The share of the couplings of a scene in the model and in its numbers."""
 
     links: list[Link] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)

@@ -29,7 +29,7 @@ from add.typing import FloatArray, IntArray
 @final
 @dataclass
 class MarkerParts:
-    """What markers add to the numbers of a scene."""
+    """The share of the markers in the numbers of a scene."""
 
     numbers: list[SceneParameter] = field(default_factory=list)
     derived: list[Derived] = field(default_factory=list)

@@ -16,7 +16,7 @@ from add.scene.read.paths import get_value
 def number_overrides(
     overrides: Mapping[str, Any], built: Mapping[str, BuiltScene], parameters: Sequence[DesignParameter], place: str
 ) -> tuple[NumberOverride, ...]:
-    """Return what the overrides of a phase change in the numbers of every experiment.
+    """Return the changes by the overrides of a phase in the numbers of every experiment.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def _labels(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[s
 
 
 def _references(spec: SceneSpec, end: float) -> Iterator[Problem]:
-    """What phases and priors name is declared; windows lie in the longest run, which ends at ``end``."""
+    """Names in phases and priors are declared; windows lie in the longest run, which ends at ``end``."""
     declared = [path for item in spec.parameters for path in item.all_paths()]
     # A parameter of one experiment goes by its path, with all others of that path, or alone by path@experiment.
     declared += [

@@ -1,4 +1,4 @@
-"""Where a scene names files: by the places of the format, so that a body may have any name."""
+"""The places in a scene that name files: by those of the format, so that a body may have any name."""
 
 from collections.abc import Iterator
 from typing import Any

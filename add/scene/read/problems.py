@@ -1,4 +1,4 @@
-"""What is wrong with a scene, in words: place, found, expected, nearest valid key."""
+"""Problems of a scene in words: place, found, expected, nearest valid key."""
 
 import json
 import re

@@ -306,7 +306,7 @@ def _check_phases(scene: SceneSpec) -> list[Problem]:
 
 
 def _shared_raw(raw: dict[str, Any]) -> dict[str, Any]:
-    """What a run of the scene needs: no experiments, no parameters, nor what refers to them; no checks."""
+    """The part of the scene that a run needs: no experiments, no parameters, nor what refers to them; no checks."""
     left_out = ("experiments", "parameters", "check", "expect")
     result = {key: copy.deepcopy(value) for key, value in raw.items() if key not in left_out}
     if "objective" in result:

@@ -124,7 +124,7 @@ class JointFrictionSpec(Spec):
 
 
 class HingeStartSpec(Spec):
-    """Where `b` starts: on the hinge, turned against `a`. Its own position and velocities in the scene do not count."""
+    """The start of `b`: on the hinge, turned against `a`. Its own position and velocities in the scene do not count."""
 
     angle: Number = Field(0.0, description="angle about the axis; at 0 the orientations are those of the scene [rad]")
     rate: Number = Field(0.0, description="its rate [rad/s]")

@@ -6,6 +6,7 @@ from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.bodies import LoadSpec, PinSpec
 from add.scene.spec.common import (
+    BodyContactSpec,
     Count,
     FilePath,
     Flag,
@@ -78,7 +79,7 @@ GeometrySpec = Annotated[
 
 
 class CollisionSpec(Spec):
-    """What of a rigid body meets others: points, and for simple shapes the shape itself."""
+    """The collision geometry of a rigid body: points, and for simple shapes the shape itself."""
 
     points: Flag = Field(
         True,
@@ -99,6 +100,7 @@ class _PosedSpec(Spec):
     orientation: Quaternion = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"
     )
+    contact: BodyContactSpec | None = Field(None, description="what contact knows it by; null = by its name")
 
 
 class _MovingSpec(_PosedSpec):

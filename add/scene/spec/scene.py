@@ -117,7 +117,7 @@ class TimeSpec(Spec):
 
 
 class CheckSpec(Spec):
-    """What `add check --gradient` looks at."""
+    """The window of `add check --gradient`."""
 
     steps: Count = Field(
         description="length of the window from t = 0, in steps: long enough for contact, short enough for differences"
@@ -125,13 +125,13 @@ class CheckSpec(Spec):
 
 
 class OutputSpec(Spec):
-    """What a run keeps."""
+    """The states that a run keeps."""
 
     every: Count = Field(1, description="keep every n-th step in the trajectory file")
 
 
 class ExpectationSpec(Spec):
-    """What one number of a run should be; `value` agrees if |x - value| <= abs_tol + rel_tol |value|."""
+    """The expected value of one number of a run; `value` agrees if |x - value| <= abs_tol + rel_tol |value|."""
 
     value: NumberOrListSpec | None = Field(None, description="expected value, in the result's unit")
     abs_tol: NonNegative | None = Field(None, description="absolute tolerance, in the result's unit; null = 0")
