@@ -5,7 +5,8 @@ import copy
 import numpy as np
 import pytest
 
-from add.commands import sweep as module, sweep_scene
+from add.commands import sweep as module
+from add.commands.sweep import sweep_scene
 from add.commands.parallel.workers import LocalProcesses, Work
 from add.errors import InputError, SolverError
 from add.io.runfolder import GRID, SAMPLES, RunFolder
