@@ -121,6 +121,7 @@ Text = Annotated[str, Strict()]
 NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
 FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]
 
+
 class BodyContactSpec(Spec):
     """The class that a body is of in contact."""
 
