@@ -182,11 +182,7 @@ class _Case:
         made = made_scenes()
         scene = add.scene_from_dict(made[name]) if name in made else add.load_scene(f"scenes/{name}.json")
         if getattr(scene, "spec", scene).experiments:
-            experiments = _first(
-                "add.scene.scene:experiment_scenes", "add.scene:experiment_scenes",
-                "add.scene.read.reader:experiment_scenes",
-                "add.scene.reader:experiment_scenes",
-            )  # fmt: skip
+            experiments = _first("add.scene.read.reader:experiment_scenes", "add.scene.reader:experiment_scenes")
             scene = next(iter(experiments(scene).values()))
         built = scene.build()
         entries = sorted(built.simulation.system.dofs.entries, key=lambda entry: entry.name)

@@ -19,9 +19,7 @@ from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, experiment_scenes
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import require_gradient, scene_objective
-from add.simulation import BDF
 from add.simulation.run import Replay, Simulation, Trajectory
-from add.simulation.start import EquilibriumStart
 from add.typing import FloatArray, IntArray
 
 #: What counts as a typical size of a number that is zero, by unit.
@@ -149,13 +147,9 @@ class GradientCheck:
 
 def tight(simulation: Simulation) -> Simulation:
     """Return the simulation with Newton driven to round-off: differences of runs see its tolerance as noise."""
-    stepper = simulation.stepper
-    assert isinstance(stepper, BDF)
+    stepper = simulation.differentiable
     options = replace(stepper.newton, atol=min(stepper.newton.atol, 1e-13), rtol=0.0, max_iterations=100)
-    start = simulation.start
-    if isinstance(start, EquilibriumStart):
-        start = replace(start, newton=options)
-    return replace(simulation, stepper=replace(stepper, newton=options), start=start)
+    return replace(simulation, stepper=stepper.solved_by(options), start=simulation.start.solved_by(options))
 
 
 def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:

@@ -51,9 +51,7 @@ def view(
     speed: float,
 ) -> None:
     """Look at RUN (a run folder), or at a scene file as it starts."""
-    from add.view import export_html, show
-    from add.view import movie as render_movie
-    from add.view import screenshot as render_screenshot
+    from add.view import export_html, movie as render_movie, screenshot as render_screenshot, show
 
     data = _run_data(console, run)
     written = []

@@ -10,7 +10,7 @@ import numpy as np
 from add.contact.coefficients import FrictionLaw, PairParameters
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics
-from add.equations.term import DecidingTerm, Decision
+from add.equations.term import Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
 from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, PULLS, RELEASED, SLIP, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
@@ -19,7 +19,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 NO_CONTACT: Decision = np.zeros((0, 3), dtype=np.int64)
 
 
-class PairContact(DecidingTerm):
+class PairContact(StickingTerm):
     """Contact of points with shapes. A decision has a row (pair, feature, bits) for each pair that touches or is held.
 
     Rows are sorted by pair = point * n_shapes + shape; bits are those of `add.kernels.contact_pairs`. The attributes
@@ -54,26 +54,30 @@ class PairContact(DecidingTerm):
         """Whether the law is hybrid."""
         return self.law is FrictionLaw.HYBRID
 
+    @property
+    @final
+    def sticking(self) -> PairContact | None:
+        """The term itself under the hybrid law; None under the others, which never hold a pair."""
+        return self if self.is_hybrid else None
+
     @final
     def hold(self, decision: Decision) -> Decision:
         """Return the decision with all pairs held that touch and do not slip."""
-        return kernel.with_held(decision, False) if self.is_hybrid else decision
+        return kernel.with_held(decision, False)
 
     @final
     def touching(self, decision: Decision) -> Decision:
         """Return the decision with all pairs held that touch; what comes to touch sticks stiffly."""
-        return kernel.with_held(decision, True) if self.is_hybrid else decision
+        return kernel.with_held(decision, True)
 
     @final
     def all_held(self, decision: Decision) -> bool:
         """Return whether all pairs are held that touch."""
-        return not self.is_hybrid or bool(kernel.all_held(decision))
+        return bool(kernel.all_held(decision))
 
     @final
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
         """Return the branch at ``kin`` with all pairs held that touch; None if one of them slides."""
-        if not self.is_hybrid:
-            return None
         decision = self.touching(self.decide(kin, theta))
         hold = self.held(decision)
         return decision if hold is None or hold.rest(kin, theta) else None
@@ -81,8 +85,6 @@ class PairContact(DecidingTerm):
     @final
     def held(self, decision: Decision) -> StickingPairs | None:
         """Return the equations of the pairs that are held."""
-        if not self.is_hybrid:
-            return None
         rows = decision[_held(decision)]
         return self._hold(decision, rows) if rows.size else None
 

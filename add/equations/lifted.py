@@ -163,7 +163,7 @@ class LiftedDecidingTerm(DecidingTerm):
     _expansions: OrderedDict[Hashable, Expansion] = field(default_factory=OrderedDict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.inner.is_hybrid:
+        if self.inner.sticking is not None:
             raise ValueError("hybrid friction on bodies with coordinates of their own: use linear or tanh")
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:

@@ -20,6 +20,7 @@ from add.equations.term import (
     Decisions,
     KinematicCotangent,
     StickConstraint,
+    StickingTerm,
     Term,
 )
 from add.linalg.pattern import add_product
@@ -42,7 +43,7 @@ class System(Summarised):
     constraints : equations with multipliers
     rotations : first coordinates of the rotation vectors that change chart beyond pi (see `add.equations.charts`)
     n_multipliers : number of rows of the constraints
-    is_hybrid : whether contacts may add rows of their own, see `BranchEquations.holds`
+    sticking : the deciding terms, by number, that may add rows of their own, see `BranchEquations.holds`
     parts : the constraints with their multipliers
     owners : (n_free,) number of the body of each free coordinate
     """
@@ -57,7 +58,7 @@ class System(Summarised):
     rotations: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n: int = field(init=False)
     n_multipliers: int = field(init=False)
-    is_hybrid: bool = field(init=False)
+    sticking: tuple[tuple[int, StickingTerm], ...] = field(init=False, repr=False)
     parts: list[tuple[Constraint, slice]] = field(init=False, repr=False)
     owners: IntArray = field(init=False, repr=False)
 
@@ -66,7 +67,8 @@ class System(Summarised):
         parts = [(c, slice(first, first + c.n_rows)) for c, first in zip(self.constraints, starts, strict=False)]
         object.__setattr__(self, "n", self.dofs.n)
         object.__setattr__(self, "n_multipliers", starts[-1])
-        object.__setattr__(self, "is_hybrid", any(d.is_hybrid for d in self.deciding))
+        sticking = tuple((k, d.sticking) for k, d in enumerate(self.deciding) if d.sticking is not None)
+        object.__setattr__(self, "sticking", sticking)
         object.__setattr__(self, "parts", parts)
         owners = np.repeat(np.arange(len(self.dofs.entries)), [entry.size for entry in self.dofs.entries])
         object.__setattr__(self, "owners", owners[self.partition.free])
@@ -164,13 +166,12 @@ class BranchEquations:
         self.holds: list[tuple[int, StickConstraint]] = []
         self.n_rows = system.n_multipliers
         self._structure: tuple[Hashable, ...] | None = None
-        if system.is_hybrid:
-            for k, (term, decision) in enumerate(zip(deciding, decisions, strict=True)):
-                hold = term.held(decision)
-                if hold is not None:
-                    self.holds.append((k, hold))
-                    first, self.n_rows = self.n_rows, self.n_rows + hold.n_rows
-                    self.parts = [*self.parts, (hold, slice(first, self.n_rows))]
+        for k, term in system.sticking:
+            hold = term.held(decisions[k])
+            if hold is not None:
+                self.holds.append((k, hold))
+                first, self.n_rows = self.n_rows, self.n_rows + hold.n_rows
+                self.parts = [*self.parts, (hold, slice(first, self.n_rows))]
 
     @property
     def structure(self) -> tuple[Hashable, ...]:

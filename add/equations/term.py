@@ -140,7 +140,7 @@ class DecidingTerm(ABC):
     ) -> Decision:
         """Decide and add the residual in one pass; return the decision.
 
-        What ``held`` holds stays held: terms that hold nothing (see `is_hybrid`) may ignore it.
+        What ``held`` holds stays held: terms that hold nothing (see `sticking`) may ignore it.
         """
 
     @abstractmethod
@@ -160,41 +160,9 @@ class DecidingTerm(ABC):
         return int((decision != other).sum())
 
     @property
-    def is_hybrid(self) -> bool:
-        """Whether this term may hold what sticks by equations."""
-        return False
-
-    def hold(self, decision: Decision) -> Decision:
-        """Return the decision with everything held that sticks in it."""
-        return decision
-
-    def touching(self, decision: Decision) -> Decision:
-        """Return the decision with everything held that touches."""
-        return decision
-
-    def all_held(self, decision: Decision) -> bool:
-        """Return whether everything is held that touches and could be."""
-        return True
-
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with everything held that touches; None if any of it slides."""
+    def sticking(self) -> StickingTerm | None:
+        """The term itself, if it holds what sticks by equations; None if it never does."""
         return None
-
-    def held(self, decision: Decision) -> StickConstraint | None:
-        """Return the equations of what is held in a decision; None if there is nothing."""
-        return None
-
-    def release(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without the holds of some points, ``rows`` (k,) of them in the order of `held`."""
-        return decision
-
-    def without(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without the holds of some points, as if they had never been held."""
-        return decision
-
-    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
-        """Return which of the points held in ``decision`` (k,) are held in another one, too."""
-        return np.zeros(0, dtype=bool)
 
     def stiffnesses(self) -> IntArray:
         """Return the indices in theta by which all forces of this term scale together; none if there are no such."""
@@ -303,3 +271,42 @@ class StickConstraint(Constraint):
     @abstractmethod
     def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return the reactions (3 k,) of the penalty law at ``kin`` [N]."""
+
+
+class StickingTerm(DecidingTerm):
+    """A deciding term whose decisions say what is held, and give the equations that hold it.
+
+    `add.solve.hybrid_friction` chooses among its decisions. What is held is counted in the order of `held`.
+    """
+
+    @abstractmethod
+    def hold(self, decision: Decision) -> Decision:
+        """Return the decision with everything held that sticks in it."""
+
+    @abstractmethod
+    def touching(self, decision: Decision) -> Decision:
+        """Return the decision with everything held that touches."""
+
+    @abstractmethod
+    def all_held(self, decision: Decision) -> bool:
+        """Return whether everything is held that touches and could be."""
+
+    @abstractmethod
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
+        """Return the branch at ``kin`` with everything held that touches; None if any of it slides."""
+
+    @abstractmethod
+    def held(self, decision: Decision) -> StickConstraint | None:
+        """Return the equations of what is held in a decision; None if there is nothing."""
+
+    @abstractmethod
+    def release(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without the holds of some points, ``rows`` (k,) of them."""
+
+    @abstractmethod
+    def without(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without the holds of some points, as if they had never been held."""
+
+    @abstractmethod
+    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the points held in ``decision`` (k,) are held in another one, too."""

@@ -15,7 +15,6 @@ from add.errors import InputError
 from add.inverse.maps import DesignMap
 from add.mocap import Recording
 from add.objectives import LeastSquares, Objective, Tracking, WeightedSum
-from add.objectives.least_squares import squares
 from add.simulation.run import Simulation
 from add.typing import FloatArray
 
@@ -60,18 +59,18 @@ class Experiment:
         InputError
             If no target or recorded frame lies in the window.
         """
-        n_steps, parts = self.simulation.n_steps, self.objective.objectives
+        n_steps, objective = self.simulation.n_steps, self.objective
         if window is not None:
             n_steps = min(n_steps, int(np.ceil(window[1] / self.simulation.stepper.dt - 1e-9)))
-            parts = tuple(part.within(*window, last=n_steps) if isinstance(part, Tracking) else part for part in parts)
-        if parts and not any(isinstance(part, Tracking) and part.n_samples for part in parts):
+            objective = objective.within(*window, last=n_steps)
+        if objective.objectives and not objective.looks:
             place = "in the window" if window is not None else f"within its {self.simulation.n_steps} steps"
             raise InputError(
                 f"no target or recorded frame of experiment '{self.name}' lies {place}",
                 place="optimizer.phases",
                 found=None if window is None else list(window),
             )
-        return WeightedSum(self.objective.weights, parts), n_steps
+        return objective, n_steps
 
     def squares_within(self, window: tuple[float, float] | None) -> tuple[list[tuple[float, LeastSquares]], int]:
         """Return the objective's parts of a time window with the roots of their weights, and the steps they need.
@@ -85,7 +84,7 @@ class Experiment:
         """
         objective, n_steps = self.within(window)
         try:
-            parts = squares(objective.for_run())
+            parts = objective.for_run().as_squares()
         except TypeError as error:
             raise InputError(f"Gauss-Newton needs sums of squares: {error}", place="objective") from None
         if any(weight < 0.0 for weight, _ in parts):

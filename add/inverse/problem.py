@@ -37,6 +37,11 @@ class Valued:
 class Optimizer(ABC):
     """Something that minimises an inverse problem."""
 
+    @property
+    @abstractmethod
+    def shares_experiments(self) -> bool:
+        """Whether it asks for values and gradients alone, so that experiments may be evaluated in other processes."""
+
     @abstractmethod
     def run(self, problem: InverseProblem, x0: FloatArray | None = None, **options: Any) -> Any:
         """Minimise from ``x0`` (default: the problem's start)."""

@@ -11,8 +11,6 @@ from add.adjoint import sweep
 from add.equations.tangents import Directions
 from add.inverse.problem import InverseProblem
 from add.linalg import one_blas_thread
-from add.objectives import Tracking
-from add.objectives.least_squares import TrackingResiduals
 from add.typing import FloatArray
 
 
@@ -56,7 +54,7 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
         theta = mapping.forward(x)
         directions = Directions(mapping.jacobian(x))
         trajectory = experiment.simulation.run(theta)
-        parts = [TrackingResiduals(p).for_run() for p in experiment.objective.objectives if isinstance(p, Tracking)]
+        parts = [part for _, part in experiment.objective.for_run().as_squares() if part.looks]
         with one_blas_thread():
             for k, tangents in enumerate(sweep(experiment.simulation, trajectory, theta, directions)):
                 state = trajectory.state(k)
@@ -80,7 +78,5 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
     covariance = variance * weighted.T @ weighted
     slope = problem.design.pushforward(x, np.ones(problem.n))
     standard = np.abs(slope) * errors
-    total_weight = sum(
-        part.weights.sum() for e in problem.experiments for part in e.objective.objectives if isinstance(part, Tracking)
-    )
+    total_weight = sum(part.sample_weight for e in problem.experiments for _, part in e.objective.as_squares())
     return Uncertainty(standard, covariance, float(np.sqrt(r @ r / (3.0 * total_weight))))

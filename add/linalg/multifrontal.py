@@ -15,7 +15,7 @@ from add.linalg.cholesky import factorise_symmetric, is_symmetric
 from add.linalg.fronts import factorise, measure
 from add.linalg.graph import Structure, structure_of
 from add.linalg.ordering import nested_dissection, postponed, weak_vertices
-from add.linalg.pattern import Pattern
+from add.linalg.pattern import MOST_PATTERNS, Pattern
 from add.linalg.refinement import refine
 from add.linalg.substitution import substitute_rows
 from add.linalg.superlu import SparseLU
@@ -127,7 +127,7 @@ class MultifrontalLU(Factorization):
             known = _Analysis(pattern, _mirror(structure), *fronts_of(structure, order))
             self._counts["analyses"] += 1
             room = KEPT_ENTRIES - pattern.nnz - sum(a.pattern.nnz for a in self._analyses.values())
-            while room < 0 and self._analyses:
+            while self._analyses and (room < 0 or len(self._analyses) >= MOST_PATTERNS):
                 room += self._analyses.pop(next(iter(self._analyses))).pattern.nnz
         self._analyses[pattern.id] = known
         return known

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, pairwise
@@ -103,6 +104,41 @@ class Pattern:
             indices=(unique % n).astype(np.int32) if n else unique.astype(np.int32),
             slots=tuple(slots[a:b] for a, b in pairwise(bounds)),
         )
+
+
+#: Patterns that are kept at once.
+MOST_PATTERNS = 64
+
+
+@final
+class PatternCache:
+    """At most `MOST_PATTERNS` patterns of branches, those that were asked for last, by what their structure depends on.
+
+    Contacts that come and go make new structures for as long as a run goes on.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Pattern] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, structure: Hashable, build: Callable[[], Pattern]) -> Pattern:
+        """Return the pattern of a structure; it is built where it is not kept."""
+        pattern = self._kept.get(structure)
+        if pattern is None:
+            pattern = self._kept[structure] = build()
+            if len(self._kept) > MOST_PATTERNS:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(structure)
+        return pattern
+
+    def copy(self) -> PatternCache:
+        """Return another one with the same patterns."""
+        other = PatternCache()
+        other._kept.update(self._kept)
+        return other
 
 
 @njit(cache=True)

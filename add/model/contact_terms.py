@@ -70,6 +70,7 @@ def contact_terms(
     kept = slice(0 if with_nodes else n, None)
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
+    apart = {pair for pair in contact.apart if set(pair) <= number.keys()}  # a joint may be with the world
     terms.append(
         BodyContact(
             carrier=np.concatenate([3 * nodes, starts[owner[n:]]])[kept],
@@ -99,7 +100,7 @@ def contact_terms(
             law=contact.law,
             total_normal=contact.total_normal,
             pulls=contact.pulls,
-            apart=np.array([[number[a], number[b]] for a, b in sorted(contact.apart)], dtype=np.int64).reshape(-1, 2),
+            apart=np.array([[number[a], number[b]] for a, b in sorted(apart)], dtype=np.int64).reshape(-1, 2),
         )
     )
     return tuple(terms)

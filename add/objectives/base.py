@@ -1,4 +1,4 @@
-"""The contract between an objective and the sweeps."""
+"""Objectives as the sweeps see them: sums over states, sums of squares among them, and their weighted sums."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+import scipy.sparse as sp
 
 from add.equations.kinematics import State, StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents
 from add.typing import FloatArray
 
 
@@ -41,6 +43,62 @@ class Objective(ABC):
     def parameter_gradient(self, theta: FloatArray, theta_bar: FloatArray) -> None:
         """Add its gradient to ``theta_bar``."""
 
+    def within(self, start: float, stop: float, *, last: int | None = None) -> Objective:
+        """Return the part whose times lie in [start, stop] [s], of a run that ends with step ``last``.
+
+        The objective itself where nothing in it has a time.
+        """
+        return self
+
+    @property
+    def looks(self) -> bool:
+        """Whether any state of a run counts; not those of functions of theta alone."""
+        return True
+
+    def as_squares(self) -> list[tuple[float, LeastSquares]]:
+        """Return the objective as weighted sums of squares: what Gauss-Newton asks for.
+
+        Raises
+        ------
+        TypeError
+            If it is none.
+        """
+        raise TypeError(f"{type(self).__name__} is not a sum of squares")
+
+
+class LeastSquares(Objective):
+    """phi = sum over steps |rho_k|^2 + |rho(theta)|^2.
+
+    A step's residuals see what `Objective.step_value` sees, the state after the step and theta.
+    """
+
+    def as_squares(self) -> list[tuple[float, LeastSquares]]:
+        """Return the objective itself, with weight one."""
+        return [(1.0, self)]
+
+    @abstractmethod
+    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
+        """Return rho_k (r,) of the interval that ends at ``state``."""
+
+    @abstractmethod
+    def step_residual_tangents(
+        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents (r, k) of `step_residuals`, by the state and by theta itself."""
+
+    @property
+    def sample_weight(self) -> float:
+        """Sum of the weights of the samples, three residuals each; zero where there are no such."""
+        return 0.0
+
+    def parameter_residuals(self, theta: FloatArray) -> FloatArray:
+        """Return rho(theta) (r,)."""
+        return np.zeros(0)
+
+    def parameter_residual_jacobian(self, theta: FloatArray) -> sp.csr_array:
+        """Return its derivative (r, n_theta)."""
+        return sp.csr_array((0, theta.size))
+
 
 @final
 @dataclass(frozen=True)
@@ -53,6 +111,20 @@ class WeightedSum(Objective):
     def for_run(self) -> WeightedSum:
         """Return the sum of the parts for one run."""
         return WeightedSum(self.weights, tuple(part.for_run() for part in self.objectives))
+
+    def within(self, start: float, stop: float, *, last: int | None = None) -> WeightedSum:
+        """Return the sum of what of the parts lies in a window."""
+        return WeightedSum(self.weights, tuple(part.within(start, stop, last=last) for part in self.objectives))
+
+    @property
+    def looks(self) -> bool:
+        """Whether any part does."""
+        return any(part.looks for part in self.objectives)
+
+    def as_squares(self) -> list[tuple[float, LeastSquares]]:
+        """Return the squares of all parts."""
+        pairs = zip(self.weights, self.objectives, strict=True)
+        return [(w * inner, part) for w, o in pairs for inner, part in o.as_squares()]
 
     def step_value(self, state: State, theta: FloatArray) -> float:
         """Return the weighted sum."""

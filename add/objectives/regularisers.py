@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents
-from add.objectives.least_squares import LeastSquares
+from add.objectives.base import LeastSquares
 from add.typing import FloatArray, IntArray
 
 
@@ -45,6 +45,12 @@ class Regulariser(LeastSquares):
     @final
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add nothing."""
+
+    @property
+    @final
+    def looks(self) -> bool:
+        """No state counts."""
+        return False
 
     @final
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:

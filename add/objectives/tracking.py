@@ -10,19 +10,11 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.points import PointMap
-from add.equations.tangents import Columns
-from add.objectives.base import Objective
+from add.equations.tangents import Columns, Directions, StateTangents, generic
+from add.objectives.base import LeastSquares
+from add.objectives.interpolation import Interpolant, StepWeights
+from add.objectives.state_columns import StateReads
 from add.typing import FloatArray, IntArray
-
-
-def hermite(s: float, dt: float) -> tuple[float, float, float, float]:
-    """Return the cubic Hermite weights of (x_0, v_0, x_1, v_1) at the fraction ``s`` of a step that ends in x_1."""
-    return (
-        (1.0 + 2.0 * s) * (1.0 - s) ** 2,
-        dt * s * (1.0 - s) ** 2,
-        s * s * (3.0 - 2.0 * s),
-        dt * s * s * (s - 1.0),
-    )
 
 
 def _pair(state: State, k: int) -> Kinematics:
@@ -50,7 +42,7 @@ class Origin:
 
 @final
 @dataclass(frozen=True)
-class Tracking(Objective):
+class Tracking(LeastSquares):
     """phi = sum_fp w_fp (x_p(t_f) - x_p(t_ref) - y_fp)^T P (x_p(t_f) - x_p(t_ref) - y_fp) [m^2].
 
     x_p(t_ref), from which displacements count, is left out where positions are compared. Between two steps x is
@@ -149,36 +141,16 @@ class Tracking(Objective):
         first, last = np.searchsorted(interval, [state.step, state.step + 1])
         return np.arange(first, last)
 
-    def _outside(self, state: State, time: float) -> float | None:
-        """Return how long after ``state`` a time lies that is not within the run, None if it is within [s]."""
-        beyond = time - state.step * self.dt
-        if state.step == 0 and beyond <= 0.0:
-            return beyond
-        return beyond if state.step == self.last and self.clock is not None and beyond > 0.0 else None
-
-    def _coefficients(self, state: State, time: float) -> tuple[float, float, float, float]:
-        """Return the weights of (x_0, v_0, x_1, v_1) at a time of the interval that ends at ``state``."""
-        outside = self._outside(state, time)
-        if outside is not None:
-            # Straight on, so that a frame that the clock moves through an end of the run meets no kink.
-            return 0.0, 0.0, 1.0, outside
-        return hermite(self._fraction(state, time), self.dt) if state.step else (0.0, 0.0, 1.0, 0.0)
-
-    def _slopes(self, state: State, time: float) -> tuple[float, float, float, float]:
-        """Return the derivative of `_coefficients` by the time."""
-        if state.step == 0 or self._outside(state, time) is not None:
-            return 0.0, 0.0, 0.0, 1.0
-        s, dt = self._fraction(state, time), self.dt
-        return 6.0 * s * (s - 1.0) / dt, (1.0 - s) * (1.0 - 3.0 * s), 6.0 * s * (1.0 - s) / dt, s * (3.0 * s - 2.0)
-
-    def _fraction(self, state: State, time: float) -> float:
-        return float(min(max((time - (state.step - 1) * self.dt) / self.dt, 0.0), 1.0))
+    @property
+    def _between(self) -> Interpolant:
+        """How places between two steps follow; without a clock no frame lies beyond the run."""
+        return Interpolant(self.dt, self.last if self.clock is not None else None)
 
     def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return d observed / dt (n_points, 3) of the interpolant [m/s]."""
-        return self._combine(state, self._slopes(state, self.simulation_times(theta)[frame]), theta)
+        return self._combine(state, self._between.slopes(state.step, self.simulation_times(theta)[frame]), theta)
 
-    def _combine(self, state: State, coefficients: tuple[float, float, float, float], theta: FloatArray) -> FloatArray:
+    def _combine(self, state: State, coefficients: StepWeights, theta: FloatArray) -> FloatArray:
         x0, v0, x1, v1 = coefficients
         position, velocity = self.points.points(_pair(state, 0), theta)
         if x0 == 0.0 and v0 == 0.0:
@@ -188,7 +160,7 @@ class Tracking(Objective):
 
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""
-        return self._combine(state, self._coefficients(state, self.simulation_times(theta)[frame]), theta)
+        return self._combine(state, self._between.weights(state.step, self.simulation_times(theta)[frame]), theta)
 
     def _memory(self) -> Origin:
         if self.origin is None:
@@ -211,7 +183,7 @@ class Tracking(Objective):
     def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return (frame, sqrt(w) P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
         if self._starts_at(state, theta):
-            coefficients = self._coefficients(state, self.reference_time(theta))
+            coefficients = self._between.weights(state.step, self.reference_time(theta))
             self._memory().place = self._combine(state, coefficients, theta)
         frames = self.frames(state, theta)
         if not frames.size:
@@ -255,13 +227,13 @@ class Tracking(Objective):
         theta_bar: FloatArray,
     ) -> None:
         """Add the pull-back of the cotangent ``bar`` of the points at a time of this interval."""
-        x0, v0, x1, v1 = self._coefficients(state, time)
+        x0, v0, x1, v1 = self._between.weights(state.step, time)
         for k, x, v in ((0, x1, v1), (1, x0, v0)):
             if x != 0.0 or v != 0.0:
                 kin = _pair(state, k)
                 self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
         if self.clock is not None:
-            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self._slopes(state, time), theta))
+            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self._between.slopes(state.step, time), theta))
 
     def residual_tangents(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
@@ -294,12 +266,86 @@ class Tracking(Objective):
         )
         out = []
         for time in times:
-            x0, v0, x1, v1 = self._coefficients(state, time)
+            x0, v0, x1, v1 = self._between.weights(state.step, time)
             change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now
             if self.clock is not None and theta_dot[self.clock] != 0.0:
-                change = change - theta_dot[self.clock] * self._combine(state, self._slopes(state, time), theta)
+                rate = self._combine(state, self._between.slopes(state.step, time), theta)
+                change = change - theta_dot[self.clock] * rate
             out.append(change)
         return out
+
+    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
+        """Return sqrt(w) P (x - x_ref - y) of all samples of the interval that count [m]."""
+        return self._counting((f, r) for f, r in self.residuals(state, theta))
+
+    def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
+        """Return the rows of (frame, (n_points, 3)) whose samples count, as one vector."""
+        return np.concatenate([rows[self.weights[frame] > 0.0].ravel() for frame, rows in found] or [np.zeros(0)])
+
+    def _reads(self, state: State, theta: FloatArray) -> StateReads:
+        """Return the coordinates and the entries of theta that the residuals may depend on."""
+        n = state.q.shape[1]
+        bar = generic(3 * self.points.n_points).reshape(-1, 3)
+        read, theta_bar = np.zeros(n), np.zeros_like(theta)
+        for k in range(2):
+            q_bar, v_bar = np.zeros(n), np.zeros(n)
+            self.points.vjp(_pair(state, k), theta, bar, bar, q_bar, v_bar, theta_bar)
+            read += np.abs(q_bar) + np.abs(v_bar)
+        entries = theta_bar != 0.0
+        if self.clock is not None:
+            entries[self.clock] = True
+        return StateReads(state, theta, np.flatnonzero(read), np.flatnonzero(entries))
+
+    def step_residual_tangents(
+        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents of `step_residuals`; of displacements, from the first state of the run on."""
+        size = self.step_residuals(state, theta).size
+
+        def place(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
+            found = self.reference_tangent(state, theta, dot, theta_dot)
+            return np.zeros(0) if found is None else found.ravel()
+
+        def residuals(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
+            found = self.residual_tangents(state, theta, dot, theta_dot)
+            return self._counting(zip(self.frames(state, theta), found, strict=True))
+
+        n_place = place(StateTangent.zeros_like(state), np.zeros_like(theta)).size
+        if n_place:
+            reads = self._reads(state, theta)
+            self._memory().tangents = reads.columns(place, n_place, tangents, directions)
+        if not size:
+            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+        found = self._reads(state, theta).columns(residuals, size, tangents, directions)
+        return found if self.reference is None else self._less_origin(found, state, theta)
+
+    def _less_origin(self, found: Columns, state: State, theta: FloatArray) -> Columns:
+        """Return the tangents with those of the place subtracted from which displacements count."""
+        origin = self._memory().tangents
+        assert origin is not None
+        index = np.union1d(found.index, origin.index)
+        values = np.zeros((found.values.shape[0], index.size))
+        values[:, np.searchsorted(index, found.index)] = found.values
+        places = np.searchsorted(index, origin.index)
+        moved = origin.values.reshape(-1, 3, origin.index.size)
+        first = 0
+        for frame in self.frames(state, theta):
+            seen = self.weights[frame] > 0.0
+            roots = np.sqrt(self.weights[frame][seen])[:, None, None]
+            rows = roots * np.einsum("pik,ij->pjk", moved[seen], self.projector)
+            values[first : first + 3 * rows.shape[0], places] -= rows.reshape(-1, origin.index.size)
+            first += 3 * rows.shape[0]
+        return Columns(index, values)
+
+    @property
+    def looks(self) -> bool:
+        """Whether any sample counts."""
+        return self.n_samples > 0
+
+    @property
+    def sample_weight(self) -> float:
+        """Sum of the weights of all samples."""
+        return float(self.weights.sum())
 
     @property
     def n_samples(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -68,6 +68,10 @@ class BDF(DifferentiableStepper):
     def implicit(self) -> NewtonSolve:
         """How the equations of a step are solved."""
         return NewtonSolve(self.newton)
+
+    def solved_by(self, options: NewtonOptions) -> BDF:
+        """Return the stepper with other options of Newton's method."""
+        return replace(self, newton=options)
 
     def start(self, q: FloatArray, v: FloatArray) -> State:
         """Return the state at t = 0 with its straight-line history."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -20,6 +20,10 @@ from add.typing import FloatArray
 
 class Start(ABC):
     """Initial coordinates and velocities as a function of theta."""
+
+    def solved_by(self, options: NewtonOptions) -> Start:
+        """Return the start with other options of Newton's method; itself where nothing is solved."""
+        return self
 
     @abstractmethod
     def evaluate(
@@ -125,6 +129,10 @@ class EquilibriumStart(Start):
 
     initial: InitialState
     newton: NewtonOptions
+
+    def solved_by(self, options: NewtonOptions) -> EquilibriumStart:
+        """Return the start with other options of Newton's method."""
+        return replace(self, newton=options)
 
     def evaluate(
         self, assembler: Assembler, theta: FloatArray, replay: Solution | None = None

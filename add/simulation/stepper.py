@@ -12,7 +12,7 @@ from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.equations.term import Decisions
 from add.simulation.implicit_solve import Linearised, Solution
-from add.solve.step_equations import NewtonReport
+from add.solve.step_equations import NewtonOptions, NewtonReport
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -129,7 +129,16 @@ class Stepper(ABC):
 
 
 class DifferentiableStepper(Stepper):
-    """A stepper with a pull-back and a push-forward, and steps that hold the decisions of an earlier run."""
+    """A stepper with a pull-back and a push-forward, and steps that hold the decisions of an earlier run.
+
+    ``newton`` says when a step counts as solved.
+    """
+
+    newton: NewtonOptions
+
+    @abstractmethod
+    def solved_by(self, options: NewtonOptions) -> DifferentiableStepper:
+        """Return the stepper with other options of Newton's method."""
 
     @abstractmethod
     def step(

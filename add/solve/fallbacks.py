@@ -103,7 +103,7 @@ def solve(
     """
     work = Solve(assembler, equations, theta, options, replay)
     # Without velocities nothing can stick: static equilibrium knows no friction.
-    if not assembler.system.is_hybrid or replay is not None or not equations.c:
+    if not assembler.system.sticking or replay is not None or not equations.c:
         return _attempts(work, guesses, 0.0)
     work.held = at_rest(work, before) if before is not None else None
     if work.held is not None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
+from add.equations.term import Decision
 from add.kernels.sticking_rows import beyond
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
@@ -43,18 +44,20 @@ MOST_ITERATIONS = 25
 def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
     """Return decisions to hold from the beginning of a step; None unless everything that touches before it rests."""
     system = work.system
-    choices = [d.at_rest(before, work.theta) for d in system.deciding]
-    if any(d.is_hybrid and x is None for d, x in zip(system.deciding, choices, strict=True)):
-        return None
     # Terms that hold nothing ignore what is said here.
-    held = system.on_branch(tuple(np.zeros(0, dtype=np.int64) if x is None else x for x in choices))
+    choices: list[Decision] = [np.zeros(0, dtype=np.int64)] * len(system.deciding)
+    for k, term in system.sticking:
+        resting = term.at_rest(before, work.theta)
+        if resting is None:
+            return None
+        choices[k] = resting
+    held = system.on_branch(tuple(choices))
     return held if held.holds else None
 
 
 def still_sticking(work: Solve, resting: NewtonResult) -> NewtonResult | None:
     """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
-    pairs = zip(work.system.deciding, resting.branch.decisions, strict=True)
-    if not all(term.all_held(decision) for term, decision in pairs):
+    if not all(term.all_held(resting.branch.decisions[k]) for k, term in work.system.sticking):
         return None
     mu = distribute_reactions(work, resting, resting.mu)
     return None if _release(work, resting, mu) else replace(resting, mu=mu)
@@ -63,12 +66,14 @@ def still_sticking(work: Solve, resting: NewtonResult) -> NewtonResult | None:
 def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
     """Return the hybrid solution of a step, from the loose solution with the linear law.
 
-    Where holding fails, the linear law's solution stands in for this step; ``report.rung`` then says so.
+    Where holding fails, the linear law's solution stands in for this step; ``report.attempt`` then says so.
     """
     system = work.system
     u = linear.kin.q - work.equations.q_star
-    decisions = linear.branch.decisions
-    sticking = system.on_branch(tuple(d.hold(x) for d, x in zip(system.deciding, decisions, strict=True)))
+    decisions = list(linear.branch.decisions)
+    for k, term in system.sticking:
+        decisions[k] = term.hold(decisions[k])
+    sticking = system.on_branch(tuple(decisions))
     history = list(linear.report.history)
     bodies = _whole_bodies(work, linear, sticking)
     if bodies is not None:
@@ -92,14 +97,16 @@ def _first_reactions(work: Solve, linear: NewtonResult, held: BranchEquations) -
 
 def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) -> BranchEquations | None:
     """Return ``sticking`` with all that touches on the same bodies; None if that adds nothing."""
-    system = work.system
-    choices = [d.touching(x) for d, x in zip(system.deciding, linear.branch.decisions, strict=True)]
+    system, terms = work.system, dict(work.system.sticking)
+    choices = list(linear.branch.decisions)
+    for k, term in terms.items():
+        choices[k] = term.touching(choices[k])
     everything = system.on_branch(tuple(choices))
     holds = everything.holds
     if everything.n_rows == sticking.n_rows or not share_coordinates(system, [hold for _, hold in holds]):
         return None
     points = HeldPoints.of(system, [hold for _, hold in holds], linear.kin, work.theta)
-    already = np.concatenate([system.deciding[k].is_held(choices[k], sticking.decisions[k]) for k, _ in holds])
+    already = np.concatenate([terms[k].is_held(choices[k], sticking.decisions[k]) for k, _ in holds])
     groups = np.bincount(points.label, already) > 0
     wanted = groups[points.label]
     if wanted.sum() == already.sum():
@@ -107,7 +114,7 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) 
     first = 0
     for k, hold in holds:
         part = wanted[first : first + hold.n_rows // 3]
-        choices[k] = system.deciding[k].without(choices[k], ~part)
+        choices[k] = terms[k].without(choices[k], ~part)
         first += hold.n_rows // 3
     return system.on_branch(tuple(choices))
 
@@ -192,14 +199,14 @@ def _release(
     work: Solve, at: Point | NewtonResult, mu: FloatArray, margin: float = 1.0
 ) -> tuple[BranchEquations, FloatArray] | None:
     """Return the equations without the holds that Coulomb forbids, and the other reactions; None if there are none."""
-    system = work.system
+    system, terms = work.system, dict(work.system.sticking)
     decisions = list(at.branch.decisions)
     kept, changed = [mu[: system.n_multipliers]], False
     for k, hold in at.branch.holds:
         lam = at.branch.reactions(k, mu).reshape(-1, 3)
         free = beyond(lam, hold.limits(at.kin, work.theta), margin)
         if free.any():
-            decisions[k] = system.deciding[k].release(decisions[k], free)
+            decisions[k] = terms[k].release(decisions[k], free)
             changed = True
         kept.append(lam[~free].ravel())
     return (system.on_branch(tuple(decisions)), np.concatenate(kept)) if changed else None

@@ -139,7 +139,7 @@ class Solve:
     def measured(self, families: FloatArray) -> None:
         """Take the forces of the families (n_families, n) at the first finite iterate."""
         self._scale = largest_norm(families, self.options.norm)
-        if self.system.is_hybrid:
+        if self.system.sticking:
             self._scales = np.max([self._of_bodies(force) for force in families], axis=0)
 
     def _of_bodies(self, force: FloatArray) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import final
 
 import numpy as np
@@ -12,7 +11,7 @@ from add.equations.system import BranchEquations, System
 from add.equations.term import UNIT
 from add.linalg import DENSE_LIMIT, Factorization, LinearSolve, factorization_for
 from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows
-from add.linalg.pattern import Pattern
+from add.linalg.pattern import Pattern, PatternCache
 from add.typing import FloatArray, IntArray
 
 
@@ -32,12 +31,12 @@ class Assembler:
         compressed[free] = np.arange(free.size)
         compressed[system.n :] = free.size + np.arange(system.n_multipliers)
         self._compressed = compressed
-        self._patterns: dict[tuple[Hashable, ...], Pattern] = {}
+        self._patterns = PatternCache()
         self._start: tuple[FloatArray, FloatArray] | None = None
         self._data = np.zeros(0)
         self._asked: tuple[Weights, tuple[object, ...]] | None = None
         # Derivatives by the state want the prescribed coordinates too.
-        self._whole: dict[tuple[Hashable, ...], Pattern] = {}
+        self._whole = PatternCache()
 
     def copy(self) -> Assembler | None:
         """Return another one for the same run, which can be used at the same time; it knows the patterns so far.
@@ -48,7 +47,7 @@ class Assembler:
         if factorization is None:
             return None
         other = Assembler(self.system, factorization)
-        other._patterns.update(self._patterns)
+        other._patterns = self._patterns.copy()
         return other
 
     def prescribed(self, t: float, theta: FloatArray) -> FloatArray:
@@ -62,12 +61,10 @@ class Assembler:
 
     def pattern(self, branch: BranchEquations) -> Pattern:
         """Return the pattern of these decisions; a new one only when their structure is new."""
-        structure = branch.structure
-        pattern = self._patterns.get(structure)
-        if pattern is None:
-            pattern = Pattern.build(self.system.n_unknowns, self._entries(branch), self._compressed)
-            self._patterns[structure] = pattern
-        return pattern
+        return self._patterns.get(
+            branch.structure,
+            lambda: Pattern.build(self.system.n_unknowns, self._entries(branch), self._compressed),
+        )
 
     def _entries(self, branch: BranchEquations) -> list[tuple[IntArray, IntArray]]:
         system = self.system
@@ -134,9 +131,7 @@ class Assembler:
         """
         system = self.system
         size = system.n + system.n_multipliers
-        if branch.structure not in self._whole:
-            self._whole[branch.structure] = Pattern.build(size, self._entries(branch))
-        pattern = self._whole[branch.structure]
+        pattern = self._whole.get(branch.structure, lambda: Pattern.build(size, self._entries(branch)))
         out = np.zeros((system.n + mu.size, q_dot.shape[1]))
         dots = (q_dot if q_dot.any() else None, v_dot, a_dot)
         for (name, weights), dot in zip(UNIT, dots, strict=True):

@@ -7,7 +7,6 @@ from inverse.test_problem import BODY, SCENE, TWO, VELOCITY, YOUNG, problem_of, 
 from add.errors import InputError, SolverError
 from add.inverse import LBFGSB, LevenbergMarquardt, LoggedEvaluation, MemoryLog, Phase
 from add.objectives import Objective, Proximity, Smoothness, WeightedSum
-from add.objectives.least_squares import squares
 from add.scene import scene_from_dict
 
 PARAMETERS = [
@@ -122,7 +121,7 @@ def test_not_a_sum_of_squares():
             pass
 
     with pytest.raises(TypeError, match="Odd is not a sum of squares"):
-        squares(WeightedSum((1.0,), (Odd(),)))
+        WeightedSum((1.0,), (Odd(),)).as_squares()
 
 
 # --- Levenberg-Marquardt ---------------------------------------------------------------------------------------------

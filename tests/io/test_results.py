@@ -12,9 +12,20 @@ import pytest
 from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
+from add.equations.kinematics import Carry, State
 from add.errors import InputError
 from add.io.runfolder import CannotWrite, RunFolder, versions
-from add.io.trajectory import ContactData, JointData, LineData, SheetData, SolidData, read_run, write_run
+from add.io.trajectory import (
+    ContactData,
+    JointData,
+    LineData,
+    ResumePoint,
+    SheetData,
+    SolidData,
+    read_point,
+    read_run,
+    write_run,
+)
 
 
 @pytest.fixture(scope="module")
@@ -360,3 +371,26 @@ def test_command_of_a_run(tmp_path, name, content, command):
     assert run.command == command
     with pytest.raises(InputError, match=f"a run of `add {command}`" if command else "there is a run in this folder"):
         RunFolder(run.path)
+
+
+@pytest.mark.parametrize("n_memory", [0, 7, 4000])
+def test_what_a_state_carries_comes_back(tmp_path, n_memory):
+    """Numbers to the bit and marks of any length; files of before have none, and say so."""
+    rng, run = np.random.default_rng(n_memory), sample_run()
+    marks = (np.array([3, 5, 8]), np.zeros(0, dtype=np.int64), np.array([2]))
+    q = rng.normal(size=(2, run.q.shape[1]))
+    state = State(0.25, 5, q, rng.normal(size=q.shape), Carry(rng.normal(size=(1, n_memory)), marks))
+    path = tmp_path / "trajectory.h5"
+    write_run(path, run, ResumePoint(state, {"steps": 5}, "hash"))
+    found = read_point(path)
+    assert found is not None and (found.state.t, found.state.step, found.model) == (0.25, 5, "hash")
+    np.testing.assert_array_equal(found.state.q, state.q)
+    np.testing.assert_array_equal(found.state.carry.memory, state.carry.memory)
+    assert len(found.state.carry.marks) == len(marks)
+    for mark, wanted in zip(found.state.carry.marks, marks, strict=True):
+        assert mark.dtype == np.int64 and mark.tolist() == wanted.tolist()
+    with h5py.File(path, "r+") as file:
+        del file["resume"]["carry"]
+    old = read_point(path)
+    assert old is not None and old.state.carry.marks == () and old.state.carry.memory.size == 0
+    np.testing.assert_array_equal(old.state.v, state.v)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support.decisions import FEATURE_SHIFT, rows_of, table
 
-from add.kernels import contact_laws as scalar_laws
-from add.kernels import contact_nodes, contact_pairs, distance
+from add.kernels import contact_laws as scalar_laws, contact_nodes, contact_pairs, distance
 from add.kernels.contact_laws import LINEAR, NONE, TANH, friction_law
 from add.kernels.contact_nodes import (
     contact_energy,

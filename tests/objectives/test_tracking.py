@@ -11,7 +11,8 @@ from add.equations.points import WeightedPoints
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking, WeightedSum, total
-from add.objectives.tracking import at_steps, hermite
+from add.objectives.interpolation import hermite
+from add.objectives.tracking import at_steps
 from add.scene import scene_from_dict
 
 DT = 0.1

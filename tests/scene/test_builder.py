@@ -393,13 +393,13 @@ def test_contact_pairs():
 def test_stick_stiffness_is_tied_to_stiffness(integrator, rule, factor):
     """k_t = k_n dt, of the step that the integrator takes: a change of k_n changes both."""
     scene = built(("time.integrator", integrator), ("contact", {"stiffness": 300, "stick_stiffness_rule": rule}))
-    assert value(scene, "contact.block.floor.k_t") == pytest.approx(300 * 0.01 * factor)
+    assert value(scene, "contact.*.floor.k_t") == pytest.approx(300 * 0.01 * factor)
     dot = np.zeros(scene.numbers.layout.n)
     dot[scene.numbers.resolve("contact.stiffness")[0]] = 1.0
     theta_dot = scene.numbers.ties.pushforward(scene.numbers.values, dot)
     view = scene.model.system.parameters.view
-    assert view(theta_dot, "contact.cube.ball.k_n") == 1.0
-    assert view(theta_dot, "contact.cube.ball.k_t") == pytest.approx(0.01 * factor)
+    assert view(theta_dot, "contact.*.ball.k_n") == 1.0
+    assert view(theta_dot, "contact.*.ball.k_t") == pytest.approx(0.01 * factor)
     assert "contact.stick_stiffness" not in scene.numbers.layout
 
 

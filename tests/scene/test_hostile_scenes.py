@@ -278,7 +278,8 @@ def test_sheets_and_crowds_that_no_memory_holds(here, soon, monkeypatch):
         load_scene(write(here, raw)).build()
     monkeypatch.setattr(sizes, "available_memory", lambda: 1e9)
     raw = changed(SMALL)
-    raw["bodies"] = {f"b{i}": raw["bodies"]["box"] for i in range(500)} | raw["bodies"]
+    box = raw["bodies"]["box"]
+    raw["bodies"] = {f"b{i}": box | {"contact": {"class": f"c{i}"}} for i in range(500)} | raw["bodies"]
     with pytest.raises(InputError, match=r"bodies: .*contact tables of 2\.52e\+05 pairs"):
         load_scene(write(here, raw)).build()
 

@@ -23,7 +23,7 @@ PATIENCE = 5.0
 
 @contextmanager
 def connected(address: str) -> Iterator[Workers]:
-    """Connect with a cluster, and leave it at the end; see `add.commands.parallel.workers.cluster`."""
+    """Connect with a cluster, and leave it at the end; see `add.commands.parallel.cluster.cluster`."""
     try:
         get_address_host_port(address, strict=True)  # a client that was made in vain is slow to end
         client = Client(address, timeout=PATIENCE, set_as_default=False)

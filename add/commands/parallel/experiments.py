@@ -11,7 +11,7 @@ from typing import Any, final
 from add.adjoint import Evaluation
 from add.commands.parallel.workers import Session, Work, Workers
 from add.errors import InputError, SolverError
-from add.inverse import LBFGSB, EvaluationRequest, Evaluator, InverseProblem
+from add.inverse import EvaluationRequest, Evaluator, InverseProblem
 from add.scene import Scene, scene_from_dict
 
 
@@ -34,7 +34,7 @@ def require_shareable(problem: InverseProblem, file: Path | None = None) -> None
             file=file,
             place="experiments",
         )
-    if not isinstance(problem.optimizer, LBFGSB):
+    if problem.optimizer is None or not problem.optimizer.shares_experiments:
         raise InputError(
             "workers evaluate experiments for L-BFGS-B only: Gauss-Newton needs the runs themselves",
             file=file,

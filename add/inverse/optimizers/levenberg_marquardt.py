@@ -63,6 +63,11 @@ class LevenbergMarquardt(PhasedOptimizer):
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
 
+    @property
+    def shares_experiments(self) -> bool:
+        """It asks for the runs themselves, which it differentiates forward."""
+        return False
+
     def minimise(self, run: PhaseRun) -> PhaseResult:
         """Minimise one phase; see `PhasedOptimizer.minimise`."""
         with one_blas_thread():

@@ -296,6 +296,11 @@ class LBFGSB(PhasedOptimizer):
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
 
+    @property
+    def shares_experiments(self) -> bool:
+        """It asks for values and gradients."""
+        return True
+
     def minimise(self, run: PhaseRun) -> PhaseResult:
         """Run L-BFGS-B; the best evaluation is kept whatever ends it."""
         first = _with_gradient(run, run.start)

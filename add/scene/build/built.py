@@ -10,6 +10,7 @@ from add.equations.points import PointMap
 from add.model import Model, Reaction, reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.numbers import SceneParameters
+from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation, Trajectory
 from add.summary import Summarised, Summary
@@ -75,8 +76,9 @@ class BuiltScene(Summarised):
         """
         if self.scene.contact.friction_law == "exact":
             return []
-        pairs = self.scene.contact.pairs
-        asked = {(p.body, p.obstacle): p.touching or 1 for p in pairs if p.restitution is not None and p.enabled}
+        rows = self.scene.contact.pairs
+        found = ContactClasses.read(self.scene).restitutions(self.scene)
+        asked = {pair: rows[k].touching or 1 for pair, k in found.items() if rows[k].enabled}
         return damped_pairs(self.model, self.theta if theta is None else theta, asked)
 
     def expected_impacts(self) -> list[Impact]:

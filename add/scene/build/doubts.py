@@ -16,6 +16,7 @@ from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
 from add.scene.build.recordings import load_recording
+from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
@@ -85,9 +86,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     spec, model = built.scene, built.model
     if not spec.contact.between_bodies:
         return
-    joined: set[frozenset[str | None]] = {
-        frozenset((pair.body, pair.obstacle)) for pair in spec.contact.pairs if not pair.enabled
-    }
+    joined: set[frozenset[str | None]] = {*ContactClasses.read(spec).disabled_bodies()}
     for item in spec.couplings.values():
         if isinstance(item, AttachmentSpec):
             joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()

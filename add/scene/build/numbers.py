@@ -16,6 +16,7 @@ from add.materials import material as material_law
 from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.scene.spec.bodies import MaterialSpec, SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ConstantSignalSpec, SineSignalSpec
@@ -98,7 +99,7 @@ class SceneParameters:
         self._copies: list[tuple[str, str, float | FloatArray]] = []
         self._derived: list[Derived] = list(derived)
         self._pulls = spec.contact.pulls
-        self._rebounds: dict[tuple[str, str], tuple[str, int]] = {}
+        self._restitutions: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
         for name, body in spec.bodies.items():
             if isinstance(body, SoftBodySpec):
@@ -113,7 +114,7 @@ class SceneParameters:
             self._copies += [(number.path, target, factor) for target, factor in number.targets]
         for name, signal in spec.signals.items():
             self._signal(f"signals.{name}", signal, theta)
-        self._contact(spec)
+        self._contact(spec, theta)
         if spec.recording is not None:
             self._add(CLOCK, spec.recording.time_offset, "s", CLOCK)
         self.layout = ParameterLayout(self._blocks)
@@ -175,10 +176,9 @@ class SceneParameters:
             rows = np.array(signal.values)  # type: ignore[attr-defined]
             self._add(f"{path}.values", rows.reshape(rows.shape[0], -1), unit, *targets)
 
-    def _contact(self, spec: SceneSpec) -> None:
+    def _contact(self, spec: SceneSpec, theta: ParameterLayout) -> None:
         contact = spec.contact
-        shapes = met_shapes(spec)
-        if not shapes:
+        if not met_shapes(spec):
             return
         per = "/m^2" if contact.stiffness_per == "area" else ""
         effective = contact.stick_stiffness_rule == "effective-dt" and spec.time.integrator == "bdf2"
@@ -194,35 +194,32 @@ class SceneParameters:
             if getattr(contact, key) is not None:
                 given[key] = f"contact.{key}"
                 self._add(given[key], getattr(contact, key), unit)
-        special: dict[tuple[str, str], dict[str, str]] = {}
-        for k, pair in enumerate(contact.pairs):
-            if pair.obstacle not in shapes:  # switched off, and without a shape to meet
+        classes = ContactClasses.read(spec)
+        known = {entry.name.removesuffix(".k_n"): None for entry in theta.entries if entry.name.endswith(".k_n")}
+        special: dict[str, dict[str, str]] = {}
+        for k, row in enumerate(contact.pairs):
+            met = [name for name in (f"contact.{a}.{b}" for a, b in classes.pairs(row)) if name in known]
+            if not met:  # switched off, and without a shape to meet
                 continue
-            own = special.setdefault((pair.body, pair.obstacle), {})
-            for key, unit in units.items():
-                if getattr(pair, key) is not None:
-                    own[key] = f"contact.pairs.{k}.{key}"
-                    self._add(own[key], getattr(pair, key), unit)
-            if pair.restitution is not None:
-                own["damping"] = f"contact.pairs.{k}.restitution"
-                self._add(own["damping"], pair.restitution, "-")
-                self._rebounds[(pair.body, pair.obstacle)] = (own["damping"], pair.touching or 1)
-        for body in spec.bodies:
-            for obstacle in shapes:
-                if obstacle == body:
-                    continue
-                source = {**given, **special.get((body, obstacle), {})}
-                pair_name = f"contact.{body}.{obstacle}"
-                self._copies += [
-                    (source["stiffness"], f"{pair_name}.k_n", 1.0),
-                    (source["friction"], f"{pair_name}.c_f", 1.0),
-                ]
-                if (body, obstacle) not in self._rebounds:
-                    self._copies.append((source["damping"], f"{pair_name}.k_d", 1.0))
-                if "stick_stiffness" in source:
-                    self._copies.append((source["stick_stiffness"], f"{pair_name}.k_t", 1.0))
-                else:
-                    self._copies.append((source["stiffness"], f"{pair_name}.k_t", stick_factor))
+            own = {key: f"contact.pairs.{k}.{key}" for key in units if getattr(row, key) is not None}
+            for key, path in own.items():
+                self._add(path, getattr(row, key), units[key])
+            if row.restitution is not None:
+                self._add(f"contact.pairs.{k}.restitution", row.restitution, "-")
+            for name in met:
+                special.setdefault(name, {}).update(own)
+        for pair, k in classes.restitutions(spec).items():
+            self._restitutions[pair] = f"contact.pairs.{k}.restitution", contact.pairs[k].touching or 1
+        damped = {f"contact.{a}.{b}" for a, b in self._restitutions}
+        for name in known:
+            source = {**given, **special.get(name, {})}
+            self._copies += [(source["stiffness"], f"{name}.k_n", 1.0), (source["friction"], f"{name}.c_f", 1.0)]
+            if name not in damped:
+                self._copies.append((source["damping"], f"{name}.k_d", 1.0))
+            if "stick_stiffness" in source:
+                self._copies.append((source["stick_stiffness"], f"{name}.k_t", 1.0))
+            else:
+                self._copies.append((source["stiffness"], f"{name}.k_t", stick_factor))
 
     def _tie(self, theta: ParameterLayout, base: FloatArray) -> Composed:
         copies = []
@@ -230,12 +227,12 @@ class SceneParameters:
             name, _, row = name.partition("#")
             target = theta[name].indices
             copies.append(Copy(path, target[int(row)] if row else target, np.asarray(factor)))
-        rebounds = [self._rebound(pair, theta) for pair in self._rebounds]
-        return compose(self.layout, theta, base, copies, [*self._derived, *rebounds])
+        restitutions = [self._restitution(pair, theta) for pair in self._restitutions]
+        return compose(self.layout, theta, base, copies, [*self._derived, *restitutions])
 
-    def _rebound(self, pair: tuple[str, str], theta: ParameterLayout) -> Derived:
+    def _restitution(self, pair: tuple[str, str], theta: ParameterLayout) -> Derived:
         """Return the damping of a body and what it meets, by their restitution."""
-        path, touching = self._rebounds[pair]
+        path, touching = self._restitutions[pair]
         masses = [f"bodies.{name}.mass" if f"bodies.{name}.mass" in theta else np.array(np.inf) for name in pair]
         if not isinstance(masses[0], str):
             raise InputError(

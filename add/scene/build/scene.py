@@ -25,6 +25,7 @@ from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.rigid import ParticleBodySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.simulation import BDF, StartUp
@@ -193,11 +194,15 @@ def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) ->
 
 
 def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactModel:
-    contact = spec.contact
-    off = {(pair.body, pair.obstacle) for pair in contact.pairs if not pair.enabled}
-    on = {(pair.body, pair.obstacle) for pair in contact.pairs if pair.enabled}
+    contact, classes = spec.contact, ContactClasses.read(spec)
+    said = classes.enabled()
+    off = {pair for pair, enabled in said.items() if not enabled}
     if not contact.between_bodies:
-        off |= {(a, b) for a in spec.bodies for b in spec.bodies} - on
+        labels = list(dict.fromkeys(classes.of[name] for name in spec.bodies))
+        off |= {(a, b) for a in labels for b in labels} - {pair for pair, enabled in said.items() if enabled}
+    # Bodies that a coupling joins pass through each other unless a row names the two.
+    rows = [row for row in contact.pairs if row.enabled]
+    asked = {row.sides for row in rows} | {row.sides[::-1] for row in rows if row.between is not None}
     return ContactModel(
         law=_LAWS[contact.friction_law],
         per_area=contact.stiffness_per == "area",
@@ -205,5 +210,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactM
         ramp=contact.damping_ramp,
         total_normal=contact.coulomb_normal == "total",
         pulls=contact.pulls,
-        disabled=frozenset(off | (connected - on)),
+        classes=classes.of,
+        disabled=frozenset(off),
+        apart=frozenset(pair for pair in connected if pair not in asked),
     )

@@ -16,7 +16,9 @@ from add.geometry import SoftMesh
 from add.machine.files import in_bytes
 from add.machine.resources import available_memory, free_disk
 from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
-from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, PointsMeshSpec, RigidBodySpec
+from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.met_shapes import met_shapes
+from add.scene.spec.rigid import ParticleBodySpec, PointsMeshSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.terms import Elastic
@@ -25,7 +27,7 @@ from add.terms import Elastic
 _BUILT = {"tet4": 6.0e3, "tet10": 4.0e4, "hex8": 3.0e4}
 _NODES = {4: "tet4", 10: "tet10", 8: "hex8"}
 _RUN = {"tet4": 2.4e4, "tet10": 1.6e5, "hex8": 1.1e5}
-#: Memory of a node of a mass-spring body, and of a body and a shape that it may meet [bytes].
+#: Memory of a node of a mass-spring body, and of two contact classes that may meet [bytes].
 _NODE, _PAIR = 2.0e3, 6.5e3
 #: Memory of the record of a step without any coordinates [bytes]; the arrays of one coordinate in it.
 _STEP, _ARRAYS = 2.0e3, 9
@@ -69,9 +71,9 @@ def require_room_to_build(spec: SceneSpec) -> None:
         elif isinstance(body, ParticleBodySpec) and not isinstance(body.mesh, PointsMeshSpec):
             nodes = prod(float(n + 1) for n in body.mesh.divisions)
             parts.append((_NODE * nodes, f"bodies.{name}.mesh", f"{nodes:.3g} nodes", "fewer divisions"))
-    shapes = len(spec.obstacles) + sum(isinstance(b, RigidBodySpec | KinematicBodySpec) for b in spec.bodies.values())
-    pairs = float(len(spec.bodies) * shapes)
-    parts.append((_PAIR * pairs, "bodies", f"contact tables of {pairs:.3g} pairs", "fewer bodies or obstacles"))
+    classes = ContactClasses.read(spec).of
+    pairs = float(len({classes[name] for name in spec.bodies}) * len({classes[name] for name in met_shapes(spec)}))
+    parts.append((_PAIR * pairs, "bodies", f"contact tables of {pairs:.3g} pairs", "fewer classes or obstacles"))
     _require_memory(parts, "building this scene")
 
 

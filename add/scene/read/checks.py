@@ -9,6 +9,7 @@ from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.met_shapes import met_shapes
@@ -23,7 +24,7 @@ from add.scene.spec.objective import (
 )
 from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
-from add.scene.spec.world import ConstantSignalSpec, SineSignalSpec
+from add.scene.spec.world import ConstantSignalSpec, ContactPairSpec, SineSignalSpec
 
 #: Most problems, and names that might have been meant, that are worth looking for.
 _LISTED = 200
@@ -122,17 +123,55 @@ def _fixed_loops(spec: SceneSpec) -> Iterator[Problem]:
 
 
 def _contact(spec: SceneSpec) -> Iterator[Problem]:
-    pairs = spec.contact.pairs
+    pairs, classes = spec.contact.pairs, ContactClasses.read(spec)
     shapes = dict.fromkeys(met_shapes(spec))
+    for label, members in classes.said.items():
+        if label in spec.bodies or label in spec.obstacles:
+            yield Problem(
+                f"bodies.{members[0]}.contact.class", "a class has the name of a body or an obstacle", f"'{label}'",
+                "another name",
+            )  # fmt: skip
     for k, pair in enumerate(pairs):
-        yield from named(f"contact.pairs.{k}.body", "body", pair.body, spec.bodies)
-        # A pair that cannot touch may be switched off, too: then nobody is warned of it.
+        at = f"contact.pairs.{k}"
+        if pair.restitution is not None and any(side in classes.said for side in pair.sides):
+            yield Problem(
+                f"{at}.restitution", "a restitution depends on two masses, and a class has many", None,
+                "names of bodies, or 'damping'",
+            )  # fmt: skip
+        if pair.between is not None:
+            known = [*spec.bodies, *spec.obstacles, *classes.said]
+            unknown = [name for name in pair.between if name not in known]
+            for name in unknown:
+                yield from named(f"{at}.between", "body, obstacle or class", name, known)
+            # A pair that cannot touch may be switched off, too: then nobody is warned of it.
+            if not unknown and pair.enabled and not _meets(pair, classes, spec, shapes):
+                found = " and ".join(f"'{name}'" for name in pair.between)
+                yield Problem(
+                    f"{at}.between", "none of these has points that can meet a shape of the other", found,
+                    "a body, and an obstacle or a body with a shape",
+                )  # fmt: skip
+            continue
+        assert pair.body is not None and pair.obstacle is not None
+        yield from named(f"{at}.body", "body", pair.body, [*spec.bodies, *classes.said])
         there = pair.obstacle in shapes or (not pair.enabled and pair.obstacle in spec.bodies)
-        if there and pair.obstacle != pair.body:
+        if pair.obstacle in classes.said or (there and pair.obstacle != pair.body):
             continue
         met = [name for name in shapes if name != pair.body]
-        yield from named(f"contact.pairs.{k}.obstacle", "obstacle or body with a shape", pair.obstacle, met)
-    yield from twice("contact.pairs.{k}", "the pair", [[pair.body, pair.obstacle] for pair in pairs])
+        yield from named(f"{at}.obstacle", "obstacle or body with a shape", pair.obstacle, met)
+    # A row for one way may well differ from an earlier one for both.
+    for between in (True, False):
+        sides: list[Any] = list(range(len(pairs)))
+        for k, pair in enumerate(pairs):
+            if (pair.between is not None) == between:
+                sides[k] = sorted(pair.sides) if between else list(pair.sides)
+        yield from twice("contact.pairs.{k}", "the pair", sides)
+
+
+def _meets(pair: ContactPairSpec, classes: ContactClasses, spec: SceneSpec, shapes: Collection[str]) -> bool:
+    """Whether points of a body on one side can meet a shape of another on the other side."""
+    a, b = (classes.members(side) for side in pair.sides)
+    one_way = any(x in spec.bodies and y in shapes and x != y for x in a for y in b)
+    return one_way or any(x in spec.bodies and y in shapes and x != y for x in b for y in a)
 
 
 def _markers(spec: SceneSpec) -> Iterator[Problem]:

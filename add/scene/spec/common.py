@@ -121,6 +121,17 @@ Text = Annotated[str, Strict()]
 NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
 FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]
 
+
+class BodyContactSpec(Spec):
+    """The class that a body is of in contact."""
+
+    class_: Name | None = Field(
+        None,
+        alias="class",
+        description="contact class: a name by which `contact.pairs` may mean all bodies of it; null = none of its own",
+    )
+
+
 # --- unions --------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.bodies import LoadSpec, PinSpec
 from add.scene.spec.common import (
+    BodyContactSpec,
     Count,
     FilePath,
     Flag,
@@ -99,6 +100,7 @@ class _PosedSpec(Spec):
     orientation: Quaternion = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"
     )
+    contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
 
 
 class _MovingSpec(_PosedSpec):

@@ -241,10 +241,19 @@ ObstacleSpec = Annotated[
 
 
 class ContactPairSpec(Spec):
-    """The contact of one body with one obstacle; null takes the value of `contact`."""
+    """The contact between two bodies, obstacles or classes of bodies; null takes the value of `contact`.
 
-    body: Name = Field(description="name of a body")
-    obstacle: Name = Field(description="name of an obstacle, or of another rigid or kinematic body whose shape is met")
+    Later rows win. `body` with `obstacle` is for points of one body on the shape of the other alone.
+    """
+
+    between: tuple[Name, Name] | None = Field(
+        None, description="names of bodies, obstacles or classes of bodies (`bodies.*.contact.class`), in any order"
+    )
+    body: Name | None = Field(None, description="name of a body or a class, whose points are meant")
+    obstacle: Name | None = Field(
+        None,
+        description="name of an obstacle or a class, or of another rigid or kinematic body whose shape is met",
+    )
     stiffness: Positive | None = Field(None, description="k_n [N/m], or [N/m^3] per area")
     friction: NonNegative | None = Field(None, description="Coulomb's coefficient [-]")
     damping: NonNegative | None = Field(None, description="k_d [N s/m], or [N s/m^3] per area")
@@ -255,10 +264,24 @@ class ContactPairSpec(Spec):
     )
     touching: Count | None = Field(None, description="points that touch at once in that impact; null = 1")
     stick_stiffness: Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
-    enabled: Flag = Field(True, description="false: this body passes through this obstacle")
+    enabled: Flag = Field(True, description="false: they pass through each other")
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The two names."""
+        if self.between is not None:
+            return self.between
+        assert self.body is not None and self.obstacle is not None
+        return self.body, self.obstacle
 
     @model_validator(mode="after")
     def _check(self) -> "ContactPairSpec":
+        given = [key for key in ("between", "body", "obstacle") if getattr(self, key) is not None]
+        if given not in (["between"], ["body", "obstacle"]):
+            raise problem(
+                "a pair has two sides", found=" and ".join(f"'{key}'" for key in given) or "none of them",
+                expected="'between', or 'body' and 'obstacle'",
+            )  # fmt: skip
         if self.restitution is not None and self.damping is not None:
             raise problem("the restitution sets the damping: give one of them", key="restitution",
                           found=f"{self.restitution:g}")  # fmt: skip

@@ -1,0 +1,92 @@
+"""Contact classes of a scene, whose members share coefficients, and the rows of `contact.pairs` for two of them.
+
+Bodies and obstacles that a row names, and obstacles, have a class of their own, under their name. Other bodies are of
+the class that they say, or share the class `COMMON`; one that is alone there has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from add.scene.spec.met_shapes import met_shapes
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.world import ContactPairSpec
+
+#: The class of bodies that say none and that no row names; no name of a scene may begin so.
+COMMON = "*"
+
+
+def said_classes(spec: SceneSpec) -> dict[str, list[str]]:
+    """Return class -> the bodies that say that they are of it."""
+    out: dict[str, list[str]] = {}
+    for name, body in spec.bodies.items():
+        if body.contact is not None and body.contact.class_ is not None:
+            out.setdefault(body.contact.class_, []).append(name)
+    return out
+
+
+@final
+@dataclass(frozen=True)
+class ContactClasses:
+    """The classes of a scene and its rows of `contact.pairs`.
+
+    Attributes
+    ----------
+    of : body or obstacle -> its class
+    said : class that bodies say -> those bodies
+    rows : the rows
+    """
+
+    of: dict[str, str]
+    said: dict[str, list[str]]
+    rows: tuple[ContactPairSpec, ...]
+
+    @classmethod
+    def read(cls, spec: SceneSpec) -> ContactClasses:
+        """Return the classes of a scene."""
+        rows, said = spec.contact.pairs, said_classes(spec)
+        named = {side for row in rows for side in row.sides} - said.keys()
+        of = {name: name for name in [*spec.obstacles, *named]}
+        of |= {name: label for label, members in said.items() for name in members if name not in named}
+        free = [name for name in spec.bodies if name not in of]
+        of |= {name: COMMON if len(free) > 1 else name for name in free}
+        return cls(of, said, rows)
+
+    def members(self, side: str) -> list[str]:
+        """Return the bodies and obstacles that a side of a row names."""
+        return self.said.get(side, [side])
+
+    def pairs(self, row: ContactPairSpec) -> Iterator[tuple[str, str]]:
+        """Return the classes (of points, of shapes) that a row is for; some of them may have no points or shapes."""
+        a, b = (dict.fromkeys(self.of.get(name, name) for name in self.members(side)) for side in row.sides)
+        yield from ((x, y) for x in a for y in b)
+        if row.between is not None:
+            yield from ((y, x) for x in a for y in b)
+
+    def enabled(self) -> dict[tuple[str, str], bool]:
+        """Return what the rows say of classes (of points, of shapes); the later row wins."""
+        return {pair: row.enabled for row in self.rows for pair in self.pairs(row)}
+
+    def restitutions(self, spec: SceneSpec) -> dict[tuple[str, str], int]:
+        """Return (body, what it meets) -> number of the row whose restitution counts; a later damping takes it away."""
+        shapes = set(met_shapes(spec))
+        out: dict[tuple[str, str], int] = {}
+        for k, row in enumerate(self.rows):
+            for pair in self.pairs(row):
+                if row.damping is not None:
+                    out.pop(pair, None)
+                elif row.restitution is not None and pair[0] in spec.bodies and pair[1] in shapes:
+                    out[pair] = k
+        return out
+
+    def disabled_bodies(self) -> set[frozenset[str]]:
+        """Return the pairs of bodies that rows switch off."""
+        return {
+            frozenset((a, b))
+            for row in self.rows
+            if not row.enabled
+            for a in self.members(row.sides[0])
+            for b in self.members(row.sides[1])
+        }

@@ -1,0 +1,172 @@
+"""Bounds of what contact keeps: patterns, rows of decisions, classes of coefficients, pairs that are tested."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from add import scene_from_dict
+from add.kernels import contact_detection
+from add.kernels.contact_pairs import PAIR
+from add.linalg.pattern import MOST_PATTERNS, Pattern, PatternCache
+
+ROLLING = {
+    "schema": "add-scene/1",
+    "time": {"dt": 0.002, "steps": 10_000, "integrator": "bdf1"},
+    "gravity": [0, 0, 0],
+    "signals": {
+        "there": {"type": "sine", "amplitude": [0.2, 0.1, 0], "frequency": 1.1},
+        "back": {"type": "sine", "amplitude": [-0.2, 0.13, 0], "frequency": 0.9},
+    },
+    "bodies": {
+        "low": {
+            "type": "kinematic", "geometry": {"shape": "box", "size": [1, 1, 0.1]}, "position": [0, 0, -0.098],
+            "translation": {"signal": "there"},
+        },
+        "high": {
+            "type": "kinematic", "geometry": {"shape": "box", "size": [1, 1, 0.1]}, "position": [0, 0, 0.098],
+            "translation": {"signal": "back"},
+        },
+        "ball": {
+            "type": "soft", "mesh": {"shape": "sphere", "radius": 0.05, "edge": 0.02},
+            "material": {"model": "neo-hookean", "young": 3e4, "poisson": 0.3, "density": 900.0, "viscosity": 1.0},
+        },
+    },
+    "contact": {"stiffness": 2e3, "damping": 1.0, "damping_ramp": 0.001, "friction": 0.8, "friction_law": "tanh"},
+}  # fmt: skip
+
+
+def resident() -> float:
+    """Return the memory that this process has now [MB]."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+
+def roll(steps: int, measured: int) -> tuple[PatternCache, int, float]:
+    """Roll the ball without keeping anything; return the patterns, how many contact sets were met, and the growth."""
+    built = scene_from_dict(ROLLING).build()
+    simulation, theta = built.simulation, built.theta
+    assembler = simulation.assembler()
+    state, _ = simulation.begin(assembler, theta)
+    sets, before = set(), 0.0
+    for k in range(steps):
+        state, record = simulation.stepper.step(assembler, state, theta)
+        sets.add(hash(record.decisions[0][:, PAIR].tobytes()))
+        if k + 1 == measured:
+            before = resident()
+    return assembler._patterns, len(sets), resident() - before
+
+
+def test_a_rolling_ball_keeps_a_bounded_number_of_patterns():
+    patterns, sets, _ = roll(500, 100)
+    assert len(patterns) <= MOST_PATTERNS < sets
+
+
+@pytest.mark.slow
+def test_a_rolling_ball_needs_no_more_memory():
+    patterns, sets, growth = roll(10_000, 1000)
+    assert len(patterns) == MOST_PATTERNS and sets > 20 * MOST_PATTERNS
+    assert growth < 20.0
+
+
+def test_the_oldest_pattern_goes_first():
+    built: list[int] = []
+
+    def pattern(k: int) -> Pattern:
+        built.append(k)
+        return Pattern.build(1, [])
+
+    cache = PatternCache()
+    for k in (*range(MOST_PATTERNS), 0, MOST_PATTERNS, 0, 1):
+        cache.get(k, lambda k=k: pattern(k))
+    assert built == [*range(MOST_PATTERNS), MOST_PATTERNS, 1]
+    assert len(cache) == len(cache.copy()) == MOST_PATTERNS
+
+
+def heap(n: int, steps: int) -> dict:
+    """Return a scene of cubes that fall into a box and against each other."""
+    rng, side = np.random.default_rng(0), max(round(n ** (1 / 3)), 1)
+    bodies = {}
+    for k in range(n):
+        place = np.array([k % side, k // side % side, k // side**2])
+        turn = np.concatenate([[1.0], 0.1 * rng.normal(size=3)])
+        bodies[f"cube {k}"] = {
+            "type": "rigid",
+            "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]},
+            "density": 500.0,
+            "position": [*(0.14 * (place[:2] - 0.5 * (side - 1))), 0.09 + 0.14 * float(place[2])],
+            "orientation": (turn / np.linalg.norm(turn)).tolist(),
+            "velocity": rng.normal(size=3).tolist(),
+        }
+    wide = 0.07 * side + 0.02
+    walls = {"left": [1, 0, 0], "right": [-1, 0, 0], "front": [0, 1, 0], "rear": [0, -1, 0]}
+    planes = {name: {"shape": "plane", "point": [-wide * x for x in n], "normal": n} for name, n in walls.items()}
+    return {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.002, "steps": steps, "integrator": "bdf1"},
+        "bodies": bodies,
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}, **planes},
+        "contact": {"stiffness": 5e3, "damping": 5.0, "friction": 0.4, "onset": 0.002, "damping_ramp": 0.002,
+                    "friction_law": "tanh"},
+    }  # fmt: skip
+
+
+_WORKER = """
+import json, resource, sys
+from add import scene_from_dict
+built = scene_from_dict(json.load(sys.stdin)).build()
+run = built.run()
+(term,) = built.model.system.deciding
+carried = [term.shape_carrier[term.touching_pairs(r.decisions[0])[1]] for r in run.records]
+print(json.dumps({
+    "steps": run.n_steps,
+    "blocks": sum(entry.name.startswith("contact.") for entry in built.model.system.parameters.entries),
+    "between": int(sum((c >= 0).sum() for c in carried)),
+    "resident": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
+}))
+"""
+
+
+@pytest.mark.parametrize(("n", "steps"), [(64, 10), pytest.param(500, 50, marks=pytest.mark.slow)])
+def test_cubes_dropped_in_a_box(n, steps):
+    """In a process of its own, whose memory is all that building and running needs."""
+    worker = subprocess.run(
+        [sys.executable, "-c", _WORKER], input=json.dumps(heap(n, steps)), capture_output=True, text=True, check=True
+    )
+    found = json.loads(worker.stdout)
+    assert found["steps"] == steps and found["between"] > n // 2
+    assert found["blocks"] == 4 * 6  # the cubes against five planes and against each other
+    assert found["resident"] < 1000.0
+
+
+def test_many_bodies_find_each_other_as_few_do():
+    """The grid of cells gives what testing all pairs gives: runs against shapes, one by one."""
+    built = scene_from_dict(heap(125, 1)).build()
+    (term,) = built.model.system.deciding
+    kin = built.run(n_steps=1).kinematics(1)
+    rng = np.random.default_rng(1)
+    assert term.arrays.runs.shape[0] * term.n_shapes > contact_detection.MANY
+    for spread in (0.05, 0.02):
+        q = kin.q.copy()
+        for start in np.unique(term.carrier):
+            q[start : start + 3] = spread * rng.normal(size=3) * 10.0
+        whole = term.decide(type(kin)(q, kin.v, kin.a, kin.t, kin.step), built.theta)
+        assert whole.shape[0] > 100
+        # Ten bodies at a time are few: their pairs with all shapes are tested one by one.
+        parts = []
+        for first in range(0, term.n_points, 80):
+            part = _points(term, slice(first, first + 80))
+            assert part.arrays.runs.shape[0] * part.n_shapes <= contact_detection.MANY
+            rows = part.decide(type(kin)(q, kin.v, kin.a, kin.t, kin.step), built.theta).copy()
+            rows[:, PAIR] += first * term.n_shapes
+            parts.append(rows)
+        np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+def _points(term, part):
+    """Return the term of some of the points."""
+    fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "centre", "owner")
+    return replace(term, **{name: getattr(term, name)[part] for name in fields})
