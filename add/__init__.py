@@ -88,6 +88,9 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from add.scene.objects import __all__ as objects
+    import re
+    from pathlib import Path
 
-    return sorted([*__all__, *objects])
+    # Read, not imported: completing a name should not load pydantic.
+    source = Path(__file__).with_name("scene") / "objects.py"
+    return sorted([*__all__, *re.findall(r'^    "(\w+)",$', source.read_text(encoding="utf-8"), re.MULTILINE)])

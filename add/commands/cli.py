@@ -106,8 +106,8 @@ for command in (view, plot, info):
 @strict_option
 def simulate(console: Console, scene: str, output: str | None, force: bool, resume: bool) -> None:
     """Run the forward simulation of SCENE."""
-    from add.commands import simulate_scene
     from add.commands.folders import run_in
+    from add.commands.simulate import simulate_scene
     from add.scene.build.doubts import warn
 
     _require_one(resume, force)
@@ -144,8 +144,8 @@ def optimize(
 ) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints
-    from add.commands import check_optimization, optimize_scene
     from add.commands.folders import run_in
+    from add.commands.optimize import check_optimization, optimize_scene
     from add.commands.parallel.experiments import require_shareable
     from add.commands.report import one_by_one, write_report
 
@@ -184,7 +184,8 @@ def optimize(
 @strict_option
 def check(console: Console, scene: str, gradient: bool, steps: int | None) -> None:
     """Validate SCENE; --gradient checks its derivatives."""
-    from add.commands import check_gradients, check_optimization
+    from add.commands.check_gradient import check_gradients
+    from add.commands.optimize import check_optimization
     from add.errors import SolverError
     from add.model.impacts import worth_saying
     from add.scene.build.inverse_problem import require_gradient
@@ -246,8 +247,8 @@ def sweep(
     cluster: str | None,
 ) -> None:
     """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
-    from add.commands import check_sweep, sweep_scene
     from add.commands.folders import clear
+    from add.commands.sweep import check_sweep, sweep_scene
     from add.io.runfolder import RunFolder
 
     loaded = loaded_scene(console, scene)

@@ -12,7 +12,7 @@ import numpy as np
 from add.contact.branches import NO_CONTACT, PairContact
 from add.contact.coefficients import FrictionLaw, PairParameters
 from add.contact.sparsity import Blocks
-from add.contact.sticking import StickingBodies
+from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Decision, Term
 from add.kernels import contact_bodies as kernel
@@ -21,6 +21,7 @@ from add.kernels.contact_bodies_parameters import body_contact_parameters
 from add.kernels.contact_detection import FIRST, OWNER, STOP, Contacts, Motion, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
+from add.kernels.sticking import StickRows, held_bodies, new_stick_rows
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -303,6 +304,45 @@ class BodyContactBranch(Term):
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
         return self.contact.energy(kin, theta)
+
+
+@final
+class StickingBodies(StickingPairs):
+    """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape."""
+
+    def __init__(self, contact: BodyContact, decision: Decision, rows: Decision) -> None:
+        super().__init__(decision, rows, contact.n_shapes)
+        self.contact = contact
+
+    @cached_property
+    def dofs(self) -> IntArray:
+        """The coordinates of the point's carrier, then those of the shape's body."""
+        contact, six = self.contact, np.arange(6)
+        points, shapes = self.points, self.shapes
+        out = np.full((points.size, 12), -1, dtype=np.int64)
+        out[:, :6] = contact.carrier[points][:, None] + six
+        out[~contact.rigid[points], 3:6] = -1
+        carried = contact.shape_carrier[shapes] >= 0
+        out[carried, 6:] = contact.shape_carrier[shapes[carried]][:, None] + six
+        return out
+
+    @cached_property
+    def theta_index(self) -> IntArray:
+        """The centres of mass of both bodies."""
+        contact = self.contact
+        return np.concatenate([contact.centre[self.points], contact.shape_centre[self.shapes]], axis=1)
+
+    @cached_property
+    def first_slots(self) -> IntArray:
+        """The dense block of both carriers."""
+        return self.contact.first_entries(self.rows, self.decision)
+
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
+        """Return the rows at ``kin`` with the reactions ``lam``."""
+        held = new_stick_rows(self.rows.shape[0], 12, 6)
+        contact = self.contact
+        held_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), lam, held)
+        return held
 
 
 def _runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -12,11 +12,12 @@ import numpy as np
 from add.contact.branches import NO_CONTACT, PairContact
 from add.contact.coefficients import FrictionLaw, PairParameters
 from add.contact.shapes import Shapes
-from add.contact.sticking import StickingNodes
+from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints, NodePoints
 from add.equations.term import Decision, Term
 from add.kernels import contact_nodes as kernel
+from add.kernels.sticking import StickRows, held_nodes, new_stick_rows
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -178,3 +179,35 @@ class NodeContactBranch(Term):
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
         return self.contact.energy(kin, theta)
+
+
+@final
+class StickingNodes(StickingPairs):
+    """Nodes held on obstacles of the world; reactions in world axes."""
+
+    def __init__(self, contact: PenaltyContact, decision: Decision, rows: Decision) -> None:
+        super().__init__(decision, rows, contact.n_shapes)
+        self.contact = contact
+
+    @cached_property
+    def dofs(self) -> IntArray:
+        """The three coordinates of each node."""
+        rows, _ = self.contact.points.block_pattern()
+        return rows.reshape(-1, 3, 3)[self.points, :, 0]
+
+    @property
+    def theta_index(self) -> IntArray:
+        """None: obstacles of the world are given."""
+        return np.zeros((self.rows.shape[0], 0), dtype=np.int64)
+
+    @property
+    def first_slots(self) -> IntArray:
+        """Nine entries a point."""
+        return 9 * self.points
+
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
+        """Return the rows at ``kin`` with the reactions ``lam``."""
+        held = new_stick_rows(self.rows.shape[0], 3, 0)
+        points, shapes, table, law = self.contact.arguments(kin, theta)
+        held_nodes(points, shapes, table, law.normal, self.rows.copy(), lam, held)
+        return held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,13 +12,8 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Decision, StickConstraint, StickOperators
 from add.kernels import sticking_rows as kernel
 from add.kernels.contact_pairs import PAIR
-from add.kernels.sticking import StickRows, held_bodies, held_nodes, new_stick_rows
+from add.kernels.sticking import StickRows
 from add.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from add.contact.penalty_bodies import BodyContact
-    from add.contact.penalty_nodes import PenaltyContact
-
 
 #: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
 REST = 1e-10
@@ -189,74 +184,3 @@ class StickingPairs(StickConstraint):
         kept = self.dofs >= 0
         np.add.at(out, self.dofs[kept], np.einsum("kmp,kp->km", held.geometric_by_theta, dot)[kept])
         rows += np.einsum("kap,kp->ka", held.by_theta, dot).ravel()
-
-
-@final
-class StickingNodes(StickingPairs):
-    """Nodes held on obstacles of the world; reactions in world axes."""
-
-    def __init__(self, contact: PenaltyContact, decision: Decision, rows: Decision) -> None:
-        super().__init__(decision, rows, contact.n_shapes)
-        self.contact = contact
-
-    @cached_property
-    def dofs(self) -> IntArray:
-        """The three coordinates of each node."""
-        rows, _ = self.contact.points.block_pattern()
-        return rows.reshape(-1, 3, 3)[self.points, :, 0]
-
-    @property
-    def theta_index(self) -> IntArray:
-        """None: obstacles of the world are given."""
-        return np.zeros((self.rows.shape[0], 0), dtype=np.int64)
-
-    @property
-    def first_slots(self) -> IntArray:
-        """Nine entries a point."""
-        return 9 * self.points
-
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
-        """Return the rows at ``kin`` with the reactions ``lam``."""
-        held = new_stick_rows(self.rows.shape[0], 3, 0)
-        points, shapes, table, law = self.contact.arguments(kin, theta)
-        held_nodes(points, shapes, table, law.normal, self.rows.copy(), lam, held)
-        return held
-
-
-@final
-class StickingBodies(StickingPairs):
-    """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape."""
-
-    def __init__(self, contact: BodyContact, decision: Decision, rows: Decision) -> None:
-        super().__init__(decision, rows, contact.n_shapes)
-        self.contact = contact
-
-    @cached_property
-    def dofs(self) -> IntArray:
-        """The coordinates of the point's carrier, then those of the shape's body."""
-        contact, six = self.contact, np.arange(6)
-        points, shapes = self.points, self.shapes
-        out = np.full((points.size, 12), -1, dtype=np.int64)
-        out[:, :6] = contact.carrier[points][:, None] + six
-        out[~contact.rigid[points], 3:6] = -1
-        carried = contact.shape_carrier[shapes] >= 0
-        out[carried, 6:] = contact.shape_carrier[shapes[carried]][:, None] + six
-        return out
-
-    @cached_property
-    def theta_index(self) -> IntArray:
-        """The centres of mass of both bodies."""
-        contact = self.contact
-        return np.concatenate([contact.centre[self.points], contact.shape_centre[self.shapes]], axis=1)
-
-    @cached_property
-    def first_slots(self) -> IntArray:
-        """The dense block of both carriers."""
-        return self.contact.first_entries(self.rows, self.decision)
-
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
-        """Return the rows at ``kin`` with the reactions ``lam``."""
-        held = new_stick_rows(self.rows.shape[0], 12, 6)
-        contact = self.contact
-        held_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), lam, held)
-        return held

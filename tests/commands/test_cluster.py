@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from commands.test_sweep import SCENE, TWO, Square, lines
 
-from add.commands import sweep_scene
 from add.commands.cli import main
 from add.commands.parallel.cluster import cluster
 from add.commands.parallel.workers import LocalProcesses
+from add.commands.sweep import sweep_scene
 from add.errors import InputError, SolverError
 from add.io.runfolder import RunFolder
 from add.io.sweeps import read_sweep

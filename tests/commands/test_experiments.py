@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from commands.test_sweep import SCENE
 
-from add.commands import optimize_scene
 from add.commands.cli import main
+from add.commands.optimize import optimize_scene
 from add.commands.parallel.cluster import cluster
 from add.commands.parallel.experiments import evaluated_by
 from add.commands.parallel.workers import LocalProcesses, Session, Workers

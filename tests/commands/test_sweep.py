@@ -5,8 +5,9 @@ import copy
 import numpy as np
 import pytest
 
-from add.commands import sweep as module, sweep_scene
+from add.commands import sweep as module
 from add.commands.parallel.workers import LocalProcesses, Work
+from add.commands.sweep import sweep_scene
 from add.errors import InputError, SolverError
 from add.io.runfolder import GRID, SAMPLES, RunFolder
 from add.io.sweeps import SweepData, read_sweep, write_sweep

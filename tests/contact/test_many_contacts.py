@@ -1,4 +1,4 @@
-"""What contact keeps: of patterns a bounded number, of decisions the pairs that touch, of coefficients the classes."""
+"""Bounds of what contact keeps: patterns, rows of decisions, classes of coefficients, pairs that are tested."""
 
 import json
 import subprocess
@@ -61,7 +61,7 @@ def roll(steps: int, measured: int) -> tuple[PatternCache, int, float]:
 
 
 def test_a_rolling_ball_keeps_a_bounded_number_of_patterns():
-    patterns, sets, _ = roll(300, 100)
+    patterns, sets, _ = roll(500, 100)
     assert len(patterns) <= MOST_PATTERNS < sets
 
 

@@ -5,7 +5,8 @@ import pytest
 from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, THETA, Case, pair_parameters
 
 from add.contact import FrictionLaw, PenaltyContact, Shapes
-from add.contact.sticking import StickingBodies, StickingNodes
+from add.contact.penalty_bodies import StickingBodies
+from add.contact.penalty_nodes import StickingNodes
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import FrameMap, Frames, NodePoints, WeightedPoints
 from add.errors import SolverError

@@ -14,9 +14,8 @@ from support.decisions import FEATURE_SHIFT, table_of
 
 import add
 from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
-from add.contact.penalty_bodies import BodyContactBranch
-from add.contact.penalty_nodes import NodeContactBranch
-from add.contact.sticking import StickingBodies, StickingNodes
+from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
+from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
 from add.equations.initial import BodyPose, InitialState
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedPoints, LiftedTerm

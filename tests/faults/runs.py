@@ -12,7 +12,10 @@ import add
 from add.io.trajectory import read_run
 
 #: A process that imports what is slow before it says that it is ready, so that a kill hits the run.
-READY = "import sys; from add.commands.cli import main; import add.commands, add.commands.report; main(sys.argv[1:])"
+READY = (
+    "import sys; from add.commands.cli import main; "
+    "import add.commands.simulate, add.commands.optimize, add.commands.report; main(sys.argv[1:])"
+)
 
 
 def scene(steps=60, **more):

@@ -8,7 +8,7 @@ import time
 import pytest
 from faults.runs import FIT, begun, ran, scene
 
-from add.commands import simulate_scene
+from add.commands.simulate import simulate_scene
 from add.errors import InputError
 from add.io.lock import LOCK, Holder, holder_of
 from add.io.runfolder import RunFolder

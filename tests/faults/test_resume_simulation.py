@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from faults.runs import FIT, same_run, scene
 
-from add.commands import simulate_scene
 from add.commands.kept_states import Kept
+from add.commands.simulate import simulate_scene
 from add.commands.unfinished import remains
 from add.errors import InputError
 from add.io.runfolder import RunFolder
@@ -121,7 +121,7 @@ def test_what_cannot_go_on_is_refused(tmp_path):
         simulate_scene(scene_from_dict(other), folder, resume=True)
     with pytest.raises(InputError, match="keeps other states"):
         simulate_scene(scene_from_dict(raw | {"output": {"every": 2}}), folder, resume=True)
-    from add.commands import optimize_scene
+    from add.commands.optimize import optimize_scene
 
     with pytest.raises(InputError, match="this is a run of `add simulate`"):
         optimize_scene(scene_from_dict(raw | FIT), folder, resume=True)

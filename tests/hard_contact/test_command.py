@@ -8,8 +8,8 @@ import pytest
 from faults.runs import same_run
 
 from add.adjoint import Checkpoints, value_and_gradient
-from add.commands import simulate_scene
 from add.commands.cli import main
+from add.commands.simulate import simulate_scene
 from add.contact import BodyContact
 from add.errors import InputError
 from add.hard_contact import Branch, CarriedContacts, ExactContact

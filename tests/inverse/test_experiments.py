@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from add.commands import check_gradients, check_optimization, optimize_scene
+from add.commands.check_gradient import check_gradients
 from add.commands.cli import cli
+from add.commands.optimize import check_optimization, optimize_scene
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv

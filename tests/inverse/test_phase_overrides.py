@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from inverse.test_problem import SCENE, VELOCITY, check
 
-from add.commands import optimize_scene
-from add.commands.optimize import check_optimization
+from add.commands.optimize import check_optimization, optimize_scene
 from add.errors import InputError
 from add.inverse import MemoryLog, with_overrides
 from add.io.runfolder import RunFolder

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from add.commands import optimize_scene, simulate_scene
+from add.commands.optimize import optimize_scene
+from add.commands.simulate import simulate_scene
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from add.commands import check_gradients, optimize_scene, simulate_scene
-from add.commands.optimize import check_optimization
+from add.commands.check_gradient import check_gradients
+from add.commands.optimize import check_optimization, optimize_scene
+from add.commands.simulate import simulate_scene
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.scene import apply_overrides, load_scene

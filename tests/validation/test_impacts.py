@@ -114,7 +114,7 @@ def test_few_steps_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_said_after_a_run(tmp_path, caplog: pytest.LogCaptureFixture) -> None:
     """`simulate` keeps it in the result and warns; the report of a run has it."""
-    from add.commands import simulate_scene
+    from add.commands.simulate import simulate_scene
     from add.io.runfolder import RESULT, RunFolder
 
     for n in (9, 40):

@@ -235,7 +235,7 @@ class SoftBodySpec(Spec):
     )
     velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]")
     angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]")
-    contact: BodyContactSpec | None = Field(None, description="what contact knows it by; null = by its name")
+    contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
     anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")

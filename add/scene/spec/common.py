@@ -123,7 +123,7 @@ FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"form
 
 
 class BodyContactSpec(Spec):
-    """The contact class of a body."""
+    """The class that a body is of in contact."""
 
     class_: Name | None = Field(
         None,

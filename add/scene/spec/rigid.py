@@ -100,7 +100,7 @@ class _PosedSpec(Spec):
     orientation: Quaternion = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"
     )
-    contact: BodyContactSpec | None = Field(None, description="what contact knows it by; null = by its name")
+    contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
 
 
 class _MovingSpec(_PosedSpec):
