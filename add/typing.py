@@ -9,5 +9,3 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
-#: A dense array or a sparse matrix, wherever only products with it are asked for.
-Matrix = Any

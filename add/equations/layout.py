@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -150,6 +150,6 @@ class DofPartition:
         object.__setattr__(self, "free", np.flatnonzero(is_free))
 
 
-def node_dofs(nodes: Sequence[int] | IntArray) -> IntArray:
+def node_dofs(nodes: IntArray) -> IntArray:
     """Return (n, 3) indices in q of the given nodes of the system."""
     return 3 * np.asarray(nodes, dtype=np.int64)[:, None] + np.arange(3)

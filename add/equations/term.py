@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, final
@@ -92,16 +92,6 @@ class Term(ABC):
         rows, cols = self.pattern()
         for name, values in self._derivatives(kin, theta, "".join(set(wanted) - set(self.linear))):
             add_product(cols, rows, values, lam, getattr(out, name))
-
-    @final
-    def state_jvp(
-        self, kin: Kinematics, theta: FloatArray, dots: Sequence[KinematicCotangent], outs: Sequence[FloatArray]
-    ) -> None:
-        """Add dr/dq q_dot + dr/dv v_dot + dr/da a_dot of every tangent to its ``out``."""
-        rows, cols = self.pattern()
-        for name, values in self._derivatives(kin, theta, "qva"):
-            for dot, out in zip(dots, outs, strict=True):
-                add_product(rows, cols, values, getattr(dot, name), out)
 
     def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str) -> Iterator[tuple[str, FloatArray]]:
         size = self.pattern()[0].size

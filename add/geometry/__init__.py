@@ -2,7 +2,6 @@
 
 from add.geometry.boundary import BoundaryFaces, Surface, boundary_faces, surface
 from add.geometry.contact_points import (
-    box_corners,
     box_points,
     capsule_points,
     cylinder_points,
@@ -45,7 +44,6 @@ __all__ = [
     "TriangleSurface",
     "Validated",
     "boundary_faces",
-    "box_corners",
     "box_mesh",
     "box_points",
     "box_solid",

@@ -4,8 +4,6 @@ Every function returns positions (n, 3) in the axes of the body [m]. Spheres and
 the radius of the body; all others are bare points.
 """
 
-import itertools
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
@@ -17,14 +15,6 @@ from add.typing import FloatArray, IntArray
 
 CANDIDATES = 20
 """Random places for each square of the spacing, of which `surface_points` keeps about 0.7."""
-
-
-def box_corners(size: ArrayLike) -> FloatArray:
-    """Return the 8 corners of a box centred at the origin, edge lengths `size` (3,) [m].
-
-    Enough against planes and anything else that is flat over the size of a face; see `box_points`.
-    """
-    return np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * box_size(size)
 
 
 def box_points(size: ArrayLike, spacing: float) -> FloatArray:

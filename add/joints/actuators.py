@@ -1,4 +1,4 @@
-"""Given motions and forces in couplings: motors, torques, thrusts and forces that follow a signal."""
+"""Given motions and forces in couplings: motors, torques and forces that follow a signal."""
 
 from __future__ import annotations
 
@@ -63,27 +63,6 @@ class AxisTorque(JointLaw):
 
     def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
         kernel.axial_derivatives(y, y_dot, p, 3, f, f_y, f_v, f_p)
-
-
-@final
-@dataclass(frozen=True)
-class BodyForce(JointLaw):
-    """Force s(t) u on a place; sites (place, direction u). It turns with the body that carries u."""
-
-    depends: ClassVar[str] = "q"
-    slots: ClassVar[Slots] = (PLACE, VECTOR)
-    n_columns: ClassVar[int] = 1
-
-    @classmethod
-    def of(cls, sites: Sites, *, signal: Signal, rows: IntArray) -> BodyForce:
-        """Make thrusts; indices (n_rows, n) in theta of the coefficients [N]."""
-        return cls(sites, LawValues.driven(signal, np.asarray(rows)[:, :, None]))
-
-    def law_forces(self, y, y_dot, p, f):
-        kernel.axial_force(y, y_dot, p, 2, f)
-
-    def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        kernel.axial_derivatives(y, y_dot, p, 2, f, f_y, f_v, f_p)
 
 
 @final

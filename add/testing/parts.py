@@ -269,10 +269,9 @@ def assert_parameters(
 def assert_state_products(
     term: Term, kin: Kinematics, theta: FloatArray, matrices: dict[str, FloatArray], rng: np.random.Generator
 ) -> None:
-    """Check state_vjp and state_jvp, for several tangents at once, against the matrices and against each other."""
+    """Check state_vjp against the matrices."""
     name, n = type(term).__name__, kin.q.size
     lam = rng.normal(size=n)
-    dots = [KinematicCotangent(*(rng.normal(size=n) for _ in "qva")) for _ in range(2)]
     filled, bar = rng.normal(size=(3, n)), KinematicCotangent.zeros(n)
     for x, argument in zip(filled, "qva", strict=True):
         getattr(bar, argument)[:] = x
@@ -287,20 +286,6 @@ def assert_state_products(
     term.state_vjp(kin, theta, lam, part, "v")
     assert not part.q.any() and not part.a.any(), f"{name}.state_vjp gives what is not wanted"
     assert np.array_equal(part.v, gained.v), f"{name}.state_vjp by v depends on what else is wanted"
-    filled, outs = rng.normal(size=(2, n)), [np.zeros(n), np.zeros(n)]
-    added = list(filled.copy())
-    term.state_jvp(kin, theta, dots, outs)
-    term.state_jvp(kin, theta, dots, added)
-    for dot, out, before, after in zip(dots, outs, filled, added, strict=True):
-        products = [m @ getattr(dot, argument) for argument, m in matrices.items()]
-        assert_equal(out, sum(products, np.zeros(n)), f"{name}.state_jvp", 1e-10)
-        assert_equal(after, before + out, f"{name}.state_jvp does not add")
-        forward = float(lam @ out)
-        backward = sum(float(getattr(gained, argument) @ getattr(dot, argument)) for argument in "qva")
-        size = sum(float(np.abs(lam) @ np.abs(m) @ np.abs(getattr(dot, a))) for a, m in matrices.items())
-        assert abs(forward - backward) <= 1e-12 * size, (
-            f"{name}: lam . state_jvp(dot) = {forward:.12g} != state_vjp(lam) . dot = {backward:.12g}"
-        )
 
 
 def assert_energy(

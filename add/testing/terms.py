@@ -45,7 +45,7 @@ def check_term(
     - every weight of ``jacobian`` against differences of ``residual``, entries outside the pattern included;
     - ``jacobian`` is linear in the weights, adds, and writes to the given slots alone;
     - every asked-for entry of theta, by ``parameter_jvp`` and ``parameter_vjp``, against differences;
-    - ``state_vjp`` and ``state_jvp`` against that Jacobian and against each other;
+    - ``state_vjp`` against that Jacobian;
     - all methods add to what they are given, and leave their arguments alone;
     - what ``depends`` does not name is not read: it is NaN in one evaluation;
     - optionally, that ``energy`` is what the residual is the gradient of.

@@ -10,7 +10,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Constant, Sine, Table
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.equations.term import Term
-from add.joints.actuators import AxisTorque, BodyForce, Motor, PointForce
+from add.joints.actuators import AxisTorque, Motor, PointForce
 from add.joints.joints import AngleLimit, AngleLimitBranch, AngularDamping, JointFriction, Slider
 from add.joints.law_term import JointLaw
 from add.joints.springs import Cable, CableBranch, ElasticJoint, Spring
@@ -30,7 +30,6 @@ COUPLINGS = (
     PointForce,
     Slider,
     Spring,
-    BodyForce,
 )
 DECIDING_COUPLINGS = (AngleLimit, Cable)
 
@@ -166,10 +165,6 @@ def torque(scene: Scene, triples) -> Term:
     return AxisTorque.of(sites(scene, triples), signal=SIGNAL, rows=rows_of(scene, len(triples)))
 
 
-def thrust(scene: Scene, pairs) -> Term:
-    return BodyForce.of(sites(scene, pairs), signal=SIGNAL, rows=rows_of(scene, len(pairs)))
-
-
 def force(scene: Scene, singles) -> Term:
     return PointForce.of(sites(scene, singles), signal=SIGNAL, rows=rows_of(scene, len(singles), 3))
 
@@ -193,7 +188,6 @@ CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
     "motor many": (motor, TRIPLES, False),
     "torque sA-sB-dA": (torque, [("sA", "sB", "dA")], False),
     "torque many": (torque, [("sA", "sB", "dA"), ("w0", "sB", "w")], False),
-    "thrust many": (thrust, [("pA", "dA"), ("n", "dB"), ("pB", "w")], False),
     "force pA": (force, [("pA",)], False),
     "force sA": (force, [("sA",)], False),
     "force many": (force, [("pA",), ("N",), ("sB",), ("pB",)], False),

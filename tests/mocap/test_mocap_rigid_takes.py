@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from add.geometry import box_corners
+from add.geometry import box_points
 from add.mocap import read_angle_csv, read_pose_csv
 
 HINGE, CENTRE = np.array([-0.035, 0.06, 0.0]), np.array([0.035, 0.0, 0.0])
@@ -31,7 +31,7 @@ def test_cubes(rigid):
     gravity, rest, turning = [], [], []
     for path in takes(rigid / "csv" / "cube_contactnets"):
         toss = read_pose_csv(path)
-        corners = toss.markers(box_corners(3 * [0.1048]))
+        corners = toss.markers(box_points(3 * [0.1048], np.inf))
         lowest = corners.positions[:, :, 2].min(axis=1)
         assert -0.006 < lowest.min() < -0.001
         rest.append(toss.position[-20:, 2].mean())
@@ -52,7 +52,7 @@ def test_elbows(rigid):
         toss = read_pose_csv(path)
         assert set(toss.extra) == {"joint_rad", "joint_rad_s"}
         assert toss.n_frames == 121
-        corners = box_corners([0.1, 0.05, 0.05])
+        corners = box_points([0.1, 0.05, 0.05], np.inf)
         hinge = Rotation.from_rotvec(toss.extra["joint_rad"][:, None] * [0.0, 1.0, 0.0]).as_matrix()
         second = np.einsum("fij,mj->fmi", hinge, corners + CENTRE) + HINGE
         second = np.einsum("fij,fmj->fmi", toss.rotations, second) + toss.position[:, None]

@@ -209,9 +209,7 @@ class _Bodies:
             )
 
 
-def couplings(
-    spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParameter
-) -> CouplingParts:
+def couplings(spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParameter) -> CouplingParts:
     """Return links and numbers of all couplings of a scene.
 
     Raises
