@@ -6,17 +6,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from add.commands.drawing_data import ContactTracks, LinkTracks, goals, sheets, solids
+from add.commands.drawing_data import ContactTracks, LinkTracks, goals
 from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
 from add.equations.system import System
-from add.io.trajectory import BodyData, ObstacleData, RunData
+from add.io.trajectory import BodyData, ObstacleData, RunData, SheetData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
-from add.kernels.rotation import left_jacobian
 from add.mocap import Recording
 from add.model import Model
 from add.model.impacts import worth_saying
@@ -26,6 +24,9 @@ from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.terms import Elastic, Gravity, Inertia, RigidInertia
 from add.typing import FloatArray
+
+#: The groups of a trajectory that bodies are drawn from.
+_PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": SheetData, "solids": SolidData}
 
 
 def _contacts(system: System) -> list[tuple[int, Any]]:
@@ -95,20 +96,10 @@ def run_data(
     iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
     residual = np.array([record.report.residual for record in trajectory.records])
     layout = system.parameters
-    bodies = tuple(
-        BodyData(
-            body.name,
-            system.dofs[body.name].start,
-            body.mesh.family.name,
-            body.mesh.points,
-            body.mesh.cells,
-            surface.triangles,
-            body.law.name,
-            tuple(float(layout.view(theta, f"bodies.{body.name}.{modulus.key}")) for modulus in body.law.parameters),
-            body.mean_dilatation,
-        )
-        for body, surface in zip(model.bodies, model.surfaces, strict=True)
-    )
+    drawn: dict[str, list[Any]] = {kind: [] for kind in _PICTURES}
+    for body in model.bodies:
+        kind, values = body.picture(theta, model.layouts)
+        drawn[kind].append(_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values))
     obstacles = tuple(
         ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity) for o in model.obstacles
     )
@@ -134,12 +125,12 @@ def run_data(
         newton_iterations=np.array([iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64),
         newton_residual=np.array([residual[a:b].max() for a, b in pairwise(kept)]),
         contact_force=force,
-        bodies=bodies,
+        bodies=tuple(drawn["bodies"]),
         obstacles=obstacles,
         markers={name: markers[:, j] for j, name in enumerate(built.marker_names) if name not in directions},
         targets=targets,
-        sheets=sheets(model),
-        solids=solids(built, theta),
+        sheets=tuple(drawn["sheets"]),
+        solids=tuple(drawn["solids"]),
         lines=links.lines(),
         joints=links.joints(),
         contacts=touching.data(),
@@ -183,7 +174,11 @@ def summary(
     }
     for name, terms in _storing(built).items():
         out["energy"][name] = float(sum(term.energy(last, theta) for term in terms))
-    out["bodies"] = _nodal_bodies(model, last, theta) | _rigid_bodies(model, last, theta)
+    lifted = model.lift.kinematics(last, theta)
+    masses = np.zeros(model.lift.rows.n // 3)
+    for term in model.term(Inertia):
+        masses += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=masses.size)
+    out["bodies"] = {body.name: body.state(lifted, masses, theta, model.layouts) for body in model.bodies}
     if built.marker_names:
         places = built.markers.points(last, theta)[0]
         first = built.markers.points(start or trajectory.kinematics(0), theta)[0]
@@ -198,50 +193,4 @@ def summary(
     impacts = worth_saying(tally.impacts.shortest(built, theta))
     if impacts:
         out["impacts"] = [impact_json(impact) for impact in impacts]
-    return out
-
-
-def _nodal_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
-    """Return mass, centre of mass and velocity of soft bodies and sheets."""
-    out: dict[str, Any] = {}
-    weights = np.zeros(model.system.n // 3)
-    for term in model.term(Inertia):
-        weights += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=weights.size)
-    x, v = kin.q.reshape(-1, 3), kin.v.reshape(-1, 3)
-    sizes = [(b.name, {"nodes": b.mesh.n_nodes, "elements": b.mesh.n_elements}) for b in model.bodies]
-    sizes += [(b.name, {"nodes": b.n_nodes}) for b in model.particles]
-    for name, size in sizes:
-        first = model.system.dofs[name].start // 3
-        rows = slice(first, first + size["nodes"])
-        mass = float(weights[rows].sum())
-        share = weights[rows] / mass if mass > 0.0 else np.full(size["nodes"], 1.0 / size["nodes"])
-        velocity = share @ v[rows]
-        out[name] = {
-            "mass": mass,
-            "centre": (share @ x[rows]).tolist(),
-            "velocity": velocity.tolist(),
-            "speed": float(np.linalg.norm(velocity)),
-            **size,
-        }
-    return out
-
-
-def _rigid_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
-    """Return mass, pose and motion of rigid bodies; those whose motion is given have no mass."""
-    out: dict[str, Any] = {}
-    for body in model.rigid:
-        start = model.system.dofs[body.name].start
-        x, w = kin.q[start : start + 6].reshape(2, 3)
-        velocity, rate = kin.v[start : start + 6].reshape(2, 3)
-        mass = (
-            {} if body.kinematic else {"mass": float(model.system.parameters.view(theta, f"bodies.{body.name}.mass"))}
-        )
-        out[body.name] = {
-            **mass,
-            "centre": x.tolist(),
-            "orientation": Rotation.from_rotvec(w).as_quat(canonical=True)[[3, 0, 1, 2]].tolist(),
-            "velocity": velocity.tolist(),
-            "angular_velocity": (left_jacobian(w) @ rate).tolist(),
-            "speed": float(np.linalg.norm(velocity)),
-        }
     return out

@@ -145,3 +145,8 @@ class DofPartition:
         is_free[self.prescribed] = False
         object.__setattr__(self, "is_free", is_free)
         object.__setattr__(self, "free", np.flatnonzero(is_free))
+
+
+def node_dofs(nodes: IntArray) -> IntArray:
+    """Return (n, 3) indices in q of the given nodes of the system."""
+    return 3 * np.asarray(nodes, dtype=np.int64)[:, None] + np.arange(3)

@@ -32,6 +32,9 @@ class Pattern:
     slots : tuple of IntArray
         For every contributor, the position of each of its local entries in the values; entries of rows or columns
         that are left out go to position ``nnz``, one past the last value.
+    base, place : Pattern and (base.nnz,), or None
+        Of a pattern that extends another one: it has slots for its own contributors alone, and the values of ``base``
+        go to ``place``.
     """
 
     id: int
@@ -39,6 +42,8 @@ class Pattern:
     indptr: IntArray
     indices: IntArray
     slots: tuple[IntArray, ...]
+    base: Pattern | None = None
+    place: IntArray | None = None
 
     @property
     def nnz(self) -> int:
@@ -49,6 +54,27 @@ class Pattern:
     def dense_positions(self) -> IntArray:
         """Place of every value in the full matrix, column by column."""
         return np.repeat(np.arange(self.n) * self.n, np.diff(self.indptr)) + self.indices
+
+    @cached_property
+    def keys(self) -> IntArray:
+        """Column times n plus row of every value, sorted."""
+        return np.repeat(np.arange(self.n, dtype=np.int64) * self.n, np.diff(self.indptr)) + self.indices
+
+    def extended(self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> Pattern:
+        """Return the pattern of this one and more contributors; parameters as in `build`."""
+        more = Pattern.build(self.n, entries, compressed)
+        keys = np.union1d(self.keys, more.keys)
+        to = np.append(np.searchsorted(keys, more.keys), keys.size)
+        indptr = np.searchsorted(keys, np.arange(self.n + 1, dtype=np.int64) * self.n)
+        return Pattern(
+            id=more.id,
+            n=self.n,
+            indptr=indptr.astype(np.int32),
+            indices=(keys % max(self.n, 1)).astype(np.int32),
+            slots=tuple(to[slots] for slots in more.slots),
+            base=self,
+            place=np.searchsorted(keys, self.keys),
+        )
 
     @cached_property
     def diagonal(self) -> IntArray:

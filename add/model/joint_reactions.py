@@ -44,7 +44,7 @@ def reactions(model: Model, links: Sequence[Link], kin: Kinematics, theta: Float
     theta : (n_theta,)
     """
     dofs = model.system.dofs
-    smooth, deciding = link_terms(links, (), model.rigid, dofs, model.system.parameters)
+    smooth, deciding = link_terms(links, model.bodies, model.layouts)
     r = np.zeros(model.system.n)
     for term in smooth:
         term.residual(kin, theta, r)

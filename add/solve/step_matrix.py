@@ -37,6 +37,9 @@ class Assembler:
         self._asked: tuple[Weights, tuple[object, ...]] | None = None
         # Derivatives by the state want the prescribed coordinates too.
         self._whole = PatternCache()
+        # The patterns of all that no decision changes, once they are known.
+        self._steady: list[Pattern] = []
+        self._steady_whole: list[Pattern] = []
 
     def copy(self) -> Assembler | None:
         """Return another one for the same run, which can be used at the same time; it knows the patterns so far.
@@ -47,7 +50,7 @@ class Assembler:
         if factorization is None:
             return None
         other = Assembler(self.system, factorization)
-        other._patterns = self._patterns.copy()
+        other._patterns, other._steady = self._patterns.copy(), self._steady.copy()
         return other
 
     def prescribed(self, t: float, theta: FloatArray) -> FloatArray:
@@ -62,14 +65,21 @@ class Assembler:
     def pattern(self, branch: BranchEquations) -> Pattern:
         """Return the pattern of these decisions; a new one only when their structure is new."""
         return self._patterns.get(
-            branch.structure,
-            lambda: Pattern.build(self.system.n_unknowns, self._entries(branch), self._compressed),
+            branch.structure, lambda: self._build(branch, self._steady, self.system.n_unknowns, self._compressed)
         )
 
-    def _entries(self, branch: BranchEquations) -> list[tuple[IntArray, IntArray]]:
-        system = self.system
-        entries = [term.pattern() for term in branch.terms]
-        return entries + [c.pattern(system.n + part.start) for c, part in system.parts]
+    def _build(
+        self, branch: BranchEquations, steady: list[Pattern], n: int, compressed: IntArray | None = None
+    ) -> Pattern:
+        """Return the pattern of a branch: that of all that no decision changes, kept in ``steady``, and the rest."""
+        system, first = self.system, len(self.system.terms)
+        if not steady:
+            terms = [t for t, s in zip(branch.terms[first:], branch.structure, strict=True) if s is None]
+            entries = [term.pattern() for term in (*system.terms, *terms)]
+            entries += [c.pattern(system.n + part.start) for c, part in system.parts]
+            steady.append(Pattern.build(n, entries, compressed))
+        varying = [t.pattern() for t, s in zip(branch.terms[first:], branch.structure, strict=True) if s is not None]
+        return steady[0].extended(varying, compressed) if varying else steady[0]
 
     def assemble(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, branch: BranchEquations
@@ -102,18 +112,32 @@ class Assembler:
         weights: Weights,
         branch: BranchEquations,
     ) -> None:
-        slots = iter(pattern.slots)
-        for term in branch.terms:
-            term.jacobian(kin, theta, weights, data, next(slots))
+        base = pattern.base
+        steady = data if base is None else base.new_data()
+        slots, own = iter((base or pattern).slots), iter(pattern.slots)
+        structure = (*[None] * len(self.system.terms), *branch.structure)
+        for term, varies in zip(branch.terms, structure, strict=True):
+            if varies is None:
+                term.jacobian(kin, theta, weights, steady, next(slots))
+            else:
+                term.jacobian(kin, theta, weights, data, next(own))
         for constraint, part in self.system.parts:
-            constraint.jacobian(kin, mu[part], theta, weights, data, next(slots))
+            constraint.jacobian(kin, mu[part], theta, weights, steady, next(slots))
+        if base is not None:
+            data[pattern.place] += steady[: base.nnz]
         if weights.q:
             for k, hold in branch.holds:
-                hold.add_geometry(kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, k))
+                hold.add_geometry(kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, branch, k))
 
-    def _slots(self, pattern: Pattern, deciding: int) -> IntArray:
-        """Return the slots of the frozen term of a deciding term."""
-        return pattern.slots[len(self.system.terms) + deciding]
+    def _slots(self, pattern: Pattern, branch: BranchEquations, deciding: int) -> IntArray:
+        """Return the slots of the branch of a deciding term."""
+        varying = [k for k, s in enumerate(branch.structure) if s is not None]
+        if deciding in varying:
+            return pattern.slots[varying.index(deciding)]
+        number = len(self.system.terms) + deciding - sum(k < deciding for k in varying)
+        if pattern.base is None or pattern.place is None:
+            return pattern.slots[number]
+        return np.append(pattern.place, pattern.nnz)[pattern.base.slots[number]]
 
     def product(
         self,
@@ -131,7 +155,7 @@ class Assembler:
         """
         system = self.system
         size = system.n + system.n_multipliers
-        pattern = self._whole.get(branch.structure, lambda: Pattern.build(size, self._entries(branch)))
+        pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
         out = np.zeros((system.n + mu.size, q_dot.shape[1]))
         dots = (q_dot if q_dot.any() else None, v_dot, a_dot)
         for (name, weights), dot in zip(UNIT, dots, strict=True):
@@ -186,7 +210,7 @@ class Assembler:
         for k, hold in branch.holds:
             operators = hold.operators(kin, theta)
             by_state = weights.q * operators.by_q + weights.v * operators.by_v
-            hold.add_products(penalty, operators.by_v, by_state, data, self._slots(pattern, k))
+            hold.add_products(penalty, operators.by_v, by_state, data, self._slots(pattern, branch, k))
             dofs.append(hold.dofs)
             by_v.append(operators.by_v)
             by_u.append(by_state)
