@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from add.bodies import SoftBody
 from add.equations.kinematics import State
 from add.geometry import TET4, box_mesh
 from add.linalg import Factorization, factorization_for, one_blas_thread
-from add.model import ContactModel, Obstacle, SoftBody, build_model
+from add.model import ContactModel, Obstacle, build_model
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart

@@ -78,10 +78,10 @@ def build(path: Path, law: str, stiffness: float | None, divide: int) -> BuiltSc
 def shares(built: BuiltScene) -> tuple[int, np.ndarray]:
     """Return the first coordinate of the first body and its nodes' shares in its mass; (1,) for a rigid body."""
     model = built.model
-    if not model.bodies and not model.particles:
-        return model.system.dofs[model.rigid[0].name].start, np.ones(1)
-    body = (*model.bodies, *model.particles)[0]
-    count = body.mesh.n_nodes if model.bodies else body.n_nodes  # type: ignore[union-attr]
+    if model.bodies[0].has_frame:
+        return model.system.dofs[model.bodies[0].name].start, np.ones(1)
+    body = model.bodies[0]
+    count = body.rest.shape[0]
     weights = np.zeros(model.system.n // 3)
     for term in model.term(Inertia):
         weights += np.bincount(term.rows, term.mass[:, 2] * built.theta[term.density], minlength=weights.size)

@@ -13,9 +13,10 @@ import matplotlib
 import numpy as np
 
 from add.adjoint import value_and_gradient
+from add.bodies import RigidBody
 from add.contact import FrictionLaw
 from add.kernels.distance import PLANE
-from add.model import ContactModel, Obstacle, RigidBody, build_model
+from add.model import ContactModel, Obstacle, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF
 from add.simulation.run import Simulation
@@ -48,7 +49,7 @@ def sliding_box(law: FrictionLaw, dt: float) -> tuple[Simulation, int]:
     corners = np.array([[x, y, -SIZE[2]] for x in (-SIZE[0], SIZE[0]) for y in (-SIZE[1], SIZE[1])]) / 2.0
     body = RigidBody("box", corners, np.zeros(4), np.full(4, 0.01))
     floor = Obstacle("floor", PLANE, (0.0, 0.0, 0.0), np.eye(3), np.zeros(3), np.zeros(3))
-    model = build_model(rigid=[body], obstacles=[floor], contact=ContactModel(law=law))
+    model = build_model([body], obstacles=[floor], contact=ContactModel(law=law))
     layout = model.system.parameters
     theta = np.zeros(layout.n)
     mass, k_n = 1.0, 5e4

@@ -10,11 +10,12 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
+from add.bodies import CarriedShape, RigidBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics
 from add.kernels.distance import BOX, PLANE, SPHERE
 from add.kernels.rotation import left_jacobian, rotation_matrix
-from add.model import CarriedShape, ContactModel, Model, Obstacle, RigidBody, build_model
+from add.model import ContactModel, Model, Obstacle, build_model
 from add.scene import scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
@@ -41,7 +42,7 @@ class Rigid:
         contact: ContactModel | None = None,
         gravity: Sequence[float] = (0.0, 0.0, -G),
     ) -> Rigid:
-        model = build_model(rigid=bodies, obstacles=obstacles, contact=contact)
+        model = build_model(bodies, obstacles=obstacles, contact=contact)
         return cls(model, np.zeros(model.system.parameters.n)).put(gravity=gravity)
 
     def view(self, name: str) -> np.ndarray:
@@ -74,7 +75,7 @@ class Rigid:
         """Kinetic, gravitational and contact energy of one state [J], written out here."""
         kin = Kinematics(q, v, np.zeros_like(q), 0.0, 0)
         kinetic = gravity = 0.0
-        for body in self.model.rigid:
+        for body in self.model.bodies:
             first = self.model.system.dofs[body.name].start
             mass, moments = float(self.view(f"bodies.{body.name}.mass")), self.view(f"bodies.{body.name}.inertia")[:3]
             spin = body_rates(q[first : first + 6], v[first : first + 6])

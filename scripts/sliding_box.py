@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from add.adjoint import value_and_gradient
+from add.bodies import SoftBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.geometry import HEX8, box_mesh, mass_pairs
 from add.kernels.distance import PLANE
-from add.model import ContactModel, Obstacle, SoftBody, build_model
+from add.model import ContactModel, Obstacle, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF
 from add.simulation.run import Simulation

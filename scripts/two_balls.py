@@ -16,6 +16,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq, minimize
 
 from add.adjoint import value_and_gradient
+from add.bodies import CarriedShape, RigidBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.equations.signals import BSplineSignal, SignalParameter
@@ -23,7 +24,7 @@ from add.equations.sites import SiteKind
 from add.joints.links import BodySite, ForceLink
 from add.kernels.contact_laws import elastic_energy, elastic_law
 from add.kernels.distance import SPHERE
-from add.model import CarriedShape, ContactModel, RigidBody, build_model
+from add.model import ContactModel, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF
 from add.simulation.run import Simulation
@@ -98,7 +99,7 @@ def balls(n_steps: int, onset: float, *, order: int = 2, stiffness: float = STIF
     shape = CarriedShape(SPHERE, (RADIUS, 0.0, 0.0), np.eye(3), np.zeros(3))
     first = RigidBody("first", np.zeros((1, 3)), np.full(1, RADIUS), np.ones(1))
     second = RigidBody("second", np.zeros((0, 3)), np.zeros(0), np.zeros(0), (shape,))
-    model = build_model(rigid=[first, second], contact=ContactModel(law=FrictionLaw.NONE, onset=onset))
+    model = build_model([first, second], contact=ContactModel(law=FrictionLaw.NONE, onset=onset))
     layout = model.system.parameters
     theta = np.zeros(layout.n)
     for k, name in enumerate(("first", "second")):
@@ -198,7 +199,7 @@ def optimum(stiffness: float) -> Optimum:
     )
     contact = ContactModel(law=FrictionLaw.NONE, onset=0.3 * 2.5 / omega)
     extra = [("centre", (3,), "m"), ("force", (n_steps, 3), "N")]
-    model = build_model(rigid=bodies, contact=contact, links=[push], extra=extra)
+    model = build_model(bodies, contact=contact, links=[push], extra=extra)
     layout = model.system.parameters
     theta = np.zeros(layout.n)
     for name, x in zip(("first", "second"), CONTROL_X, strict=True):

@@ -23,6 +23,7 @@ ORDER = (
     "equations",
     "terms",
     "joints",
+    "bodies",
     "contact",
     "model",
     "solve",

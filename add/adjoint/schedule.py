@@ -1,4 +1,4 @@
-"""Which states of the forward run are kept for the reverse sweep."""
+"""Schedules: the states of the forward run that are kept for the reverse sweep."""
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
+from add.equations.lifted import LiftedDecidingTerm
+from add.equations.site_gathering import Site, gather
 from add.equations.site_points import SitePoints
 from add.equations.system import System
-from add.io.trajectory import ContactData, GoalData, JointData, LineData, SheetData, SolidData
+from add.io.trajectory import ContactData, GoalData, JointData, LineData
 from add.joints.links import BodySite, ElasticJointLink, ForceLink, SliderLink, SpringLink
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model import Model, RigidBody
-from add.model.site_lookup import Site, gather, system_site
+from add.model.site_lookup import system_site
 from add.scene.build.built import BuiltScene
 from add.scene.spec.couplings import (
     BallSpec,
@@ -29,52 +29,8 @@ from add.scene.spec.couplings import (
 )
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.scene.spec.objective import PointObjectiveSpec, PoseObjectiveSpec
-from add.scene.spec.rigid import (
-    BoxGeometrySpec,
-    CapsuleGeometrySpec,
-    CylinderGeometrySpec,
-    KinematicBodySpec,
-    RigidBodySpec,
-    SphereGeometrySpec,
-)
 from add.simulation import ContactForces, Record
 from add.typing import FloatArray
-
-
-def sheets(model: Model) -> tuple[SheetData, ...]:
-    """Return the bodies of particles."""
-    dofs = model.system.dofs
-    return tuple(
-        SheetData(body.name, dofs[body.name].start, body.points, body.edges, body.triangles) for body in model.particles
-    )
-
-
-def solids(built: BuiltScene, theta: FloatArray) -> tuple[SolidData, ...]:
-    """Return the rigid bodies, those with a given motion among them."""
-    system = built.model.system
-    found = []
-    for body in built.model.rigid:
-        centre = np.zeros(3)
-        if not body.kinematic:
-            centre = system.parameters.view(theta, f"bodies.{body.name}.centre")
-        kind, size = _shape(built, body)
-        start = system.dofs[body.name].start
-        found.append(SolidData(body.name, start, body.kinematic, centre, kind, size, body.vertices, body.triangles))
-    return tuple(found)
-
-
-def _shape(built: BuiltScene, body: RigidBody) -> tuple[int, FloatArray]:
-    """Return kind and size of a body's geometry, which it has to be drawn by even where it meets nothing."""
-    spec = built.scene.bodies.get(body.name)
-    geometry = spec.geometry if isinstance(spec, RigidBodySpec | KinematicBodySpec) else None
-    if isinstance(geometry, BoxGeometrySpec):
-        return BOX, 0.5 * np.array(geometry.size)
-    if isinstance(geometry, SphereGeometrySpec):
-        return SPHERE, np.array([geometry.radius, 0.0, 0.0])
-    if isinstance(geometry, CapsuleGeometrySpec | CylinderGeometrySpec):
-        kind = CAPSULE if isinstance(geometry, CapsuleGeometrySpec) else CYLINDER
-        return kind, np.array([geometry.radius, geometry.half_length, 0.0])
-    return -1, np.zeros(3)
 
 
 @final
@@ -114,14 +70,13 @@ class LinkTracks:
                 axes = [link.axis for link in (place,) if isinstance(link, SliderLink)]
                 axes += [link.a for link in bonds if link.a.arm == f"couplings.{name}.axis.a"]
                 self._joints.append((name, self._site(place.a), self._site(axes[0]) if axes else -1))
-        self._points = SitePoints(gather(self._rows)) if self._rows else None
+        self._points = built.model.lifted(SitePoints(gather(self._rows))) if self._rows else None
         self._places = np.zeros((n_states, self._n, 3))
         self._tension = np.zeros((n_states, len(self._springs)))
         self._force = np.zeros((n_states, len(self._loads), 3))
 
     def _site(self, site: BodySite) -> int:
-        system = self._model.system
-        self._rows.append(system_site(site, self._model.rigid, system.dofs, system.parameters))
+        self._rows.append(system_site(site, self._model.bodies, self._model.layouts))
         self._n += 1
         return self._n - 1
 
@@ -174,7 +129,8 @@ class ContactTracks:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self._terms = [(i, term) for i, term in enumerate(system.deciding) if isinstance(term, BodyContact)]
+        inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
+        self._terms = [(i, term) for i, term in enumerate(inner) if isinstance(term, BodyContact)]
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]
@@ -211,7 +167,7 @@ class ContactTracks:
 def goals(built: BuiltScene) -> dict[str, GoalData]:
     """Return the points and poses that the objective wants, named by the marker or body that should be there."""
     spec, model = built.scene, built.model
-    rest = {body.name: body.mesh.points for body in model.bodies} | {body.name: body.points for body in model.particles}
+    rest = {body.name: body.rest for body in model.bodies if not body.has_frame}
     out: dict[str, GoalData] = {}
     for k, item in enumerate(spec.objective):
         if isinstance(item, PointObjectiveSpec):

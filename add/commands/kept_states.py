@@ -35,11 +35,7 @@ def fingerprint(built: BuiltScene) -> str:
     model = built.model
     parts: list[Any] = [built.theta, *model.initial.evaluate(built.theta)]
     for body in model.bodies:
-        parts += [body.mesh.points, body.mesh.cells]
-    for sheet in model.particles:
-        parts += [sheet.points, sheet.edges]
-    for solid in model.rigid:
-        parts += [solid.points, solid.radii, solid.areas]
+        parts += body.fingerprint()
     for part in parts:
         array = np.ascontiguousarray(part)
         digest.update(f"{array.dtype} {array.shape} ".encode() + array.tobytes())

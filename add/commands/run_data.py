@@ -6,17 +6,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from add.commands.drawing_data import ContactTracks, LinkTracks, goals, sheets, solids
+from add.commands.drawing_data import ContactTracks, LinkTracks, goals
 from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
-from add.io.trajectory import BodyData, ObstacleData, RunData
+from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
-from add.kernels.rotation import left_jacobian
 from add.mocap import Recording
 from add.model import Model
 from add.model.impacts import worth_saying
@@ -24,13 +23,17 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
-from add.terms import Elastic, Gravity, Inertia, RigidInertia
+from add.terms import Elastic, Gravity, Inertia
 from add.typing import FloatArray
+
+#: The groups of a trajectory that bodies are drawn from.
+_PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "solids": SolidData}
 
 
 def _contacts(system: System) -> list[tuple[int, Any]]:
     """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
-    return [(k, d) for k, d in enumerate(system.deciding) if isinstance(d, PenaltyContact | BodyContact)]
+    inner = [d.inner if isinstance(d, LiftedDecidingTerm) else d for d in system.deciding]
+    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact)]
 
 
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
@@ -42,8 +45,11 @@ def _storing(built: BuiltScene) -> dict[str, list[Any]]:
 
 
 def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
-    terms = [*model.term(Inertia), *model.term(RigidInertia)]
-    return float(sum(term.kinetic_energy(kin, theta) for term in terms))
+    at = model.lift.kinematics(kin, theta)
+    lifted = [term.inner for term in model.system.terms if isinstance(term, LiftedTerm)]
+    own = [term for term in model.system.terms if not isinstance(term, LiftedTerm)]
+    found = [*(term.kinetic_energy(at, theta) for term in lifted), *(term.kinetic_energy(kin, theta) for term in own)]
+    return float(sum(found))
 
 
 def run_data(
@@ -71,44 +77,40 @@ def run_data(
     model, system, stepper = built.model, built.simulation.system, built.simulation.stepper
     kinds, contacts = _storing(built), _contacts(system)
     energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
-    force = np.zeros((kept.size, system.n))
+    q, v, force = (np.zeros((kept.size, model.lift.rows.n)) for _ in range(3))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
     links, touching = LinkTracks(built, theta, kept.size), ContactTracks(system)
     for i, k in enumerate(kept):
         kin = trajectory.kinematics(int(k))
         energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
+        at = model.lift.kinematics(kin, theta)
+        q[i], v[i] = at.q, at.v
         for name, terms in kinds.items():
-            energy[name][i] = sum(term.energy(kin, theta) for term in terms)
+            energy[name][i] = sum(term.energy(at, theta) for term in terms)
         record = trajectory.records[k - 1] if k else None
         for number, contact in contacts:
             if record is None:
-                force[i] += contact.forces(kin, theta)
+                force[i] += contact.forces(at, theta)
+            elif not model.lift.is_identity:
+                against = np.zeros(model.lift.rows.n)
+                contact.on_branch(record.decisions[number]).residual(at, theta, against)
+                force[i] -= against
             else:
                 force[i] += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)
         solved = stepper.contact_forces(record, theta) if record else None
         if solved is not None:
             force[i] += solved.generalised
         links.record(i, kin)
-        touching.record(kin, theta, record, solved)
+        touching.record(at, theta, record, solved)
         if built.marker_names:
             markers[i] = built.markers.points(kin, theta)[0]
     iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
     residual = np.array([record.report.residual for record in trajectory.records])
     layout = system.parameters
-    bodies = tuple(
-        BodyData(
-            body.name,
-            system.dofs[body.name].start,
-            body.mesh.family.name,
-            body.mesh.points,
-            body.mesh.cells,
-            surface.triangles,
-            body.law.name,
-            tuple(float(layout.view(theta, f"bodies.{body.name}.{modulus.key}")) for modulus in body.law.parameters),
-            body.mean_dilatation,
-        )
-        for body, surface in zip(model.bodies, model.surfaces, strict=True)
-    )
+    drawn: dict[str, list[Any]] = {kind: [] for kind in _PICTURES}
+    for body in model.bodies:
+        kind, values = body.picture(theta, model.layouts)
+        drawn[kind].append(_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values))
     obstacles = tuple(
         ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity) for o in model.obstacles
     )
@@ -128,18 +130,18 @@ def run_data(
             targets[name] = (recording.times + shift, recording.positions[:, j] + offset[j])
     return RunData(
         t=trajectory.t[kept],
-        q=trajectory.q[kept],
-        v=trajectory.v[kept],
+        q=q,
+        v=v,
         energy=energy,
         newton_iterations=np.array([iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64),
         newton_residual=np.array([residual[a:b].max() for a, b in pairwise(kept)]),
         contact_force=force,
-        bodies=bodies,
+        bodies=tuple(drawn["bodies"]),
         obstacles=obstacles,
         markers={name: markers[:, j] for j, name in enumerate(built.marker_names) if name not in directions},
         targets=targets,
-        sheets=sheets(model),
-        solids=solids(built, theta),
+        sheets=tuple(drawn["sheets"]),
+        solids=tuple(drawn["solids"]),
         lines=links.lines(),
         joints=links.joints(),
         contacts=touching.data(),
@@ -181,9 +183,13 @@ def summary(
         "bodies": {},
         "markers": {},
     }
+    lifted = model.lift.kinematics(last, theta)
     for name, terms in _storing(built).items():
-        out["energy"][name] = float(sum(term.energy(last, theta) for term in terms))
-    out["bodies"] = _nodal_bodies(model, last, theta) | _rigid_bodies(model, last, theta)
+        out["energy"][name] = float(sum(term.energy(lifted, theta) for term in terms))
+    masses = np.zeros(model.lift.rows.n // 3)
+    for term in model.term(Inertia):
+        masses += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=masses.size)
+    out["bodies"] = {body.name: body.state(lifted, masses, theta, model.layouts) for body in model.bodies}
     if built.marker_names:
         places = built.markers.points(last, theta)[0]
         first = built.markers.points(start or trajectory.kinematics(0), theta)[0]
@@ -198,50 +204,4 @@ def summary(
     impacts = worth_saying(tally.impacts.shortest(built, theta))
     if impacts:
         out["impacts"] = [impact_json(impact) for impact in impacts]
-    return out
-
-
-def _nodal_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
-    """Return mass, centre of mass and velocity of soft bodies and sheets."""
-    out: dict[str, Any] = {}
-    weights = np.zeros(model.system.n // 3)
-    for term in model.term(Inertia):
-        weights += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=weights.size)
-    x, v = kin.q.reshape(-1, 3), kin.v.reshape(-1, 3)
-    sizes = [(b.name, {"nodes": b.mesh.n_nodes, "elements": b.mesh.n_elements}) for b in model.bodies]
-    sizes += [(b.name, {"nodes": b.n_nodes}) for b in model.particles]
-    for name, size in sizes:
-        first = model.system.dofs[name].start // 3
-        rows = slice(first, first + size["nodes"])
-        mass = float(weights[rows].sum())
-        share = weights[rows] / mass if mass > 0.0 else np.full(size["nodes"], 1.0 / size["nodes"])
-        velocity = share @ v[rows]
-        out[name] = {
-            "mass": mass,
-            "centre": (share @ x[rows]).tolist(),
-            "velocity": velocity.tolist(),
-            "speed": float(np.linalg.norm(velocity)),
-            **size,
-        }
-    return out
-
-
-def _rigid_bodies(model: Model, kin: Kinematics, theta: FloatArray) -> dict[str, Any]:
-    """Return mass, pose and motion of rigid bodies; those whose motion is given have no mass."""
-    out: dict[str, Any] = {}
-    for body in model.rigid:
-        start = model.system.dofs[body.name].start
-        x, w = kin.q[start : start + 6].reshape(2, 3)
-        velocity, rate = kin.v[start : start + 6].reshape(2, 3)
-        mass = (
-            {} if body.kinematic else {"mass": float(model.system.parameters.view(theta, f"bodies.{body.name}.mass"))}
-        )
-        out[body.name] = {
-            **mass,
-            "centre": x.tolist(),
-            "orientation": Rotation.from_rotvec(w).as_quat(canonical=True)[[3, 0, 1, 2]].tolist(),
-            "velocity": velocity.tolist(),
-            "angular_velocity": (left_jacobian(w) @ rate).tolist(),
-            "speed": float(np.linalg.norm(velocity)),
-        }
     return out

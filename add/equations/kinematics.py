@@ -70,7 +70,7 @@ NO_CARRY = Carry(np.zeros((0, 0)))
 @final
 @dataclass(frozen=True)
 class State:
-    """All that the next step depends on, theta apart: the last m pairs (q, v), newest first, and the stepper's own.
+    """The numbers that the next step depends on, theta apart: the last m pairs (q, v), and the stepper's own.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a step with exact contact hands on: the pairs that were near it, their branches and forces."""
+"""Contacts that a step with exact contact hands on: the pairs that were near it, their branches and forces."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class ContactState:
 
     @property
     def place(self) -> FloatArray:
-        """Where the surfaces meet (k, 3) [m]."""
+        """Places (k, 3) at which the surfaces meet [m]."""
         return self.touches.place
 
     @property

@@ -32,7 +32,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 @final
 @dataclass(frozen=True)
 class Side:
-    """What one of the two bodies of every pair contributes; zero where it is a node or the world.
+    """Contribution of one of the two bodies of every pair; zero where it is a node or the world.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Side:
 @final
 @dataclass(frozen=True)
 class Touches:
-    """Where the pairs of one `ContactPairs` are; rows follow the pairs.
+    """Gaps, normals, velocities and places of the pairs of one `ContactPairs`; rows follow the pairs.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from add.typing import FloatArray, IntArray
 
 
 class Branch(IntEnum):
-    """What a contact does."""
+    """Branches of a contact."""
 
     SEPARATE = 0
     STICK = 1
@@ -37,7 +37,7 @@ class Branch(IntEnum):
 @final
 @dataclass(frozen=True)
 class Contacts:
-    """What the law sees of m contacts.
+    """Arguments of the law for m contacts.
 
     Attributes
     ----------

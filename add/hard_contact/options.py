@@ -1,4 +1,4 @@
-"""When a solve with exact contact stops, and what it does when Newton cycles."""
+"""Options of a solve with exact contact: stopping rules, and the way on where Newton cycles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from add.solve.step_equations import NewtonOptions
 @final
 @dataclass(frozen=True)
 class ExactOptions:
-    """When to stop, and what to do when Newton cycles.
+    """Stopping rules, and the way on where Newton cycles.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which points may touch which obstacles, read from the penalty terms that a model was built with."""
+"""Pairs of points and shapes that may touch, read from the penalty terms that a model was built with."""
 
 from __future__ import annotations
 

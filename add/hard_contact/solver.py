@@ -24,7 +24,7 @@ MAX_HALVINGS = 4
 @final
 @dataclass(frozen=True)
 class ContactSolution:
-    """Where a step ends; rows of the forces follow the pairs it was solved with.
+    """The end of a step; rows of the forces follow the pairs that it was solved with.
 
     ``report.attempt`` is the number of rounds of projections.
     """

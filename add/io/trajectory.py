@@ -10,8 +10,8 @@ from add.io.trajectory_parts import (
     GoalData,
     JointData,
     LineData,
+    MassSpringData,
     ObstacleData,
-    SheetData,
     SolidData,
 )
 
@@ -23,10 +23,10 @@ __all__ = [
     "GoalData",
     "JointData",
     "LineData",
+    "MassSpringData",
     "ObstacleData",
     "ResumePoint",
     "RunData",
-    "SheetData",
     "SolidData",
     "joined",
     "last_time",

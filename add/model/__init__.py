@@ -1,26 +1,8 @@
-"""Bodies, links and obstacles as values, and the `System` they make together."""
+"""Bodies, links and obstacles together: the `System` that they make."""
 
-from add.model.bodies import CarriedShape, NodalLoad, ParticleBody, Pin, PointAnchor, PointMass, RigidBody, SoftBody
 from add.model.build import Model, build_model
 from add.model.joint_reactions import Reaction, reactions
 from add.model.obstacles import ContactModel, Obstacle
-from add.model.parameters import Block, parameter_layout
+from add.model.parameters import parameter_layout
 
-__all__ = [
-    "Block",
-    "CarriedShape",
-    "ContactModel",
-    "Model",
-    "NodalLoad",
-    "Obstacle",
-    "ParticleBody",
-    "Pin",
-    "PointAnchor",
-    "PointMass",
-    "Reaction",
-    "RigidBody",
-    "SoftBody",
-    "build_model",
-    "parameter_layout",
-    "reactions",
-]
+__all__ = ["ContactModel", "Model", "Obstacle", "Reaction", "build_model", "parameter_layout", "reactions"]

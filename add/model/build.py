@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from add.equations.initial import BodyPose, InitialState, Pose, RigidPose
+from add.bodies import Block, Body, Family, Layouts
+from add.equations.initial import InitialState, Pose
 from add.equations.initial_on_hinge import HingedPose
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
-from add.equations.points import WeightedPoints
-from add.equations.prescribed import Motion, PinMotion
+from add.equations.lift import Lift
+from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedPoints, LiftedTerm
+from add.equations.points import PointMap
+from add.equations.prescribed import Motion
 from add.equations.system import System
-from add.equations.term import Constraint, Term
+from add.equations.term import Term
 from add.errors import InputError
-from add.geometry import Surface, mass_pairs, quadrature_geometry, surface
 from add.joints.links import HingeStart, Link
-from add.model.bodies import NodalBody, ParticleBody, RigidBody, SoftBody
 from add.model.contact_terms import contact_terms
 from add.model.joint_terms import link_terms
-from add.model.mass_terms import mass_terms
 from add.model.obstacles import ContactModel, Obstacle
-from add.model.parameters import POSE_VECTORS, Block, parameter_layout
+from add.model.parameters import parameter_layout
 from add.summary import Summarised, Summary
-from add.terms import Elastic, ElementBatch, NodalForce, PointConstraint, Viscous
-from add.typing import IntArray
 
 
 @final
@@ -34,30 +32,24 @@ from add.typing import IntArray
 class Model(Summarised):
     """A system with what is needed to start it, read it and draw it.
 
-    Coordinates come in the order soft bodies, particles, rigid bodies.
-
     Attributes
     ----------
     system : System
     initial : InitialState
-    bodies : tuple of SoftBody
+    bodies : tuple of Body
+        In the order of their coordinates.
     obstacles : tuple of Obstacle
-    surfaces : Surface of each soft body
-    first_node : (n_bodies,) number in the system of each soft body's node 0
-    particles : tuple of ParticleBody
-    rigid : tuple of RigidBody
+    lift : Lift
+        Rows X = Phi(q), on which terms, markers and pictures are written.
     links : tuple of Link
     contact : ContactModel
     """
 
     system: System
     initial: InitialState
-    bodies: tuple[SoftBody, ...]
+    bodies: tuple[Body, ...]
     obstacles: tuple[Obstacle, ...]
-    surfaces: tuple[Surface, ...]
-    first_node: IntArray
-    particles: tuple[ParticleBody, ...] = ()
-    rigid: tuple[RigidBody, ...] = ()
+    lift: Lift
     links: tuple[Link, ...] = ()
     contact: ContactModel = field(default_factory=ContactModel)
 
@@ -66,26 +58,30 @@ class Model(Summarised):
         rows = [("obstacles", ", ".join(item.name for item in self.obstacles)), ("joint parts", str(len(self.links)))]
         return Summary("Model", (*self.system.summary().rows, *rows))
 
-    def body_index(self, name: str) -> int:
-        """Return a soft body's number."""
-        return [body.name for body in self.bodies].index(name)
+    @property
+    def layouts(self) -> Layouts:
+        """Places of coordinates, rows of X and numbers."""
+        return Layouts(self.system.dofs, self.lift.rows, self.system.parameters)
 
-    def rigid_body(self, name: str) -> RigidBody | None:
-        """Return the rigid body of that name, if it is one."""
-        return next((body for body in self.rigid if body.name == name), None)
+    def body(self, name: str) -> Body:
+        """Return the body of that name."""
+        return next(body for body in self.bodies if body.name == name)
 
     def term(self, kind: type) -> list:
-        """Return the terms of one class."""
-        return [term for term in (*self.system.terms, *self.system.deciding) if isinstance(term, kind)]
+        """Return the terms of one class, also those that are lifted."""
+        terms = [getattr(term, "inner", term) for term in (*self.system.terms, *self.system.deciding)]
+        return [term for term in terms if isinstance(term, kind)]
+
+    def lifted(self, points: PointMap) -> PointMap:
+        """Return points on rows of X as points on q."""
+        return points if self.lift.is_identity else LiftedPoints(points, self.lift)
 
 
 def build_model(
-    bodies: Sequence[SoftBody] = (),
+    bodies: Sequence[Body] = (),
     obstacles: Sequence[Obstacle] = (),
     contact: ContactModel | None = None,
     *,
-    particles: Sequence[ParticleBody] = (),
-    rigid: Sequence[RigidBody] = (),
     links: Sequence[Link] = (),
     starts: Sequence[HingeStart] = (),
     extra: Sequence[Block] = (),
@@ -94,10 +90,9 @@ def build_model(
 
     Parameters
     ----------
-    bodies : soft bodies
+    bodies : in any order; their coordinates come in the order of kinds
     obstacles : shapes of the world
     contact : ContactModel, optional
-    particles, rigid : the other bodies
     links : springs, joints, motors, forces
     starts : bodies that start on hinges of others
     extra : blocks (name, shape, unit) of theta that links read, or that only objectives read
@@ -107,110 +102,57 @@ def build_model(
     Model
     """
     contact = contact or ContactModel()
-    blocks = [(body.name, (body.mesh.n_nodes, 3), "m") for body in bodies]
-    blocks += [(sheet.name, (sheet.n_nodes, 3), "m") for sheet in particles]
-    blocks += [(solid.name, (2, 3), "m") for solid in rigid]
-    dofs = DofLayout(blocks, rigid=frozenset(solid.name for solid in rigid))
-    carriers = list(dict.fromkeys(solid.name for solid in rigid if solid.shapes))
-    shapes = [*(obstacle.name for obstacle in obstacles), *carriers]
-    parameters = parameter_layout(bodies, particles, rigid, shapes, contact, extra)
-    first_node = np.array([dofs[body.name].start // 3 for body in bodies], dtype=np.int64)
-    surfaces = tuple(surface(body.mesh) for body in bodies)
-    terms: list[Term] = mass_terms(bodies, particles, rigid, dofs, parameters)
-    terms += _material_terms(bodies, first_node, parameters)
-    nodal: list[NodalBody] = [*bodies, *particles]
-    for owner in nodal:
-        for load in owner.loads:
-            rows = parameters[load.force.parameter].indices
-            terms.append(NodalForce(dofs[owner.name].start // 3 + load.nodes, load.shares, load.force.signal, rows))
-    smooth, deciding = link_terms(links, particles, rigid, dofs, parameters)
-    initial = InitialState(dofs.n, tuple(_poses(bodies, particles, rigid, starts, dofs, parameters)))
-    motion = _motion(bodies, particles, rigid, dofs, parameters, initial)
-    contacts = contact_terms(bodies, surfaces, particles, rigid, obstacles, contact, dofs, parameters)
+    bodies = sorted(bodies, key=lambda body: body.order)
+    frames = frozenset(body.name for body in bodies if body.has_frame)
+    dofs = DofLayout([(body.name, body.coordinates(), "m") for body in bodies], rigid=frames)
+    rows = DofLayout([(body.name, body.rows(), "m") for body in bodies], rigid=frames)
+    parameters = parameter_layout(bodies, obstacles, contact, extra)
+    at = Layouts(dofs, rows, parameters)
+    embeddings = [body.embedding(at) for body in bodies]
+    lift = Lift(dofs, rows, tuple(embedding for embedding in embeddings if embedding is not None))
+    smooth, deciding = link_terms(links, bodies, at)
+    initial = InitialState(dofs.n, tuple(_poses(bodies, starts, at)))
+    motion = _motion(bodies, at, initial)
+    forces, own = _family_terms(bodies, at)
+    forces += smooth
+    choices = [*contact_terms(bodies, obstacles, contact, at), *deciding]
+    constraints = [constraint for body in bodies for constraint in body.constraints(at)]
+    if not lift.is_identity:
+        forces = [LiftedTerm.of(term, lift) for term in forces]
+        choices = [LiftedDecidingTerm(term, lift) for term in choices]
+        constraints = [LiftedConstraint(constraint, lift) for constraint in constraints]
     system = System(
         dofs,
         parameters,
         DofPartition(dofs.n, motion.prescribed),
         motion,
-        (*terms, *smooth),
-        (*contacts, *deciding),
-        _anchors(bodies, first_node, parameters),
-        np.array([dofs[body.name].start + 3 for body in rigid if not body.kinematic], dtype=np.int64),
+        (*forces, *own),
+        tuple(choices),
+        tuple(constraints),
+        np.array([start for body in bodies for start in body.rotations(at)], dtype=np.int64),
     )
-    return Model(
-        system,
-        initial,
-        tuple(bodies),
-        tuple(obstacles),
-        surfaces,
-        first_node,
-        tuple(particles),
-        tuple(rigid),
-        tuple(links),
-        contact,
-    )
+    return Model(system, initial, tuple(bodies), tuple(obstacles), lift, tuple(links), contact)
 
 
-def _material_terms(bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout) -> list[Term]:
-    terms: list[Term] = []
-    for kind in dict.fromkeys((body.mesh.family.name, body.law.name) for body in bodies):
-        members = [k for k, body in enumerate(bodies) if (body.mesh.family.name, body.law.name) == kind]
-        terms.append(Elastic(_batch(bodies, members, first_node, parameters)))
-        viscous = [k for k in members if bodies[k].viscous]
-        if viscous:
-            nu, beta = (
-                np.array([parameters[f"bodies.{bodies[k].name}.{key}"].start for k in viscous])
-                for key in ("viscosity", "rayleigh_stiffness")
-            )
-            terms.append(Viscous(_batch(bodies, viscous, first_node, parameters), nu, beta))
-    return terms
+def _family_terms(bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list[Term]]:
+    """Return the terms of all families: on rows of X, and on coordinates."""
+    gathered: dict[Family, list[Any]] = {}
+    single: list[Term] = []
+    for part in (part for body in bodies for part in body.parts(at)):
+        if isinstance(part, Term):
+            single.append(part)
+        else:
+            gathered.setdefault(part.family, []).append(part.arrays)
+    found = {family: family.terms(parts, at.parameters) for family, parts in gathered.items()}
+    rows = [term for family, terms in found.items() for term in terms if not family.of_coordinates]
+    return [*rows, *single], [term for family, terms in found.items() for term in terms if family.of_coordinates]
 
 
-def _batch(
-    bodies: Sequence[SoftBody], members: list[int], first_node: IntArray, parameters: ParameterLayout
-) -> ElementBatch:
-    geometries = [quadrature_geometry(bodies[k].mesh) for k in members]
-    law = bodies[members[0]].law
-    return ElementBatch(
-        cells=np.concatenate([first_node[k] + bodies[k].mesh.cells for k in members]),
-        gradients=np.concatenate([g.gradients for g in geometries]),
-        weights=np.concatenate([g.weights for g in geometries]),
-        group=np.concatenate([np.full(bodies[k].mesh.n_elements, i) for i, k in enumerate(members)]),
-        mean_dilatation=np.array([bodies[k].mean_dilatation for k in members]),
-        law=law,
-        moduli=np.array(
-            [[parameters[f"bodies.{bodies[k].name}.{p.key}"].start for p in law.parameters] for k in members]
-        ),
-    )
-
-
-def _poses(
-    bodies: Sequence[SoftBody],
-    particles: Sequence[ParticleBody],
-    rigid: Sequence[RigidBody],
-    starts: Sequence[HingeStart],
-    dofs: DofLayout,
-    parameters: ParameterLayout,
-) -> list[Pose]:
-    poses: list[Pose] = []
-
-    def vectors(name: str) -> list[IntArray]:
-        return [parameters[f"bodies.{name}.{key}"].indices for key, _ in POSE_VECTORS]
-
-    for body in bodies:
-        pairs = mass_pairs(body.mesh, lumped=body.lumped)
-        weights = np.bincount(pairs.rows, pairs.values, minlength=body.mesh.n_nodes)
-        centre = weights @ body.mesh.points / weights.sum()
-        poses.append(BodyPose(dofs[body.name].start, body.mesh.points, centre, *vectors(body.name)))
-    for sheet in particles:
-        poses.append(BodyPose(dofs[sheet.name].start, sheet.points, sheet.shares @ sheet.points, *vectors(sheet.name)))
-    own: dict[str, Pose] = {}
-    for solid in rigid:
-        origin = None if solid.kinematic else parameters[f"bodies.{solid.name}.centre"].indices
-        own[solid.name] = RigidPose(dofs[solid.name].start, origin, *vectors(solid.name))
+def _poses(bodies: Sequence[Body], starts: Sequence[HingeStart], at: Layouts) -> list[Pose]:
+    poses = {body.name: body.pose(at) for body in bodies}
     for hinge in _in_order(starts):
-        own[hinge.b] = _hinged(hinge, own.get(hinge.a), dofs, parameters)
-    return [*poses, *own.values()]
+        poses[hinge.b] = _hinged(hinge, poses.get(hinge.a), at.dofs, at.parameters)
+    return list(poses.values())
 
 
 def _in_order(starts: Sequence[HingeStart]) -> list[HingeStart]:
@@ -244,43 +186,7 @@ def _hinged(hinge: HingeStart, parent: Pose | None, dofs: DofLayout, parameters:
     )
 
 
-def _motion(
-    bodies: Sequence[SoftBody],
-    particles: Sequence[ParticleBody],
-    rigid: Sequence[RigidBody],
-    layout: DofLayout,
-    parameters: ParameterLayout,
-    initial: InitialState,
-) -> Motion:
-    prescribed, moves = [np.zeros(0, dtype=np.int64)], []
-    nodal: list[NodalBody] = [*bodies, *particles]
-    for body in nodal:
-        first = layout[body.name].start // 3
-        for pin in body.pins:
-            nodes, axes = np.unique(pin.nodes), np.unique(pin.axes)
-            dofs = (3 * (first + nodes)[:, None] + axes).ravel()
-            prescribed.append(dofs)
-            if pin.motion:
-                rows = parameters[pin.motion.parameter].indices
-                moves.append(PinMotion(dofs, np.tile(axes, nodes.size), pin.motion.signal, rows))
-    for solid in rigid:
-        if solid.kinematic:
-            dofs = layout[solid.name].indices
-            prescribed.append(dofs.ravel())
-            for drive, part in ((solid.translation, dofs[0, :]), (solid.rotation, dofs[1, :])):
-                if drive:
-                    rows = parameters[drive.parameter].indices
-                    moves.append(PinMotion(part, np.arange(3), drive.signal, rows))
-    return Motion(initial, np.unique(np.concatenate(prescribed)), tuple(moves))
-
-
-def _anchors(bodies: Sequence[SoftBody], first_node: IntArray, parameters: ParameterLayout) -> tuple[Constraint, ...]:
-    return tuple(
-        PointConstraint(
-            WeightedPoints(first + anchor.nodes[None, :], anchor.weights[None, :]),
-            anchor.place.signal,
-            parameters[anchor.place.parameter].indices[None],
-        )
-        for body, first in zip(bodies, first_node, strict=True)
-        for anchor in body.anchors
-    )
+def _motion(bodies: Sequence[Body], at: Layouts, initial: InitialState) -> Motion:
+    found = [body.prescribed(at) for body in bodies]
+    dofs = [np.zeros(0, dtype=np.int64), *(part for parts, _ in found for part in parts)]
+    return Motion(initial, np.unique(np.concatenate(dofs)), tuple(move for _, moves in found for move in moves))

@@ -7,49 +7,51 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.bodies import Body, ContactPoints, Layouts
 from add.contact import BodyContact, PairParameters, PenaltyContact, Shapes
-from add.equations.layout import DofLayout, ParameterLayout
+from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints, WorldFrames
+from add.equations.site_gathering import NO_INDICES
 from add.equations.term import DecidingTerm
-from add.geometry import Surface
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
-from add.model.bodies import NodalBody, ParticleBody, RigidBody, SoftBody
 from add.model.obstacles import ContactModel, Obstacle
-from add.model.site_lookup import centre_of_mass
-from add.typing import FloatArray, IntArray
-
-_NOWHERE = np.full(3, -1, dtype=np.int64)
+from add.typing import IntArray
 
 
 def contact_terms(
-    soft: Sequence[SoftBody],
-    surfaces: Sequence[Surface],
-    particles: Sequence[ParticleBody],
-    rigid: Sequence[RigidBody],
-    obstacles: Sequence[Obstacle],
-    contact: ContactModel,
-    dofs: DofLayout,
-    parameters: ParameterLayout,
+    bodies: Sequence[Body], obstacles: Sequence[Obstacle], contact: ContactModel, at: Layouts
 ) -> tuple[DecidingTerm, ...]:
     """Return the contact terms that have anything to do."""
-    nodal: list[NodalBody] = [*soft, *particles]
-    owners = [*(body.name for body in nodal), *(body.name for body in rigid)]
-    number = {name: k for k, name in enumerate([*owners, *(obstacle.name for obstacle in obstacles)])}
-    nodes, node_scale, node_owner = _nodes(soft, surfaces, particles, dofs, contact.per_area)
-    carriers = [body for body in rigid for _ in body.shapes]
-    points = [*(_Side(contact.class_of(body.name)) for body in nodal), *(_side(body, contact) for body in rigid)]
+    number = {name: k for k, name in enumerate([*(b.name for b in bodies), *(o.name for o in obstacles)])}
+    found = [body.contact_points() for body in bodies]
+    nodes = np.concatenate(
+        [np.zeros(0, np.int64), *(at.rows[b.name].start // 3 + p.nodes for b, p in zip(bodies, found, strict=True))]
+    )
+    # Points in frames come after all nodes.
+    owner = np.repeat(np.arange(len(bodies)), [points.radii.size for points in found])
+    framed = np.array([body.has_frame for body in bodies], dtype=np.bool_)[owner]
+    order = np.argsort(framed, kind="stable")
+    owner, framed = owner[order], framed[order]
+    arms = np.concatenate([np.zeros((0, 3)), *(points.arms for points in found)])[order]
+    radii = np.concatenate([np.zeros(0), *(points.radii for points in found)])[order]
+    scale = np.concatenate([np.zeros(0), *(points.areas for points in found)])[order]
+    if not contact.per_area:
+        scale = np.ones(scale.size)
+    carriers = [body for body in bodies for _ in body.shapes]
     world = [_Side(contact.class_of(obstacle.name), world=True) for obstacle in obstacles]
-    rows, row_of = _numbered(points)
-    columns, column_of = _numbered([*world, *(_side(body, contact) for body in carriers)])
+    sides = [_side(body, points, contact) for body, points in zip(bodies, found, strict=True)]
+    rows, row_of = _numbered(sides)
+    columns, column_of = _numbered([*world, *(sides[number[body.name]] for body in carriers)])
     terms: list[DecidingTerm] = []
-    if nodes.size and obstacles:
-        pairs = _pairs(rows, columns, contact, parameters)
+    n = nodes.size
+    if n and obstacles:
+        pairs = _pairs(rows, columns, contact, at.parameters)
         terms.append(
             PenaltyContact(
                 NodePoints(nodes),
-                node_scale,
-                row_of[node_owner],
-                node_owner,
+                scale[:n],
+                row_of[owner[:n]],
+                owner[:n],
                 _world_shapes(obstacles),
                 column_of[: len(obstacles)],
                 pairs,
@@ -58,45 +60,39 @@ def contact_terms(
                 contact.pulls,
             )
         )
-    pairs = _pairs(rows, columns, contact, parameters, bodies=True)
-    has_points = [True] * len(soft) + [body.touching for body in particles] + [body.radii.size > 0 for body in rigid]
-    if not pairs.enabled[np.unique(row_of[np.flatnonzero(has_points)])].any():
+    pairs = _pairs(rows, columns, contact, at.parameters, bodies=True)
+    if not pairs.enabled[np.unique(row_of[owner])].any():
         return tuple(terms)
-    shapes = [shape for body in rigid for shape in body.shapes]
-    centre = {body.name: centre_of_mass(body, parameters) for body in rigid}
+    shapes = [shape for body in bodies for shape in body.shapes]
     on_bodies = np.array([not column.world for column in columns], dtype=bool)
-    with_nodes = bool(pairs.enabled[np.unique(row_of[: len(nodal)])][:, on_bodies].any())
-    counts = [body.points.shape[0] for body in rigid]
-    n = nodes.size if with_nodes else 0
-    starts = np.array([dofs[body.name].start for body in rigid], dtype=np.int64)
+    without_frame = np.flatnonzero([not body.has_frame for body in bodies])
+    with_nodes = bool(pairs.enabled[np.unique(row_of[without_frame])][:, on_bodies].any())
+    kept = slice(0 if with_nodes else n, None)
+    starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
+    centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
     apart = {pair for pair in contact.apart if set(pair) <= number.keys()}  # a joint may be with the world
-    owner = np.concatenate([node_owner[:n], np.repeat(len(nodal) + np.arange(len(rigid)), counts)])
     terms.append(
         BodyContact(
-            carrier=np.concatenate([3 * nodes[:n], np.repeat(starts, counts)]),
-            rigid=np.concatenate([np.zeros(n, dtype=bool), np.ones(sum(counts), dtype=bool)]),
-            arm=np.concatenate([np.zeros((n, 3)), *(body.points.reshape(-1, 3) for body in rigid)]),
-            radius=np.concatenate([np.zeros(n), *(body.radii for body in rigid)]),
-            scale=np.concatenate(
-                [node_scale[:n], *(body.areas if contact.per_area else np.ones(body.radii.size) for body in rigid)]
-            ),
-            group=row_of[owner],
-            centre=np.concatenate(
-                [np.full((n, 3), -1), *(np.tile(centre[b.name], (c, 1)) for b, c in zip(rigid, counts, strict=True))]
-            ).astype(np.int64),
+            carrier=np.concatenate([3 * nodes, starts[owner[n:]]])[kept],
+            rigid=framed[kept],
+            arm=arms[kept],
+            radius=radii[kept],
+            scale=scale[kept],
+            group=row_of[owner[kept]],
+            centre=centres[owner[kept]],
             kind=np.array([o.kind for o in obstacles] + [shape.kind for shape in shapes], dtype=np.int64),
             size=np.array([o.size for o in obstacles] + [shape.size for shape in shapes], dtype=float).reshape(-1, 3),
             shape_carrier=np.array(
-                [-1] * len(obstacles) + [dofs[body.name].start for body in carriers], dtype=np.int64
+                [-1] * len(obstacles) + [at.rows[body.name].start for body in carriers], dtype=np.int64
             ),
             rotation=np.array([o.rotation for o in obstacles] + [s.rotation for s in shapes], dtype=float),
             position=np.array([o.position for o in obstacles] + [s.position for s in shapes], dtype=float),
             velocity=np.array([o.velocity for o in obstacles] + [np.zeros(3) for _ in shapes], dtype=float),
             shape_centre=np.array(
-                [_NOWHERE for _ in obstacles] + [centre[body.name] for body in carriers], dtype=np.int64
+                [NO_INDICES for _ in obstacles] + [body.centre(at) for body in carriers], dtype=np.int64
             ),
             shape_group=column_of,
-            owner=owner,
+            owner=owner[kept],
             shape_owner=np.array(
                 [*(number[o.name] for o in obstacles), *(number[b.name] for b in carriers)], dtype=np.int64
             ),
@@ -123,42 +119,15 @@ class _Side(NamedTuple):
     carries: bool = False
 
 
-def _side(body: RigidBody, contact: ContactModel) -> _Side:
-    ball = body.radii.size == 1 and body.radii[0] > 0.0
-    return _Side(contact.class_of(body.name), rigid=True, ball=bool(ball), carries=bool(body.shapes))
+def _side(body: Body, points: ContactPoints, contact: ContactModel) -> _Side:
+    ball = body.has_frame and points.radii.size == 1 and points.radii[0] > 0.0
+    return _Side(contact.class_of(body.name), rigid=body.has_frame, ball=bool(ball), carries=bool(body.shapes))
 
 
 def _numbered(sides: Sequence[_Side]) -> tuple[list[_Side], IntArray]:
     """Return the different ones, and the number of each among them."""
     numbers = {side: k for k, side in enumerate(dict.fromkeys(sides))}
     return list(numbers), np.array([numbers[side] for side in sides], dtype=np.int64)
-
-
-def _nodes(
-    soft: Sequence[SoftBody],
-    surfaces: Sequence[Surface],
-    particles: Sequence[ParticleBody],
-    dofs: DofLayout,
-    per_area: bool,
-) -> tuple[IntArray, FloatArray, IntArray]:
-    nodes, scale, owner = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
-    for k, (body, boundary) in enumerate(zip(soft, surfaces, strict=True)):
-        nodes.append(dofs[body.name].start // 3 + boundary.nodes)
-        scale.append(boundary.areas if per_area else np.ones(boundary.nodes.size))
-        owner.append(np.full(boundary.nodes.size, k, dtype=np.int64))
-    for k, sheet in enumerate(particles, start=len(soft)):
-        if sheet.touching:
-            nodes.append(dofs[sheet.name].start // 3 + np.arange(sheet.n_nodes))
-            scale.append(_node_areas(sheet) if per_area else np.ones(sheet.n_nodes))
-            owner.append(np.full(sheet.n_nodes, k, dtype=np.int64))
-    return np.concatenate(nodes), np.concatenate(scale), np.concatenate(owner)
-
-
-def _node_areas(sheet: ParticleBody) -> FloatArray:
-    """Return a third of the area of the triangles around each node [m^2]."""
-    a, b, c = (sheet.points[sheet.triangles[:, k]] for k in range(3))
-    third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6.0
-    return np.bincount(sheet.triangles.ravel(), np.repeat(third, 3), minlength=sheet.n_nodes).astype(float)
 
 
 def _pairs(

@@ -129,7 +129,7 @@ def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str]
     if contact is None:
         return []
     onset, ramp = float(contact.pairs.onset.max()), float(contact.pairs.ramp.max())
-    moving = {body.name for body in model.rigid if not body.kinematic}
+    moving = {body.name for body in model.bodies if body.has_frame and body.moves}
     pairs = dict.fromkeys(asked)
     pairs |= dict.fromkeys(pair for pair in _enabled(model) if pair[0] in moving)
 
@@ -160,8 +160,8 @@ def expected_impacts(pairs: Iterable[Pair], dt: float, order: int) -> list[Impac
 
 def names(model: Model) -> tuple[list[str], list[str]]:
     """Return the names of the rows (bodies) and columns (what they meet) of the pairs of a `BodyContact`."""
-    owners = [b.name for b in model.bodies] + [b.name for b in model.particles] + [b.name for b in model.rigid]
-    carriers = [body.name for body in model.rigid for _ in body.shapes]
+    owners = [body.name for body in model.bodies]
+    carriers = [body.name for body in model.bodies for _ in body.shapes]
     return owners, [*(obstacle.name for obstacle in model.obstacles), *carriers]
 
 

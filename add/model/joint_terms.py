@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from add.equations.layout import DofLayout, ParameterLayout
+from add.bodies import Body, Layouts
 from add.equations.signals import Signal, SignalParameter
+from add.equations.site_gathering import Site, gather
 from add.equations.sites import Sites
 from add.equations.term import DecidingTerm, Term
 from add.joints.actuators import AxisTorque, Motor, PointForce
@@ -28,27 +29,21 @@ from add.joints.links import (
     TorqueLink,
 )
 from add.joints.springs import Cable, ElasticJoint, Spring
-from add.model.bodies import ParticleBody, RigidBody
-from add.model.site_lookup import Site, gather, node_site, system_site
+from add.model.site_lookup import system_site
 from add.typing import IntArray
 
 L = TypeVar("L", bound=Link)
 
 
-def link_terms(
-    links: Sequence[Link],
-    particles: Sequence[ParticleBody],
-    rigid: Sequence[RigidBody],
-    dofs: DofLayout,
-    parameters: ParameterLayout,
-) -> tuple[list[Term], list[DecidingTerm]]:
-    """Return the smooth and the deciding terms of all links and of the springs of particle bodies."""
+def link_terms(links: Sequence[Link], bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list[DecidingTerm]]:
+    """Return the smooth and the deciding terms of all links."""
+    parameters = at.parameters
 
-    def at(site: BodySite) -> Site:
-        return system_site(site, rigid, dofs, parameters)
+    def site(end: BodySite) -> Site:
+        return system_site(end, bodies, at)
 
     def of(chosen: Sequence[L], sites: Callable[[L], Iterable[BodySite]]) -> Sites:
-        return gather([at(site) for link in chosen for site in sites(link)])
+        return gather([site(end) for link in chosen for end in sites(link)])
 
     def index(names: Iterable[str]) -> IntArray:
         return np.array([parameters[name].start for name in names], dtype=np.int64)
@@ -61,19 +56,14 @@ def link_terms(
     springs = kind(SpringLink)
     for unilateral in (False, True):
         chosen = [link for link in springs if link.unilateral is unilateral]
-        pairs = [at(end) for link in chosen for end in (link.a, link.b)]
-        numbers = [index(getattr(link, key) for link in chosen) for key in ("stiffness", "damping", "length")]
-        if not unilateral:
-            more, lists = _particle_springs(particles, dofs, parameters)
-            pairs += more
-            numbers = [np.concatenate([a, b]) for a, b in zip(numbers, lists, strict=True)]
-        if not pairs:
+        if not chosen:
             continue
-        k, c, length = numbers
+        sites = of(chosen, lambda link: (link.a, link.b))
+        k, c, length = (index(getattr(link, key) for link in chosen) for key in ("stiffness", "damping", "length"))
         if unilateral:
-            deciding.append(Cable.of(gather(pairs), k=k, c=c, length=length))
+            deciding.append(Cable.of(sites, k=k, c=c, length=length))
         else:
-            terms.append(Spring.of(gather(pairs), k=k, c=c, length=length))
+            terms.append(Spring.of(sites, k=k, c=c, length=length))
     if bonds := kind(ElasticJointLink):
         sites = of(bonds, lambda link: (link.a, link.b))
         terms.append(ElasticJoint.of(sites, k=index(b.stiffness for b in bonds), c=index(b.damping for b in bonds)))
@@ -119,23 +109,6 @@ def link_terms(
         rows = np.stack([parameters[link.force.parameter].indices for link in forces], axis=1)
         terms.append(PointForce.of(sites, signal=forces[0].force.signal, rows=rows))
     return terms, deciding
-
-
-def _particle_springs(
-    particles: Sequence[ParticleBody], dofs: DofLayout, parameters: ParameterLayout
-) -> tuple[list[Site], list[IntArray]]:
-    pairs: list[Site] = []
-    numbers: list[list[IntArray]] = [[np.zeros(0, dtype=np.int64)] for _ in range(3)]
-    for sheet in particles:
-        n = sheet.edges.shape[0]
-        if not n:
-            continue
-        first = dofs[sheet.name].start // 3
-        pairs += [node_site(np.array([first + node]), np.ones(1)) for node in sheet.edges.ravel()]
-        for column, key in zip(numbers, ("stiffness", "damping", "lengths"), strict=True):
-            block = parameters[f"bodies.{sheet.name}.{key}"].indices
-            column.append(np.broadcast_to(block, (n,)))
-    return pairs, [np.concatenate(column) for column in numbers]
 
 
 def _same(a: Signal, b: Signal) -> bool:

@@ -143,7 +143,7 @@ class Tracking(LeastSquares):
 
     @property
     def _between(self) -> Interpolant:
-        """How places between two steps follow; without a clock no frame lies beyond the run."""
+        """The interpolant between two steps; without a clock no frame lies beyond the run."""
         return Interpolant(self.dt, self.last if self.clock is not None else None)
 
     def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:

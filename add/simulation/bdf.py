@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -37,12 +37,20 @@ class BDF(DifferentiableStepper):
     start_up : StartUp
         Only BDF2 asks.
     newton : NewtonOptions
+    formula, implicit : BDFFormula, NewtonSolve
+        The equations of a step, and how they are solved.
     """
 
     step_size: float
     bdf_order: int = 2
     start_up: StartUp = StartUp.BDF1
     newton: NewtonOptions = NewtonOptions()
+    formula: BDFFormula = field(init=False, repr=False, compare=False)
+    implicit: NewtonSolve = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "formula", BDFFormula(self.step_size, self.bdf_order, self.start_up))
+        object.__setattr__(self, "implicit", NewtonSolve(self.newton))
 
     @property
     def order(self) -> int:
@@ -58,16 +66,6 @@ class BDF(DifferentiableStepper):
     def n_history(self) -> int:
         """Two pairs, so that objectives may interpolate whatever the order."""
         return 2
-
-    @property
-    def formula(self) -> BDFFormula:
-        """The formula."""
-        return BDFFormula(self.step_size, self.bdf_order, self.start_up)
-
-    @property
-    def implicit(self) -> NewtonSolve:
-        """How the equations of a step are solved."""
-        return NewtonSolve(self.newton)
 
     def solved_by(self, options: NewtonOptions) -> BDF:
         """Return the stepper with other options of Newton's method."""

@@ -26,7 +26,7 @@ def _pair(newest: FloatArray, last: FloatArray) -> FloatArray:
 
 
 class StartUp(Enum):
-    """How BDF2 begins."""
+    """Ways in which BDF2 begins."""
 
     BDF1 = "one BDF1 step (order 2)"
     STRAIGHT_LINE = "history q - dt v, v (order 1; the scenes of Geilinger et al. 2020)"

@@ -30,7 +30,7 @@ from add.typing import FloatArray
 @final
 @dataclass(frozen=True)
 class Solution:
-    """Where the equations of one instant are solved and what was decided there; no derivative decides again.
+    """A solution of the equations of one instant, with the decisions made there; no derivative decides again.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Linearised:
 
 
 class ImplicitSolve(ABC):
-    """How the equations of an instant are solved; steppers and starts hold one, and it keeps nothing."""
+    """A way to solve the equations of an instant; steppers and starts hold one, and it keeps nothing."""
 
     @abstractmethod
     def solve(

@@ -62,7 +62,7 @@ class Record:
 
     @property
     def report(self) -> NewtonReport:
-        """How the step was solved."""
+        """Report of the solve."""
         return self.solution.report
 
     @property

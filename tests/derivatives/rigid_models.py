@@ -4,20 +4,12 @@ from itertools import product
 
 import numpy as np
 
+from add.bodies import CarriedShape, MassSpringBody, RigidBody, SoftBody
 from add.contact import FrictionLaw
 from add.equations.signals import SignalParameter, Sine
 from add.geometry import HEX8, box_mesh
 from add.kernels.distance import BOX, CAPSULE, PLANE, SPHERE
-from add.model import (
-    CarriedShape,
-    ContactModel,
-    Model,
-    Obstacle,
-    ParticleBody,
-    RigidBody,
-    SoftBody,
-    build_model,
-)
+from add.model import ContactModel, Model, Obstacle, build_model
 from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
@@ -89,7 +81,7 @@ def laws(law: FrictionLaw) -> dict[str, float]:
 def rigid_on_world(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
     """A box thrown against a floor and a moving ball of the world."""
     ball = Obstacle("ball", SPHERE, (0.05, 0, 0), np.eye(3), np.array([0.13, 0.0, 0.03]), np.array([-0.2, 0, 0]))
-    model = build_model(rigid=[box("box", SIZE, shape=False)], obstacles=[floor(), ball], contact=contact(law))
+    model = build_model([box("box", SIZE, shape=False)], obstacles=[floor(), ball], contact=contact(law))
     theta = np.zeros(model.system.parameters.n)
     put(model, theta, gravity=(0.2, 0.1, -9.81))
     put_body(model, theta, "box", SIZE, 0.1, position=(0.0, 0.0, 0.055), orientation=NEARLY_TURNED,
@@ -107,7 +99,7 @@ def rigid_on_rigid(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
         np.full(2, 0.01),
         (CarriedShape(CAPSULE, (0.03, 0.05, 0.0), np.eye(3), np.zeros(3)),),
     )
-    model = build_model(rigid=[box("box", SIZE), capsule], contact=contact(law))
+    model = build_model([box("box", SIZE), capsule], contact=contact(law))
     theta = np.zeros(model.system.parameters.n)
     put(model, theta, gravity=(0.2, 0.1, -1.0))
     put_body(model, theta, "box", SIZE, 0.1, position=(0.0, 0.0, 0.085), orientation=NEARLY_TURNED,
@@ -122,7 +114,7 @@ def soft_on_rigid(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
     """A soft block falls on a spinning rigid plate (whose shape it meets) over a floor."""
     size = (0.2, 0.16, 0.04)
     soft = SoftBody("soft", box_mesh((0.05, 0.05, 0.05), (1, 1, 1), HEX8))
-    model = build_model([soft], [floor(-0.055)], contact(law), rigid=[box("plate", size)])
+    model = build_model([soft, box("plate", size)], [floor(-0.055)], contact(law))
     theta = np.zeros(model.system.parameters.n)
     height = 0.0495 if law is FrictionLaw.HYBRID else 0.048
     put(model, theta, gravity=(0.2, 0.1, -4.0), bodies__soft__mu=2e4, bodies__soft__lambda=3e4,
@@ -141,10 +133,10 @@ def particles_on_rigid(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulatio
     points = np.array([[a, b, 0.0] for a, b in product(x, x)])
     edges = np.array([(i, j) for i, j in product(range(9), range(9)) if i < j and
                       np.linalg.norm(points[i] - points[j]) < 0.06])  # fmt: skip
-    net = ParticleBody("net", points, np.full(9, 1.0 / 9.0), edges)
+    net = MassSpringBody("net", points, np.full(9, 1.0 / 9.0), edges)
     ball = RigidBody("ball", np.zeros((1, 3)), np.full(1, 0.06), np.full(1, 0.01),
                      (CarriedShape(SPHERE, (0.06, 0.0, 0.0), np.eye(3), np.array([0.003, 0.0, 0.0])),))  # fmt: skip
-    model = build_model(obstacles=[floor(-0.075)], contact=contact(law), particles=[net], rigid=[ball])
+    model = build_model([net, ball], [floor(-0.075)], contact(law))
     theta = np.zeros(model.system.parameters.n)
     put(model, theta, gravity=(0.2, 0.1, -4.0), bodies__net__mass=0.09, bodies__net__rayleigh_mass=0.5,
         bodies__net__stiffness=150.0, bodies__net__damping=0.05, bodies__net__position=(0.005, 0.0, 0.064),
@@ -163,7 +155,7 @@ def rigid_on_moving(law: FrictionLaw, stepper: BDF) -> tuple[Model, Simulation]:
                       (CarriedShape(BOX, (0.2, 0.2, 0.02), np.eye(3), np.zeros(3)),), kinematic=True,
                       translation=SignalParameter(Sine(4.0, 0.3), "lift"),
                       rotation=SignalParameter(Sine(3.0, 0.1), "tilt"))  # fmt: skip
-    model = build_model(rigid=[box("box", SIZE, shape=False), plate], contact=contact(law))
+    model = build_model([box("box", SIZE, shape=False), plate], contact=contact(law))
     theta = np.zeros(model.system.parameters.n)
     put(model, theta, gravity=(0.2, 0.1, -9.81), lift=[[0.0, 0.0, 0.0], [0.004, 0.002, 0.006]],
         tilt=[[0.02, -0.01, 0.0], [0.05, 0.03, 0.2]], bodies__plate__orientation=(0.1, 0.0, 0.3))  # fmt: skip

@@ -4,22 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from add.bodies import NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.equations.signals import SignalParameter, Sine, Spline, Table
 from add.geometry import ElementFamily, SoftMesh, box_mesh, locate
 from add.materials import NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, Material
-from add.model import (
-    ContactModel,
-    Model,
-    NodalLoad,
-    Obstacle,
-    Pin,
-    PointAnchor,
-    PointMass,
-    SoftBody,
-    build_model,
-)
+from add.model import ContactModel, Model, Obstacle, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation

@@ -152,7 +152,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_states_carry_their_memory() -> None:
-    """What a state carries beside q and v goes with it through slices of a trajectory."""
+    """The carry of a state goes with it through slices of a trajectory."""
     simulation = two_bodies(TET4, n_steps=3)[1]
     trajectory = simulation.run()
     for k in range(4):

@@ -13,6 +13,7 @@ from derivatives.test_couplings import COUPLINGS, DECIDING_COUPLINGS
 from support.decisions import FEATURE_SHIFT, table_of
 
 import add
+from add.bodies import NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
@@ -29,17 +30,7 @@ from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector, skew
 from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, Material
-from add.model import (
-    ContactModel,
-    Model,
-    NodalLoad,
-    Obstacle,
-    Pin,
-    PointAnchor,
-    PointMass,
-    SoftBody,
-    build_model,
-)
+from add.model import ContactModel, Model, Obstacle, build_model
 from add.terms import Elastic, Gravity, Inertia, NodalForce, PointConstraint, RigidInertia, Viscous
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term, taylor_rates
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from validation.setups import block_on_plane
 
+from add.bodies import CarriedShape, RigidBody
 from add.contact import FrictionLaw
 from add.geometry import HEX8, box_mesh
 from add.hard_contact import ContactPairs, ContactState, ExactOptions, with_exact_contact
 from add.hard_contact.equations import ContactEquations
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.kernels.rotation import rotation_matrix
-from add.model import CarriedShape, ContactModel, Obstacle, RigidBody
+from add.model import ContactModel, Obstacle
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart

@@ -47,7 +47,7 @@ def scene(**sections):
 
 
 def test_results_have_the_contact_forces(tmp_path) -> None:
-    """What the folder keeps of forces is what the steps solved for, and holds the bodies up in the end."""
+    """The forces in the folder are those that the steps solved for, and hold the bodies up in the end."""
     built, folder = scene().build(), RunFolder(tmp_path / "run")
     result = simulate_scene(scene(), folder)
     trajectory, data = built.run(), read_run(folder.trajectory)

@@ -5,12 +5,13 @@ import pytest
 from hard_contact.cases import LINEAR, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, exact, run, soft_block
 from validation.setups import place
 
+from add.bodies import SoftBody
 from add.errors import InputError, SolverError
 from add.geometry import HEX8, box_mesh
 from add.hard_contact import ContactPairs, ExactOptions, contact_terms, with_exact_contact
 from add.kernels.distance import BOX, PLANE
 from add.kernels.rotation import rotation_matrix
-from add.model import Obstacle, SoftBody, build_model
+from add.model import Obstacle, build_model
 from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
@@ -199,7 +200,7 @@ def test_soft_block_on_a_plate() -> None:
     """Nodes on a rigid plate that lies on the floor: the plate bears the block, the floor bears both."""
     mesh = box_mesh((0.1, 0.1, 0.05), (1, 1, 1), HEX8)
     plate = box("plate", (0.3, 0.3, 0.02), shape=True)
-    model = build_model([SoftBody("block", mesh)], [floor()], LINEAR, rigid=[plate])
+    model = build_model([SoftBody("block", mesh), plate], [floor()], LINEAR)
     setup = Rigid(model, np.zeros(model.system.parameters.n)).put(gravity=(0, 0, -G))
     setup.body("plate", 0.5, box_moments(0.5, (0.3, 0.3, 0.02)), position=(0, 0, 0.01))
     setup.put(bodies__block__mu=1e4, bodies__block__density=500.0, bodies__block__position=(0, 0, 0.05))

@@ -256,7 +256,7 @@ def test_failed_simulation_is_a_bad_step():
 def test_method_of_the_scene():
     scene = scene_from_dict({**CONTROLLED, "optimizer": {"method": "gauss-newton", "damping": 0.1}})
     assert scene.build_optimizer() == LevenbergMarquardt((Phase("all", None, None, 100),), 0.1)
-    assert isinstance(scene_from_dict(CONTROLLED).optimizer(), LBFGSB)
+    assert isinstance(scene_from_dict(CONTROLLED).build_optimizer(), LBFGSB)
 
 
 @pytest.mark.parametrize(

@@ -138,5 +138,5 @@ def test_an_experiment_that_overrides_the_same_is_refused():
     experiments = [{"name": "light", "overrides": {"gravity": [0, 0, -5.0]}}, {"name": "normal"}]
     with pytest.raises(InputError, match="which counts"):
         scene_of([{"name": "one", "overrides": {"gravity.2": -1.0}}], experiments=experiments)
-    changed = scene_of(PHASES[:1], experiments=experiments).optimizer().phases[0].overrides
+    changed = scene_of(PHASES[:1], experiments=experiments).build_optimizer().phases[0].overrides
     assert [item.experiment for item in changed] == ["light", "normal"]

@@ -298,7 +298,7 @@ def test_markers():
 
 def test_surface_marker_weighs_by_area():
     scene = built(("markers", {"all": {"body": "block", "surface": {"all": True}}}))
-    boundary = scene.model.surfaces[0]
+    boundary = scene.model.bodies[0].surface
     used = scene.markers.weights[0] > 0
     assert scene.markers.nodes[0][used].tolist() == boundary.nodes.tolist()
     assert scene.markers.weights[0][used] == pytest.approx(boundary.areas / boundary.areas.sum())

@@ -109,8 +109,8 @@ def test_layout_and_terms(built) -> None:
     kinds = {type(term) for term in (*system.terms, *system.deciding)}
     assert {Spring, ElasticJoint, Motor, AngularDamping, JointFriction, Cable, AngleLimit} <= kinds
     assert Slider not in kinds
-    (springs,) = built.model.term(Spring)
-    assert springs.sites.n == built.model.particles[1].edges.shape[0] + 1
+    springs = sum(term.sites.n for term in built.model.term(Spring))
+    assert springs == built.model.bodies[1].edges.shape[0] + 1
     assert list(system.rotations) == [system.dofs[name].start + 3 for name in ("cube", "link")]
     assert system.dofs.describe(system.dofs["cube"].start + 4) == "cube/rotation/y"
 
@@ -170,8 +170,8 @@ def test_connected_bodies_pass_through_each_other() -> None:
 
         model = scene_from_dict(raw).build().model
         (contact,) = model.term(BodyContact)
-        owners = [b.name for b in (*model.bodies, *model.particles, *model.rigid)]
-        shapes = ["floor", *(b.name for b in model.rigid if b.shapes)]
+        owners = [b.name for b in model.bodies]
+        shapes = ["floor", *(b.name for b in model.bodies if b.shapes)]
         return shapes.index("link") in contact.met_shapes()[owners.index("cube")]
 
     assert not meets(changed(*near.items()))

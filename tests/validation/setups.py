@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from add.bodies import SoftBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics, State, StateTangent, Weights
 from add.geometry import SoftMesh, box_mesh, mass_pairs
 from add.kernels.distance import PLANE
-from add.model import ContactModel, Model, Obstacle, SoftBody, build_model
+from add.model import ContactModel, Model, Obstacle, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
@@ -204,7 +205,7 @@ def bottom_nodes(mesh: SoftMesh) -> np.ndarray:
 def bottom_scale(setup: Setup) -> float:
     """Sum of the contact factors of the bottom nodes: their number, or their rest area [m^2]."""
     (contact,) = setup.model.system.deciding
-    (surface,) = setup.model.surfaces
+    surface = setup.model.bodies[0].surface
     return float(contact.scale[np.isin(surface.nodes, bottom_nodes(setup.body.mesh))].sum())
 
 

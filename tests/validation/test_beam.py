@@ -20,9 +20,9 @@ import pytest
 import scipy.sparse.linalg as spla
 from validation.setups import Setup, one_body, upward_crossings
 
+from add.bodies import NodalLoad, Pin, SoftBody
 from add.equations.signals import constant
 from add.geometry import HEX8, TET10, ElementFamily, box_mesh
-from add.model import NodalLoad, Pin, SoftBody
 from add.simulation.start import EquilibriumStart
 from add.solve.step_equations import NewtonOptions
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from validation.setups import G, one_body
 
+from add.bodies import SoftBody
 from add.geometry import HEX8, TET4, TET10, box_mesh
-from add.model import SoftBody
 from add.simulation import StartUp
 
 GRAVITY = np.array([0.0, 0.0, -G])

@@ -8,13 +8,14 @@ import pytest
 from validation.setups import G, Setup
 
 from add.adjoint import value_and_gradient
+from add.bodies import RigidBody, SoftBody
 from add.contact import BodyContact, FrictionLaw, PenaltyContact
 from add.equations.kinematics import State
 from add.equations.term import DecidingTerm
 from add.geometry import HEX8, box_mesh
 from add.kernels.contact_pairs import BITS, HELD, PAIR
 from add.kernels.distance import PLANE
-from add.model import ContactModel, Obstacle, RigidBody, SoftBody, build_model
+from add.model import ContactModel, Obstacle, build_model
 from add.objectives.base import Objective
 from add.scene import load_scene
 from add.simulation import BDF
@@ -40,7 +41,7 @@ def box_on_slope(n: int, angle: float) -> Setup:
     k_n = K_N / len(points)
     body = RigidBody("box", points, np.zeros(len(points)), np.full(len(points), 0.01))
     floor = Obstacle("floor", PLANE, (0.0, 0.0, 0.0), np.eye(3), np.zeros(3), np.zeros(3))
-    model = build_model(rigid=[body], obstacles=[floor], contact=ContactModel(law=FrictionLaw.HYBRID))
+    model = build_model([body], obstacles=[floor], contact=ContactModel(law=FrictionLaw.HYBRID))
     # Friction at the floor, weight at the centre: the downhill points bear more, and the box leans.
     turn = MASS * G * np.sin(angle) * SIZE[2] / 2
     lean = turn / (k_n * (points[:, 0] ** 2).sum())
@@ -249,7 +250,7 @@ def _light_and_heavy(mass: float) -> tuple[np.ndarray, list[int]]:
     points, angle = grid(2), 0.5 * CRITICAL
     bodies = [RigidBody(name, points, np.zeros(4), np.full(4, 0.01)) for name in ("light", "heavy")]
     floor = Obstacle("floor", PLANE, (0.0, 0.0, 0.0), np.eye(3), np.zeros(3), np.zeros(3))
-    model = build_model(rigid=bodies, obstacles=[floor], contact=ContactModel(law=FrictionLaw.HYBRID))
+    model = build_model(bodies, obstacles=[floor], contact=ContactModel(law=FrictionLaw.HYBRID))
     setup = Setup(model, np.zeros(model.system.parameters.n))
     setup = setup.put(gravity=(G * np.sin(angle), 0.0, -G * np.cos(angle)))
     for name, m, speed, y in (("light", 1.0, 0.5, 0.0), ("heavy", mass, 3.0, 5.0)):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from validation.setups import observed_orders, one_body
 
+from add.bodies import SoftBody
 from add.geometry import HEX8, TET10, box_mesh
-from add.model import SoftBody
 
 DURATION = 0.2
 

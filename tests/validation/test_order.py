@@ -10,9 +10,9 @@ import scipy.sparse.linalg as spla
 from scipy.integrate import solve_ivp
 from validation.setups import observed_orders, one_body
 
+from add.bodies import Pin, SoftBody
 from add.equations.kinematics import Kinematics
 from add.geometry import HEX8, TET4, box_mesh
-from add.model import Pin, SoftBody
 from add.simulation import StartUp
 
 DURATION = 0.125

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from validation.setups import TIGHT, lame, one_body
 
+from add.bodies import Pin, SoftBody
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Constant, SignalParameter
 from add.geometry import FAMILIES, TET4, SoftMesh, box_mesh, quadrature_geometry, surface, to_tet10
 from add.materials import MATERIALS, element_loops
-from add.model import Pin, SoftBody
 from add.simulation.start import EquilibriumStart
 
 SIZE = np.array([0.12, 0.1, 0.08])

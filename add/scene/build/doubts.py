@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from add.bodies import SoftBody
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.materials import element_loops
@@ -18,7 +19,7 @@ from add.scene.build.recordings import load_recording
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
-from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
+from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.typing import FloatArray
 
 logger = logging.getLogger(__name__)
@@ -53,18 +54,10 @@ def doubts(built: BuiltScene) -> list[str]:
 
 def extent(built: BuiltScene, name: str) -> FloatArray:
     """Return lower and upper corner (2, 3) of a body in its rest frame [m]; NaN for one without a shape."""
-    model = built.model
-    solid = model.rigid_body(name)
-    if solid is None:
-        sheets = {sheet.name: sheet.points for sheet in model.particles}
-        points = sheets[name] if name in sheets else model.bodies[model.body_index(name)].mesh.points
-        return np.stack([points.min(axis=0), points.max(axis=0)])
-    if solid.vertices.size:
-        return np.stack([solid.vertices.min(axis=0), solid.vertices.max(axis=0)])
-    if not solid.points.size:
+    points = built.model.body(name).rest
+    if not points.size:
         return np.full((2, 3), np.nan)
-    radius = solid.radii[:, None]
-    return np.stack([(solid.points - radius).min(axis=0), (solid.points + radius).max(axis=0)])
+    return np.stack([points.min(axis=0), points.max(axis=0)])
 
 
 def _size(built: BuiltScene, name: str) -> float:
@@ -99,9 +92,8 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
             joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
         elif not isinstance(item, ForceSpec | TorqueSpec) and not item.collide:
             joined.add(frozenset((item.a.body, item.b.body)))
-    points = {body.name: True for body in model.bodies} | {sheet.name: sheet.touching for sheet in model.particles}
-    points |= {solid.name: solid.radii.size > 0 for solid in model.rigid}
-    shapes = {solid.name for solid in model.rigid if solid.shapes}
+    points = {body.name: body.contact_points().radii.size > 0 for body in model.bodies}
+    shapes = {body.name for body in model.bodies if body.shapes}
     solid = [name for name, body in spec.bodies.items() if _has_surface(body)]
     still = {name for name, body in spec.bodies.items() if isinstance(body, KinematicBodySpec)}
     missed = [
@@ -124,7 +116,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
 
 def _has_surface(body: object) -> bool:
     """Whether a body is there to be touched."""
-    if isinstance(body, ParticleBodySpec):
+    if isinstance(body, MassSpringBodySpec):
         return bool(body.collision)
     if isinstance(body, RigidBodySpec | KinematicBodySpec):
         return body.geometry is not None and body.collision.shape
@@ -156,6 +148,8 @@ def _soft(built: BuiltScene) -> Iterator[str]:
     gravity = float(np.linalg.norm(pull))
     q, _ = built.model.initial.evaluate(theta)
     for body in built.model.bodies:
+        if not isinstance(body, SoftBody):
+            continue
         keys = [*(modulus.key for modulus in body.law.parameters), "density"]
         *moduli, density = (float(layout.view(theta, f"bodies.{body.name}.{key}")) for key in keys)
         mu, lam = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
@@ -176,7 +170,7 @@ def _soft(built: BuiltScene) -> Iterator[str]:
 
 def _markers(built: BuiltScene) -> Iterator[str]:
     for name, marker in built.scene.markers.items():
-        if not isinstance(marker, PointMarkerSpec) or built.model.rigid_body(marker.body) is None:
+        if not isinstance(marker, PointMarkerSpec) or not built.model.body(marker.body).has_frame:
             continue
         low, high = extent(built, marker.body)
         point, size = np.array(marker.point), float((high - low).max())

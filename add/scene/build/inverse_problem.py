@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from add.equations.points import NodePoints, PointMap
+from add.equations.site_gathering import gather
 from add.equations.site_points import SitePoints
 from add.equations.sites import SiteKind
 from add.errors import InputError
@@ -17,7 +18,7 @@ from add.inverse.transforms import Linear, Log, Softplus, Transform
 from add.joints.links import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.mocap import Recording
-from add.model.site_lookup import gather, place_site
+from add.model.site_lookup import place_site
 from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
 from add.objectives.tracking import at_steps
 from add.scene.build.built import BuiltScene
@@ -345,16 +346,15 @@ def _onto(axes: str) -> FloatArray:
 
 def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tuple[PointMap, FloatArray]:
     """Return the points by which a pose is compared, and their places in the rest frame."""
-    model = built.model
-    layout, dofs = model.system.parameters, model.system.dofs
-    if model.rigid_body(item.body) is not None:
-        block = layout[f"{place}.points"]
+    model, at = built.model, built.model.layouts
+    body = model.body(item.body)
+    if body.has_frame:
+        block = at.parameters[f"{place}.points"]
         point = BodySite(SiteKind.POINT, item.body)
-        sites = [place_site(point, arm, model.rigid, dofs, layout) for arm in block.indices]
-        return SitePoints(gather(sites)), built.theta[block.indices]
-    sheet = next((body for body in model.particles if body.name == item.body), None)
-    rest = sheet.points if sheet is not None else model.bodies[model.body_index(item.body)].mesh.points
-    return NodePoints(dofs[item.body].start // 3 + np.arange(rest.shape[0])), rest
+        sites = [place_site(point, arm, model.bodies, at) for arm in block.indices]
+        return model.lifted(SitePoints(gather(sites))), built.theta[block.indices]
+    nodes = at.rows[item.body].start // 3 + np.arange(body.rest.shape[0])
+    return model.lifted(NodePoints(nodes)), body.rest
 
 
 def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:

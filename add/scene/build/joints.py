@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
+from add.bodies import Block, Body, NodalBody, SoftBody
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
 from add.errors import InputError
@@ -26,8 +27,6 @@ from add.joints.links import (
     TorqueLink,
 )
 from add.kernels.rotation import rotation_vector
-from add.model import ParticleBody, RigidBody, SoftBody
-from add.model.parameters import Block
 from add.scene.build.numbers import SceneParameter, direction, pose_of, turn_of
 from add.scene.build.selections import locate_point, select_points
 from add.scene.build.ties import Derived, Input
@@ -124,13 +123,10 @@ class _End:
 class _Bodies:
     """How a place on a body is written."""
 
-    def __init__(
-        self, spec: SceneSpec, soft: list[SoftBody], particles: list[ParticleBody], rigid: list[RigidBody]
-    ) -> None:
+    def __init__(self, spec: SceneSpec, bodies: Sequence[Body]) -> None:
         self.spec = spec
-        self.soft = {body.name: body for body in soft}
-        self.particles = {body.name: body for body in particles}
-        self.rigid = {body.name: body for body in rigid}
+        self.nodal = {body.name: body for body in bodies if isinstance(body, NodalBody)}
+        self.framed = {body.name: body for body in bodies if body.has_frame}
 
     def pose(self, name: str | None) -> FloatArray:
         """Return position and rotation vector (6,) of a body's rest frame at the start; the world's are zero."""
@@ -141,8 +137,8 @@ class _Bodies:
 
     def only_node(self, end: EndSpec) -> FloatArray | None:
         """Return the place of a body's only node, which is what a handle's end means."""
-        sheet = self.particles.get(end.body or "")
-        return sheet.points[0] if sheet is not None and sheet.n_nodes == 1 else None
+        body = self.nodal.get(end.body or "")
+        return body.rest[0] if body is not None and body.rest.shape[0] == 1 else None
 
     def ends(self, a: EndSpec, b: EndSpec, at: str, parts: CouplingParts) -> tuple[_End, _End]:
         """Return both ends; a place that is not given is where the other end starts, and follows both poses."""
@@ -158,7 +154,7 @@ class _Bodies:
 
     def given(self, name: str | None, place: FloatArray, path: str, parts: CouplingParts) -> _End:
         """Return the end at a place that the scene gives in the body's rest frame."""
-        if name is None or name in self.rigid:
+        if name is None or name in self.framed:
             arm = parts.number(f"{path}.at", place, "m")
             return _End(self._arm(name, arm), arm)
         return _End(self.node(name, place, path), place)
@@ -167,7 +163,7 @@ class _Bodies:
         self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str, parts: CouplingParts
     ) -> _End:
         """Return the end on a body where the end of the other body, at ``place`` of its frame, starts."""
-        if name is None or name in self.rigid:
+        if name is None or name in self.framed:
             poses = (*pose_of(other), end.place, *pose_of(name))
             arm = parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
             return _End(self._arm(name, arm), arm)
@@ -181,19 +177,17 @@ class _Bodies:
 
     def node(self, name: str, place: FloatArray, path: str) -> BodySite:
         """Return the nodes that stand for a place in the rest frame of a body of nodes."""
-        if name in self.particles:
-            sheet = self.particles[name]
-            away = np.linalg.norm(sheet.points - place, axis=1)
-            node = int(np.argmin(away))
-            if away[node] > 1e-6 * max(1.0, np.ptp(sheet.points)):
-                raise InputError(
-                    "no node is there", place=f"{path}.at", found=f"the nearest is {away[node]:.3g} m away",
-                    expected=f"a node, e.g. node {node} at {np.round(sheet.points[node], 6).tolist()}",
-                )  # fmt: skip
-            return BodySite(SiteKind.NODES, name, nodes=np.array([node]), weights=np.ones(1))
-        body = self.soft[name]
-        nodes, weights = locate_point(body.mesh, tuple(place), 0.01, f"{path}.at")
-        return BodySite(SiteKind.NODES, name, nodes=nodes, weights=weights)
+        body = self.nodal[name]
+        if isinstance(body, SoftBody):
+            nodes, weights = locate_point(body.mesh, tuple(place), 0.01, f"{path}.at")
+            return BodySite(SiteKind.NODES, name, nodes=nodes, weights=weights)
+        (node,), weights, away = body.nodes_at(place)
+        if away > 1e-6 * max(1.0, np.ptp(body.rest)):
+            raise InputError(
+                "no node is there", place=f"{path}.at", found=f"the nearest is {away:.3g} m away",
+                expected=f"a node, e.g. node {node} at {np.round(body.rest[node], 6).tolist()}",
+            )  # fmt: skip
+        return BodySite(SiteKind.NODES, name, nodes=np.array([node]), weights=weights)
 
     def direction(self, name: str | None, arm: str) -> BodySite:
         """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""
@@ -209,19 +203,13 @@ class _Bodies:
 
     def must_turn(self, end: EndSpec, path: str, what: str) -> None:
         """Refuse a body without orientation."""
-        if end.body is not None and end.body not in self.rigid:
+        if end.body is not None and end.body not in self.framed:
             raise InputError(
                 f"a {what} joins rigid or kinematic bodies, or the world", place=f"{path}.body", found=f"'{end.body}'"
             )
 
 
-def couplings(
-    spec: SceneSpec,
-    soft: list[SoftBody],
-    particles: list[ParticleBody],
-    rigid: list[RigidBody],
-    driven: MakeSignalParameter,
-) -> CouplingParts:
+def couplings(spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParameter) -> CouplingParts:
     """Return links and numbers of all couplings of a scene.
 
     Raises
@@ -229,9 +217,9 @@ def couplings(
     InputError
         If an end lies nowhere, or a joint needs an orientation that a body does not have.
     """
-    parts, bodies = CouplingParts(), _Bodies(spec, soft, particles, rigid)
+    parts, places = CouplingParts(), _Bodies(spec, bodies)
     for name, item in spec.couplings.items():
-        pair = _coupling(item, f"couplings.{name}", bodies, parts, driven)
+        pair = _coupling(item, f"couplings.{name}", places, parts, driven)
         parts.owners += [name] * (len(parts.links) - len(parts.owners))
         if pair is not None and not item.collide:
             parts.connected |= {pair, pair[::-1]}
@@ -251,7 +239,7 @@ def _coupling(
         parts.links.append(ForceLink(on.site, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
         return None
     if isinstance(item, TorqueSpec):
-        if item.body not in bodies.rigid:
+        if item.body not in bodies.framed:
             raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
         drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
         parts.links.append(ForceLink(bodies.spin(item.body), drive))
@@ -261,12 +249,12 @@ def _coupling(
 
 
 def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingParts) -> None:
-    owner = bodies.soft.get(item.nodes) or bodies.particles.get(item.nodes)
+    owner = bodies.nodal.get(item.nodes)
     if owner is None:
         raise InputError("a body with nodes is attached to a rigid one", place=f"{at}.nodes", found=f"'{item.nodes}'")
-    if item.body not in bodies.rigid:
+    if item.body not in bodies.framed:
         raise InputError("nodes are attached to a rigid body", place=f"{at}.body", found=f"'{item.body}'")
-    rest = owner.mesh.points if isinstance(owner, SoftBody) else owner.points
+    rest = owner.rest
     stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
     damping = parts.number(f"{at}.damping", item.damping, "N s/m")
     mesh = owner.mesh if isinstance(owner, SoftBody) else None
@@ -337,7 +325,7 @@ def _hinge_start(
     if item.b.body is None:
         raise InputError("the world does not start on a hinge", place=f"{at}.start", expected="a body at 'b'")
     for end in (item.a, item.b):
-        if end.body is not None and bodies.rigid[end.body].kinematic:
+        if end.body is not None and not bodies.framed[end.body].moves:
             raise InputError(
                 "a hinge starts from bodies without a given motion", place=f"{at}.start", found=f"'{end.body}'"
             )

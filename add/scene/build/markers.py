@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
+from add.bodies import Block, Body, NodalBody, SoftBody
 from add.equations.points import PointMap, WeightedPoints
+from add.equations.site_gathering import gather
 from add.equations.site_points import SitePoints
 from add.equations.sites import SiteKind
 from add.errors import InputError
 from add.joints.links import BodySite
-from add.model import Model, RigidBody, SoftBody
-from add.model.parameters import Block
-from add.model.site_lookup import gather, system_site
+from add.model import Model
+from add.model.site_lookup import system_site
 from add.scene.build.numbers import SceneParameter, direction
-from add.scene.build.selections import marker_weights
+from add.scene.build.selections import marker_weights, select_points
 from add.scene.build.ties import Derived
 from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.common import NodesSelectorSpec
 from add.scene.spec.markers import CenterMarkerSpec, DirectionMarkerSpec, NodesMarkerSpec, PointMarkerSpec
 from add.scene.spec.objective import PoseObjectiveSpec
-from add.scene.spec.rigid import ParticleBodySpec
+from add.scene.spec.rigid import MassSpringBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray
 
@@ -39,7 +42,7 @@ def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
     """Return the blocks of theta for places and directions of markers on rigid bodies; add them to the numbers."""
     blocks: list[Block] = []
     for name, marker in spec.markers.items():
-        if isinstance(spec.bodies[marker.body], SoftBodySpec | ParticleBodySpec):
+        if isinstance(spec.bodies[marker.body], SoftBodySpec | MassSpringBodySpec):
             continue
         if isinstance(marker, PointMarkerSpec):
             path = f"markers.{name}.point"
@@ -54,16 +57,16 @@ def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
     return blocks
 
 
-def pose_blocks(spec: SceneSpec, rigid: list[RigidBody], parts: MarkerParts) -> list[Block]:
+def pose_blocks(spec: SceneSpec, bodies: Sequence[Body], parts: MarkerParts) -> list[Block]:
     """Return the blocks of theta for the points by which the pose of a rigid body is compared.
 
     These are its collision points, and for a body without any its origin and the tips of its axes, 0.1 m away.
     """
     blocks: list[Block] = []
-    solids = {body.name: body for body in rigid}
+    framed = {body.name: body for body in bodies if body.has_frame}
     for k, item in enumerate(spec.objective):
-        if isinstance(item, PoseObjectiveSpec) and item.body in solids:
-            points = solids[item.body].points
+        if isinstance(item, PoseObjectiveSpec) and item.body in framed:
+            points = framed[item.body].contact_points().arms
             if points.shape[0] < 3:
                 points = 0.1 * np.concatenate([np.zeros((1, 3)), np.eye(3)])
             path = f"objective.{k}.points"
@@ -80,16 +83,15 @@ def marker_map(spec: SceneSpec, model: Model) -> PointMap:
     InputError
         For a marker that its body cannot have.
     """
-    nodal = all(
-        isinstance(spec.bodies[marker.body], SoftBodySpec | ParticleBodySpec) for marker in spec.markers.values()
-    )
+    nodal = not any(model.body(marker.body).has_frame for marker in spec.markers.values())
     rows: list[BodySite] = []
     weighted: list[tuple[IntArray, FloatArray]] = []
     for name, marker in spec.markers.items():
         place = f"markers.{name}"
-        if isinstance(spec.bodies[marker.body], SoftBodySpec | ParticleBodySpec):
-            nodes, weights = _on_nodes(marker, model, place)
-            weighted.append((model.system.dofs[marker.body].start // 3 + nodes, weights))
+        body = model.body(marker.body)
+        if isinstance(body, NodalBody):
+            nodes, weights = _on_nodes(marker, body, place)
+            weighted.append((body.first_node(model.layouts) + nodes, weights))
             rows.append(BodySite(SiteKind.NODES, marker.body, nodes=nodes, weights=weights))
         elif isinstance(marker, PointMarkerSpec):
             rows.append(BodySite(SiteKind.POINT, marker.body, f"{place}.point"))
@@ -103,42 +105,27 @@ def marker_map(spec: SceneSpec, model: Model) -> PointMap:
                 "a rigid body has no nodes", place=place, expected="'point', 'direction' or 'center_of_mass'"
             )
     if not nodal:
-        system = model.system
-        return SitePoints(gather([system_site(row, model.rigid, system.dofs, system.parameters) for row in rows]))
+        return model.lifted(SitePoints(gather([system_site(row, model.bodies, model.layouts) for row in rows])))
     width = max((nodes.size for nodes, _ in weighted), default=0)
     all_nodes = np.zeros((len(weighted), width), dtype=np.int64)
     all_weights = np.zeros((len(weighted), width))
     for i, (nodes, weights) in enumerate(weighted):
         all_nodes[i, : nodes.size], all_weights[i, : nodes.size] = nodes, weights
-    return WeightedPoints(all_nodes, all_weights)
+    return model.lifted(WeightedPoints(all_nodes, all_weights))
 
 
-def _on_nodes(marker: object, model: Model, place: str) -> tuple[IntArray, FloatArray]:
+def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, FloatArray]:
     """Return a marker's nodes (of the body) and weights."""
-    name = marker.body  # type: ignore[attr-defined]
     if isinstance(marker, DirectionMarkerSpec):
         raise InputError("a body of nodes has no orientation", place=place, expected="a rigid body")
-    sheet = next((body for body in model.particles if body.name == name), None)
-    if sheet is not None:
-        if isinstance(marker, CenterMarkerSpec):
-            return np.arange(sheet.n_nodes), sheet.shares
-        if isinstance(marker, PointMarkerSpec):
-            node = int(np.argmin(np.linalg.norm(sheet.points - np.array(marker.point), axis=1)))
-            return np.array([node]), np.ones(1)
-        if isinstance(marker, NodesMarkerSpec):
-            nodes = np.array(marker.nodes, dtype=np.int64)
-            if nodes.max() >= sheet.n_nodes:
-                raise InputError("there is no such node", place=f"{place}.nodes", found=int(nodes.max()),
-                                 expected=f"0..{sheet.n_nodes - 1}")  # fmt: skip
-            weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
-            return nodes, weights / weights.sum()
-        raise InputError("a body of particles has no surface", place=place, expected="'point' or 'nodes'")
-    k = model.body_index(name)
-    body: SoftBody = model.bodies[k]
     if isinstance(marker, CenterMarkerSpec):
-        from add.geometry import mass_pairs
-
-        pairs = mass_pairs(body.mesh, lumped=body.lumped)
-        share = np.bincount(pairs.rows, pairs.values, body.mesh.n_nodes)
-        return np.arange(body.mesh.n_nodes), share / share.sum()
-    return marker_weights(marker, body.mesh, model.surfaces[k], place)
+        return np.arange(body.rest.shape[0]), body.mass_shares()
+    if isinstance(body, SoftBody):
+        return marker_weights(marker, body.mesh, body.surface, place)
+    if isinstance(marker, PointMarkerSpec):
+        return body.nodes_at(np.array(marker.point))[:2]
+    if isinstance(marker, NodesMarkerSpec):
+        nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
+        weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
+        return nodes, weights / weights.sum()
+    raise InputError("a mass-spring body has no surface", place=place, expected="'point' or 'nodes'")

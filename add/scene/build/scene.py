@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from add.bodies import Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import FrictionLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
@@ -13,28 +14,20 @@ from add.hard_contact import with_exact_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.materials import material
-from add.model import (
-    ContactModel,
-    NodalLoad,
-    Pin,
-    PointAnchor,
-    PointMass,
-    SoftBody,
-    build_model,
-)
+from add.model import ContactModel, build_model
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
-from add.scene.build.rigid_and_particle_bodies import particle_body, rigid_body
+from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid_body
 from add.scene.build.selections import body_mesh, locate_point, obstacle, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.rigid import ParticleBodySpec
-from add.scene.spec.scene import SceneSpec
+from add.scene.spec.rigid import MassSpringBodySpec
+from add.scene.spec.scene import BodySpec, SceneSpec
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
@@ -74,34 +67,25 @@ def _build(scene: SceneSpec) -> BuiltScene:
     def driven(value: object, path: str, unit: str, width: int) -> SignalParameter:
         return _driven(value, path, unit, width, spec)
 
-    soft, particles, rigid = [], [], []
+    bodies: list[Body] = []
     extra: list[SceneParameter] = []
     for name, body in spec.bodies.items():
-        if isinstance(body, SoftBodySpec):
-            soft.append(_body(name, body, driven))
-        elif isinstance(body, ParticleBodySpec):
-            sheet, more = particle_body(name, body, driven)
-            particles.append(sheet)
-            extra += more
-        else:
-            solid, more = rigid_body(name, body, driven)
-            rigid.append(solid)
-            extra += more
-    require_room_for_meshes([(body.name, body.mesh) for body in soft])
+        made, more = _body(name, body, driven)
+        bodies.append(made)
+        extra += more
+    require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
     obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
-    parts = couplings(spec, soft, particles, rigid, driven)
+    parts = couplings(spec, bodies, driven)
     marks = MarkerParts()
     extra += parts.numbers
-    blocks = [*parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, rigid, marks)]
+    blocks = [*parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]
     extra += marks.numbers
     if spec.recording is not None:
         blocks.append((CLOCK, (), "s"))
     model = build_model(
-        soft,
+        bodies,
         obstacles,
         _contact_model(spec, parts.connected),
-        particles=particles,
-        rigid=rigid,
         links=parts.links,
         starts=parts.starts,
         extra=blocks,
@@ -136,7 +120,16 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     return cholmod_for
 
 
-def _body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBody:
+def _body(name: str, body: BodySpec, driven: MakeSignalParameter) -> tuple[Body, list[SceneParameter]]:
+    """Return a body and the numbers that it brings, those of soft bodies apart."""
+    if isinstance(body, SoftBodySpec):
+        return _soft_body(name, body, driven), []
+    if isinstance(body, MassSpringBodySpec):
+        return mass_spring_body(name, body, driven)
+    return rigid_body(name, body, driven)
+
+
+def _soft_body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBody:
     at = f"bodies.{name}"
     mesh = body_mesh(body, at)
     pins = []

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from add.bodies import CarriedShape, MassSpringBody, NodalLoad, Pin, RigidBody
 from add.errors import InputError
 from add.geometry import (
     MassProperties,
@@ -24,7 +25,6 @@ from add.geometry import (
 from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
-from add.model import CarriedShape, NodalLoad, ParticleBody, Pin, RigidBody
 from add.scene.build.joints import MakeSignalParameter
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import select_points
@@ -35,7 +35,7 @@ from add.scene.spec.rigid import (
     CylinderGeometrySpec,
     FileGeometrySpec,
     KinematicBodySpec,
-    ParticleBodySpec,
+    MassSpringBodySpec,
     PointsMeshSpec,
     RigidBodySpec,
     SphereGeometrySpec,
@@ -75,7 +75,10 @@ def rigid_body(
         with asked_for_by(f"{at}.geometry.file"):
             vertices, triangles = read_surface(geometry.file)
         vertices = geometry.scale * vertices
-    points, radii, area, shapes = _collision(body, vertices, triangles)
+    points, radii, area, outline = _collision(body, vertices, triangles)
+    shapes: tuple[CarriedShape, ...] = ()
+    if outline[0] >= 0 and body.collision.shape:
+        shapes = (CarriedShape(*outline, np.eye(3), np.zeros(3)),)
     areas = np.full(radii.size, area / max(radii.size, 1))
     numbers = pose_numbers(at, body)
     if isinstance(body, KinematicBodySpec):
@@ -87,11 +90,11 @@ def rigid_body(
         for key, value, unit in given:
             if isinstance(value, tuple):
                 numbers.append(SceneParameter(f"{at}.{key}", np.array(value), unit, ((f"{at}.{key}", 1.0),)))
-        translation, rotation = moves
-        moving = RigidBody(name, points, radii, areas, shapes, True, translation, rotation, vertices, triangles)
+        moving = RigidBody(name, points, radii, areas, shapes, True, moves[0], moves[1], vertices, triangles, outline)
         return moving, numbers
     numbers += _mass_numbers(at, body, vertices, triangles)
-    return RigidBody(name, points, radii, areas, shapes, vertices=vertices, triangles=triangles), numbers
+    solid = RigidBody(name, points, radii, areas, shapes, False, None, None, vertices, triangles, outline)
+    return solid, numbers
 
 
 def _solid(at: str, geometry: object, vertices: FloatArray, triangles: IntArray) -> MassProperties:
@@ -155,8 +158,8 @@ def _mass_numbers(at: str, body: RigidBodySpec, vertices: FloatArray, triangles:
 
 def _collision(
     body: RigidBodySpec | KinematicBodySpec, vertices: FloatArray, triangles: IntArray
-) -> tuple[FloatArray, FloatArray, float, tuple[CarriedShape, ...]]:
-    """Return collision points, their radii, the area of the surface and the carried shape."""
+) -> tuple[FloatArray, FloatArray, float, tuple[int, tuple[float, float, float]]]:
+    """Return collision points, their radii, the area of the surface, kind (-1 for none) and size of the shape."""
     geometry, spacing = body.geometry, body.collision.spacing or np.inf
     points, radius, area = np.zeros((0, 3)), 0.0, 0.0
     kind, size = -1, (0.0, 0.0, 0.0)
@@ -187,18 +190,15 @@ def _collision(
     if not body.collision.points or isinstance(body, KinematicBodySpec):
         # What moves a kinematic body is given: its own points would only double the forces on others.
         points = points[:0]
-    shapes: tuple[CarriedShape, ...] = ()
-    if kind >= 0 and body.collision.shape:
-        shapes = (CarriedShape(kind, size, np.eye(3), np.zeros(3)),)
-    return points, np.full(points.shape[0], radius), area, shapes
+    return points, np.full(points.shape[0], radius), area, (kind, size)
 
 
-def particle_body(
-    name: str, body: ParticleBodySpec, driven: MakeSignalParameter
-) -> tuple[ParticleBody, list[SceneParameter]]:
+def mass_spring_body(
+    name: str, body: MassSpringBodySpec, driven: MakeSignalParameter
+) -> tuple[MassSpringBody, list[SceneParameter]]:
     """Return a mass-spring body and its numbers."""
     at = f"bodies.{name}"
-    points, edges, triangles = _particle_mesh(body)
+    points, edges, triangles = _mass_spring_mesh(body)
     n = points.shape[0]
     pins, numbers, loads = [], pose_numbers(at, body), []
     for k, pin in enumerate(body.pins):
@@ -228,14 +228,14 @@ def particle_body(
         lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
         # Of the mesh, and no number of the scene.
         numbers.append(SceneParameter(f"{at}.lengths", lengths, "m", ((f"{at}.lengths", 1.0),), fixed=True))
-    sheet = ParticleBody(
+    sheet = MassSpringBody(
         name, points, np.full(n, 1.0 / n), edges, triangles, body.mass is None, body.collision, tuple(pins),
         tuple(loads),
     )  # fmt: skip
     return sheet, numbers
 
 
-def _particle_mesh(body: ParticleBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
+def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
     mesh = body.mesh
     if isinstance(mesh, PointsMeshSpec):
         edges = np.array(mesh.edges, dtype=np.int64).reshape(-1, 2)

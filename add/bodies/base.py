@@ -1,0 +1,206 @@
+"""Bodies as values that say everything about themselves: parameters, coordinates, forces, points of contact, pictures.
+
+A body owns one block of q and one of the rows X = Phi(q) on which forces act (`add.equations.lift`). For most kinds the
+two are the same, nodes or centre of mass and rotation vector, and there is no `embedding`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, final
+
+import numpy as np
+
+from add.equations.initial import Pose
+from add.equations.kinematics import Kinematics
+from add.equations.layout import DofLayout, ParameterLayout
+from add.equations.lift import Embedding
+from add.equations.prescribed import PinMotion
+from add.equations.signals import SignalParameter
+from add.equations.site_gathering import NO_INDICES, Site
+from add.equations.sites import SiteKind
+from add.equations.term import Constraint, Term
+from add.errors import InputError
+from add.typing import FloatArray, IntArray
+
+#: Name, shape and unit of a block of theta.
+Block = tuple[str, tuple[int, ...], str]
+
+#: What every body's start follows from; ``bodies.<name>.position`` and so on.
+POSE_VECTORS = (("position", "m"), ("orientation", "rad"), ("velocity", "m/s"), ("angular_velocity", "rad/s"))
+
+
+class Layouts(NamedTuple):
+    """Places of everything: coordinates in q, rows in X, numbers in theta."""
+
+    dofs: DofLayout
+    rows: DofLayout
+    parameters: ParameterLayout
+
+
+class Family(ABC):
+    """Forces that bodies of several kinds have alike, evaluated by one term for all bodies.
+
+    Families are equal that make one term together.
+    """
+
+    #: Whether its terms are written over q and not over rows of X.
+    of_coordinates: ClassVar[bool] = False
+
+    @abstractmethod
+    def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
+        """Return the terms of all bodies' parts, mostly one."""
+
+
+class Part(NamedTuple):
+    """The share of one body in the terms of a family; ``arrays`` is what the family understands."""
+
+    family: Family
+    arrays: Any
+
+
+@final
+@dataclass(frozen=True)
+class CarriedShape:
+    """A signed-distance shape fixed to a body with a frame; ``kind`` and ``size`` as in `add.kernels.distance`.
+
+    Attributes
+    ----------
+    rotation, position : (3, 3), (3,)
+        Pose of the shape's frame in the body's frame.
+    """
+
+    kind: int
+    size: tuple[float, float, float]
+    rotation: FloatArray
+    position: FloatArray
+
+
+class ContactPoints(NamedTuple):
+    """Points of a body that meet shapes: nodes, or points of its frame.
+
+    ``nodes`` (n,) of the body, none for a frame; ``arms`` (n, 3) in the frame [m]; ``radii`` (n,) of the spheres around
+    them [m]; ``areas`` (n,) of the surface that each stands for [m^2].
+    """
+
+    nodes: IntArray
+    arms: FloatArray
+    radii: FloatArray
+    areas: FloatArray
+
+
+class Picture(NamedTuple):
+    """What results keep of a body so that it can be drawn: elements, a net of springs, or a solid in its frame.
+
+    ``kind`` chooses the group of the file ("bodies", "sheets" or "solids"), ``values`` are that group's, by name.
+    """
+
+    kind: str
+    values: dict[str, Any]
+
+
+class Body(ABC):
+    """One body. Its numbers in theta are called ``bodies.<name>.<key>``."""
+
+    #: Kinds come in this order in q.
+    order: ClassVar[int]
+    #: Whether it has a frame: points and directions in it, shapes that it carries, torques on it.
+    has_frame: ClassVar[bool]
+
+    #: Name in scenes, theta and results.
+    name: str
+
+    @property
+    @abstractmethod
+    def rest(self) -> FloatArray:
+        """Nodes, or corners of what is drawn or touched, in the rest frame (n, 3) [m]."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether forces move it: False where its motion is given."""
+        return True
+
+    @property
+    def shapes(self) -> tuple[CarriedShape, ...]:
+        """What the points of other bodies meet."""
+        return ()
+
+    # --- numbers and coordinates ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def parameters(self) -> list[Block]:
+        """Return its blocks of theta, without those of signals."""
+
+    def signals(self) -> list[tuple[SignalParameter, str]]:
+        """Return the signals that drive it, and the units of their coefficients."""
+        return []
+
+    @abstractmethod
+    def rows(self) -> tuple[int, int]:
+        """Return the shape (n, 3) of its rows of X: nodes, or centre of mass and rotation vector."""
+
+    def coordinates(self) -> tuple[int, ...]:
+        """Return the shape of its block of q."""
+        return self.rows()
+
+    def embedding(self, at: Layouts) -> Embedding | None:
+        """Return its rows of X as functions of its coordinates; None where they are the same."""
+        return None
+
+    @abstractmethod
+    def pose(self, at: Layouts) -> Pose:
+        """Return how it starts."""
+
+    def prescribed(self, at: Layouts) -> tuple[list[IntArray], list[PinMotion]]:
+        """Return its prescribed coordinates and their motions."""
+        return [], []
+
+    def rotations(self, at: Layouts) -> list[int]:
+        """Return the first coordinates of the rotation vectors that may change chart."""
+        return []
+
+    # --- forces -----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def parts(self, at: Layouts) -> list[Part | Term]:
+        """Return its share in the terms of families, inertia, weight, elasticity, and terms of its own."""
+
+    def constraints(self, at: Layouts) -> list[Constraint]:
+        """Return what holds it exactly."""
+        return []
+
+    @abstractmethod
+    def contact_points(self) -> ContactPoints:
+        """Return what meets shapes."""
+
+    def centre(self, at: Layouts) -> IntArray:
+        """Return the indices in theta of the centre of mass in its frame (3,); -1 for the frame's origin."""
+        return NO_INDICES
+
+    def site(self, kind: SiteKind, arm: IntArray, nodes: IntArray, weights: FloatArray, at: Layouts) -> Site:
+        """Return a place, direction or angular velocity of it: of weighted nodes, or of its frame by ``arm`` (3,)."""
+        start = at.rows[self.name].start
+        if kind is SiteKind.NODES:
+            kept = np.flatnonzero(weights)
+            return Site.of_nodes(start // 3 + nodes[kept], weights[kept])
+        if not self.has_frame:
+            raise InputError("a body of nodes has no orientation", found=f"'{self.name}'")
+        if kind is SiteKind.POINT:
+            return Site(kind, np.arange(start, start + 6), arm=arm, centre=self.centre(at))
+        return Site(kind, np.arange(start + 3, start + 6), arm=arm)
+
+    # --- results ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def picture(self, theta: FloatArray, at: Layouts) -> Picture:
+        """Return what results keep to draw it."""
+
+    @abstractmethod
+    def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
+        """Return mass and motion at ``kin`` (of X) for reports; ``masses`` are those of the system's nodes [kg]."""
+
+    @abstractmethod
+    def fingerprint(self) -> list[Any]:
+        """Return the arrays beside theta that its motion depends on."""

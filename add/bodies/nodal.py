@@ -1,0 +1,107 @@
+"""Bodies whose coordinates are places of nodes, and what hangs on nodes: pins and loads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from add.bodies.base import POSE_VECTORS, Body, Layouts
+from add.equations.initial import BodyPose, Pose
+from add.equations.kinematics import Kinematics
+from add.equations.prescribed import PinMotion
+from add.equations.signals import SignalParameter
+from add.terms import NodalForce
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Pin:
+    """Nodes whose coordinates along ``axes`` are prescribed: where they start, plus a displacement [m]."""
+
+    nodes: IntArray
+    axes: tuple[int, ...] = (0, 1, 2)
+    motion: SignalParameter | None = None
+
+
+@final
+@dataclass(frozen=True)
+class NodalLoad:
+    """A total force [N] shared by nodes."""
+
+    nodes: IntArray
+    shares: FloatArray
+    force: SignalParameter
+
+
+class NodalBody(Body):
+    """A body of nodes. Node numbers are the body's own."""
+
+    has_frame: ClassVar[bool] = False
+    pins: tuple[Pin, ...]
+    loads: tuple[NodalLoad, ...]
+
+    @abstractmethod
+    def mass_shares(self) -> FloatArray:
+        """Return the share of each node in the body's mass (n,); they sum to one."""
+
+    @abstractmethod
+    def nodes_at(self, place: FloatArray) -> tuple[IntArray, FloatArray, float]:
+        """Return nodes and weights that stand for a place (3,) of the rest frame, and how far off they are [m]."""
+
+    def rows(self) -> tuple[int, int]:
+        """Return the shape of the nodes' places."""
+        return self.rest.shape[0], 3
+
+    def signals(self) -> list[tuple[SignalParameter, str]]:
+        """Return the signals of pins and loads."""
+        motions = [(pin.motion, "m") for pin in self.pins if pin.motion]
+        return [*motions, *((load.force, "N") for load in self.loads)]
+
+    def first_node(self, at: Layouts) -> int:
+        """Return the number of its first node in the system."""
+        return at.rows[self.name].start // 3
+
+    def pose(self, at: Layouts) -> Pose:
+        """Return how its nodes start."""
+        vectors = [at.parameters[f"bodies.{self.name}.{key}"].indices for key, _ in POSE_VECTORS]
+        return BodyPose(at.dofs[self.name].start, self.rest, self.mass_shares() @ self.rest, *vectors)
+
+    def prescribed(self, at: Layouts) -> tuple[list[IntArray], list[PinMotion]]:
+        """Return the coordinates of pinned nodes."""
+        found, moves = [], []
+        for pin in self.pins:
+            nodes, axes = np.unique(pin.nodes), np.unique(pin.axes)
+            dofs = (3 * (self.first_node(at) + nodes)[:, None] + axes).ravel()
+            found.append(dofs)
+            if pin.motion:
+                rows = at.parameters[pin.motion.parameter].indices
+                moves.append(PinMotion(dofs, np.tile(axes, nodes.size), pin.motion.signal, rows))
+        return found, moves
+
+    def load_terms(self, at: Layouts) -> list[NodalForce]:
+        """Return the forces on nodes."""
+        nodes, index = self.first_node(at), at.parameters
+        return [
+            NodalForce(nodes + load.nodes, load.shares, load.force.signal, index[load.force.parameter].indices)
+            for load in self.loads
+        ]
+
+    def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
+        """Return mass, centre of mass and its velocity."""
+        n = self.rest.shape[0]
+        nodes = slice(self.first_node(at), self.first_node(at) + n)
+        mass = float(masses[nodes].sum())
+        share = masses[nodes] / mass if mass > 0.0 else np.full(n, 1.0 / n)
+        x, v = (part.reshape(-1, 3)[nodes] for part in (kin.q, kin.v))
+        velocity = share @ v
+        return {
+            "mass": mass,
+            "centre": (share @ x).tolist(),
+            "velocity": velocity.tolist(),
+            "speed": float(np.linalg.norm(velocity)),
+            "nodes": n,
+        }

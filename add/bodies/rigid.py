@@ -1,0 +1,162 @@
+"""Rigid bodies, and moving obstacles, whose motion is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, final
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from add.bodies.base import POSE_VECTORS, Block, Body, CarriedShape, ContactPoints, Layouts, Part, Picture
+from add.bodies.families import FRAME_INERTIA, WEIGHT
+from add.equations.initial import Pose, RigidPose
+from add.equations.kinematics import Kinematics
+from add.equations.prescribed import PinMotion
+from add.equations.signals import SignalParameter
+from add.equations.site_gathering import NO_INDICES
+from add.equations.term import Term
+from add.kernels.rotation import left_jacobian
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class RigidBody(Body):
+    """A rigid body, or a moving obstacle if it is kinematic. Its frame is the one its geometry is given in.
+
+    Attributes
+    ----------
+    name : str
+    points : (np, 3)
+        Collision points in the body's frame [m].
+    radii : (np,)
+        Radius of the sphere around each collision point [m]; 0 for a point.
+    areas : (np,)
+        Surface that each collision point stands for [m^2], where stiffness counts per area.
+    shapes : tuple of CarriedShape
+        What the points of other bodies meet.
+    kinematic : bool
+        Whether all six coordinates are given: the initial pose, plus ``translation`` [m] and ``rotation`` [rad], the
+        latter added to the rotation vector.
+    vertices, triangles, outline : for drawing
+        A surface mesh, or kind and size of a shape as in `add.kernels.distance` (-1 for none).
+    """
+
+    order: ClassVar[int] = 2
+    has_frame: ClassVar[bool] = True
+
+    name: str
+    points: FloatArray
+    radii: FloatArray
+    areas: FloatArray
+    shapes: tuple[CarriedShape, ...] = ()
+    kinematic: bool = False
+    translation: SignalParameter | None = None
+    rotation: SignalParameter | None = None
+    vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+    triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    outline: tuple[int, tuple[float, float, float]] = (-1, (0.0, 0.0, 0.0))
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is not kinematic."""
+        return not self.kinematic
+
+    @property
+    def rest(self) -> FloatArray:
+        """Vertices of the surface mesh, or corners of the balls around its points."""
+        if self.vertices.size or not self.points.size:
+            return self.vertices
+        return np.concatenate([self.points - self.radii[:, None], self.points + self.radii[:, None]])
+
+    def _index(self, key: str, at: Layouts) -> IntArray:
+        return at.parameters[f"bodies.{self.name}.{key}"].indices
+
+    def parameters(self) -> list[Block]:
+        """Return mass, inertia and centre of mass, and the pose."""
+        at = f"bodies.{self.name}"
+        own: list[Block] = [(f"{at}.mass", (), "kg"), (f"{at}.inertia", (6,), "kg m^2"), (f"{at}.centre", (3,), "m")]
+        return [*(own if self.moves else []), *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS)]
+
+    def signals(self) -> list[tuple[SignalParameter, str]]:
+        """Return those of a given motion."""
+        return [(drive, unit) for drive, unit in ((self.translation, "m"), (self.rotation, "rad")) if drive]
+
+    def rows(self) -> tuple[int, int]:
+        """Return the shape of centre of mass and rotation vector."""
+        return 2, 3
+
+    def centre(self, at: Layouts) -> IntArray:
+        """Return the indices of the centre of mass; the origin's for a given motion."""
+        return self._index("centre", at) if self.moves else NO_INDICES
+
+    def pose(self, at: Layouts) -> Pose:
+        """Return how its frame starts."""
+        vectors = [self._index(key, at) for key, _ in POSE_VECTORS]
+        return RigidPose(at.dofs[self.name].start, self.centre(at) if self.moves else None, *vectors)
+
+    def prescribed(self, at: Layouts) -> tuple[list[IntArray], list[PinMotion]]:
+        """Return all coordinates of a given motion."""
+        if self.moves:
+            return [], []
+        dofs = at.dofs[self.name].indices
+        drives = ((self.translation, dofs[0]), (self.rotation, dofs[1]))
+        moves = [
+            PinMotion(part, np.arange(3), drive.signal, at.parameters[drive.parameter].indices)
+            for drive, part in drives
+            if drive
+        ]
+        return [dofs.ravel()], moves
+
+    def rotations(self, at: Layouts) -> list[int]:
+        """Return the first coordinate of the rotation vector."""
+        return [at.dofs[self.name].start + 3] if self.moves else []
+
+    def parts(self, at: Layouts) -> list[Part | Term]:
+        """Return inertia and weight."""
+        if not self.moves:
+            return []
+        start, mass = at.rows[self.name].start, self._index("mass", at).reshape(1)
+        inertia = (np.array([start]), mass, self._index("inertia", at)[None])
+        return [Part(FRAME_INERTIA, inertia), Part(WEIGHT, (np.array([start // 3]), np.ones(1), mass))]
+
+    def contact_points(self) -> ContactPoints:
+        """Return the collision points."""
+        return ContactPoints(np.zeros(0, dtype=np.int64), self.points.reshape(-1, 3), self.radii, self.areas)
+
+    def picture(self, theta: FloatArray, at: Layouts) -> Picture:
+        """Return geometry and centre of mass."""
+        centre = theta[self.centre(at)] if self.moves else np.zeros(3)
+        kind, size = self.outline
+        values = {
+            "kinematic": self.kinematic,
+            "centre": centre,
+            "kind": kind,
+            "size": np.array(size),
+            "vertices": self.vertices,
+            "triangles": self.triangles,
+        }
+        return Picture("solids", values)
+
+    def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
+        """Return mass, pose and motion; a given motion has no mass."""
+        mass = {"mass": float(theta[self._index("mass", at)])} if self.moves else {}
+        return mass | frame_state(kin, at.rows[self.name].start)
+
+    def fingerprint(self) -> list[Any]:
+        """Return the collision points."""
+        return [self.points, self.radii, self.areas]
+
+
+def frame_state(kin: Kinematics, start: int) -> dict[str, Any]:
+    """Return pose and motion of the frame whose rows of X begin at ``start``."""
+    x, w = kin.q[start : start + 6].reshape(2, 3)
+    velocity, rate = kin.v[start : start + 6].reshape(2, 3)
+    return {
+        "centre": x.tolist(),
+        "orientation": Rotation.from_rotvec(w).as_quat(canonical=True)[[3, 0, 1, 2]].tolist(),
+        "velocity": velocity.tolist(),
+        "angular_velocity": (left_jacobian(w) @ rate).tolist(),
+        "speed": float(np.linalg.norm(velocity)),
+    }
