@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -36,8 +37,7 @@ class PairContact(StickingTerm):
     def n_shapes(self) -> int:
         """Number of shapes."""
 
-    @property
-    @final
+    @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
         return Law(self.law.kernel, TOTAL * self.total_normal | PULLS * self.pulls)

@@ -199,7 +199,7 @@ def body_contact_energy(motion, contacts):
     for k in range(rows.shape[0]):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
         point_place(i, motion.q, contacts, frames.B, x, L)
-        X0, X1, X2 = to_frame(0, o, x, shapes)
+        X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
         g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, rows[k, FEATURE], 0, S[0], S)
         d, values = contacts.arms[i, 3] - g, coefficients_of(i, o, motion.theta, contacts)
         total += contacts.arms[i, 4] * values.k_n * elastic_energy(d, values.onset, d < values.onset)

@@ -162,33 +162,34 @@ def point_place(i, q, contacts, B, x, L):
 
 
 @njit(cache=True, error_model="numpy")
-def meets(run, o, contacts):
+def meets(run, o, runs, hosts, columns, tables, apart, stride):
     """Whether the points of a run meet shape o at all: no body meets its own."""
-    runs, hosts = contacts.runs, contacts.hosts
-    enabled = contacts.tables[runs[run, GROUP], contacts.columns[o, 0], 4]
+    enabled = tables[runs[run, GROUP], columns[o, 0], 4]
     if enabled == NEVER or (hosts[o] >= 0 and hosts[o] == runs[run, BODY]):
         return False
     if enabled == BEHIND and runs[run, BODY] < hosts[o]:
         return False
-    if contacts.apart.size == 0:
+    if apart.size == 0:
         return True
-    key = runs[run, OWNER] * contacts.stride + contacts.columns[o, 1]
-    at = np.searchsorted(contacts.apart, key)
-    return at == contacts.apart.size or contacts.apart[at] != key
+    key = runs[run, OWNER] * stride + columns[o, 1]
+    at = np.searchsorted(apart, key)
+    return at == apart.size or apart[at] != key
 
 
 @njit(cache=True, error_model="numpy")
 def meeting_pairs(contacts):
     """Return all pairs (k, 2) of runs and shapes that meet; many where there are many bodies."""
+    runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
+    tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     n = 0
-    for run in range(contacts.runs.shape[0]):
-        for o in range(contacts.kind.size):
-            n += meets(run, o, contacts)
+    for run in range(runs.shape[0]):
+        for o in range(hosts.size):
+            n += meets(run, o, runs, hosts, columns, tables, apart, stride)
     pairs = np.empty((n, 2), dtype=np.int64)
     k = 0
-    for run in range(contacts.runs.shape[0]):
-        for o in range(contacts.kind.size):
-            if meets(run, o, contacts):
+    for run in range(runs.shape[0]):
+        for o in range(hosts.size):
+            if meets(run, o, runs, hosts, columns, tables, apart, stride):
                 pairs[k, 0], pairs[k, 1] = run, o
                 k += 1
     return pairs
@@ -201,12 +202,14 @@ def meetings(contacts, most):
     The last are sorted keys, body of the points * nb + body of the shapes; if they are more than ``most``, so many and
     one.
     """
-    nb, runs, hosts = contacts.bodies.shape[0], contacts.runs, contacts.hosts
+    nb = contacts.bodies.shape[0]
+    runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
+    tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     world, nodes = np.zeros(runs.shape[0], dtype=np.bool_), False
     keys, n = np.empty(most + 1, dtype=np.int64), 0
     for run in range(runs.shape[0]):
         for o in range(hosts.size):
-            if not meets(run, o, contacts):
+            if not meets(run, o, runs, hosts, columns, tables, apart, stride):
                 continue
             if hosts[o] < 0:
                 world[run] = True
@@ -223,14 +226,14 @@ def meetings(contacts, most):
 
 
 @njit(cache=True, error_model="numpy")
-def _near(o, centre, reach, shapes, S):
+def _near(o, centre, reach, kind, size, R, p, S):
     """Whether the ball (centre (1, 3), reach) may meet shape o: gaps change by no more than the way between places."""
-    X0, X1, X2 = to_frame(0, o, centre, shapes)
-    feature = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
-    return distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 0, S[0], S) <= reach
+    X0, X1, X2 = to_frame(0, o, centre, R, p)
+    feature = distance_feature(kind[o], size[o], X0, X1, X2)
+    return distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S) <= reach
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _ball(run, q, contacts, B, centre):
     """Fill the centre (1, 3) of a ball around the spheres of a run and return its radius, a little too large."""
     spheres, arms = contacts.spheres, contacts.arms
@@ -330,14 +333,16 @@ def _candidates(c, reach, grid, found):
 @njit(cache=True, error_model="numpy")
 def detect(q, contacts, frames):
     """Return the rows (k, 3) of all pairs that touch, sorted by pair."""
-    arms, bounds, shapes = contacts.arms, contacts.bounds, frames.shapes
-    n_runs, n_shapes, p = contacts.runs.shape[0], contacts.kind.size, shapes.p
+    arms, bounds, kind, size = contacts.arms, contacts.bounds, contacts.kind, contacts.size
+    runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
+    tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
+    n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
     x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
     found, n_found, use_grid = np.arange(n_shapes), n_shapes, n_runs * n_shapes > MANY
     grid = _shape_grid(p if use_grid else p[:0], bounds if use_grid else bounds[:0])
     for run in range(n_runs):
-        first, stop = contacts.runs[run, FIRST], contacts.runs[run, STOP]
+        first, stop = runs[run, FIRST], runs[run, STOP]
         many = stop - first > 2
         reach = _ball(run, q, contacts, frames.B, x)
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
@@ -346,15 +351,17 @@ def detect(q, contacts, frames):
         for candidate in range(n_found):
             o = found[candidate]
             y0, y1, y2, both = c0 - p[o, 0], c1 - p[o, 1], c2 - p[o, 2], MORE * (reach + bounds[o])
-            if y0 * y0 + y1 * y1 + y2 * y2 > both * both or not meets(run, o, contacts):
+            if y0 * y0 + y1 * y1 + y2 * y2 > both * both:
+                continue
+            if not meets(run, o, runs, hosts, columns, tables, apart, stride):
                 continue
             if many:
                 x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
-                if not _near(o, x, reach, shapes, S):
+                if not _near(o, x, reach, kind, size, R, p, S):
                     continue
             for i in range(first, stop):
                 point_place(i, q, contacts, frames.B, x, L)
-                feature = touch(0, o, x, shapes, arms[i, 3], S)
+                feature = touch(0, o, x, kind, size, R, p, arms[i, 3], S)
                 if feature >= 0:
                     pair = i * n_shapes + o
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)

@@ -89,10 +89,11 @@ def detect_contacts(points, shapes, table):
     n_shapes = shapes.kind.size
     rows, n, S = np.empty((16, 3), dtype=np.int64), 0, np.zeros((3, 3))
     x, group, column, enabled = points.x, points.group, table.column, table.enabled
+    kind, size, R, p = shapes.kind, shapes.size, shapes.R, shapes.p
     for i in range(x.shape[0]):
         for o in range(n_shapes):
             if enabled[group[i], column[o]]:
-                feature = touch(i, o, x, shapes, 0.0, S)
+                feature = touch(i, o, x, kind, size, R, p, 0.0, S)
                 if feature >= 0:
                     rows = with_row(rows, n, i * n_shapes + o, feature)
                     n += 1
@@ -195,7 +196,7 @@ def contact_energy(points, shapes, table):
     for k in range(rows.shape[0]):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
         b, c = points.group[i], table.column[o]
-        X0, X1, X2 = to_frame(i, o, points.x, shapes)
+        X0, X1, X2 = to_frame(i, o, points.x, shapes.R, shapes.p)
         d = -distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, rows[k, FEATURE], 0, S[0], S)
         total += points.scale[i] * table.k_n[b, c] * elastic_energy(d, table.onset[b, c], d < table.onset[b, c])
     return total

@@ -26,7 +26,8 @@ HELD and RELEASED are never decided by the law: rows have them, also of pairs th
 evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign, f_n = f_e + f_d or 0 as
 the bits say. Then the force is smooth in everything and the Jacobian is its exact derivative.
 
-Calls and views of arrays cost more here than the arithmetic: hence scalars, tuples, and functions that numba inlines.
+Calls and views of arrays cost more here than the arithmetic: hence scalars, and functions that numba inlines. A named
+tuple is free where it is inlined, but its arrays are copied by every call: what is called for every pair takes arrays.
 """
 
 import math
@@ -83,9 +84,8 @@ class Coefficients(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def to_frame(i, o, x, shapes):
+def to_frame(i, o, x, R, p):
     """R^T (x - p): point i in the frame of shape o."""
-    R, p = shapes.R, shapes.p
     y0, y1, y2 = x[i, 0] - p[o, 0], x[i, 1] - p[o, 1], x[i, 2] - p[o, 2]
     return (
         R[o, 0, 0] * y0 + R[o, 1, 0] * y1 + R[o, 2, 0] * y2,
@@ -95,13 +95,12 @@ def to_frame(i, o, x, shapes):
 
 
 @njit(cache=True, error_model="numpy")
-def touch(i, o, x, shapes, radius, S):
+def touch(i, o, x, kind, size, R, p, radius, S):
     """Return the feature if point i touches shape o, else -1. Most pairs end here: keep it cheap.
 
     A sphere about the point also meets edges, corners and rims from outside.
     """
-    kind, size = shapes.kind, shapes.size
-    X0, X1, X2 = to_frame(i, o, x, shapes)
+    X0, X1, X2 = to_frame(i, o, x, R, p)
     if radius > 0.0:
         feature = distance_feature(kind[o], size[o], X0, X1, X2)
         if distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S) < radius:
@@ -118,9 +117,9 @@ def gap(i, o, x, v, shapes, feature, order, radius, spin, S):
     The point may be the centre of a sphere of `radius` that turns with `spin` (three numbers, world axes) relative to
     the shape: then d = radius - g and v_rel is that of the two surfaces, v_rel - radius spin x n.
     """
-    X0, X1, X2 = to_frame(i, o, x, shapes)
-    n, H, r = S[0], S[3:6], shapes.R[o]
     p, V, W = shapes.p, shapes.V, shapes.W
+    X0, X1, X2 = to_frame(i, o, x, shapes.R, p)
+    n, H, r = S[0], S[3:6], shapes.R[o]
     d = -distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, order, n, H)
     if radius > 0.0:
         d += radius

@@ -101,7 +101,7 @@ def held_nodes(points, shapes, table, normal, held, lam, out):
         i, o = held[k, PAIR] // n_shapes, held[k, PAIR] % n_shapes
         bits = held[k, BITS]
         if bits & ACTIVE == 0:
-            X0, X1, X2 = to_frame(i, o, points.x, shapes)
+            X0, X1, X2 = to_frame(i, o, points.x, shapes.R, shapes.p)
             held[k, FEATURE] = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
         values = coefficients_of(table, points.group[i], table.column[o])
         d, v_n = gap(i, o, points.x, points.v, shapes, held[k, FEATURE], 2, 0.0, NO_SPIN, S)
@@ -157,7 +157,7 @@ def held_bodies(motion, contacts, normal, held, lam, out):
         if held[k, BITS] & ACTIVE == 0:
             i, o = held[k, PAIR] // n_shapes, held[k, PAIR] % n_shapes
             point_place(i, q, contacts, B, x, L)
-            X0, X1, X2 = to_frame(0, o, x, shapes)
+            X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
             held[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
         i, o, a, lever, spin, v_n, values, found = evaluate(k, 2, motion, contacts, frames, law, True, held, scratch)
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
@@ -167,7 +167,7 @@ def held_bodies(motion, contacts, normal, held, lam, out):
         slope = 0.0
         if a >= 0:
             # The place of contact is on the surface, not on the point inside: lever g instead of r.
-            X0, X1, X2 = to_frame(0, o, x, shapes)
+            X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
             g = distance_branch(kind[o], size[o], X0, X1, X2, held[k, FEATURE], 0, n, H)
             v_rel[0] += (lever - g) * (spin[1] * n[2] - spin[2] * n[1])
             v_rel[1] += (lever - g) * (spin[2] * n[0] - spin[0] * n[2])

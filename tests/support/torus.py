@@ -87,11 +87,12 @@ def check(folder: Path) -> None:
     from dataclasses import replace
 
     from add.adjoint import value_and_gradient
+    from add.bodies import CarriedShape, RigidBody
     from add.contact import BodyContact, FrictionLaw
     from add.equations.kinematics import Kinematics
     from add.io.trajectory import ObstacleData, RunData, SolidData, read_run, write_run
     from add.kernels.distance import signed_distance
-    from add.model import CarriedShape, ContactModel, Obstacle, RigidBody, build_model
+    from add.model import ContactModel, Obstacle, build_model
     from add.model.overlaps import deep_starts
     from add.objectives.base import Objective
     from add.simulation import BDF
@@ -121,7 +122,7 @@ def check(folder: Path) -> None:
         "ring", np.zeros((0, 3)), np.zeros(0), np.zeros(0), (CarriedShape(TORUS, tuple(size), eye, np.zeros(3)),)
     )
     world = [Obstacle("tyre", TORUS, tuple(size), eye, np.zeros(3), np.zeros(3))]
-    model = build_model(rigid=[*boxes, ring], obstacles=world, contact=ContactModel(law=FrictionLaw.TANH, onset=1e-3))
+    model = build_model([*boxes, ring], obstacles=world, contact=ContactModel(law=FrictionLaw.TANH, onset=1e-3))
     layout = model.system.parameters
     theta = np.zeros(layout.n)
     for name, place in (("left", middle), ("right", middle + np.eye(3)[0]), ("ring", np.array([1.0, 0.0, 0.0]))):
