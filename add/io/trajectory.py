@@ -5,7 +5,6 @@ from add.io.trajectory_file import FORMAT, ResumePoint, last_time, read_point, r
 from add.io.trajectory_joined import joined
 from add.io.trajectory_parts import (
     LINE_KINDS,
-    OBSTACLE_KINDS,
     BodyData,
     ContactData,
     GoalData,
@@ -19,7 +18,6 @@ from add.io.trajectory_parts import (
 __all__ = [
     "FORMAT",
     "LINE_KINDS",
-    "OBSTACLE_KINDS",
     "BodyData",
     "ContactData",
     "GoalData",

@@ -8,11 +8,10 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry import FAMILIES, SoftMesh
+from add.geometry.shapes import known_shapes
 from add.materials import MATERIALS, Material, material
 from add.typing import FloatArray, IntArray
 
-OBSTACLE_KINDS = ("plane", "sphere", "box", "capsule", "cylinder")
-"""Names of the codes 0 ... 4 of `add.kernels.distance`."""
 LINE_KINDS = ("spring", "cable", "load")
 
 
@@ -45,8 +44,10 @@ def _choice(value: str, known: Sequence[str], name: str) -> None:
 
 
 def _shape_code(kind: int, lowest: int, place: str, what: str) -> int:
-    if int(kind) not in range(lowest, len(OBSTACLE_KINDS)):
-        raise InputError(f"unknown kind of {what}", place=place, found=kind, expected=f"a code {lowest} ... 4")
+    known = [shape.code for shape in known_shapes()]
+    if int(kind) not in known and not lowest <= kind < 0:
+        expected = f"a code {lowest} ... {max(known)}"
+        raise InputError(f"unknown kind of {what}", place=place, found=kind, expected=expected)
     return int(kind)
 
 

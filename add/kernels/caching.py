@@ -16,6 +16,8 @@ from typing import Any
 
 import numba
 
+from add.kernels.shape_codes import further_kernels
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -27,6 +29,8 @@ def stamp() -> str:
         data = path.read_bytes()
         if b"njit" in data:
             digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + data + b"\0")
+    for kernel in further_kernels():
+        digest.update(f"shape {kernel.code}".encode() + b"\0" + Path(kernel.source).read_bytes() + b"\0")
     return digest.hexdigest()
 
 

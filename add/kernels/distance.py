@@ -25,14 +25,80 @@ The normal is undefined on the axis or centre of a round branch; there it is the
 import math
 
 from add.kernels.caching import njit
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, further_kernels
 
-PLANE, SPHERE, BOX, CAPSULE, CYLINDER = 0, 1, 2, 3, 4
+__all__ = [
+    "BOTTOM",
+    "BOX",
+    "CAPSULE",
+    "CYLINDER",
+    "PLANE",
+    "RIM_BOTTOM",
+    "RIM_TOP",
+    "SIDE",
+    "SPHERE",
+    "TOP",
+    "distance_bound",
+    "distance_branch",
+    "distance_feature",
+    "distance_inside",
+    "signed_distance",
+]  # fmt: skip
+
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
+
+
+@njit(error_model="numpy")
+def _never(kind, size0, size1, size2, X0, X1, X2):
+    """Whether a point is inside a shape of no known kind."""
+    return False
+
+
+@njit(error_model="numpy")
+def _no_bound(kind, size0, size1, size2):
+    """Bound of a shape of no known kind."""
+    return math.inf
+
+
+@njit(error_model="numpy")
+def _no_feature(kind, size, X0, X1, X2):
+    """Feature of a shape of no known kind."""
+    return 0
+
+
+@njit(error_model="numpy")
+def _no_branch(kind, size, X0, X1, X2, feature, order, n, H):
+    """Gap of a shape of no known kind: it is infinitely far away."""
+    return math.inf
+
+
+def _dispatch(part, otherwise):
+    """Return a compiled function (kind, *arguments) that calls this part of the further shapes, else ``otherwise``."""
+    chosen = otherwise
+    for kernel in further_kernels():
+        chosen = _either(kernel.code, getattr(kernel, part), chosen)
+    return chosen
+
+
+def _either(code, own, others):
+    @njit(error_model="numpy")
+    def choose(kind, *arguments):
+        if kind == code:
+            return own(*arguments)
+        return others(kind, *arguments)
+
+    return choose
+
+
+_further_inside, _further_bound = _dispatch("inside", _never), _dispatch("bound", _no_bound)
+_further_feature, _further_branch = _dispatch("feature", _no_feature), _dispatch("branch", _no_branch)
 
 
 @njit(cache=True, error_model="numpy")
 def distance_inside(kind, size0, size1, size2, X0, X1, X2):
     """Whether the gap of (X0, X1, X2) is negative, without a square root (so up to rounding)."""
+    if kind > CYLINDER:
+        return _further_inside(kind, size0, size1, size2, X0, X1, X2)
     if kind == PLANE:
         return X2 < 0.0
     if kind == SPHERE:
@@ -49,6 +115,8 @@ def distance_inside(kind, size0, size1, size2, X0, X1, X2):
 @njit(cache=True, error_model="numpy")
 def distance_bound(kind, size0, size1, size2):
     """Radius of a ball about the origin of the frame that holds the shape [m]; infinite for a plane."""
+    if kind > CYLINDER:
+        return _further_bound(kind, size0, size1, size2)
     if kind == PLANE:
         return math.inf
     if kind == SPHERE:
@@ -91,6 +159,8 @@ def distance_feature(kind, size, X0, X1, X2):
         if a > b:
             return SIDE
         return TOP if X2 >= 0.0 else BOTTOM
+    if kind > CYLINDER:
+        return _further_feature(kind, size, X0, X1, X2)
     return 0
 
 
@@ -106,6 +176,8 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
         for r in range(3):
             for c in range(3):
                 H[r, c] = 0.0
+    if kind > CYLINDER:
+        return _further_branch(kind, size, X0, X1, X2, feature, order, n, H)
 
     # Reduce the branch to one of the three formulas.
     s0, s1, s2, h = 0.0, 0.0, 0.0, 0.0  # half space: signs, offset

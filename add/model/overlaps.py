@@ -10,7 +10,8 @@ import numpy as np
 
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
-from add.kernels import distance
+from add.geometry.shapes import shape_of
+from add.kernels.distance import distance_bound
 from add.kernels.rotation import rotation_matrix
 from add.model.build import Model
 from add.typing import BoolArray, FloatArray, IntArray
@@ -85,7 +86,7 @@ def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
 
 
 def _overlaps(meeting: _Meeting, owners: list[str]) -> Iterator[Overlap]:
-    bound = np.array([distance.distance_bound(int(k), *s) for k, s in zip(meeting.kind, meeting.size, strict=True)])
+    bound = np.array([distance_bound(int(k), *s) for k, s in zip(meeting.kind, meeting.size, strict=True)])
     for owner, shapes in meeting.met.items():
         mine = np.flatnonzero(meeting.owner == owner)
         points, radius = meeting.points[mine], meeting.radius[mine]
@@ -98,31 +99,9 @@ def _overlaps(meeting: _Meeting, owners: list[str]) -> Iterator[Overlap]:
             if not counts.any() or size == 0.0:
                 continue
             local = (points[counts] - meeting.position[o]) @ meeting.rotation[o]
-            depth = float((radius[counts] - gaps(int(meeting.kind[o]), meeting.size[o], local)).max())
+            depth = float((radius[counts] - shape_of(meeting.kind[o]).gaps(meeting.size[o], local)).max())
             if depth > DEEP * size:
                 yield Overlap(owners[owner], meeting.names[o], depth, size)
-
-
-def gaps(kind: int, size: FloatArray, points: FloatArray) -> FloatArray:
-    """Signed distance of points from a shape, (n,) [m]: that of `add.kernels.distance`, for many points at once.
-
-    Parameters
-    ----------
-    kind, size : of the shape, as there
-    points : (n, 3) in the shape's frame [m]
-    """
-    if kind == distance.PLANE:
-        return points[:, 2]
-    if kind == distance.SPHERE:
-        return _norm(points) - size[0]
-    if kind == distance.CAPSULE:
-        beyond = np.maximum(np.abs(points[:, 2]) - size[1], 0.0)
-        return _norm(np.column_stack([points[:, :2], beyond])) - size[0]
-    # How far beyond each pair of faces, or the side and the caps, a point is.
-    beyond = np.abs(points) - size
-    if kind == distance.CYLINDER:
-        beyond = np.column_stack([_norm(points[:, :2]) - size[0], np.abs(points[:, 2]) - size[1]])
-    return _norm(np.maximum(beyond, 0.0)) + np.minimum(beyond.max(axis=1), 0.0)
 
 
 def _norm(vectors: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from add.geometry.shapes import shape_of
 from add.io.trajectory import SolidData
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.typing import FloatArray, IntArray
@@ -50,9 +51,12 @@ def primitive(kind: int, size: FloatArray) -> "pyvista.PolyData":
             radius=np.linspace(1e-6 * first, first, 8), height=2 * second, direction=(0, 0, 1), theta_resolution=64,
             z_resolution=16,
         ).extract_surface(algorithm="dataset_surface").triangulate().clean()  # fmt: skip
-    else:
-        assert kind == PLANE
+    elif kind == PLANE:
         mesh = pyvista.Plane(i_size=2 * first, j_size=2 * first).triangulate()
+    else:
+        surface = shape_of(kind).surface
+        assert surface is not None
+        mesh = pyvista.PolyData.from_regular_faces(*surface(size))
     return with_normals(mesh)
 
 
@@ -80,6 +84,9 @@ def outline(kind: int, size: FloatArray) -> "pyvista.PolyData":
         side = first * np.array([1.0, 0.0, 0.0])
         over = np.array([z - side, z + side, side - z, -side - z, z - side])
         paths = [circle + z, circle - z, over, over[:, [1, 0, 2]]]
+    elif kind > CYLINDER:
+        lines = shape_of(kind).outline
+        paths = lines(size) if lines is not None else []
     else:
         paths = [first * np.array([[-1.0, -1.0, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0], [-1, -1, 0]])]
     return polylines(paths)

@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from add.commands.cli import cli
+from add.geometry.shapes import shape_of
 from add.kernels import distance
-from add.model.overlaps import deep_starts, gaps
+from add.model.overlaps import deep_starts
 from add.scene import experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.doubts import warn
 
@@ -44,7 +45,8 @@ def test_gaps_are_those_of_the_kernel(kind, rng):
     known = [
         distance.distance_branch(kind, size, *x, distance.distance_feature(kind, size, *x), 0, n, H) for x in points
     ]
-    assert gaps(kind, size, points) == pytest.approx(np.array(known), abs=1e-14)
+    found = shape_of(kind).gaps(np.array(size, dtype=float), np.array(points, dtype=float))
+    assert found == pytest.approx(np.array(known), abs=1e-14)
     assert min(known) < -0.05 and max(known) > 0.1
 
 
