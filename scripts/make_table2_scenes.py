@@ -105,7 +105,7 @@ def strings_cube() -> Json:
         }
         | {
             f"{side} handle": {
-                "type": "particles",
+                "type": "mass-spring",
                 "mesh": {"points": [[0, 0, 0]]},
                 "position": [0.2, 0.05 * sign, 0.05],
                 "collision": False,
@@ -176,7 +176,7 @@ def sheet_flip() -> Json:
     ) | {
         "bodies": {
             "sheet": {
-                "type": "particles",
+                "type": "mass-spring",
                 "mesh": {"shape": "sheet", "size": [edge, edge], "divisions": [4, 4]},
                 "mass": 0.1,
                 "stiffness": 1000,

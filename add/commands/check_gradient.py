@@ -11,6 +11,7 @@ import numpy as np
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
+from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
 from add.equations.term import DecidingTerm
@@ -155,14 +156,14 @@ def tight(simulation: Simulation) -> Simulation:
 def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
     """Return an objective for scenes that have none: seeded targets for all nodes at the window's end."""
     rng = np.random.default_rng(seed)
-    n = built.model.system.n // 3
-    dt = built.simulation.stepper.dt
-    q, _ = built.model.initial.evaluate(built.theta)
-    targets = q.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
+    lift, dt = built.model.lift, built.simulation.stepper.dt
+    n = lift.rows.n // 3
+    q, v = built.model.initial.evaluate(built.theta)
+    x = lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), built.theta).q
+    targets = x.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
     weights = rng.uniform(0.5, 1.5, size=(1, n)) / n
-    return WeightedSum(
-        (1.0,), (Tracking(NodePoints(np.arange(n)), dt, np.array([n_steps * dt]), targets, weights, np.eye(3)),)
-    )
+    points = built.model.lifted(NodePoints(np.arange(n)))
+    return WeightedSum((1.0,), (Tracking(points, dt, np.array([n_steps * dt]), targets, weights, np.eye(3)),))
 
 
 def check_gradients(

@@ -8,6 +8,7 @@ import numpy as np
 
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
+from add.equations.lifted import LiftedDecidingTerm
 from add.equations.site_gathering import Site, gather
 from add.equations.site_points import SitePoints
 from add.equations.system import System
@@ -128,7 +129,8 @@ class ContactTracks:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self._terms = [(i, term) for i, term in enumerate(system.deciding) if isinstance(term, BodyContact)]
+        inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
+        self._terms = [(i, term) for i, term in enumerate(inner) if isinstance(term, BodyContact)]
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]

@@ -12,8 +12,9 @@ from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
-from add.io.trajectory import BodyData, ObstacleData, RunData, SheetData, SolidData
+from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.mocap import Recording
 from add.model import Model
@@ -22,16 +23,17 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
-from add.terms import Elastic, Gravity, Inertia, RigidInertia
+from add.terms import Elastic, Gravity, Inertia
 from add.typing import FloatArray
 
 #: The groups of a trajectory that bodies are drawn from.
-_PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": SheetData, "solids": SolidData}
+_PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "solids": SolidData}
 
 
 def _contacts(system: System) -> list[tuple[int, Any]]:
     """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
-    return [(k, d) for k, d in enumerate(system.deciding) if isinstance(d, PenaltyContact | BodyContact)]
+    inner = [d.inner if isinstance(d, LiftedDecidingTerm) else d for d in system.deciding]
+    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact)]
 
 
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
@@ -43,8 +45,11 @@ def _storing(built: BuiltScene) -> dict[str, list[Any]]:
 
 
 def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
-    terms = [*model.term(Inertia), *model.term(RigidInertia)]
-    return float(sum(term.kinetic_energy(kin, theta) for term in terms))
+    at = model.lift.kinematics(kin, theta)
+    lifted = [term.inner for term in model.system.terms if isinstance(term, LiftedTerm)]
+    own = [term for term in model.system.terms if not isinstance(term, LiftedTerm)]
+    found = [*(term.kinetic_energy(at, theta) for term in lifted), *(term.kinetic_energy(kin, theta) for term in own)]
+    return float(sum(found))
 
 
 def run_data(
@@ -72,25 +77,31 @@ def run_data(
     model, system, stepper = built.model, built.simulation.system, built.simulation.stepper
     kinds, contacts = _storing(built), _contacts(system)
     energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
-    force = np.zeros((kept.size, system.n))
+    q, v, force = (np.zeros((kept.size, model.lift.rows.n)) for _ in range(3))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
     links, touching = LinkTracks(built, theta, kept.size), ContactTracks(system)
     for i, k in enumerate(kept):
         kin = trajectory.kinematics(int(k))
         energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
+        at = model.lift.kinematics(kin, theta)
+        q[i], v[i] = at.q, at.v
         for name, terms in kinds.items():
-            energy[name][i] = sum(term.energy(kin, theta) for term in terms)
+            energy[name][i] = sum(term.energy(at, theta) for term in terms)
         record = trajectory.records[k - 1] if k else None
         for number, contact in contacts:
             if record is None:
-                force[i] += contact.forces(kin, theta)
+                force[i] += contact.forces(at, theta)
+            elif not model.lift.is_identity:
+                against = np.zeros(model.lift.rows.n)
+                contact.on_branch(record.decisions[number]).residual(at, theta, against)
+                force[i] -= against
             else:
                 force[i] += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)
         solved = stepper.contact_forces(record, theta) if record else None
         if solved is not None:
             force[i] += solved.generalised
         links.record(i, kin)
-        touching.record(kin, theta, record, solved)
+        touching.record(at, theta, record, solved)
         if built.marker_names:
             markers[i] = built.markers.points(kin, theta)[0]
     iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
@@ -119,8 +130,8 @@ def run_data(
             targets[name] = (recording.times + shift, recording.positions[:, j] + offset[j])
     return RunData(
         t=trajectory.t[kept],
-        q=trajectory.q[kept],
-        v=trajectory.v[kept],
+        q=q,
+        v=v,
         energy=energy,
         newton_iterations=np.array([iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64),
         newton_residual=np.array([residual[a:b].max() for a, b in pairwise(kept)]),
@@ -173,9 +184,9 @@ def summary(
         "bodies": {},
         "markers": {},
     }
-    for name, terms in _storing(built).items():
-        out["energy"][name] = float(sum(term.energy(last, theta) for term in terms))
     lifted = model.lift.kinematics(last, theta)
+    for name, terms in _storing(built).items():
+        out["energy"][name] = float(sum(term.energy(lifted, theta) for term in terms))
     masses = np.zeros(model.lift.rows.n // 3)
     for term in model.term(Inertia):
         masses += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=masses.size)

@@ -103,9 +103,10 @@ class ParameterLayout(_Layout):
 
 @final
 class DofLayout(_Layout):
-    """Places of the bodies' coordinates in q; every block has shape (n, 3) [m].
+    """Places of the bodies' coordinates in q, or of their rows in X; a block of nodes has shape (n, 3) [m].
 
-    A rigid body has two rows: its centre of mass [m] and its rotation vector [rad].
+    A rigid body has two rows: its centre of mass [m] and its rotation vector [rad]. A body with an embedding has any
+    number of coordinates, of shape (n,).
     """
 
     def __init__(self, blocks: Iterable[tuple[str, tuple[int, ...], str]], rigid: frozenset[str] = frozenset()) -> None:
@@ -116,6 +117,8 @@ class DofLayout(_Layout):
         """Return ``body/node i/axis``, or ``body/position/axis`` or ``body/rotation/axis``, of one coordinate."""
         entry = self.entry_of(index)
         node, axis = divmod(index - entry.start, 3)
+        if len(entry.shape) == 1:
+            return f"{entry.name}/coordinate {index - entry.start}"
         if entry.name in self.rigid:
             return f"{entry.name}/{('position', 'rotation')[node]}/{'xyz'[axis]}"
         return f"{entry.name}/node {node}/{'xyz'[axis]}"

@@ -194,6 +194,10 @@ class LiftedDecidingTerm(DecidingTerm):
         self.lift.pull(at, r, out)
         return decision
 
+    def changes(self, decision: Decision, other: Decision) -> int:
+        """Return how many branches of the inner term differ."""
+        return self.inner.changes(decision, other)
+
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return the counts of the inner term."""
         return self.inner.describe(decision)

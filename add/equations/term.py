@@ -72,6 +72,10 @@ class Term(ABC):
         """Return the energy stored by this term [J]; zero for terms that store none."""
         return 0.0
 
+    def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the kinetic energy [J]; zero for terms that are no inertia."""
+        return 0.0
+
     @final
     def state_vjp(
         self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: KinematicCotangent, wanted: str = "qva"

@@ -11,8 +11,8 @@ from add.io.trajectory_parts import (
     GoalData,
     JointData,
     LineData,
+    MassSpringData,
     ObstacleData,
-    SheetData,
     SolidData,
 )
 
@@ -25,10 +25,10 @@ __all__ = [
     "GoalData",
     "JointData",
     "LineData",
+    "MassSpringData",
     "ObstacleData",
     "ResumePoint",
     "RunData",
-    "SheetData",
     "SolidData",
     "joined",
     "last_time",

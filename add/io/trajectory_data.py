@@ -14,8 +14,8 @@ from add.io.trajectory_parts import (
     GoalData,
     JointData,
     LineData,
+    MassSpringData,
     ObstacleData,
-    SheetData,
     SolidData,
     floats,
 )
@@ -45,7 +45,7 @@ class RunData:
         Simulated markers [m].
     targets : name -> ((m,), (m, 3))
         Times [s] and recorded places [m]; NaN where a marker was not seen.
-    sheets : tuple of SheetData
+    sheets : tuple of MassSpringData
     solids : tuple of SolidData
     lines : name -> LineData
         Springs, cables and given forces.
@@ -69,7 +69,7 @@ class RunData:
     obstacles: tuple[ObstacleData, ...] = ()
     markers: Mapping[str, FloatArray] = field(default_factory=dict)
     targets: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    sheets: tuple[SheetData, ...] = ()
+    sheets: tuple[MassSpringData, ...] = ()
     solids: tuple[SolidData, ...] = ()
     lines: Mapping[str, LineData] = field(default_factory=dict)
     joints: Mapping[str, JointData] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class RunData:
 
     def _check_places(self, n: int) -> None:
         """Refuse bodies whose coordinates are not in q."""
-        items: tuple[tuple[str, tuple[BodyData | SheetData | SolidData, ...]], ...] = (
+        items: tuple[tuple[str, tuple[BodyData | MassSpringData | SolidData, ...]], ...] = (
             ("bodies", tuple(self.bodies)), ("sheets", tuple(self.sheets)), ("solids", tuple(self.solids)),
         )  # fmt: skip
         for group, bodies in items:
@@ -140,11 +140,11 @@ class RunData:
         return len(self.t)
 
     @property
-    def nodal(self) -> tuple[BodyData | SheetData, ...]:
+    def nodal(self) -> tuple[BodyData | MassSpringData, ...]:
         """Soft bodies, then sheets: all whose coordinates are nodes."""
         return (*self.bodies, *self.sheets)
 
-    def positions(self, body: BodyData | SheetData, k: int) -> FloatArray:
+    def positions(self, body: BodyData | MassSpringData, k: int) -> FloatArray:
         """Nodes of a body in state ``k``, (n, 3) [m]."""
         return self.q[k, body.entries].reshape(-1, 3)
 

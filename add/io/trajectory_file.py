@@ -21,8 +21,8 @@ from add.io.trajectory_parts import (
     GoalData,
     JointData,
     LineData,
+    MassSpringData,
     ObstacleData,
-    SheetData,
     SolidData,
     floats,
 )
@@ -318,7 +318,7 @@ def _read_optional(file: Any) -> dict[str, Any]:
     return {
         "carry": _read_carry(file),
         "sheets": tuple(
-            SheetData(name, **attributes(group, "start"), **arrays(group, "rest", "edges", "triangles"))
+            MassSpringData(name, **attributes(group, "start"), **arrays(group, "rest", "edges", "triangles"))
             for name, group in groups("sheets")
         ),
         "solids": tuple(

@@ -124,7 +124,7 @@ class BodyData:
 
 @final
 @dataclass(frozen=True, eq=False)
-class SheetData:
+class MassSpringData:
     """A body of point masses and springs: where it is in q and what to draw.
 
     Attributes

@@ -43,9 +43,9 @@ def reactions(model: Model, links: Sequence[Link], kin: Kinematics, theta: Float
         Where to look, e.g. ``trajectory.kinematics(k)``.
     theta : (n_theta,)
     """
-    dofs = model.system.dofs
+    dofs, kin = model.lift.rows, model.lift.kinematics(kin, theta)
     smooth, deciding = link_terms(links, model.bodies, model.layouts)
-    r = np.zeros(model.system.n)
+    r = np.zeros(dofs.n)
     for term in smooth:
         term.residual(kin, theta, r)
     for choice in deciding:

@@ -67,8 +67,9 @@ def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
     q, v = model.initial.evaluate(theta)
     prescribed = model.system.partition.prescribed
     q[prescribed] = model.system.motion.positions(0.0, theta)
-    kin = Kinematics(q, v, np.zeros_like(v), t=0.0, step=0)
-    moves = np.ones(q.size, dtype=bool)
+    kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), theta)
+    # Rows of bodies with coordinates of their own come last.
+    moves = np.ones(kin.q.size, dtype=bool)
     moves[prescribed] = False
     owners = [body.name for body in model.bodies]
     meetings = [_nodes(term, kin, theta, moves) for term in model.term(PenaltyContact)]

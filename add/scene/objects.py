@@ -75,7 +75,7 @@ from add.scene.spec.rigid import (
     CylinderGeometrySpec as CylinderGeometry,
     FileGeometrySpec as FileGeometry,
     KinematicBodySpec as KinematicBody,
-    ParticleBodySpec as MassSpringBody,
+    MassSpringBodySpec as MassSpringBody,
     PointsMeshSpec as PointsMesh,
     RigidBodySpec as RigidBody,
     SheetMeshSpec as SheetMesh,

@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.io.trajectory import BodyData, SheetData
+from add.io.trajectory import BodyData, MassSpringData
 from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHINE, Canvas, Moment, Part, in_front
 from add.view.quantities import Quantity
 from add.view.shapes import shaded
@@ -23,7 +23,9 @@ class Surface(Part):
     edges : draw the edges of the triangles
     """
 
-    def __init__(self, canvas: Canvas, index: int, body: BodyData | SheetData, triangles: Any, edges: bool) -> None:
+    def __init__(
+        self, canvas: Canvas, index: int, body: BodyData | MassSpringData, triangles: Any, edges: bool
+    ) -> None:
         self._data, self._index, self._body = canvas.data, index, body
         self._mesh = shaded(body.rest, triangles)
         self._mesh.point_data["value"] = np.zeros(self._mesh.n_points)
@@ -53,7 +55,7 @@ class Surface(Part):
 class Threads(Part):
     """The springs of a sheet: all there is of a net or a rope, the border of a cloth."""
 
-    def __init__(self, canvas: Canvas, index: int, sheet: SheetData) -> None:
+    def __init__(self, canvas: Canvas, index: int, sheet: MassSpringData) -> None:
         import pyvista
 
         self._data, self._index, self._sheet = canvas.data, index, sheet
@@ -85,7 +87,7 @@ class Threads(Part):
 class Handles(Part):
     """Nodes that no spring and no triangle holds."""
 
-    def __init__(self, canvas: Canvas, index: int, sheet: SheetData) -> None:
+    def __init__(self, canvas: Canvas, index: int, sheet: MassSpringData) -> None:
         import pyvista
 
         self._data, self._sheet = canvas.data, sheet
@@ -121,7 +123,7 @@ def _values(index: int, moment: Moment, quantity: Quantity) -> Any:
     return moment.between(before, quantity.values(index, moment.after)) if moment.share else before
 
 
-def _border(sheet: SheetData) -> Any:
+def _border(sheet: MassSpringData) -> Any:
     """Return the sides that only one triangle has, (m, 2)."""
     sides = np.sort(sheet.triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
     found, counts = np.unique(sides, axis=0, return_counts=True)

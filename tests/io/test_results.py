@@ -19,8 +19,8 @@ from add.io.trajectory import (
     ContactData,
     JointData,
     LineData,
+    MassSpringData,
     ResumePoint,
-    SheetData,
     SolidData,
     read_point,
     read_run,
@@ -101,7 +101,7 @@ def test_parts_that_do_not_fit():
     with pytest.raises(InputError, match="unknown kind of shape"):
         SolidData("a", 0, kind=7)
     with pytest.raises(InputError, match="do not exist"):
-        SheetData("a", 0, np.zeros((2, 3)), [[0, 2]])
+        MassSpringData("a", 0, np.zeros((2, 3)), [[0, 2]])
     with pytest.raises(InputError, match=r"lines\.rope: wrong number of states"):
         dataclasses.replace(data, lines={"rope": LineData("cable", np.zeros((2, 2, 3)), np.zeros(2))})
     with pytest.raises(InputError, match=r"joints\.pin: wrong number of states"):

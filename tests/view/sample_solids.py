@@ -6,7 +6,16 @@ import itertools
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.io.trajectory import ContactData, GoalData, JointData, LineData, ObstacleData, RunData, SheetData, SolidData
+from add.io.trajectory import (
+    ContactData,
+    GoalData,
+    JointData,
+    LineData,
+    MassSpringData,
+    ObstacleData,
+    RunData,
+    SolidData,
+)
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER = range(5)
 HALF = np.array([0.1, 0.06, 0.04])
@@ -65,16 +74,16 @@ def solids_run(n_states: int = 25) -> RunData:
     solid("frame", at(0.25, 0.25, 0.5), at(t, t, 0))
     q = [np.concatenate(columns, axis=1)]
     rest, edges, faces = sheet()
-    cloth = SheetData("cloth", blocks, rest, edges, faces)
+    cloth = MassSpringData("cloth", blocks, rest, edges, faces)
     sag = np.stack([0 * rest[:, 0], 0 * rest[:, 0], -0.25 * (1 - (rest[:, 0] / 0.15) ** 2)], axis=1)
     x = rest + [0.2, 0.35, 0.5] + (0.3 + 0.2 * np.sin(5 * t))[:, None, None] * sag
     q.append(x.reshape(n_states, -1))
     rope_rest = np.stack([np.linspace(0, 0.3, 9), np.zeros(9), np.zeros(9)], axis=1)
-    rope = SheetData("rope", blocks + q[1].shape[1], rope_rest, np.stack([np.arange(8), np.arange(1, 9)], 1))
+    rope = MassSpringData("rope", blocks + q[1].shape[1], rope_rest, np.stack([np.arange(8), np.arange(1, 9)], 1))
     hang = np.array([0, 0, -1.0]) * (0.3 * np.sin(np.pi * rope_rest[:, :1] / 0.3) * 0.3)
     ropes = (rope_rest + np.array([-0.4, 0.35, 0.55]) + hang)[None] + 0.02 * np.sin(8 * t)[:, None, None] * [0, 1.0, 0]
     q.append(ropes.reshape(n_states, -1))
-    handle = SheetData("handle", rope.start + 27, np.zeros((1, 3)))
+    handle = MassSpringData("handle", rope.start + 27, np.zeros((1, 3)))
     q.append(at(-0.4, 0.35, 0.55))
     q = np.concatenate(q, axis=1)
     v = np.gradient(q, t, axis=0)

@@ -19,7 +19,7 @@ from add.scene.build.recordings import load_recording
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
-from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
+from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.typing import FloatArray
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
 
 def _has_surface(body: object) -> bool:
     """Whether a body is there to be touched."""
-    if isinstance(body, ParticleBodySpec):
+    if isinstance(body, MassSpringBodySpec):
         return bool(body.collision)
     if isinstance(body, RigidBodySpec | KinematicBodySpec):
         return body.geometry is not None and body.collision.shape

@@ -24,7 +24,7 @@ from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import NodesSelectorSpec
 from add.scene.spec.markers import CenterMarkerSpec, DirectionMarkerSpec, NodesMarkerSpec, PointMarkerSpec
 from add.scene.spec.objective import PoseObjectiveSpec
-from add.scene.spec.rigid import ParticleBodySpec
+from add.scene.spec.rigid import MassSpringBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray
 
@@ -42,7 +42,7 @@ def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
     """Return the blocks of theta for places and directions of markers on rigid bodies; add them to the numbers."""
     blocks: list[Block] = []
     for name, marker in spec.markers.items():
-        if isinstance(spec.bodies[marker.body], SoftBodySpec | ParticleBodySpec):
+        if isinstance(spec.bodies[marker.body], SoftBodySpec | MassSpringBodySpec):
             continue
         if isinstance(marker, PointMarkerSpec):
             path = f"markers.{name}.point"

@@ -236,7 +236,7 @@ class SceneParameters:
         masses = [f"bodies.{name}.mass" if f"bodies.{name}.mass" in theta else np.array(np.inf) for name in pair]
         if not isinstance(masses[0], str):
             raise InputError(
-                "restitution is given for bodies with one mass, rigid ones and particles; give 'damping' here",
+                "restitution is given for bodies with one mass, rigid and mass-spring ones; give 'damping' here",
                 place=path,
                 found=f"body '{pair[0]}'",
             )

@@ -19,14 +19,14 @@ from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
-from add.scene.build.rigid_and_particle_bodies import particle_body, rigid_body
+from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid_body
 from add.scene.build.selections import body_mesh, locate_point, obstacle, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.rigid import ParticleBodySpec
+from add.scene.spec.rigid import MassSpringBodySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
@@ -124,8 +124,8 @@ def _body(name: str, body: BodySpec, driven: MakeSignalParameter) -> tuple[Body,
     """Return a body and the numbers that it brings, those of soft bodies apart."""
     if isinstance(body, SoftBodySpec):
         return _soft_body(name, body, driven), []
-    if isinstance(body, ParticleBodySpec):
-        return particle_body(name, body, driven)
+    if isinstance(body, MassSpringBodySpec):
+        return mass_spring_body(name, body, driven)
     return rigid_body(name, body, driven)
 
 

@@ -18,7 +18,7 @@ from add.machine.resources import available_memory, free_disk
 from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.met_shapes import met_shapes
-from add.scene.spec.rigid import ParticleBodySpec, PointsMeshSpec
+from add.scene.spec.rigid import MassSpringBodySpec, PointsMeshSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.terms import Elastic
@@ -68,7 +68,7 @@ def require_room_to_build(spec: SceneSpec) -> None:
         if isinstance(body, SoftBodySpec):
             n, kind = n_elements(body), body.element or "tet4"
             parts.append((_BUILT[kind] * n, f"bodies.{name}.mesh", f"{n:.3g} {kind} elements", "a coarser mesh"))
-        elif isinstance(body, ParticleBodySpec) and not isinstance(body.mesh, PointsMeshSpec):
+        elif isinstance(body, MassSpringBodySpec) and not isinstance(body.mesh, PointsMeshSpec):
             nodes = prod(float(n + 1) for n in body.mesh.divisions)
             parts.append((_NODE * nodes, f"bodies.{name}.mesh", f"{nodes:.3g} nodes", "fewer divisions"))
     classes = ContactClasses.read(spec).of

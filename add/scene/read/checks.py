@@ -22,7 +22,7 @@ from add.scene.spec.objective import (
     SmoothnessObjectiveSpec,
     TrackObjectiveSpec,
 )
-from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec
+from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
 from add.scene.spec.world import ConstantSignalSpec, ContactPairSpec, SineSignalSpec
 
@@ -63,7 +63,7 @@ def repeated(names: Iterable[Any]) -> Iterator[int]:
 def _bodies(spec: SceneSpec) -> Iterator[Problem]:
     for name, body in spec.bodies.items():
         driven: list[tuple[str, object]] = []
-        if isinstance(body, SoftBodySpec | ParticleBodySpec):
+        if isinstance(body, SoftBodySpec | MassSpringBodySpec):
             driven += [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
             driven += [(f"anchors.{k}.place", item.place) for k, item in enumerate(getattr(body, "anchors", ()))]
             driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]

@@ -14,7 +14,7 @@ COMMANDS = ("simulate", "optimize")
 _MOVING = {"centre": 3, "velocity": 3, "speed": 0}
 _BODIES = {
     "soft": {**_MOVING, "mass": 0, "nodes": 0, "elements": 0},
-    "particles": {**_MOVING, "mass": 0, "nodes": 0},
+    "mass-spring": {**_MOVING, "mass": 0, "nodes": 0},
     "rigid": {**_MOVING, "mass": 0, "orientation": 4, "angular_velocity": 3},
     "kinematic": {**_MOVING, "orientation": 4, "angular_velocity": 3},
 }

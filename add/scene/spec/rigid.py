@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, Tag, model_validator
 
 from add.scene.spec.bodies import LoadSpec, PinSpec
 from add.scene.spec.common import (
@@ -191,10 +191,13 @@ ParticleMeshSpec = Annotated[
 ]
 
 
-class ParticleBodySpec(_MovingSpec):
+class MassSpringBodySpec(_MovingSpec):
     """Point masses joined by springs: a sheet, a net, a rope. Without mass, a handle: then all its nodes are pinned."""
 
-    type: Literal["particles"] = Field("particles", description="kind of body")
+    # Scenes of before say "particles".
+    type: Annotated[Literal["mass-spring"], BeforeValidator(lambda word: word.replace("particles", "mass-spring"))] = (
+        Field("mass-spring", description="kind of body")
+    )
     mesh: ParticleMeshSpec = Field(description="rest shape")
     mass: Positive | None = Field(None, description="total mass, shared equally by the nodes [kg]; null = none")
     stiffness: Positive = Field(1e3, description="stiffness of every spring [N/m]")

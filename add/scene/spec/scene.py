@@ -30,7 +30,7 @@ from add.scene.spec.common import (
 from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.objective import ObjectiveSpec, OptimizerSpec, ParameterSpec
-from add.scene.spec.rigid import KinematicBodySpec, ParticleBodySpec, RigidBodySpec
+from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.world import ContactSpec, ObstacleSpec, SignalSpec
 
 SCHEMA = "add-scene/1"
@@ -38,9 +38,9 @@ SCHEMA = "add-scene/1"
 BodySpec = Annotated[
     Annotated[SoftBodySpec, Tag("<soft>")]
     | Annotated[RigidBodySpec, Tag("<rigid>")]
-    | Annotated[ParticleBodySpec, Tag("<particles>")]
+    | Annotated[MassSpringBodySpec, Tag("<mass-spring>")]
     | Annotated[KinematicBodySpec, Tag("<kinematic>")],
-    by_value("type", "soft", "rigid", "particles", "kinematic"),
+    by_value("type", "soft", "rigid", "kinematic", **{"mass-spring": "mass-spring particles"}),
 ]
 
 

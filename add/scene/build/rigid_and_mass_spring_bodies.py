@@ -35,7 +35,7 @@ from add.scene.spec.rigid import (
     CylinderGeometrySpec,
     FileGeometrySpec,
     KinematicBodySpec,
-    ParticleBodySpec,
+    MassSpringBodySpec,
     PointsMeshSpec,
     RigidBodySpec,
     SphereGeometrySpec,
@@ -193,12 +193,12 @@ def _collision(
     return points, np.full(points.shape[0], radius), area, (kind, size)
 
 
-def particle_body(
-    name: str, body: ParticleBodySpec, driven: MakeSignalParameter
+def mass_spring_body(
+    name: str, body: MassSpringBodySpec, driven: MakeSignalParameter
 ) -> tuple[MassSpringBody, list[SceneParameter]]:
     """Return a mass-spring body and its numbers."""
     at = f"bodies.{name}"
-    points, edges, triangles = _particle_mesh(body)
+    points, edges, triangles = _mass_spring_mesh(body)
     n = points.shape[0]
     pins, numbers, loads = [], pose_numbers(at, body), []
     for k, pin in enumerate(body.pins):
@@ -235,7 +235,7 @@ def particle_body(
     return sheet, numbers
 
 
-def _particle_mesh(body: ParticleBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
+def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
     mesh = body.mesh
     if isinstance(mesh, PointsMeshSpec):
         edges = np.array(mesh.edges, dtype=np.int64).reshape(-1, 2)
