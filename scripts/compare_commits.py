@@ -60,7 +60,7 @@ TOUCHING: dict[str, dict[str, Any]] = {
     "mass-spring": {
         "bodies": {
             "sheet": {
-                "type": "mass-spring",
+                "type": "particles",
                 "mesh": {"shape": "sheet", "size": [0.12, 0.12], "divisions": [4, 4]},
                 "mass": 0.05, "stiffness": 200.0, "damping": 0.05,
                 "position": [0, 0, 0.004], "velocity": [0.02, 0.01, -0.4],
@@ -101,7 +101,7 @@ FREE: dict[str, dict[str, Any]] = {
             "upper": _box([0.02, 0.02, 0.2], [0, 0, -0.1]),
             "lower": _box([0.02, 0.02, 0.2], [0, 0, -0.3]),
             "net": {
-                "type": "mass-spring",
+                "type": "particles",
                 "mesh": {"shape": "sheet", "size": [0.1, 0.1], "divisions": [2, 2]},
                 "mass": 0.05, "stiffness": 200.0, "damping": 0.05, "position": [0, 0, -0.5],
             },

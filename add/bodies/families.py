@@ -52,21 +52,21 @@ class Elements(NamedTuple):
     weights: FloatArray
     mean_dilatation: bool
     moduli: IntArray
-    viscosity: int = -1
-    beta: int = -1
+    viscosity: int
+    beta: int
 
 
 @final
 @dataclass(frozen=True)
 class Elasticity(Family):
-    """Elasticity, or viscosity, of the elements of one family and one law; parts are `Elements`."""
+    """Elasticity of the elements of one family and one law, and their viscosity; parts are `Elements`."""
 
     element: str
     law: Material
-    viscous: bool = False
+    viscous: bool
 
     def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
-        """Return one term."""
+        """Return one term, or two."""
         batch = ElementBatch(
             cells=np.concatenate([part.cells for part in parts]),
             gradients=np.concatenate([part.gradients for part in parts]),
@@ -76,6 +76,5 @@ class Elasticity(Family):
             law=self.law,
             moduli=np.array([part.moduli for part in parts]),
         )
-        if not self.viscous:
-            return [Elastic(batch)]
-        return [Viscous(batch, np.array([part.viscosity for part in parts]), np.array([part.beta for part in parts]))]
+        nu, beta = (np.array([getattr(part, key) for part in parts]) for key in ("viscosity", "beta"))
+        return [Elastic(batch), Viscous(batch, nu, beta)] if self.viscous else [Elastic(batch)]

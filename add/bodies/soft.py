@@ -138,12 +138,9 @@ class SoftBody(NodalBody):
             out.append(Part(WEIGHT, (first + mass.nodes, mass.weights, np.full(k, own))))
         geometry = quadrature_geometry(self.mesh)
         moduli = np.array([index(modulus.key) for modulus in self.law.parameters])
-        cells = first + self.mesh.cells
-        elements = Elements(cells, geometry.gradients, geometry.weights, self.mean_dilatation, moduli)
-        out.append(Part(Elasticity(self.mesh.family.name, self.law), elements))
-        if self.viscous:
-            damped = elements._replace(viscosity=index("viscosity"), beta=index("rayleigh_stiffness"))
-            out.append(Part(Elasticity(self.mesh.family.name, self.law, viscous=True), damped))
+        damping = index("viscosity"), index("rayleigh_stiffness")
+        elements = Elements(first + self.mesh.cells, *geometry, self.mean_dilatation, moduli, *damping)
+        out.append(Part(Elasticity(self.mesh.family.name, self.law, self.viscous), elements))
         return [*out, *self.load_terms(at)]
 
     def constraints(self, at: Layouts) -> list[Constraint]:

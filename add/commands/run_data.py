@@ -146,6 +146,7 @@ def run_data(
         joints=links.joints(),
         contacts=touching.data(),
         goals=goals(built),
+        carry=trajectory.state(trajectory.n_steps).carry,
     )
 
 

@@ -6,6 +6,7 @@ from typing import final
 
 import numpy as np
 
+from add.equations.kinematics import NO_CARRY, Carry
 from add.errors import InputError
 from add.io.trajectory_parts import (
     BodyData,
@@ -53,6 +54,8 @@ class RunData:
         Where rigid bodies touch.
     goals : name -> GoalData
         Points and poses that objectives want.
+    carry : Carry
+        Numbers that the last state hands on beside q and v.
     """
 
     t: FloatArray
@@ -72,6 +75,7 @@ class RunData:
     joints: Mapping[str, JointData] = field(default_factory=dict)
     contacts: ContactData = field(default_factory=ContactData)
     goals: Mapping[str, GoalData] = field(default_factory=dict)
+    carry: Carry = NO_CARRY
 
     def __post_init__(self) -> None:
         """Bring to plain arrays and check that the shapes fit."""

@@ -62,7 +62,7 @@ def write_run(path: str | PathLike[str], data: RunData, point: ResumePoint | Non
     path : of the file
     data : RunData
     point : ResumePoint, optional
-        Of a run that is not finished; ``data`` ends with its state.
+        Of a run that is not finished; ``data`` ends with its state, and has what that carries.
 
     Raises
     ------
@@ -77,10 +77,6 @@ def write_run(path: str | PathLike[str], data: RunData, point: ResumePoint | Non
             _put(group, "tally", np.frombuffer(json.dumps(dict(point.tally)).encode(), dtype=np.uint8))
             _put(group, "q", point.state.q)
             _put(group, "v", point.state.v)
-            carry = group.create_group("carry")
-            _put(carry, "memory", point.state.carry.memory)
-            for k, mark in enumerate(point.state.carry.marks):
-                _put(carry, f"mark{k}", mark)
 
 
 def read_point(path: str | PathLike[str]) -> ResumePoint | None:
@@ -101,15 +97,15 @@ def read_point(path: str | PathLike[str]) -> ResumePoint | None:
         t, step = float(_attribute(group, "t")), int(_attribute(group, "step"))
         if q.shape != v.shape or not isinstance(tally, dict) or not (math.isfinite(t) and step >= 0):
             raise InputError("no state to go on from", place="resume")
-        return ResumePoint(State(t, step, q, v, _read_carry(group)), tally, model)
+        return ResumePoint(State(t, step, q, v, _read_carry(file)), tally, model)
 
 
-def _read_carry(group: Any) -> Carry:
-    """Read what a state carries beside coordinates and velocities; older files have none."""
-    if "carry" not in group:
+def _read_carry(file: Any) -> Carry:
+    """Read what the last state carries beside coordinates and velocities: nothing in most files and in old ones."""
+    if "carry" not in file:
         return NO_CARRY
-    carry = group["carry"]
-    memory = floats(_array(carry, "memory"), (None, None), "resume.carry.memory")
+    carry = file["carry"]
+    memory = floats(_array(carry, "memory"), (None, None), "carry.memory")
     marks = [_array(carry, f"mark{k}") for k in range(len(carry) - 1)]
     return Carry(memory, tuple(np.ascontiguousarray(mark, dtype=np.int64) for mark in marks))
 
@@ -206,7 +202,7 @@ def _write(file: Any, data: RunData) -> None:
 
 
 def _write_optional(file: Any, data: RunData) -> None:
-    """Write rigid bodies, sheets, links, contacts and goals, as far as there are any."""
+    """Write rigid bodies, sheets, links, contacts, goals and what the last state carries, as far as there are any."""
     groups = {name: file.create_group(name, track_order=True) for name in _OPTIONAL if getattr(data, name)}
     for sheet in data.sheets:
         group = groups["sheets"].create_group(_key(sheet.name))
@@ -234,6 +230,11 @@ def _write_optional(file: Any, data: RunData) -> None:
         for key in ("body", "rotation", "position"):
             group.attrs[key] = getattr(goal, key)
         _put(group, "points", goal.points, "m")
+    if data.carry.marks or data.carry.memory.size:
+        group = file.create_group("carry")
+        _put(group, "memory", data.carry.memory)
+        for k, mark in enumerate(data.carry.marks):
+            _put(group, f"mark{k}", mark)
     if len(data.contacts.offsets):
         group = file.create_group("contacts")
         _put(group, "offsets", data.contacts.offsets)
@@ -315,6 +316,7 @@ def _read_optional(file: Any) -> dict[str, Any]:
     if "contacts" in file:
         contacts = ContactData(**arrays(file["contacts"], "offsets", "places", "forces"))
     return {
+        "carry": _read_carry(file),
         "sheets": tuple(
             MassSpringData(name, **attributes(group, "start"), **arrays(group, "rest", "edges", "triangles"))
             for name, group in groups("sheets")

@@ -58,6 +58,7 @@ def joined(first: RunData, then: RunData, *, stays: bool) -> RunData:
         lines=lines,
         joints=joints,
         contacts=_contacts(first, then, n),
+        carry=then.carry,
         newton_iterations=_over_cut(first.newton_iterations, then.newton_iterations, stays, np.add),
         newton_residual=_over_cut(first.newton_residual, then.newton_residual, stays, np.maximum),
     )

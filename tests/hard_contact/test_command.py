@@ -138,6 +138,9 @@ def test_a_run_in_three_parts_is_the_whole_run(tmp_path, every: int) -> None:
     result = simulate_scene(item, folder, resume=True)
     assert result["steps"] == 60
     same_run(once.path, folder.path)
+    last, other = (read_run(run.trajectory).carry for run in (once, folder))
+    np.testing.assert_array_equal(last.memory, other.memory)
+    assert last.memory.size and [a.tolist() for a in last.marks] == [b.tolist() for b in other.marks]
 
 
 def test_gradients_are_refused_by_name(tmp_path, monkeypatch, capsys) -> None:

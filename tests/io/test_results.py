@@ -381,7 +381,7 @@ def test_what_a_state_carries_comes_back(tmp_path, n_memory):
     q = rng.normal(size=(2, run.q.shape[1]))
     state = State(0.25, 5, q, rng.normal(size=q.shape), Carry(rng.normal(size=(1, n_memory)), marks))
     path = tmp_path / "trajectory.h5"
-    write_run(path, run, ResumePoint(state, {"steps": 5}, "hash"))
+    write_run(path, dataclasses.replace(run, carry=state.carry), ResumePoint(state, {"steps": 5}, "hash"))
     found = read_point(path)
     assert found is not None and (found.state.t, found.state.step, found.model) == (0.25, 5, "hash")
     np.testing.assert_array_equal(found.state.q, state.q)
@@ -389,8 +389,10 @@ def test_what_a_state_carries_comes_back(tmp_path, n_memory):
     assert len(found.state.carry.marks) == len(marks)
     for mark, wanted in zip(found.state.carry.marks, marks, strict=True):
         assert mark.dtype == np.int64 and mark.tolist() == wanted.tolist()
+    np.testing.assert_array_equal(read_run(path).carry.memory, state.carry.memory)
     with h5py.File(path, "r+") as file:
-        del file["resume"]["carry"]
+        del file["carry"]
     old = read_point(path)
     assert old is not None and old.state.carry.marks == () and old.state.carry.memory.size == 0
     np.testing.assert_array_equal(old.state.v, state.v)
+    assert read_run(path).carry.marks == ()
