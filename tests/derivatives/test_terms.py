@@ -352,7 +352,7 @@ def many_contacts(law: FrictionLaw, per_area: bool) -> Callable[[np.random.Gener
         bodies = [SoftBody("one", rough_box(TET10, 1)), SoftBody("two", rough_box(HEX8, 2))]
         plain = build_model(bodies)
         kin = deformed(plain, rng, noise=0.001)
-        ranges = [first + np.arange(b.mesh.n_nodes) for first, b in zip(plain.first_node, bodies, strict=True)]
+        ranges = [b.first_node(plain.layouts) + np.arange(b.mesh.n_nodes) for b in bodies]
         obstacles = [
             replace(touch(place, kin.q, ranges[k % 2], kin.t, rng)[0], name=f"obstacle {k}")
             for k, place in enumerate(PLACES)
@@ -772,7 +772,7 @@ def test_world_frames_move_as_they_say(rng: np.random.Generator) -> None:
     kin = Kinematics(np.zeros(3), np.zeros(3), np.zeros(3), 0.4, 1)
     h = 1e-3
     now, later = frames.frames(replace(kin, t=0.4 - h)), frames.frames(replace(kin, t=0.4 + h))
-    _, _, rotation, position, linear, angular = shapes.arguments(kin)
+    _, _, rotation, position, linear, angular = shapes.at(kin)
     np.testing.assert_allclose((later.position - now.position) / (2 * h), linear, atol=1e-12)
     np.testing.assert_allclose(position, frames.position + 0.4 * frames.velocity)
     assert np.array_equal(rotation, frames.rotation) and not angular.any()
