@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from add.equations.term import Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
-from add.kernels.contact_detection import FIRST, OWNER, STOP, Contacts, Motion, meeting_pairs
+from add.kernels.contact_detection import FIRST, OWNER, STOP, Contacts, Motion, meeting_pairs, packed as pack
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.sticking import StickRows, held_bodies, new_stick_rows
@@ -151,6 +151,11 @@ class BodyContact(PairContact):
         )
 
     @cached_property
+    def packed(self) -> tuple[Any, ...]:
+        """The arrays and the law as few arguments, for what is called at every iteration."""
+        return tuple(pack(self.arrays, self.kernel_law))
+
+    @cached_property
     def blocks(self) -> Blocks:
         """Where the derivatives go."""
         return Blocks.build(self.arrays)
@@ -207,8 +212,7 @@ class BodyContact(PairContact):
     ) -> Decision:
         """Decide and add minus the contact forces in one pass; ``held`` stays held."""
         given = NO_CONTACT if held is None or not held.size else held
-        motion = self.motion(kin, theta)
-        return kernel.decided_body_contact_force(motion, self.arrays, self.kernel_law, given, out)
+        return kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *self.packed, given, out)
 
     def structure(self, decision: Decision) -> Hashable:
         """Return which bodies and nodes touch which bodies, or a constant where that does not matter."""
@@ -273,16 +277,18 @@ class BodyContactBranch(Term):
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add minus the contact forces."""
+        if not self.decision.size:
+            return
         contact = self.contact
         kernel.body_contact_force(contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives, unsymmetric."""
-        if not (weights.q or weights.v):
+        if not self.decision.size or not (weights.q or weights.v):
             return
         contact = self.contact
         body_contact_jacobian(
-            contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision,
+            kin.t, kin.q, kin.v, theta, *contact.packed, self.decision,
             weights.q, weights.v, contact.blocks.slots(self._keys), data, slots,
         )  # fmt: skip
 

@@ -51,6 +51,8 @@ class Sites:
         Sites of one interaction; they follow each other, site arity e + slot. Couplings set it themselves.
     pattern : (rows, cols), made
         Dense over the coordinates of an interaction.
+    place : (n_f, 6), made
+        ``arm``, then ``centre``.
     """
 
     kind: IntArray
@@ -60,6 +62,7 @@ class Sites:
     centre: IntArray
     arity: int = 1
     pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
+    place: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind.size % self.arity:
@@ -68,6 +71,7 @@ class Sites:
         rows, cols = np.broadcast_arrays(dofs[:, :, None], dofs[:, None, :])
         used = (rows >= 0) & (cols >= 0)
         object.__setattr__(self, "pattern", (rows[used], cols[used]))
+        object.__setattr__(self, "place", np.concatenate([self.arm, self.centre], axis=1).astype(np.int64))
 
     @property
     def n(self) -> int:
@@ -129,13 +133,14 @@ class LawValues:
 class Evaluation:
     """Sites and law values at one state: what the kernels of one call share."""
 
-    __slots__ = ("frame", "numbers", "p", "y", "y_dot")
+    __slots__ = ("frame", "p", "values", "weights", "y", "y_dot")
 
     y: FloatArray
     y_dot: FloatArray
     frame: FloatArray
     p: FloatArray
-    numbers: LawNumbers
+    values: LawValues
+    weights: FloatArray
 
     def __init__(
         self, sites: Sites, values: LawValues, q: FloatArray, v: FloatArray, t: float, theta: FloatArray
@@ -145,7 +150,7 @@ class Evaluation:
         self.y_dot = np.empty((n_f, 3))
         self.frame = np.empty((n_f, 12))
         self.p = np.empty((values.index.shape[0], values.index.shape[1] + values.rows.shape[2]))
-        self.numbers = LawNumbers(values.index, values.signal.weights(t), values.rows)
+        self.values, self.weights = values, values.signal.weights(t)
         kernel.evaluate(
             q,
             v,
@@ -153,14 +158,20 @@ class Evaluation:
             sites.kind,
             sites.dofs,
             sites.weights,
-            sites.arm,
-            sites.centre,
-            self.numbers,
+            sites.place,
+            values.index,
+            self.weights,
+            values.rows,
             self.y,
             self.y_dot,
             self.frame,
             self.p,
         )
+
+    @property
+    def numbers(self) -> LawNumbers:
+        """The places of the law's numbers, as the kernels of derivatives by theta take them."""
+        return LawNumbers(self.values.index, self.weights, self.values.rows)
 
     def pull(self, sites: Sites, q: FloatArray, f: FloatArray, out: FloatArray) -> None:
         """Add -J^T f to ``out``."""

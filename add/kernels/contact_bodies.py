@@ -30,7 +30,17 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_detection import OMEGA, PLACE, VELOCITY, detect, frames_of, point_place
+from add.kernels.contact_detection import (
+    OMEGA,
+    PLACE,
+    VELOCITY,
+    Motion,
+    detect,
+    frames_of,
+    point_place,
+    unpacked,
+    unpacked_law,
+)
 from add.kernels.contact_laws import elastic_energy
 from add.kernels.contact_pairs import (
     ACTIVE,
@@ -167,8 +177,12 @@ def body_contact_force(motion, contacts, law, rows, out):
 
 
 @njit(cache=True, error_model="numpy")
-def decided_body_contact_force(motion, contacts, law, given, out):
-    """Decide, with the bits HELD and RELEASED of ``given``; add minus the forces to out (n,) and return the rows."""
+def decided_body_contact_force(t, q, v, theta, ints, floats, places, given, out):
+    """Decide, with the bits HELD and RELEASED of ``given``; add minus the forces to out (n,) and return the rows.
+
+    Called at every residual, so that motion and the arrays (`Packed`) come as their parts.
+    """
+    motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, places), unpacked_law(ints)
     frames = frames_of(0, motion, contacts)
     rows = with_given(detect(motion.q, contacts, frames), given)
     _add_force(motion, contacts, frames, law, False, rows, out)

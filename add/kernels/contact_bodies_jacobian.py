@@ -26,7 +26,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_bodies import cross, evaluate, new_scratch
-from add.kernels.contact_detection import TURN, TURN_RATE, frames_of
+from add.kernels.contact_detection import TURN, TURN_RATE, Motion, frames_of, unpacked, unpacked_law
 from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, add_matrices
 from add.kernels.rotation import turn_derivative
 from add.typing import FloatArray, IntArray
@@ -248,14 +248,14 @@ def first_entries(contacts, slots, rows):
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, places):
+def body_contact_jacobian(t, q, v, theta, ints, floats, fields, rows, weight_q, weight_v, slots, data, places):
     """Add weight_q dr/dq + weight_v dr/dv, r minus the generalised forces, to data[places], of replayed rows.
 
     A block is over the coordinates of the point's carrier, then those of the shape's body: 12 x 12, or 9 x 9 for a
-    node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places.
+    node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places. ``ints``, ``floats`` and
+    ``fields`` are a `Packed`.
     """
-    if rows.shape[0] == 0:
-        return
+    motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, fields), unpacked_law(ints)
     nb = contacts.bodies.shape[0]
     frames, scratch, work = frames_of(2, motion, contacts), new_scratch(), new_matrices()
     S, L, A, K, block, W = scratch.S, scratch.L, work.A, work.K, work.block, frames.shapes.W

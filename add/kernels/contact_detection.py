@@ -68,6 +68,74 @@ class Contacts(NamedTuple):
     stride: int
 
 
+class Packed(NamedTuple):
+    """The arrays of `Contacts` one behind the other, for calls from Python, whose cost goes with their number.
+
+    ``places`` (14, 4) has, for each field but the last, where it begins in ``ints`` or ``floats``, and its shape.
+    """
+
+    ints: IntArray
+    floats: FloatArray
+    places: IntArray
+
+
+def packed(contacts: Contacts, law: Law) -> Packed:
+    """Return the arrays of `Contacts` as one of integers and one of floats; stride and law behind the integers."""
+    parts: dict[str, list[np.ndarray]] = {"i": [np.zeros(0, dtype=np.int64)], "f": [np.zeros(0)]}
+    places = np.zeros((len(contacts) - 1, 4), dtype=np.int64)
+    for k, array in enumerate(contacts[:-1]):
+        store = parts[array.dtype.kind]
+        places[k, 0] = sum(part.size for part in store)
+        places[k, 1 : 1 + array.ndim] = array.shape
+        store.append(array.ravel())
+    ints = np.concatenate([*parts["i"], [contacts.stride, *law]]).astype(np.int64)
+    return Packed(ints, np.concatenate(parts["f"]), places)
+
+
+@njit(cache=True, inline="always")
+def _one(flat, place):
+    return flat[place[0] : place[0] + place[1]]
+
+
+@njit(cache=True, inline="always")
+def _two(flat, place):
+    return flat[place[0] : place[0] + place[1] * place[2]].reshape((place[1], place[2]))
+
+
+@njit(cache=True, inline="always")
+def _three(flat, place):
+    size = place[1] * place[2] * place[3]
+    return flat[place[0] : place[0] + size].reshape((place[1], place[2], place[3]))
+
+
+@njit(cache=True)
+def unpacked(ints, floats, places):
+    """Return the `Contacts` of a `Packed`: views of its arrays."""
+    return Contacts(
+        _two(ints, places[0]),
+        _two(ints, places[1]),
+        _two(floats, places[2]),
+        _two(ints, places[3]),
+        _two(floats, places[4]),
+        _one(ints, places[5]),
+        _two(floats, places[6]),
+        _one(ints, places[7]),
+        _three(floats, places[8]),
+        _one(floats, places[9]),
+        _two(ints, places[10]),
+        _three(ints, places[11]),
+        _three(floats, places[12]),
+        _one(ints, places[13]),
+        ints[ints.size - 3],
+    )
+
+
+@njit(cache=True)
+def unpacked_law(ints):
+    """Return the `Law` of a `Packed`."""
+    return Law(ints[ints.size - 2], ints[ints.size - 1])
+
+
 class Motion(NamedTuple):
     """Time [s], coordinates, their rates and the parameters."""
 

@@ -19,7 +19,7 @@ rho, the coefficients of J_l and omega of rigid sites from `evaluate` for the ot
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.law_numbers import entry, law_values
+from add.kernels.law_numbers import LawNumbers, entry, law_values
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
 WORLD, NODES, POINT, DIRECTION, SPIN = 0, 1, 2, 3, 4
@@ -36,9 +36,12 @@ def cross(a, b, out):
 
 
 @njit(**_JIT)
-def evaluate(q, v, theta, kind, dofs, shares, arm, centre, numbers, y, y_dot, frame, p):
-    """Fill y, y_dot (n_f, 3) and frame (n_f, 12) of all sites, and the law's numbers p."""
-    law_values(theta, numbers, p)
+def evaluate(q, v, theta, kind, dofs, shares, place, index, weights, rows, y, y_dot, frame, p):
+    """Fill y, y_dot (n_f, 3) and frame (n_f, 12) of all sites, and the law's numbers p.
+
+    ``place`` (n_f, 6): indices in theta of X, then of X_c. Called at every residual, where tuples of arrays are slow.
+    """
+    law_values(theta, LawNumbers(index, weights, rows), p)
     R = np.empty((3, 3))
     X = np.empty(3)
     for b in range(kind.size):
@@ -46,7 +49,7 @@ def evaluate(q, v, theta, kind, dofs, shares, arm, centre, numbers, y, y_dot, fr
         for i in range(3):
             y[b, i] = 0.0
             y_dot[b, i] = 0.0
-            X[i] = entry(theta, arm[b, i])
+            X[i] = entry(theta, place[b, i])
         if code == WORLD:
             for i in range(3):
                 y[b, i] = X[i]
@@ -70,7 +73,7 @@ def evaluate(q, v, theta, kind, dofs, shares, arm, centre, numbers, y, y_dot, fr
             continue
         if code == POINT:
             for i in range(3):
-                X[i] -= entry(theta, centre[b, i])
+                X[i] -= entry(theta, place[b, 3 + i])
         fill_rotation(w, coefficients, R)
         for i in range(3):
             rho[i] = R[i, 0] * X[0] + R[i, 1] * X[1] + R[i, 2] * X[2]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from add.kernels import sites as kernel
-from add.kernels.law_numbers import LawNumbers
 from add.kernels.rotation import rotation_matrix
 from add.testing import central_difference
 
@@ -25,7 +24,9 @@ WEIGHTS = np.array([0.2, 0.7])
 
 def evaluate(q: np.ndarray, v: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, ...]:
     y, y_dot, frame, p = (np.full(shape, np.nan) for shape in ((5, 3), (5, 3), (5, 12), (2, 3)))
-    kernel.evaluate(q, v, theta, KIND, DOFS, SHARES, ARM, CENTRE, LawNumbers(INDEX, WEIGHTS, ROWS), y, y_dot, frame, p)
+    kernel.evaluate(
+        q, v, theta, KIND, DOFS, SHARES, np.concatenate([ARM, CENTRE], axis=1), INDEX, WEIGHTS, ROWS, y, y_dot, frame, p
+    )
     return y, y_dot, frame, p
 
 
