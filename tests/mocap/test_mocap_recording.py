@@ -113,3 +113,55 @@ def test_mask_and_mean():
     inside = recording.mean(0.015, 0.035)
     assert np.isnan(inside[1]).all()
     assert np.isfinite(inside[0]).all()
+
+
+def test_resample_reproduces_a_cubic():
+    times = np.linspace(0.0, 0.04, 23)
+    s = times[:, None] * np.array([1.0, 2.0, -1.0])
+    resampled = make().resample(times)
+    assert resampled.valid.all()
+    np.testing.assert_allclose(resampled.positions[:, 0], s**3 - s, atol=1e-15)
+
+
+def test_resample_converges_with_order_four():
+    def error(n):
+        times = np.linspace(0.0, 1.0, n)
+        wave = np.sin(7.0 * times)[:, None, None] * np.ones(3)
+        recording = Recording(("A",), times, wave, np.ones((n, 1), dtype=bool))
+        fine = np.linspace(0.0, 1.0, 777)
+        return np.abs(recording.resample(fine).positions[:, 0, 0] - np.sin(7.0 * fine)).max()
+
+    assert np.log2(error(41) / error(81)) == pytest.approx(4.0, abs=0.4)
+
+
+def test_resample_keeps_gaps_and_does_not_extrapolate():
+    recording = make(n_frames=12).mask(["B"], 0.035, 0.055)
+    times = np.array([-0.01, 0.0, 0.03, 0.031, 0.045, 0.06, 0.11, 0.111])
+    resampled = recording.resample(times)
+    np.testing.assert_array_equal(resampled.valid[:, 1], [False, True, True, False, False, True, True, False])
+    np.testing.assert_array_equal(resampled.valid[:, 0], [False, True, True, True, True, True, True, False])
+    bridged = recording.resample(times, max_gap=0.031)
+    np.testing.assert_array_equal(bridged.valid[:, 1], bridged.valid[:, 0])
+    np.testing.assert_allclose(bridged.positions[1:7, 1] - 1.0, bridged.positions[1:7, 0], atol=1e-15)
+
+
+def test_resample_ignores_what_lies_beyond_a_gap():
+    recording = make(n_frames=12).mask(["A", "B"], 0.035, 0.055)
+    changed = recording.positions.copy()
+    changed[6:] += 5.0
+    other = make(n_frames=12, positions=changed, valid=recording.valid)
+    times = np.linspace(0.0, 0.03, 10)
+    np.testing.assert_array_equal(other.resample(times).positions, recording.resample(times).positions)
+
+
+def test_resample_short_stretches():
+    recording = make(n_frames=8).mask(["A"], 0.005, 0.015).mask(["A"], 0.035, 0.045)
+    resampled = recording.resample([0.0, 0.005, 0.025, 0.055])
+    np.testing.assert_array_equal(resampled.valid[:, 0], [True, False, True, True])
+    np.testing.assert_allclose(resampled.positions[2, 0], recording.positions[2:4, 0].mean(axis=0))
+    alone = recording.crop(0.0, 0.0).resample([0.0, 0.01])
+    np.testing.assert_array_equal(alone.valid[:, 0], [True, False])
+    with pytest.raises(InputError, match="max_gap"):
+        recording.resample([0.0], max_gap=-1.0)
+    with pytest.raises(InputError, match="does not increase"):
+        recording.resample([0.0, 0.0])
