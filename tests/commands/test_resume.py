@@ -302,7 +302,7 @@ def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected,
     (tmp_path / "long.json").write_text(json.dumps(raw))
     process = begin("simulate", tmp_path / "long.json", "-o", tmp_path / "run")
     wait_until((tmp_path / "run" / "versions.json").is_file, process)
-    time.sleep(1.0)
+    time.sleep(3.0)  # kernels are read from disk before the first step
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (expected, "")
