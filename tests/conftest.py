@@ -9,6 +9,9 @@ import pytest
 
 matplotlib.use("Agg")
 
+#: Imported by a process of its own: kernels with one more shape are compiled anew.
+collect_ignore = ["support/torus.py"]
+
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:

@@ -16,9 +16,10 @@ from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Decision, Term
 from add.kernels import contact_bodies as kernel
+from add.kernels.contact_arrays import Contacts, Motion, packed as pack
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
-from add.kernels.contact_detection import FIRST, OWNER, STOP, Contacts, Motion, meeting_pairs, packed as pack
+from add.kernels.contact_detection import FIRST, OWNER, STOP, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.sticking import StickRows, held_bodies, new_stick_rows

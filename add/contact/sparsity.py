@@ -8,8 +8,9 @@ from typing import final
 import numpy as np
 
 from add.equations.term import Decision
+from add.kernels.contact_arrays import Contacts
 from add.kernels.contact_bodies_jacobian import Slots, block_keys
-from add.kernels.contact_detection import FIRST, STOP, Contacts, meetings
+from add.kernels.contact_detection import FIRST, STOP, meetings
 from add.typing import IntArray
 
 #: Up to so many pairs of rigid bodies have their blocks always; more only while they touch.

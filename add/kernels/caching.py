@@ -53,11 +53,12 @@ def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
 
 
 def _stamped(dispatcher: Any, kept: bool, variant: Any) -> Any:
-    """Let a function that is kept be valid for its own file's stamp and the package's."""
+    """Let a function that is kept be valid for its own file's stamp and the package's `stamp`."""
     if kept and isinstance(dispatcher, numba.core.dispatcher.Dispatcher):  # none where NUMBA_DISABLE_JIT is set
         # Numba publishes no way to say this: an AttributeError here is a version that does it otherwise.
         cache = dispatcher._cache
-        cache._cache_file._source_stamp = cache._cache_file._source_stamp, stamp()
+        # In the version, which is read before anything else: what other kernels left may name classes that are gone.
+        cache._cache_file._version = cache._cache_file._version, stamp()
         if variant is not None:
             cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), variant)
     return dispatcher

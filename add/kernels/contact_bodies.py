@@ -17,8 +17,8 @@ The derivatives stand in `contact_bodies_jacobian.py` and `contact_bodies_parame
 
 Common arguments, always in this order
 
-    motion     Motion of `contact_detection.py`
-    contacts   Contacts of `contact_detection.py`
+    motion     Motion of `contact_arrays.py`
+    contacts   Contacts of `contact_arrays.py`
     law        Law of `contact_pairs.py`
     rows       (k, 3) decision
 
@@ -30,17 +30,8 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_detection import (
-    OMEGA,
-    PLACE,
-    VELOCITY,
-    Motion,
-    detect,
-    frames_of,
-    point_place,
-    unpacked,
-    unpacked_law,
-)
+from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
+from add.kernels.contact_detection import OMEGA, PLACE, VELOCITY, detect, frames_of, point_place
 from add.kernels.contact_laws import elastic_energy
 from add.kernels.contact_pairs import (
     ACTIVE,

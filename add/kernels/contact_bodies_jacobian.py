@@ -25,8 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
 from add.kernels.contact_bodies import cross, evaluate, new_scratch
-from add.kernels.contact_detection import TURN, TURN_RATE, Motion, frames_of, unpacked, unpacked_law
+from add.kernels.contact_detection import TURN, TURN_RATE, frames_of
 from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, add_matrices
 from add.kernels.rotation import turn_derivative
 from add.typing import FloatArray, IntArray

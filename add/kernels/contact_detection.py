@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_pairs import PAIR, Law, Shapes, to_frame, touch, with_row
+from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray
 
-__all__ = ["Contacts", "Frames", "Law", "Motion", "Shapes", "detect", "frames_of", "meets", "point_place"]
+__all__ = ["Frames", "detect", "frames_of", "meets", "point_place"]
 
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
 PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
@@ -28,121 +28,6 @@ NEVER, ALWAYS, BEHIND = 0, 1, 2
 MANY = 4096
 #: A little more than one, against round-off.
 MORE = 1.000000001
-
-
-class Contacts(NamedTuple):
-    """What a term of contact between bodies is made of; np points, ns shapes, nb rigid bodies.
-
-    Attributes
-    ----------
-    bodies : (nb, 4) int64: first coordinate, indices in theta of X_c (-1: zero)
-    points : (np, 3) int64: first coordinate of the carrier, row of the tables, row of `bodies` (-1: node)
-    arms : (np, 5) X in the body's frame [m], radius [m], scale [-] or [m^2]
-    runs : (nr, 5) int64: points FIRST:STOP of one body; their row of the tables, row of `bodies` or -1, owner
-    spheres : (nr, 4) ball around a run in the body's frame, centre and radius [m]; unused for nodes
-    kind, size : (ns,), (ns, 3) as in `distance.py`
-    hosts : (ns,) int64: row of `bodies` that carries the shape, -1 for the world
-    poses : (ns, 5, 3) rotation (rows 0-2), position (3) [m] in the body's or the world's frame, velocity (4) [m/s]
-    bounds : (ns,) radii of balls about the origins of the shapes' frames that hold them [m]
-    columns : (ns, 2) int64: column of the tables, owner
-    tables : (R, C, 5) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND
-    depths : (R, C, 2) onset, ramp [m]
-    apart : (m,) sorted int64: owner of points * stride + owner of shapes that never meet
-    stride : int
-    """
-
-    bodies: IntArray
-    points: IntArray
-    arms: FloatArray
-    runs: IntArray
-    spheres: FloatArray
-    kind: IntArray
-    size: FloatArray
-    hosts: IntArray
-    poses: FloatArray
-    bounds: FloatArray
-    columns: IntArray
-    tables: IntArray
-    depths: FloatArray
-    apart: IntArray
-    stride: int
-
-
-class Packed(NamedTuple):
-    """The arrays of `Contacts` one behind the other, for calls from Python, whose cost goes with their number.
-
-    ``places`` (14, 4) has, for each field but the last, where it begins in ``ints`` or ``floats``, and its shape.
-    """
-
-    ints: IntArray
-    floats: FloatArray
-    places: IntArray
-
-
-def packed(contacts: Contacts, law: Law) -> Packed:
-    """Return the arrays of `Contacts` as one of integers and one of floats; stride and law behind the integers."""
-    parts: dict[str, list[np.ndarray]] = {"i": [np.zeros(0, dtype=np.int64)], "f": [np.zeros(0)]}
-    places = np.zeros((len(contacts) - 1, 4), dtype=np.int64)
-    for k, array in enumerate(contacts[:-1]):
-        store = parts[array.dtype.kind]
-        places[k, 0] = sum(part.size for part in store)
-        places[k, 1 : 1 + array.ndim] = array.shape
-        store.append(array.ravel())
-    ints = np.concatenate([*parts["i"], [contacts.stride, *law]]).astype(np.int64)
-    return Packed(ints, np.concatenate(parts["f"]), places)
-
-
-@njit(cache=True, inline="always")
-def _one(flat, place):
-    return flat[place[0] : place[0] + place[1]]
-
-
-@njit(cache=True, inline="always")
-def _two(flat, place):
-    return flat[place[0] : place[0] + place[1] * place[2]].reshape((place[1], place[2]))
-
-
-@njit(cache=True, inline="always")
-def _three(flat, place):
-    size = place[1] * place[2] * place[3]
-    return flat[place[0] : place[0] + size].reshape((place[1], place[2], place[3]))
-
-
-@njit(cache=True)
-def unpacked(ints, floats, places):
-    """Return the `Contacts` of a `Packed`: views of its arrays."""
-    return Contacts(
-        _two(ints, places[0]),
-        _two(ints, places[1]),
-        _two(floats, places[2]),
-        _two(ints, places[3]),
-        _two(floats, places[4]),
-        _one(ints, places[5]),
-        _two(floats, places[6]),
-        _one(ints, places[7]),
-        _three(floats, places[8]),
-        _one(floats, places[9]),
-        _two(ints, places[10]),
-        _three(ints, places[11]),
-        _three(floats, places[12]),
-        _one(ints, places[13]),
-        ints[ints.size - 3],
-    )
-
-
-@njit(cache=True)
-def unpacked_law(ints):
-    """Return the `Law` of a `Packed`."""
-    return Law(ints[ints.size - 2], ints[ints.size - 1])
-
-
-class Motion(NamedTuple):
-    """Time [s], coordinates, their rates and the parameters."""
-
-    t: float
-    q: FloatArray
-    v: FloatArray
-    theta: FloatArray
 
 
 class Frames(NamedTuple):

@@ -1,12 +1,14 @@
 """Compiled functions on disk: they are taken anew where any compiled function of the program has changed."""
 
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import add
@@ -105,3 +107,14 @@ def test_variants_of_one_text_are_kept_apart(tmp_path):
     first, again = printed(tmp_path, code), printed(tmp_path, code)
     assert first == ["1.0", "0", "1.0", "0", "6.0", "0"]
     assert again == ["1.0", "1", "1.0", "1", "6.0", "1"]
+
+
+def test_what_other_kernels_left_is_not_read(tmp_path, monkeypatch):
+    """An index of before may name classes that are gone: it counts as empty, and is written anew."""
+    from add.kernels.rotation import turn
+
+    left = tmp_path / "index.nbi"
+    left.write_bytes(pickle.dumps(numba.__version__) + b"cadd.kernels.gone\nClass\n.")
+    cache_file = turn._cache._cache_file
+    monkeypatch.setattr(cache_file, "_index_path", str(left))
+    assert cache_file._load_index() == {}
