@@ -92,7 +92,7 @@ class ContactPoints(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """What results keep of a body so that it can be drawn: elements, a net of springs, or a solid in its frame.
+    """The part of a body that results keep to draw it: elements, a net of springs, or a solid in its frame.
 
     ``kind`` chooses the group of the file ("bodies", "sheets" or "solids"), ``values`` are that group's, by name.
     """
@@ -124,7 +124,7 @@ class Body(ABC):
 
     @property
     def shapes(self) -> tuple[CarriedShape, ...]:
-        """What the points of other bodies meet."""
+        """The shapes that the points of other bodies meet."""
         return ()
 
     # --- numbers and coordinates ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What holds between a body and a shape: friction law, stiffnesses, coefficients."""
+"""Coefficients between a body and a shape: friction law, stiffnesses, coefficients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FrictionLaw(IntEnum):
 @final
 @dataclass(frozen=True)
 class PairParameters:
-    """What holds between a group of points (row) and a group of shapes (column): the tables of contact classes.
+    """Coefficients between a group of points (row) and a group of shapes (column): the tables of contact classes.
 
     Attributes
     ----------

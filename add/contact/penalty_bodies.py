@@ -29,7 +29,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 @final
 @dataclass(frozen=True)
 class ContactPlaces:
-    """Where bodies touch, for display.
+    """The places where bodies touch, for display.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class BodyContact(PairContact):
 
     @cached_property
     def arrays(self) -> Contacts:
-        """What the term is made of, as the kernels take it."""
+        """The arrays of the term, as the kernels take them."""
         bodies, row_of = self._body_table()
         hosts = np.array([row_of.get(int(s), -1) for s in self.shape_carrier], dtype=np.int64)
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
@@ -158,7 +158,7 @@ class BodyContact(PairContact):
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Where the derivatives go."""
+        """The places of the derivatives."""
         return Blocks.build(self.arrays)
 
     def _body_table(self) -> tuple[IntArray, dict[int, int]]:

@@ -1,4 +1,4 @@
-"""Where the derivatives of contact between bodies go."""
+"""The places of the derivatives of contact between bodies."""
 
 from __future__ import annotations
 
