@@ -47,9 +47,17 @@ def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
     """
     kept = bool(options.get("cache"))
     if arguments and callable(arguments[0]):
+        _name(arguments[0], variant)
         return _stamped(numba.njit(*arguments, **options), kept, variant)
     decorate: Callable[..., Any] = numba.njit(*arguments, **options)
-    return lambda function: _stamped(decorate(function), kept, variant)
+    return lambda function: _stamped(decorate(_name(function, variant)), kept, variant)
+
+
+def _name(function: Any, variant: Any) -> Any:
+    """Give a variant a name of its own, and with it files of its own: two processes that write one index mix them up."""
+    if variant is not None:
+        function.__qualname__ += "_" + "".join(c if c.isalnum() else "_" for c in str(variant))
+    return function
 
 
 def _stamped(dispatcher: Any, kept: bool, variant: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from add.materials import MATERIALS, Material, element_loops, material
 
-REFERENCE = Path(__file__).resolve().parents[2] / "shared/specs/deformables/reference/constitutive.npz"
+REFERENCE = Path(__file__).resolve().parents[3] / "shared/specs/deformables/reference/constitutive.npz"
 MODULI = {"mu": 4e5, "lambda": 6e5, "c10": 1.6e5, "c01": 4e4, "kappa": 2e6}
 
 
