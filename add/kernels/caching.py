@@ -54,7 +54,7 @@ def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
 
 
 def _name(function: Any, variant: Any) -> Any:
-    """Give a variant a name of its own, and with it files of its own: two processes that write one index mix them up."""
+    """Give a variant a name of its own, and with it files of its own: processes that write one index mix them up."""
     if variant is not None:
         function.__qualname__ += "_" + "".join(c if c.isalnum() else "_" for c in str(variant))
     return function
