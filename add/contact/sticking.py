@@ -27,7 +27,7 @@ class _Evaluated(NamedTuple):
 
 
 class StickingPairs(StickConstraint):
-    """What a contact term holds; the equations stand in `add.kernels.sticking`.
+    """The pairs that a contact term holds; the equations stand in `add.kernels.sticking`.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class StickingPairs(StickConstraint):
     @property
     @abstractmethod
     def first_slots(self) -> IntArray:
-        """Where the block of each pair begins (k,) among the entries of the frozen term; row by row."""
+        """The first entry of the block of each pair (k,) among the entries of the frozen term; row by row."""
 
     @abstractmethod
     def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:

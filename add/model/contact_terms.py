@@ -107,7 +107,7 @@ def contact_terms(
 
 
 class _Side(NamedTuple):
-    """What bodies and obstacles have alike that share a row or a column of the tables.
+    """The common part of bodies and obstacles that share a row or a column of the tables.
 
     ``ball``: whether its only point is the centre of a sphere; ``carries``: whether it is a body with a shape.
     """

@@ -1,4 +1,4 @@
-"""What couplings do to bodies: forces and torques, read out after a run."""
+"""Reactions of couplings on bodies: forces and torques, read out after a run."""
 
 from __future__ import annotations
 

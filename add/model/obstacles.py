@@ -1,4 +1,4 @@
-"""What bodies meet: obstacles and the settings of contact."""
+"""The surroundings of bodies: obstacles and the settings of contact."""
 
 from __future__ import annotations
 
