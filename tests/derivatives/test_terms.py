@@ -291,7 +291,7 @@ def contact(
     total: bool = False,
     spin: bool = False,
     weighted: bool = False,
-    pulls: bool = False,
+    adhesive_damping: bool = False,
 ) -> Callable[[np.random.Generator], None]:
     """One body in one obstacle, in exactly the branch that is asked for, which is asserted."""
 
@@ -301,8 +301,10 @@ def contact(
         kin = deformed(build_model([body]), rng, noise=0.001)
         obstacle, node = touch(place, kin.q, np.arange(body.mesh.n_nodes), kin.t, rng)
         normal = obstacle.rotation @ PLACES[place][4]
-        kin.v.reshape(-1, 3)[:] += 30.0 * normal if clip or pulls else -CLOSING * normal
-        settings = ContactModel(law=law, per_area=per_area, onset=onset, ramp=ramp, total_normal=total, pulls=pulls)
+        kin.v.reshape(-1, 3)[:] += 30.0 * normal if clip or adhesive_damping else -CLOSING * normal
+        settings = ContactModel(
+            law=law, per_area=per_area, onset=onset, ramp=ramp, total_normal=total, adhesive_damping=adhesive_damping
+        )
         model = build_model([body], [obstacle], settings)
         layout = model.system.parameters
         (term,) = model.term(PenaltyContact)
@@ -427,7 +429,7 @@ def _term_cases() -> dict[str, Case]:
         name = f"{friction}-{'total' if total else 'elastic'}"
         cases[f"contact-clip-{name}"] = Case(both, contact("sphere", friction, clip=True, total=total))
         if not total:
-            cases[f"contact-pull-{name}"] = Case(both, contact("sphere", friction, pulls=True))
+            cases[f"contact-pull-{name}"] = Case(both, contact("sphere", friction, adhesive_damping=True))
         cases[f"contact-past-onset-{name}"] = Case(
             both, contact("capsule side", friction, onset=0.002, ramp=0.002, total=total, spin=True)
         )

@@ -96,7 +96,7 @@ def test_restitution(e: float) -> None:
 def test_restitution_of_eq_22(e: float) -> None:
     """Where the damping may pull while bodies part, Eq. 22 holds as it stands."""
     k_d = damping_from_restitution(e, 2000.0, 0.5)
-    found, box = restitution(k_d, pulls=True), restitution(k_d, edge=True, pulls=True)
+    found, box = restitution(k_d, adhesive_damping=True), restitution(k_d, edge=True, adhesive_damping=True)
     print(f"e {e}: ball {found:.5f}, box on four corners {box:.5f}")
     assert found == pytest.approx(e, rel=1e-2)
     assert box == pytest.approx(found, rel=1e-6)
