@@ -19,7 +19,7 @@ from add.contact.restitution import (
     damping_from_restitution,
     restitution_from_damping,
 )
-from scripts.rigid_cases import (
+from tests.support.rigid_cases import (
     BROAD,
     NEAR_MIDDLE,
     G,

@@ -8,7 +8,7 @@ from matplotlib.figure import SubFigure
 from add.contact.restitution import clipped_restitution_from_damping, restitution_from_damping
 from scripts.reproduction.drawing import figure
 from scripts.reproduction.entry import Context, Entry, Outcome, Row
-from scripts.rigid_cases import Bounce, bouncing_cube
+from tests.support.rigid_cases import Bounce, bouncing_cube
 
 #: omega dt of the impact: how well steps resolve it.
 RESOLUTION = 0.3

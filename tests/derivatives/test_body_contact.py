@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from derivatives.body_scene import NODES, check_crowd, crowd
+from support.body_scene import NODES, check_crowd, crowd
 from support.decisions import FEATURE_SHIFT, table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters

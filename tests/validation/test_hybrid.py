@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from validation.setups import G, Setup
+from support.setups import G, Setup
 
 from add.adjoint import value_and_gradient
 from add.bodies import RigidBody, SoftBody

@@ -1,19 +1,11 @@
-"""Contact of rigid bodies against Coulomb's law, restitution, energy and momentum; see `scripts/rigid_cases.py`."""
+"""Contact of rigid bodies: Coulomb's law, restitution, energy and momentum; see `tests/support/rigid_cases.py`."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from validation.setups import observed_orders
-
-from add.contact import FrictionLaw
-from add.contact.restitution import (
-    clipped_damping_from_restitution,
-    clipped_restitution_from_damping,
-    damping_from_restitution,
-)
-from scripts.rigid_cases import (
+from support.rigid_cases import (
     ROLL_RADIUS,
     ROLL_SPEED,
     G,
@@ -22,6 +14,14 @@ from scripts.rigid_cases import (
     collision,
     restitution,
     slide_to_roll,
+)
+from support.setups import observed_orders
+
+from add.contact import FrictionLaw
+from add.contact.restitution import (
+    clipped_damping_from_restitution,
+    clipped_restitution_from_damping,
+    damping_from_restitution,
 )
 
 
