@@ -61,7 +61,7 @@ class Point:
         else:
             if solve.unmeasured:
                 families = np.zeros((system.n_families, system.n))
-            self.r, self.rows, self.branch = system.residual(self.kin, mu, solve.theta, solve.held, families)
+            self.r, self.rows, self.branch = system.residual(self.kin, mu, solve.theta, solve.sticking, families)
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
         if families is not None and merit < math.inf:
@@ -76,8 +76,8 @@ class Solve:
     ----------
     replay : BranchEquations or None
         Branches to keep instead of deciding.
-    held : BranchEquations or None
-        What is held against sliding, by its holds.
+    sticking : BranchEquations or None
+        Its stick constraints hold from the first iterate on.
     factorizations : int
         Done so far.
     """
@@ -94,7 +94,7 @@ class Solve:
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free
         self.factorizations = 0
-        self.held: BranchEquations | None = None
+        self.sticking: BranchEquations | None = None
         self._rows: float | None = None
         self._scale: float | None = None
         self._scales: FloatArray | None = None
@@ -166,7 +166,7 @@ class Solve:
     @property
     def n_rows(self) -> int:
         """Number of multipliers."""
-        given = self.replay or self.held
+        given = self.replay or self.sticking
         return given.n_rows if given else self.system.n_multipliers
 
     def direction(self, point: Point, damping: float, reuse: bool = False) -> tuple[FloatArray, FloatArray] | None:
