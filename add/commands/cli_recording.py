@@ -14,7 +14,10 @@ from add.commands.console import Console, console_options, strict_option, tell
 
 @click.group()
 def recording() -> None:
-    """Look into the files of capture systems: C3D, TRC, Motive, Vicon, Qualisys, CSV."""
+    """Look into the files of capture systems.
+
+    C3D, TRC, CSV of Motive and Vicon, TSV of Qualisys, plain CSV.
+    """
 
 
 def _reading(command: Callable[..., Any]) -> Callable[..., Any]:

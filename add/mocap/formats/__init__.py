@@ -56,6 +56,7 @@ def read_take(
     raise InputError(
         "not a recording in a format that is known",
         file=capture.file,
+        place=None if capture.is_binary else f"line {capture.first_line}",
         found=likeness(capture),
         expected=f"{', '.join(kind.name for kind in FORMATS[:-1])}, or {FORMATS[-1].name} that begins with 'time_s'",
     )

@@ -98,6 +98,16 @@ class Capture:
         return self.data[:8192].decode("utf-8-sig", errors="replace")
 
     @property
+    def is_binary(self) -> bool:
+        """Whether the first kilobytes are no text."""
+        return b"\0" in self.data[:8192]
+
+    @property
+    def first_line(self) -> int:
+        """Number of the first line that is not blank, from 1."""
+        return 1 + self.head[: len(self.head) - len(self.head.lstrip())].count("\n")
+
+    @property
     def lines(self) -> list[str]:
         """The lines of a text, without their ends; LF, CRLF or CR, UTF-8 with or without a byte-order mark.
 

@@ -200,3 +200,11 @@ class ExperimentSpec(Spec):
         default_factory=dict, description="path into the scene -> JSON value that replaces it in this experiment"
     )
     recording: RecordingSpec | None = Field(None, description="recording; null = the scene's")
+    use: Literal["fit", "validate"] = Field(
+        "fit", description="`fit`: the objective counts it; `validate`: it is predicted with what the others found"
+    )
+    fit_window: Window | None = Field(
+        None,
+        description="`validate`: simulation times over which the parameters of this experiment alone, such as the "
+        "start of a throw, are fitted to its recording before it is predicted [s]; what others found is held",
+    )
