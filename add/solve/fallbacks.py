@@ -10,6 +10,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
+from add.equations.term import AllCandidates
 from add.errors import SolverError
 from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonResult, Solve
@@ -43,6 +44,7 @@ def _stiffened(
     options: NewtonOptions,
     shares: Sequence[float],
     attempt: int,
+    candidates: AllCandidates,
 ) -> NewtonResult | None:
     """Solve with soft contact first and with the given one at last, each from the solution before.
 
@@ -57,7 +59,7 @@ def _stiffened(
     for share in shares:
         softened = theta.copy()
         softened[indices] *= share
-        work = Solve(assembler, equations, softened, options, None)
+        work = Solve(assembler, equations, softened, options, None, candidates)
         result = work.iterate(work.guess(u), 0.0, attempt)
         if not result.report.status.success:
             result = work.iterate(work.guess(u), REGULARISATION, attempt)
@@ -75,6 +77,7 @@ def solve(
     options: NewtonOptions,
     replay: BranchEquations | None = None,
     before: Kinematics | None = None,
+    candidates: AllCandidates = (),
 ) -> NewtonResult:
     """Solve r(q, v, a) = 0 of one step.
 
@@ -95,13 +98,15 @@ def solve(
         Branches to keep instead of deciding.
     before : Kinematics, optional
         The state before the step: what rests there is held from the beginning under hybrid friction.
+    candidates : optional
+        What each deciding term may decide within the step; see `DecidingTerm.candidates`.
 
     Returns
     -------
     NewtonResult
         Also when it failed: ``report.status`` says so, and the point is that of the regularised steps.
     """
-    work = Solve(assembler, equations, theta, options, replay)
+    work = Solve(assembler, equations, theta, options, replay, candidates)
     # Without velocities nothing can stick: static equilibrium knows no friction.
     if not assembler.system.sticking or replay is not None or not equations.c:
         return _attempts(work, guesses, 0.0)
@@ -138,7 +143,8 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> Newto
         # Quickly from every guess, then slowly from the first.
         attempts = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
         for guess, shares in attempts:
-            found = _stiffened(assembler, equations, theta, guess, work.options, shares, len(guesses) + 1)
+            attempt = len(guesses) + 1
+            found = _stiffened(assembler, equations, theta, guess, work.options, shares, attempt, work.candidates)
             if found is None:
                 break
             if found.report.status.success:

@@ -51,7 +51,7 @@ def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
         if resting is None:
             return None
         choices[k] = resting
-    held = system.on_branch(tuple(choices))
+    held = system.on_branch(tuple(choices), work.candidates)
     return held if held.holds else None
 
 
@@ -73,7 +73,7 @@ def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
     decisions = list(linear.branch.decisions)
     for k, term in system.sticking:
         decisions[k] = term.hold(decisions[k])
-    sticking = system.on_branch(tuple(decisions))
+    sticking = system.on_branch(tuple(decisions), work.candidates)
     history = list(linear.report.history)
     bodies = _whole_bodies(work, linear, sticking)
     if bodies is not None:
@@ -101,7 +101,7 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) 
     choices = list(linear.branch.decisions)
     for k, term in terms.items():
         choices[k] = term.touching(choices[k])
-    everything = system.on_branch(tuple(choices))
+    everything = system.on_branch(tuple(choices), work.candidates)
     holds = everything.holds
     if everything.n_rows == sticking.n_rows or not share_coordinates(system, [hold for _, hold in holds]):
         return None
@@ -116,7 +116,7 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) 
         part = wanted[first : first + hold.n_rows // 3]
         choices[k] = terms[k].without(choices[k], ~part)
         first += hold.n_rows // 3
-    return system.on_branch(tuple(choices))
+    return system.on_branch(tuple(choices), work.candidates)
 
 
 def _finish(
@@ -209,7 +209,9 @@ def _release(
             decisions[k] = terms[k].release(decisions[k], free)
             changed = True
         kept.append(lam[~free].ravel())
-    return (system.on_branch(tuple(decisions)), np.concatenate(kept)) if changed else None
+    if not changed:
+        return None
+    return system.on_branch(tuple(decisions), work.candidates), np.concatenate(kept)
 
 
 def distribute_reactions(work: Solve, at: Point | NewtonResult, mu: FloatArray) -> FloatArray:

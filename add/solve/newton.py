@@ -11,6 +11,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations, largest_norm
+from add.equations.term import AllCandidates
 from add.errors import SolverError
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
 from add.solve.step_matrix import Assembler
@@ -61,7 +62,9 @@ class Point:
         else:
             if solve.unmeasured:
                 families = np.zeros((system.n_families, system.n))
-            self.r, self.rows, self.branch = system.residual(self.kin, mu, solve.theta, solve.held, families)
+            self.r, self.rows, self.branch = system.residual(
+                self.kin, mu, solve.theta, solve.held, families, solve.candidates
+            )
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
         if families is not None and merit < math.inf:
@@ -76,6 +79,7 @@ class Solve:
     ----------
     replay : BranchEquations or None
         Branches to keep instead of deciding.
+    candidates : of each deciding term, what it may decide within the step
     held : BranchEquations or None
         What is held against sliding, by its holds.
     factorizations : int
@@ -89,7 +93,9 @@ class Solve:
         theta: FloatArray,
         options: NewtonOptions,
         replay: BranchEquations | None,
+        candidates: AllCandidates = (),
     ) -> None:
+        self.candidates = candidates
         self.assembler, self.system = assembler, assembler.system
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free

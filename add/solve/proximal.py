@@ -85,7 +85,7 @@ def _change(iterations: int) -> float:
 def _proximal_step(work: Solve, point: Point, pull: float, tolerance: float) -> tuple[Point | None, list[float]]:
     """Return the solution of a proximal step, None if it is not found, and the merits of its iterates."""
     equations = replace(work.equations, pull=pull, anchor=point.u)
-    step = Solve(work.assembler, equations, work.theta, work.options, None)
+    step = Solve(work.assembler, equations, work.theta, work.options, None, work.candidates)
     at = Point(step, point.u, point.mu)
     merits: list[float] = []
     while at.merit > tolerance and len(merits) < min(MOST_INNER, work.options.max_iterations):
