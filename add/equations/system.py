@@ -12,6 +12,7 @@ import numpy as np
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.prescribed import Motion
+from add.equations.step_limit import StepLimit
 from add.equations.tangents import Columns, Directions, ThetaMap, push
 from add.equations.term import (
     UNIT,
@@ -43,6 +44,7 @@ class System(Summarised):
     deciding : force families with branches
     constraints : equations with multipliers
     rotations : first coordinates of the rotation vectors that change chart beyond pi (see `add.equations.charts`)
+    limit : how far a trial may go; None: anywhere
     n_multipliers : number of rows of the constraints
     sticking : the deciding terms, by number, that may add rows of their own, see `BranchEquations.holds`
     parts : the constraints with their multipliers
@@ -57,6 +59,7 @@ class System(Summarised):
     deciding: tuple[DecidingTerm, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     rotations: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    limit: StepLimit | None = None
     n: int = field(init=False)
     n_multipliers: int = field(init=False)
     sticking: tuple[tuple[int, StickingTerm], ...] = field(init=False, repr=False)

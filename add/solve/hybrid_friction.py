@@ -174,8 +174,9 @@ def _bearable(
         history.append(point.merit)
         return following[0], point
     moved = u.copy()
-    moved[work.free] += move[0]
-    ahead = Point(work, moved, mu + move[1])
+    length = work.length(point, move[0])
+    moved[work.free] += length * move[0]
+    ahead = Point(work, moved, mu + length * move[1])
     if ahead.merit < point.merit:
         history.append(ahead.merit)
         return None, ahead
