@@ -15,6 +15,7 @@ from support.decisions import FEATURE_SHIFT, table_of
 import add
 from add.bodies import NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import BodyContact, FrictionLaw, PenaltyContact, Shapes
+from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
 from add.equations.initial import BodyPose, InitialState
@@ -442,7 +443,8 @@ def _term_cases() -> dict[str, Case]:
 
 
 TERM_CASES = _term_cases()
-#: Classes whose derivatives have a file of their own: test_rigid, _couplings, _body_contact, _held, _lift.
+#: Classes whose derivatives have a file of their own: test_rigid, _couplings, _body_contact, _mesh_contact, _held,
+#: _lift.
 ELSEWHERE = {
     RigidInertia,
     *COUPLINGS,
@@ -452,6 +454,8 @@ ELSEWHERE = {
     LiftedTerm,
     BodyContact,
     BodyContactBranch,
+    MeshContact,
+    MeshContactBranch,
     StickingBodies,
     StickingNodes,
 }
