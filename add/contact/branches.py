@@ -11,7 +11,7 @@ import numpy as np
 from add.contact.coefficients import FrictionLaw, PairParameters
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics
-from add.equations.term import Decision, StickingTerm
+from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
 from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
@@ -83,13 +83,13 @@ class PairContact(StickingTerm):
         return decision if constraint is None or constraint.rest(kin, theta) else None
 
     @final
-    def stick_constraint(self, decision: Decision) -> StickingPairs | None:
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingPairs | None:
         """Return the equations of the pairs that stick."""
         rows = decision[_sticks(decision)]
-        return self._stick_constraint(decision, rows) if rows.size else None
+        return self._stick_constraint(decision, rows, candidates) if rows.size else None
 
     @abstractmethod
-    def _stick_constraint(self, decision: Decision, rows: Decision) -> StickingPairs:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingPairs:
         """Return the equations of the pairs that stick, one row (k, 3) of the decision at least."""
 
     @final

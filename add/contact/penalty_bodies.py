@@ -14,7 +14,7 @@ from add.contact.coefficients import FrictionLaw, PairParameters
 from add.contact.sparsity import Blocks
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Decision, Term
+from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Motion, packed as pack
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
@@ -24,6 +24,9 @@ from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
 from add.typing import BoolArray, FloatArray, IntArray
+
+#: How far ahead pairs are candidates, in steps.
+AHEAD = 2.0
 
 
 @final
@@ -215,21 +218,25 @@ class BodyContact(PairContact):
         given = NO_CONTACT if sticking is None or not sticking.size else sticking
         return kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *self.packed, given, out)
 
-    def structure(self, decision: Decision) -> Hashable:
-        """Return which bodies and nodes touch which bodies, or a constant where that does not matter."""
-        return None if self.blocks.constant else self.blocks.keys(decision).tobytes()
-
-    def _stick_constraint(self, decision: Decision, rows: Decision) -> StickingBodies:
-        return StickingBodies(self, decision, rows)
-
-    def first_entries(self, rows: Decision, decision: Decision) -> IntArray:
-        """Return where the dense block of the carriers of each row begins in the pattern of a decision's term."""
+    def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
+        """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
         blocks = self.blocks
-        return np.asarray(first_entries(self.arrays, blocks.slots(blocks.keys(decision)), rows))
+        return None if blocks.constant else blocks.near(self.motion(kin, theta), AHEAD * dt)
 
-    def on_branch(self, decision: Decision) -> Term:
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
+        """Return which bodies and nodes touch which bodies, or a constant where that does not matter."""
+        return None if self.blocks.constant else self.blocks.keys(decision, candidates).tobytes()
+
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingBodies:
+        return StickingBodies(self, decision, rows, candidates)
+
+    def first_entries(self, rows: Decision, keys: IntArray) -> IntArray:
+        """Return where the dense block of the carriers of each row begins in a pattern with the blocks ``keys``."""
+        return np.asarray(first_entries(self.arrays, self.blocks.slots(keys), rows))
+
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""
-        return BodyContactBranch(self, decision)
+        return BodyContactBranch(self, decision, candidates)
 
     def places(
         self, kin: Kinematics, theta: FloatArray, decision: Decision, reactions: FloatArray | None = None
@@ -261,16 +268,18 @@ class BodyContactBranch(Term):
     ----------
     contact : BodyContact
     decision : (k, 3) rows of `add.kernels.contact_pairs`
+    candidates : keys of blocks that the pattern has, too
     """
 
     depends: ClassVar[str] = "qv"
 
     contact: BodyContact
     decision: Decision
+    candidates: Candidates | None = None
 
     @cached_property
     def _keys(self) -> IntArray:
-        return self.contact.blocks.keys(self.decision)
+        return self.contact.blocks.keys(self.decision, self.candidates)
 
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the blocks of all bodies and nodes that touch the world or bodies."""
@@ -317,9 +326,9 @@ class BodyContactBranch(Term):
 class StickingBodies(StickingPairs):
     """Points that stick to shapes that bodies, or the world, carry; reactions in the axes of the shape."""
 
-    def __init__(self, contact: BodyContact, decision: Decision, rows: Decision) -> None:
+    def __init__(self, contact: BodyContact, decision: Decision, rows: Decision, candidates: Candidates | None) -> None:
         super().__init__(decision, rows, contact.n_shapes)
-        self.contact = contact
+        self.contact, self.candidates = contact, candidates
 
     @cached_property
     def dofs(self) -> IntArray:
@@ -342,7 +351,7 @@ class StickingBodies(StickingPairs):
     @cached_property
     def first_slots(self) -> IntArray:
         """The dense block of both carriers."""
-        return self.contact.first_entries(self.rows, self.decision)
+        return self.contact.first_entries(self.rows, self.contact.blocks.keys(self.decision, self.candidates))
 
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with ``reactions``."""

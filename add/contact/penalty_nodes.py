@@ -15,7 +15,7 @@ from add.contact.shapes import Shapes
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints, NodePoints
-from add.equations.term import Decision, Term
+from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_nodes as kernel
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_nodes
 from add.typing import BoolArray, FloatArray, IntArray
@@ -100,14 +100,14 @@ class PenaltyContact(PairContact):
             self.points.pull(-force, out)
         return decision
 
-    def structure(self, decision: Decision) -> Hashable:
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
         """Return a constant: against shapes of the world every point couples to itself alone."""
         return None
 
-    def _stick_constraint(self, decision: Decision, rows: Decision) -> StickingNodes:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingNodes:
         return StickingNodes(self, decision, rows)
 
-    def on_branch(self, decision: Decision) -> Term:
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""
         return NodeContactBranch(self, decision)
 

@@ -7,10 +7,10 @@ from typing import final
 
 import numpy as np
 
-from add.equations.term import Decision
-from add.kernels.contact_arrays import Contacts
+from add.equations.term import Candidates, Decision
+from add.kernels.contact_arrays import Contacts, Motion
 from add.kernels.contact_bodies_jacobian import Slots, block_keys
-from add.kernels.contact_detection import FIRST, STOP, meetings
+from add.kernels.contact_detection import CENTRE, FIRST, OMEGA, STOP, VELOCITY, detect, frames_of, meetings
 from add.typing import IntArray
 
 #: Up to so many pairs of rigid bodies have their blocks always; more only while they touch.
@@ -62,9 +62,36 @@ class Blocks:
         always = always if few else always[:0]
         return cls(contacts, np.concatenate(rows), np.concatenate(cols), own, always, few and not nodes)
 
-    def keys(self, decision: Decision) -> IntArray:
-        """Return the sorted keys of the blocks of two carriers on a branch."""
-        return self.always if self.constant else np.asarray(block_keys(decision, self.contacts, self.always))
+    def keys(self, decision: Decision, candidates: Candidates | None = None) -> IntArray:
+        """Return the sorted keys of the blocks of two carriers on a branch, those of the candidates included."""
+        if self.constant:
+            return self.always
+        needed = np.asarray(block_keys(decision, self.contacts, self.always))
+        return needed if candidates is None else union(candidates, needed)
+
+    def near(self, motion: Motion, ahead: float) -> IntArray:
+        """Return the sorted keys of all pairs that touch once every point has a ball that it leaves in ``ahead`` s."""
+        contacts = self.contacts
+        frames = frames_of(0, motion, contacts)
+        nodes = contacts.points[:, 2] < 0
+        spins = np.linalg.norm(frames.B[:, OMEGA], axis=1)
+        speeds = np.linalg.norm(frames.B[:, VELOCITY], axis=1)
+        centres = frames.B[:, CENTRE]
+        carrier = np.maximum(contacts.points[:, 2], 0)
+        lever = np.linalg.norm(contacts.arms[:, :3] - centres[carrier], axis=1)
+        of_points = speeds[carrier] + spins[carrier] * lever
+        start = contacts.points[nodes, 0]
+        of_points[nodes] = np.linalg.norm(motion.v[start[:, None] + np.arange(3)], axis=1)
+        of_shapes = np.linalg.norm(frames.shapes.V, axis=1)
+        finite = np.isfinite(contacts.bounds)
+        of_shapes[finite] += np.linalg.norm(frames.shapes.W[finite], axis=1) * contacts.bounds[finite]
+        arms, spheres = contacts.arms.copy(), contacts.spheres.copy()
+        margin = ahead * (of_points + of_shapes.max(initial=0.0))
+        arms[:, 3] += margin
+        runs = contacts.runs
+        spheres[:, 3] += np.maximum.reduceat(margin, runs[:, FIRST]) if margin.size else 0.0
+        rows = detect(motion.q, contacts._replace(arms=arms, spheres=spheres), frames)
+        return np.asarray(block_keys(rows, contacts, self.always))
 
     def slots(self, keys: IntArray) -> Slots:
         """Return where the blocks begin, as the kernels take it."""
@@ -84,6 +111,14 @@ class Blocks:
             rows.append(of_rows)
             cols.append(of_cols)
         return np.concatenate(rows), np.concatenate(cols)
+
+
+def union(keys: IntArray, more: IntArray) -> IntArray:
+    """Return the sorted union of two sorted sets; the first itself if it has all of the second."""
+    at = np.searchsorted(keys, more)
+    if not more.size or (at[-1] < keys.size and np.array_equal(keys[at], more)):
+        return keys
+    return np.union1d(keys, more)
 
 
 def _entries(dofs: IntArray) -> tuple[IntArray, IntArray]:

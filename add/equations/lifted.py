@@ -15,7 +15,7 @@ import numpy as np
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lift import Lift, LiftedState
 from add.equations.points import PointMap
-from add.equations.term import Constraint, DecidingTerm, Decision, Term
+from add.equations.term import Candidates, Constraint, DecidingTerm, Decision, Term
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -170,13 +170,17 @@ class LiftedDecidingTerm(DecidingTerm):
         """Return the branch that holds at ``kin``."""
         return self.inner.decide(self.lift.kinematics(kin, theta), theta)
 
-    def structure(self, decision: Decision) -> Hashable:
-        """Return that of the inner term."""
-        return self.inner.structure(decision)
+    def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
+        """Return those of the inner term."""
+        return self.inner.candidates(self.lift.kinematics(kin, theta), theta, dt)
 
-    def on_branch(self, decision: Decision) -> LiftedTerm:
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
+        """Return that of the inner term."""
+        return self.inner.structure(decision, candidates)
+
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> LiftedTerm:
         """Return the lifted smooth term of this branch."""
-        branch, key = self.inner.on_branch(decision), self.structure(decision)
+        branch, key = self.inner.on_branch(decision, candidates), self.structure(decision, candidates)
         expansion = self._expansions.get(key)
         if expansion is None:
             expansion = Expansion.of(self.lift, *branch.pattern())

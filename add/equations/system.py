@@ -12,9 +12,11 @@ import numpy as np
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.prescribed import Motion
+from add.equations.step_limit import StepLimit
 from add.equations.tangents import Columns, Directions, ThetaMap, push
 from add.equations.term import (
     UNIT,
+    AllCandidates,
     Constraint,
     DecidingTerm,
     Decisions,
@@ -42,6 +44,7 @@ class System(Summarised):
     deciding : force families with branches
     constraints : equations with multipliers
     rotations : first coordinates of the rotation vectors that change chart beyond pi (see `add.equations.charts`)
+    limit : how far a trial may go; None: anywhere
     n_multipliers : number of rows of the constraints
     sticking : the deciding terms, by number, that may add rows of their own, see `BranchEquations.stick_constraints`
     parts : the constraints with their multipliers
@@ -56,6 +59,7 @@ class System(Summarised):
     deciding: tuple[DecidingTerm, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     rotations: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    limit: StepLimit | None = None
     n: int = field(init=False)
     n_multipliers: int = field(init=False)
     sticking: tuple[tuple[int, StickingTerm], ...] = field(init=False, repr=False)
@@ -90,9 +94,13 @@ class System(Summarised):
         """Free coordinates and multipliers."""
         return self.partition.free.size + self.n_multipliers
 
-    def on_branch(self, decisions: Decisions) -> BranchEquations:
-        """Return the smooth equations of these decisions."""
-        return BranchEquations(self, decisions)
+    def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> AllCandidates:
+        """Return what the deciding terms may decide within a step of ``dt`` [s] from ``kin``."""
+        return tuple([term.candidates(kin, theta, dt) for term in self.deciding])
+
+    def on_branch(self, decisions: Decisions, candidates: AllCandidates = ()) -> BranchEquations:
+        """Return the smooth equations of these decisions; see `DecidingTerm.candidates`."""
+        return BranchEquations(self, decisions, candidates)
 
     def residual(
         self,
@@ -101,6 +109,7 @@ class System(Summarised):
         theta: FloatArray,
         sticking: BranchEquations | None = None,
         families: FloatArray | None = None,
+        candidates: AllCandidates = (),
     ) -> tuple[FloatArray, FloatArray, BranchEquations]:
         """Decide, and return r (n,), the rows (n_rows,) and the equations with these decisions.
 
@@ -117,7 +126,7 @@ class System(Summarised):
         )
         if families is not None:
             r = families.sum(axis=0)
-        branch = BranchEquations(self, decisions)
+        branch = BranchEquations(self, decisions, candidates)
         return r, branch.rows(kin, mu, theta, r), branch
 
     @property
@@ -146,6 +155,7 @@ class BranchEquations:
     ----------
     system : System
     decisions : Decisions
+    candidates : of each deciding term; none: patterns are those of the decisions alone
     terms : tuple of Term
         All terms; those of the deciding ones last, frozen.
     stick_constraints : list of (int, StickConstraint)
@@ -156,18 +166,20 @@ class BranchEquations:
         Number of multipliers: those of the constraints, then the reactions of those that stick.
     """
 
-    def __init__(self, system: System, decisions: Decisions) -> None:
+    def __init__(self, system: System, decisions: Decisions, candidates: AllCandidates = ()) -> None:
         self.system, self.decisions = system, decisions
         deciding = system.deciding
+        self.candidates = candidates or (None,) * len(deciding)
         self.terms: tuple[Term, ...] = system.terms
         if deciding:
-            self.terms += tuple([d.on_branch(x) for d, x in zip(deciding, decisions, strict=True)])
+            chosen = zip(deciding, decisions, self.candidates, strict=True)
+            self.terms += tuple([d.on_branch(decision, near) for d, decision, near in chosen])
         self.parts: list[tuple[Constraint, slice]] = system.parts
         self.stick_constraints: list[tuple[int, StickConstraint]] = []
         self.n_rows = system.n_multipliers
         self._structure: tuple[Hashable, ...] | None = None
         for k, term in system.sticking:
-            constraint = term.stick_constraint(decisions[k])
+            constraint = term.stick_constraint(decisions[k], self.candidates[k])
             if constraint is not None:
                 self.stick_constraints.append((k, constraint))
                 first, self.n_rows = self.n_rows, self.n_rows + constraint.n_rows
@@ -177,8 +189,8 @@ class BranchEquations:
     def structure(self) -> tuple[Hashable, ...]:
         """The key of the sparsity: equal values share a pattern."""
         if self._structure is None:
-            pairs = zip(self.system.deciding, self.decisions, strict=True)
-            self._structure = tuple([term.structure(decision) for term, decision in pairs])
+            chosen = zip(self.system.deciding, self.decisions, self.candidates, strict=True)
+            self._structure = tuple([term.structure(decision, near) for term, decision, near in chosen])
         return self._structure
 
     def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:

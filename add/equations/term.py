@@ -18,6 +18,10 @@ from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 Decision = AnyArray
 Decisions = tuple[Decision, ...]
 
+#: What a deciding term may come to decide within a step: an integer array, or None where its sparsity never changes.
+Candidates = IntArray
+AllCandidates = tuple[Candidates | None, ...]
+
 
 @dataclass
 class KinematicCotangent:
@@ -120,13 +124,21 @@ class DecidingTerm(ABC):
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
 
-    @abstractmethod
-    def structure(self, decision: Decision) -> Hashable:
-        """Return the key of the sparsity of this branch: equal values share a pattern."""
+    def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
+        """Return what may come to act within ``dt`` [s] from ``kin``; None if the sparsity does not ask.
+
+        A step makes its matrices over these: a set that iterates share, and a function of the state before the step
+        alone, so that a run from a checkpoint meets the same numbers. What a branch needs beyond them it has, too.
+        """
+        return None
 
     @abstractmethod
-    def on_branch(self, decision: Decision) -> Term:
-        """Return the smooth term of this branch."""
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
+        """Return the key of the sparsity of this branch, candidates included: equal values share a pattern."""
+
+    @abstractmethod
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
+        """Return the smooth term of this branch; the pattern has the places of the candidates, too."""
 
     @abstractmethod
     def decided_residual(
@@ -290,8 +302,11 @@ class StickingTerm(DecidingTerm):
         """Return the branch at ``kin`` with a constraint on everything that touches; None if any of it slides."""
 
     @abstractmethod
-    def stick_constraint(self, decision: Decision) -> StickConstraint | None:
-        """Return the equations of a decision; None if nothing sticks."""
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:
+        """Return the equations of a decision; None if nothing sticks.
+
+        The slots of the frozen term are those of `on_branch` with the same candidates.
+        """
 
     @abstractmethod
     def release(self, decision: Decision, rows: BoolArray) -> Decision:

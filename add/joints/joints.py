@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.equations.sites import Indices, LawValues, Sites
-from add.equations.term import Decision
+from add.equations.term import Candidates, Decision
 from add.joints.law_term import PLACE, TURNING, VECTOR, DecidingJointLaw, JointLaw, Slots
 from add.kernels import joints as kernel
 from add.kernels.springs import bond_derivatives, bond_force
@@ -141,7 +141,7 @@ class AngleLimit(DecidingJointLaw):
     def decide_forces(self, y: FloatArray, y_dot: FloatArray, p: FloatArray, codes: Decision, f: FloatArray) -> int:
         return int(kernel.limit_force(y, y_dot, p, False, codes, f))
 
-    def on_branch(self, decision: Decision) -> AngleLimitBranch:
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> AngleLimitBranch:
         return AngleLimitBranch(self.sites, self.values, decision)
 
     def describe(self, decision: Decision) -> dict[str, int]:

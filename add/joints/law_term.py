@@ -17,7 +17,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.sites import Evaluation, LawValues, SiteKind, Sites
-from add.equations.term import DecidingTerm, Decision, Term
+from add.equations.term import Candidates, DecidingTerm, Decision, Term
 from add.kernels import sites as kernel
 from add.typing import FloatArray, IntArray
 
@@ -194,7 +194,7 @@ class DecidingJointLaw(DecidingTerm):
         """Fill codes (n,) and f (n_f, 3); return how many interactions act."""
 
     @abstractmethod
-    def on_branch(self, decision: Decision) -> JointLaw:
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> JointLaw:
         """Return the smooth law of the given branch."""
 
     @final
@@ -217,7 +217,7 @@ class DecidingJointLaw(DecidingTerm):
         return codes
 
     @final
-    def structure(self, decision: Decision) -> Hashable:
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
         """Return a constant: idle interactions keep their entries."""
         return None
 

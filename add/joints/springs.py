@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.equations.sites import Indices, LawValues, Sites
-from add.equations.term import Decision
+from add.equations.term import Candidates, Decision
 from add.joints.law_term import PLACE, VECTOR, DecidingJointLaw, JointLaw, Slots
 from add.kernels import springs as kernel
 from add.typing import FloatArray
@@ -97,7 +97,7 @@ class Cable(DecidingJointLaw):
     def decide_forces(self, y: FloatArray, y_dot: FloatArray, p: FloatArray, codes: Decision, f: FloatArray) -> int:
         return int(kernel.spring_force(y, y_dot, p, True, self.clip, False, codes, f))
 
-    def on_branch(self, decision: Decision) -> CableBranch:
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> CableBranch:
         return CableBranch(self.sites, self.values, decision)
 
     def describe(self, decision: Decision) -> dict[str, int]:

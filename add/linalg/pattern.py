@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.kernels.caching import njit
+from add.linalg.merging import merged
 from add.typing import AnyArray, FloatArray, IntArray
 
 _pattern_ids = count()
@@ -55,25 +56,29 @@ class Pattern:
         """Place of every value in the full matrix, column by column."""
         return np.repeat(np.arange(self.n) * self.n, np.diff(self.indptr)) + self.indices
 
-    @cached_property
-    def keys(self) -> IntArray:
-        """Column times n plus row of every value, sorted."""
-        return np.repeat(np.arange(self.n, dtype=np.int64) * self.n, np.diff(self.indptr)) + self.indices
-
     def extended(self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> Pattern:
         """Return the pattern of this one and more contributors; parameters as in `build`."""
-        more = Pattern.build(self.n, entries, compressed)
-        keys = np.union1d(self.keys, more.keys)
-        to = np.append(np.searchsorted(keys, more.keys), keys.size)
-        indptr = np.searchsorted(keys, np.arange(self.n + 1, dtype=np.int64) * self.n)
+        return self._with(entries, compressed, base=self)
+
+    def _with(
+        self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None, base: Pattern | None
+    ) -> Pattern:
+        rows, cols = (
+            np.concatenate([np.zeros(0, dtype=np.int64), *(np.ravel(entry[k]) for entry in entries)]).astype(np.int64)
+            for k in (0, 1)
+        )
+        if compressed is not None:
+            rows, cols = compressed[rows], compressed[cols]
+        indptr, indices, place, slots = merged(self.indptr, self.indices, rows, cols)
+        bounds = np.cumsum([0, *(rows.size for rows, _ in entries)])
         return Pattern(
-            id=more.id,
+            id=next(_pattern_ids),
             n=self.n,
-            indptr=indptr.astype(np.int32),
-            indices=(keys % max(self.n, 1)).astype(np.int32),
-            slots=tuple(to[slots] for slots in more.slots),
-            base=self,
-            place=np.searchsorted(keys, self.keys),
+            indptr=indptr,
+            indices=indices,
+            slots=tuple(slots[a:b] for a, b in pairwise(bounds)),
+            base=base,
+            place=place if base is not None else None,
         )
 
     @cached_property
@@ -110,26 +115,8 @@ class Pattern:
         compressed : (n_full,), optional
             New number of every row and column; -1 leaves it out. Default: all kept.
         """
-        sizes = [rows.size for rows, _ in entries]
-        rows = np.concatenate([np.ravel(r) for r, _ in entries] or [np.zeros(0, dtype=np.int64)]).astype(np.int64)
-        cols = np.concatenate([np.ravel(c) for _, c in entries] or [np.zeros(0, dtype=np.int64)]).astype(np.int64)
-        if compressed is not None:
-            rows, cols = compressed[rows], compressed[cols]
-        kept = (rows >= 0) & (cols >= 0)
-        diagonal = np.arange(n, dtype=np.int64)
-        keys = np.concatenate([cols[kept] * n + rows[kept], diagonal * n + diagonal])
-        unique, inverse = np.unique(keys, return_inverse=True)
-        slots = np.full(rows.size, unique.size, dtype=np.int64)
-        slots[kept] = inverse[: int(kept.sum())]
-        indptr = np.searchsorted(unique, np.arange(n + 1, dtype=np.int64) * n)
-        bounds = np.cumsum([0, *sizes])
-        return cls(
-            id=next(_pattern_ids),
-            n=n,
-            indptr=indptr.astype(np.int32),
-            indices=(unique % n).astype(np.int32) if n else unique.astype(np.int32),
-            slots=tuple(slots[a:b] for a, b in pairwise(bounds)),
-        )
+        diagonal = cls(-1, n, np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32), ())
+        return diagonal._with(entries, compressed, base=None)
 
 
 #: Patterns that are kept at once.

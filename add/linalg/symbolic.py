@@ -295,14 +295,22 @@ def _entries(indptr, indices, row_indptr, row_indices, row_entry, order, pivots,
     return offsets, source, target
 
 
-def _sizes(fronts: Fronts) -> Sizes:
-    p, b = np.diff(fronts.pivots).astype(float), np.diff(fronts.border).astype(float)
+@njit(cache=True)
+def _highest(b, children, child):
+    """Return how many numbers the stack of contributions holds at most; ``b`` are the borders of the fronts."""
     stack = highest = 0.0
-    for s in range(p.size):
+    for s in range(b.size):
         # The new contribution is made above those it gathers.
         highest = max(highest, stack + b[s] ** 2)
-        gathered = fronts.child[fronts.children[s] : fronts.children[s + 1]]
-        stack += b[s] ** 2 - float((b[gathered] ** 2).sum())
+        stack += b[s] ** 2
+        for c in range(children[s], children[s + 1]):
+            stack -= b[child[c]] ** 2
+    return highest
+
+
+def _sizes(fronts: Fronts) -> Sizes:
+    p, b = np.diff(fronts.pivots).astype(float), np.diff(fronts.border).astype(float)
+    highest = _highest(b, fronts.children, fronts.child)
     flops = float((2.0 / 3.0 * p**3 + 2.0 * p**2 * b + 2.0 * p * b**2).sum())
     return Sizes(int(highest), int(b.max(initial=0.0)), int(fronts.store[-1]), flops)
 

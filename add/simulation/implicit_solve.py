@@ -19,7 +19,7 @@ import numpy as np
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State, Weights
 from add.equations.system import BranchEquations
 from add.equations.tangents import Directions, StateTangents
-from add.equations.term import Decisions, KinematicCotangent
+from add.equations.term import AllCandidates, Decisions, KinematicCotangent
 from add.linalg import LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
 from add.solve.step_equations import NewtonOptions, NewtonReport, StepEquations
@@ -45,6 +45,7 @@ class Solution:
     report : NewtonReport
     carry : Carry
         Handed on beside coordinates and velocities.
+    candidates : of the deciding terms, as of the state before; they choose patterns, no numbers
     """
 
     kin: Kinematics
@@ -54,6 +55,7 @@ class Solution:
     dt: float
     report: NewtonReport
     carry: Carry = NO_CARRY
+    candidates: AllCandidates = ()
 
     @property
     def weights(self) -> Weights:
@@ -130,23 +132,26 @@ class NewtonSolve(ImplicitSolve):
         replay: Solution | None = None,
     ) -> Solution:
         """Solve; ``replay`` holds the decisions of an earlier run. See `ImplicitSolve.solve`."""
-        branch, resting = None, None
+        branch, resting, candidates = None, None, replay.candidates if replay else ()
         if replay is not None:
-            branch = assembler.system.on_branch(replay.decisions)
+            branch = assembler.system.on_branch(replay.decisions, replay.candidates)
             # A branch may have more than one root (slip forward or backward): stay at the recorded one.
             u = replay.kin.v / equations.c if equations.c else replay.kin.q - equations.q_star
             guesses = [u, *guesses]
         if before is not None:
             a = (before.v[0] - before.v[1]) / equations.dt
             resting = Kinematics(before.q[0], before.v[0], a, before.t, before.step)
-        result = solve(assembler, equations, theta, guesses, self.options, branch, resting)
+            if replay is None:
+                candidates = assembler.system.candidates(resting, theta, equations.dt)
+        result = solve(assembler, equations, theta, guesses, self.options, branch, resting, candidates)
         if not result.report.status.success:
             raise failure(result, assembler, equations, self.options)
-        return Solution(result.kin, result.mu, result.branch.decisions, equations.c, equations.dt, result.report)
+        found = result.kin, result.mu, result.branch.decisions
+        return Solution(*found, equations.c, equations.dt, result.report, candidates=candidates)
 
     def linearise(self, assembler: Assembler, solution: Solution, theta: FloatArray) -> Linearised:
         """Assemble and factor J; the result holds until the assembler's next call."""
-        branch = assembler.system.on_branch(solution.decisions)
+        branch = assembler.system.on_branch(solution.decisions, solution.candidates)
         with _naming(solution):
             factors = assembler.factor(solution.kin, solution.mu, theta, solution.weights, branch)
         return Linearised(branch, factors)
@@ -212,7 +217,7 @@ class NewtonSolve(ImplicitSolve):
         """
         system, c, kin, mu = assembler.system, solution.c, solution.kin, solution.mu
         free, prescribed = system.partition.free, system.partition.prescribed
-        branch = linearised.branch if linearised else system.on_branch(solution.decisions)
+        branch = linearised.branch if linearised else system.on_branch(solution.decisions, solution.candidates)
         by_theta = branch.parameter_tangents(kin, mu, theta, directions)
         moved = system.motion_tangents(kin.t, theta, directions)
         tangents = tangents.including(by_theta.index, moved.index)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
+from add.equations.term import AllCandidates
 from add.errors import SolverError
 from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonResult, Solve
 from add.solve.proximal import flow
-from add.solve.step_equations import NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, Status, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -35,20 +37,13 @@ NOT_HELD = (
 )
 
 
-def _stiffened(
-    assembler: Assembler,
-    equations: StepEquations,
-    theta: FloatArray,
-    guess: FloatArray,
-    options: NewtonOptions,
-    shares: Sequence[float],
-    attempt: int,
-) -> NewtonResult | None:
+def _stiffened(given: Solve, guess: FloatArray, shares: Sequence[float], attempt: int) -> NewtonResult | None:
     """Solve with soft contact first and with the given one at last, each from the solution before.
 
     A rigid body that meets a stiff obstacle within one long step has its solution in another set of touching corners
     than every guess, and |r| has minima at the kinks in between. Soft contact has few of them. None without contact.
     """
+    assembler, equations, theta = given.assembler, given.equations, given.theta
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *(t.stiffnesses() for t in assembler.system.deciding)])
     if not indices.size:
         return None
@@ -57,10 +52,11 @@ def _stiffened(
     for share in shares:
         softened = theta.copy()
         softened[indices] *= share
-        work = Solve(assembler, equations, softened, options, None)
-        result = work.iterate(work.guess(u), 0.0, attempt)
+        work = Solve(assembler, equations, softened, given.options, None, given.candidates, given.origin)
+        first = work.guess(u, reachable=result is not None)
+        result = work.iterate(first, 0.0, attempt)
         if not result.report.status.success:
-            result = work.iterate(work.guess(u), REGULARISATION, attempt)
+            result = work.iterate(first, REGULARISATION, attempt)
         if not result.report.status.success:
             break
         u = result.kin.q - equations.q_star
@@ -75,6 +71,7 @@ def solve(
     options: NewtonOptions,
     replay: BranchEquations | None = None,
     before: Kinematics | None = None,
+    candidates: AllCandidates = (),
 ) -> NewtonResult:
     """Solve r(q, v, a) = 0 of one step.
 
@@ -95,13 +92,15 @@ def solve(
         Branches to keep instead of deciding.
     before : Kinematics, optional
         The state before the step: what rests there is held from the beginning under hybrid friction.
+    candidates : optional
+        What each deciding term may decide within the step; see `DecidingTerm.candidates`.
 
     Returns
     -------
     NewtonResult
         Also when it failed: ``report.status`` says so, and the point is that of the regularised steps.
     """
-    work = Solve(assembler, equations, theta, options, replay)
+    work = Solve(assembler, equations, theta, options, replay, candidates, before.q if before else None)
     # Without velocities nothing can stick: static equilibrium knows no friction.
     if not assembler.system.sticking or replay is not None or not equations.c:
         return _attempts(work, guesses, 0.0)
@@ -118,7 +117,7 @@ def solve(
 
 def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonResult:
     """Try one way after another; ``share`` as in `Solve.iterate`."""
-    assembler, equations, theta = work.assembler, work.equations, work.theta
+    equations = work.equations
     points = [work.guess(guesses[0])]
     result = work.iterate(points[0], 0.0, 0, share)
     if result.report.status.success:
@@ -130,6 +129,7 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> Newto
             _log.info("step %d: solved from first guess %d", equations.step, attempt)
             return result
     best = min(points, key=lambda p: p.merit)
+    blocked = result.report.status is Status.BLOCKED
     result = work.iterate(best, REGULARISATION, len(guesses), share)
     if result.report.status.success:
         _log.info("step %d: solved with regularised steps", equations.step)
@@ -138,7 +138,7 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> Newto
         # Quickly from every guess, then slowly from the first.
         attempts = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
         for guess, shares in attempts:
-            found = _stiffened(assembler, equations, theta, guess, work.options, shares, len(guesses) + 1)
+            found = _stiffened(work, guess, shares, len(guesses) + 1)
             if found is None:
                 break
             if found.report.status.success:
@@ -154,6 +154,8 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> Newto
                     return found
                 # The error tells of the way that came nearest.
                 result = min(result, found, key=lambda r: r.report.residual)
+    if blocked:
+        result = replace(result, report=replace(result.report, status=Status.BLOCKED))
     return result
 
 

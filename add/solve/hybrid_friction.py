@@ -51,7 +51,7 @@ def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
         if resting is None:
             return None
         choices[k] = resting
-    branch = system.on_branch(tuple(choices))
+    branch = system.on_branch(tuple(choices), work.candidates)
     return branch if branch.stick_constraints else None
 
 
@@ -73,7 +73,7 @@ def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
     decisions = list(linear.branch.decisions)
     for k, term in system.sticking:
         decisions[k] = term.stick(decisions[k])
-    sticking = system.on_branch(tuple(decisions))
+    sticking = system.on_branch(tuple(decisions), work.candidates)
     history = list(linear.report.history)
     bodies = _whole_bodies(work, linear, sticking)
     if bodies is not None:
@@ -101,7 +101,7 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) 
     choices = list(linear.branch.decisions)
     for k, term in terms.items():
         choices[k] = term.stick_touching(choices[k])
-    everything = system.on_branch(tuple(choices))
+    everything = system.on_branch(tuple(choices), work.candidates)
     constraints = everything.stick_constraints
     if everything.n_rows == sticking.n_rows or not share_coordinates(
         system, [constraint for _, constraint in constraints]
@@ -118,7 +118,7 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) 
         part = wanted[first : first + constraint.n_rows // 3]
         choices[k] = terms[k].without(choices[k], ~part)
         first += constraint.n_rows // 3
-    return system.on_branch(tuple(choices))
+    return system.on_branch(tuple(choices), work.candidates)
 
 
 def _finish(
@@ -176,8 +176,9 @@ def _bearable(
         history.append(point.merit)
         return following[0], point
     moved = u.copy()
-    moved[work.free] += move[0]
-    ahead = Point(work, moved, mu + move[1])
+    length = work.length(point, move[0])
+    moved[work.free] += length * move[0]
+    ahead = Point(work, moved, mu + length * move[1])
     if ahead.merit < point.merit:
         history.append(ahead.merit)
         return None, ahead
@@ -211,7 +212,9 @@ def _release(
             decisions[k] = terms[k].release(decisions[k], free)
             changed = True
         kept.append(reactions[~free].ravel())
-    return (system.on_branch(tuple(decisions)), np.concatenate(kept)) if changed else None
+    if not changed:
+        return None
+    return system.on_branch(tuple(decisions), work.candidates), np.concatenate(kept)
 
 
 def distribute_reactions(work: Solve, at: Point | NewtonResult, mu: FloatArray) -> FloatArray:

@@ -10,8 +10,11 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
+from add.equations.step_limit import StepLimit
 from add.equations.system import BranchEquations, largest_norm
+from add.equations.term import AllCandidates
 from add.errors import SolverError
+from add.solve.reaching import reached
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -21,6 +24,9 @@ _log = logging.getLogger(__name__)
 #: Line search: halvings of a step, and the share of the predicted decrease that is asked for.
 MAX_HALVINGS = 14
 SUFFICIENT_DECREASE = 1e-4
+
+#: A step of which no more than this share may be tried is blocked by surfaces in its way.
+BLOCKED = 1e-9
 
 #: After how many halvings without decrease the natural monotonicity test is asked.
 NATURAL_AFTER = 2
@@ -61,7 +67,9 @@ class Point:
         else:
             if solve.unmeasured:
                 families = np.zeros((system.n_families, system.n))
-            self.r, self.rows, self.branch = system.residual(self.kin, mu, solve.theta, solve.sticking, families)
+            self.r, self.rows, self.branch = system.residual(
+                self.kin, mu, solve.theta, solve.sticking, families, solve.candidates
+            )
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
         if families is not None and merit < math.inf:
@@ -76,6 +84,9 @@ class Solve:
     ----------
     replay : BranchEquations or None
         Branches to keep instead of deciding.
+    candidates : of each deciding term, what it may decide within the step
+    origin : (n,) or None
+        Coordinates before the step, from which first guesses may be reached.
     sticking : BranchEquations or None
         Its stick constraints hold from the first iterate on.
     factorizations : int
@@ -89,7 +100,10 @@ class Solve:
         theta: FloatArray,
         options: NewtonOptions,
         replay: BranchEquations | None,
+        candidates: AllCandidates = (),
+        origin: FloatArray | None = None,
     ) -> None:
+        self.candidates, self.origin = candidates, origin
         self.assembler, self.system = assembler, assembler.system
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free
@@ -157,11 +171,29 @@ class Solve:
         allowed = np.maximum(share * self._scales, tolerance)
         return bool(np.all(self._of_bodies(point.r) <= allowed)) and self.row_norm(point) <= float(allowed.min())
 
-    def guess(self, u: FloatArray) -> Point:
-        """Return the iterate of a first guess, prescribed entries put in place."""
+    def guess(self, u: FloatArray, *, reachable: bool = False) -> Point:
+        """Return the iterate of a first guess, prescribed entries put in place.
+
+        Unless it is known to be ``reachable`` from the state before, it is moved there as far as nothing is in the way.
+        """
         u = u.copy()
         u[self.system.partition.prescribed] = self.equations.u_prescribed
+        if self.limits is not None and self.origin is not None and not reachable:
+            u = reached(self.limits, self.equations, self.origin, u, self.free, self.theta)
         return Point(self, u, np.zeros(self.n_rows))
+
+    @property
+    def limits(self) -> StepLimit | None:
+        """What bounds trials; nothing where decisions are given, which are those of a way that was free."""
+        return self.system.limit if self.replay is None else None
+
+    def length(self, point: Point, step: FloatArray) -> float:
+        """Return how much of a step (n_free,) may be tried: one, or up to where surfaces would meet."""
+        if self.limits is None:
+            return 1.0
+        aim = point.kin.q.copy()
+        aim[self.free] += step
+        return self.limits.share(point.kin.q, aim, self.theta)
 
     @property
     def n_rows(self) -> int:
@@ -227,7 +259,7 @@ class Solve:
                 if damping and damping < 1e8:
                     damping *= 10.0
                     continue
-                status = Status.NO_DECREASE
+                status = Status.NO_DECREASE if self.length(point, move[0]) > BLOCKED else Status.BLOCKED
                 break
             damping = max(0.3 * damping, 1e-14) if damping else 0.0
             point = following
@@ -264,9 +296,11 @@ class Solve:
         first. Deuflhard's natural monotonicity test sees that it is good, |J^-1 r(trial)| < |J^-1 r(point)| with J of
         the point. It is asked only where no residual decrease was found for steps that are not short.
         """
-        length = 1.0
+        length = self.length(point, step)
         trials = []
         for halving in range(MAX_HALVINGS):
+            if length <= BLOCKED:
+                break
             u = point.u.copy()
             u[self.free] += length * step
             trial = Point(self, u, point.mu + length * mu_step)

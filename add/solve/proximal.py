@@ -25,7 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from add.solve.newton import NewtonResult, Point, Solve
+from add.solve.newton import BLOCKED, NewtonResult, Point, Solve
 from add.solve.step_equations import Status
 from add.typing import FloatArray
 
@@ -85,7 +85,7 @@ def _change(iterations: int) -> float:
 def _proximal_step(work: Solve, point: Point, pull: float, tolerance: float) -> tuple[Point | None, list[float]]:
     """Return the solution of a proximal step, None if it is not found, and the merits of its iterates."""
     equations = replace(work.equations, pull=pull, anchor=point.u)
-    step = Solve(work.assembler, equations, work.theta, work.options, None)
+    step = Solve(work.assembler, equations, work.theta, work.options, None, work.candidates, work.origin)
     at = Point(step, point.u, point.mu)
     merits: list[float] = []
     while at.merit > tolerance and len(merits) < min(MOST_INNER, work.options.max_iterations):
@@ -108,7 +108,9 @@ def _search(work: Solve, point: Point, step: FloatArray, mu_step: FloatArray, to
     mending = work.row_norm(point) > tolerance
     if power >= 0.0 and not mending:
         return None
-    length, low, high = 1.0, (0.0, power), np.inf
+    length, low, high = work.length(point, step), (0.0, power), np.inf
+    if length <= BLOCKED:
+        return None
     for _ in range(MAX_SEARCH):
         u = point.u.copy()
         u[free] += length * step

@@ -19,6 +19,7 @@ class Status(Enum):
     NO_DECREASE = "line search found no decrease"
     NOT_FINITE = "no finite first guess (inverted elements)"
     SINGULAR = "the Jacobian is singular"
+    BLOCKED = "surfaces are in the way of every step"
 
     @property
     def success(self) -> bool:

@@ -1,0 +1,98 @@
+"""No tunnelling: no way between two accepted iterates leads through a surface.
+
+Places move on straight ways from those of one iterate to those of the next. A rigid body turns on an arc; its places on
+the way from 0 to t are not those on the way from 0 to 1, and so a shortened way is tested again. Whether surfaces pass
+through each other between two poses is the same for arcs and for chords as long as no body turns far: `MOST_TURN`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.contact.candidates import Primitives, candidates
+from add.contact.crossings import crossings
+from add.contact.surfaces import ContactSurface
+from add.contact.toolkit import free_share
+from add.equations.step_limit import StepLimit
+from add.kernels.primitives import may_collide
+from add.typing import FloatArray, IntArray
+
+#: A rigid body turns no further than this in one trial [rad].
+MOST_TURN = 0.3
+
+#: Surfaces come no nearer than this share of the mean length of edges.
+LEAST = 1e-6
+
+#: How often a shortened way of rigid bodies is tested again; then nothing moves.
+MOST_TESTS = 12
+
+
+@final
+@dataclass(frozen=True)
+class CollisionLimit(StepLimit):
+    """Continuous collision detection between all surfaces that meet.
+
+    Most ways are short against distances: where no pair moves by more than half its own, nothing more is asked.
+    Otherwise `ipctk` finds the time of the first collision, conservatively: every pair keeps a tenth of its distance,
+    and `least` in any case.
+
+    Attributes
+    ----------
+    surface : ContactSurface
+        Its places are those of the coordinates of X.
+    """
+
+    surface: ContactSurface
+
+    @cached_property
+    def primitives(self) -> Primitives:
+        """What detection asks of the surfaces."""
+        return Primitives.of(self.surface)
+
+    @cached_property
+    def least(self) -> float:
+        """How near surfaces may come [m]: what is nearer cannot be told from what has passed."""
+        ends = self.surface.rest[self.surface.edges]
+        lengths = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+        return LEAST * float(lengths.mean()) if lengths.size else 0.0
+
+    @cached_property
+    def _turning(self) -> IntArray:
+        """First coordinates of the rotation vectors of rigid bodies with surfaces."""
+        return np.unique(self.surface.carrier[self.surface.rigid]) + 3
+
+    def share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
+        """Return the share of the way that is free; see `StepLimit.share`."""
+        turns = (q1 - q0)[self._turning[:, None] + np.arange(3)]
+        angle = float(np.linalg.norm(turns, axis=1).max(initial=0.0))
+        length = min(1.0, MOST_TURN / angle) if angle > 0.0 else 1.0
+        x0 = self.surface.places(q0, theta)
+        for _ in range(MOST_TESTS):
+            x1 = self.surface.places(q0 + length * (q1 - q0), theta)
+            free = self.free(x0, x1)
+            if free >= 1.0:
+                return length
+            length *= free
+            if not angle:
+                return length  # on a straight way shares are shares
+            if free == 0.0:
+                break
+        return 0.0
+
+    def free(self, x0: FloatArray, x1: FloatArray) -> float:
+        """Return the share of straight ways (n_points, 3) that is free of collisions."""
+        if np.array_equal(x0, x1):
+            return 1.0
+        primitives, least = self.primitives, self.least
+        near = candidates(primitives, x0, x1, least)
+        if not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, least):
+            return 1.0
+        return free_share(primitives.mesh, x0, x1, least)
+
+    def crossings(self, q: FloatArray, theta: FloatArray) -> IntArray:
+        """Return the pairs (k, 2) of edges and faces that pass through each other at ``q``."""
+        return crossings(self.primitives, self.surface.places(q, theta))

@@ -1,0 +1,278 @@
+"""Penalty contact of the meshes of bodies with each other, as a term with branches."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Protocol, final
+
+import numpy as np
+
+from add.contact.branches import NO_CONTACT
+from add.contact.coefficients import FrictionLaw
+from add.contact.surfaces import ContactSurface
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.term import Candidates, DecidingTerm, Decision, Term
+from add.kernels import mesh_contact as kernel
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, SLIP, TOTAL, Law
+from add.kernels.mesh_arrays import Meshes, Near
+from add.kernels.mesh_contact_jacobian import Slots, block_entries, carrier_keys, mesh_contact_jacobian
+from add.kernels.mesh_contact_parameters import mesh_contact_parameters
+from add.typing import FloatArray, IntArray
+
+#: Pairs are looked for again when points have moved by this share of the reach at which primitives touch.
+MARGIN = 1.0
+#: A step's matrices have the places of all pairs that would touch if skins were so much thicker.
+THICKER = 1.5
+
+
+class Search(Protocol):
+    """Broad phase: all vertices and faces, and all edges, that may come within reach of each other, sorted."""
+
+    def __call__(self, surface: ContactSurface, x: FloatArray, reach: float) -> tuple[IntArray, IntArray]:
+        """Return vertices and faces (k, 2), and edges (m, 2)."""
+        ...
+
+
+class MeshPlaces(NamedTuple):
+    """Where meshes touch, for display.
+
+    Attributes
+    ----------
+    place : (k, 3) middle between the closest points [m]
+    force : (k, 3) force on the first body there [N]; the second one takes minus that
+    bodies : (k, 2) numbers of the surface's bodies
+    """
+
+    place: FloatArray
+    force: FloatArray
+    bodies: IntArray
+
+
+@final
+@dataclass(frozen=True)
+class MeshContact(DecidingTerm):
+    """Forces between the meshes of bodies; equations stand in `add.kernels.mesh_contact`.
+
+    A decision has a row (pair, feature, bits) for every pair that touches, see `add.kernels.mesh_pairs`.
+
+    Attributes
+    ----------
+    surface : ContactSurface
+        Its half-thicknesses are not read: they are numbers of theta.
+    tables : (C, C, 6)
+        Indices in theta of two classes' stiffness k_n [N/m^3], damping k_d [N s/m^3], stick stiffness k_t [N s/m^3],
+        friction c_f [-], onset and ramp [m]; symmetric.
+    thickness : (n_bodies,)
+        Indices in theta of the half-thicknesses of the bodies [m]; -1 is zero.
+    search : Search
+    law : FrictionLaw
+        Not hybrid.
+    total_normal, adhesive_damping : as in `BodyContact`
+    """
+
+    surface: ContactSurface
+    tables: IntArray
+    thickness: IntArray
+    search: Search
+    law: FrictionLaw = FrictionLaw.LINEAR
+    total_normal: bool = False
+    adhesive_damping: bool = False
+    _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.law is FrictionLaw.HYBRID:
+            raise ValueError("meshes are not held by equations: linear or tanh friction")
+        _ = self.arrays
+
+    @cached_property
+    def arrays(self) -> Meshes:
+        """The arrays of the term, as the kernels take them."""
+        surface = self.surface
+        moving = surface.carrier >= 0
+        starts, number = np.unique(surface.carrier[moving], return_inverse=True)
+        of_points = np.full(surface.n_points, -1, dtype=np.int64)
+        of_points[moving] = number
+        rigid = np.zeros(starts.size, dtype=bool)
+        rigid[of_points[surface.rigid]] = True
+        frames, one = np.unique(surface.carrier[surface.rigid], return_index=True)
+        row = np.where(surface.rigid, np.searchsorted(frames, surface.carrier), -1)
+        ends = surface.rest[surface.edges]
+        return Meshes(
+            edges=surface.edges,
+            faces=surface.faces,
+            face_edges=surface.face_edges,
+            sharp=surface.sharp,
+            rest=np.ascontiguousarray(surface.rest),
+            areas=surface.vertex_areas,
+            edge_areas=surface.edge_areas,
+            squares=((ends[:, 1] - ends[:, 0]) ** 2).sum(axis=1),
+            body=surface.body,
+            meets=np.ascontiguousarray(surface.meets),
+            rest_factor=surface.rest_factor,
+            points=np.column_stack([of_points, row, surface.contact_class]).astype(np.int64),
+            carriers=np.column_stack([starts, np.where(rigid, 6, 3)]).astype(np.int64).reshape(-1, 2),
+            bodies=np.column_stack([frames, surface.centre[surface.rigid][one]]).astype(np.int64).reshape(-1, 4),
+            tables=np.ascontiguousarray(self.tables, dtype=np.int64),
+            thickness=np.ascontiguousarray(self.thickness, dtype=np.int64),
+        )
+
+    @cached_property
+    def kernel_law(self) -> Law:
+        """The law as the kernels take it."""
+        return Law(self.law.kernel, TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping)
+
+    def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
+        """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""
+        x, reach = kernel.places_and_reach(kin.q, kin.v, theta, self.arrays)
+        if not np.isfinite(x).all():
+            return None
+        wide = (1.0 + MARGIN) * reach
+        near = Near(x, wide, *self.search(self.surface, x, wide))
+        self._near[:] = [near]
+        return near
+
+    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch that holds at ``kin``."""
+        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
+
+    def decided_residual(
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
+    ) -> Decision:
+        """Decide and add minus the contact forces in one pass."""
+        for kept in [*self._near, None]:
+            near = kept or self._found_near(kin, theta)
+            if near is None:
+                break  # Newton went astray, and notices
+            rows, found = kernel.decided_mesh_contact_force(
+                kin.q, kin.v, theta, self.arrays, self.kernel_law, near, out
+            )
+            if found:
+                return np.asarray(rows)
+        return NO_CONTACT
+
+    def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
+        """Return the blocks of what would touch now, or at the end of the step, if skins were thicker."""
+        thick = theta.copy()
+        thick[self.thickness[self.thickness >= 0]] *= THICKER
+        ways = (kin.q, kin.q + dt * kin.v)
+        keys = [
+            carrier_keys(self.decide(Kinematics(q, kin.v, kin.a, kin.t, kin.step), thick), self.arrays) for q in ways
+        ]
+        return np.union1d(*keys)
+
+    def keys(self, decision: Decision, candidates: Candidates | None) -> IntArray:
+        """Return the keys of the blocks of a branch."""
+        own = carrier_keys(decision, self.arrays)
+        return own if candidates is None else np.union1d(own, candidates)
+
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
+        """Return which nodes and bodies touch each other."""
+        return self.keys(decision, candidates).tobytes()
+
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
+        """Return the smooth law of the given branch."""
+        return MeshContactBranch(self, decision, candidates)
+
+    def changes(self, decision: Decision, other: Decision) -> int:
+        """Return how many pairs differ between two decisions."""
+        rows, counts = np.unique(np.concatenate([decision, other]), axis=0, return_counts=True)
+        return int(np.unique(rows[counts == 1, PAIR]).size)
+
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return how many pairs touch and, under linear friction, how many stick and slip."""
+        bits = decision[:, BITS]
+        counts = {"touching": int((bits & ACTIVE != 0).sum())}
+        if self.law is FrictionLaw.LINEAR:
+            slipping = int((bits & SLIP != 0).sum())
+            counts |= {"sticking": counts["touching"] - slipping, "slipping": slipping}
+        return counts
+
+    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return (n,) generalised contact forces [N, N m]."""
+        out = np.zeros_like(kin.q)
+        self.decided_residual(kin, theta, out)
+        return -out
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the elastic energy of all contacts [J]."""
+        rows = self.decide(kin, theta)
+        return float(kernel.mesh_contact_energy(kin.q, kin.v, theta, self.arrays, self.kernel_law, rows))
+
+    def stiffnesses(self) -> IntArray:
+        """Return the indices of all stiffnesses and dampings."""
+        return np.unique(self.tables[:, :, :3])
+
+    def places(self, kin: Kinematics, theta: FloatArray, decision: Decision) -> MeshPlaces:
+        """Return where the pairs of a decision touch and what they push with."""
+        n = decision.shape[0]
+        out = MeshPlaces(np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 2), dtype=np.int64))
+        kernel.mesh_contact_places(kin.q, kin.v, theta, self.arrays, self.kernel_law, decision, *out)
+        return out
+
+
+@final
+@dataclass(frozen=True)
+class MeshContactBranch(Term):
+    """One branch of a `MeshContact`: smooth, without any decision.
+
+    Attributes
+    ----------
+    contact : MeshContact
+    decision : (k, 3) rows of `add.kernels.mesh_pairs`
+    candidates : keys of blocks that the pattern has, too
+    """
+
+    depends: ClassVar[str] = "qv"
+
+    contact: MeshContact
+    decision: Decision
+    candidates: Candidates | None = None
+
+    @cached_property
+    def _blocks(self) -> tuple[Slots, IntArray, IntArray]:
+        keys = self.contact.keys(self.decision, self.candidates)
+        first, rows, cols = block_entries(keys, self.contact.arrays)
+        return Slots(keys, first), rows, cols
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return the blocks of all nodes and bodies that touch."""
+        _, rows, cols = self._blocks
+        return rows, cols
+
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add minus the contact forces."""
+        contact = self.contact
+        kernel.mesh_contact_force(kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision, out)
+
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add the weighted derivatives, unsymmetric."""
+        if not self.decision.size or not (weights.q or weights.v):
+            return
+        contact, (places, _, _) = self.contact, self._blocks
+        mesh_contact_jacobian(
+            kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision,
+            weights.q, weights.v, places, data, slots,
+        )  # fmt: skip
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of coefficients, depths, half-thicknesses and centres of mass."""
+        self._parameters(kin, theta, False, out, lam)
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        self._parameters(kin, theta, True, theta_dot, out)
+
+    def _parameters(
+        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
+    ) -> None:
+        contact = self.contact
+        if self.decision.size:
+            mesh_contact_parameters(
+                kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force
+            )
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
+        return self.contact.energy(kin, theta)

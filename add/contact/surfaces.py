@@ -1,0 +1,229 @@
+"""The surfaces of all bodies as vertices, edges and faces that meet each other, for detection and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+import numpy as np
+
+from add.equations.site_gathering import NO_INDICES
+from add.kernels.rotation import rotation_matrix
+from add.typing import BoolArray, FloatArray, IntArray
+
+#: Cosine between the normals of two faces of a rigid mesh from which on the edge between them is no edge.
+FLAT = 1.0 - 1e-9
+
+
+class SurfacePart(NamedTuple):
+    """The surface of one body.
+
+    Attributes
+    ----------
+    points : (n, 3) places at rest, in the body's frame, or in the world if it is static [m]
+    faces : (m, 3) of points; a rod or a rope has none
+    edges : (k, 2) of points, beside those of the faces
+    carrier : first coordinate of the body's frame, or of its first point; -1 for a static mesh
+    nodes : (n,) numbers of the points' nodes behind ``carrier``, three coordinates each; None for a rigid body
+    centre : (3,) indices in theta of the centre of mass of a rigid body; -1 is zero
+    contact_class : row and column of the tables
+    half_thickness : distance from the middle surface to the skin [m]
+    meets_itself : whether its primitives meet each other
+    """
+
+    points: FloatArray
+    faces: IntArray
+    edges: IntArray
+    carrier: int
+    nodes: IntArray | None
+    centre: IntArray
+    contact_class: int
+    half_thickness: float
+    meets_itself: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class ContactSurface:
+    """Primitives of all bodies in one numbering.
+
+    Attributes
+    ----------
+    rest : (n_points, 3)
+        Places at rest in the body's own frame; in the world for static meshes [m].
+    carrier : (n_points,)
+        First coordinate of what carries each point: its node's, or its rigid body's; -1 is the world.
+    rigid : (n_points,) bool
+        Whether that is a rigid body (six coordinates x, w), in whose frame the point stands at ``rest``.
+    centre : (n_points, 3)
+        Indices in theta of the centre of mass of the point's body in its frame; -1 is zero.
+    body : (n_points,)
+        Number of the body or static mesh.
+    contact_class : (n_points,)
+        Row and column of the tables of coefficients.
+    half_thickness : (n_points,) [m]
+    edges, faces : (n_edges, 2), (n_faces, 3)
+        Points; ends of edges ascend.
+    face_edges : (n_faces, 3)
+        Edges from corner 0 to 1, 1 to 2, 2 to 0.
+    edge_faces : (n_edges,)
+        Number of faces at each edge: two inside a surface.
+    sharp : (n_edges,) bool
+        Whether the edge meets others: not the edges between two faces of a rigid mesh in one plane.
+    vertex_areas, edge_areas : (n_points,), (n_edges,)
+        A third of the rest areas of the adjacent faces; where there are none, squared length [m^2].
+    meets : (n_bodies, n_bodies) bool
+        Which bodies meet, symmetric; on the diagonal, which meet themselves.
+    rest_factor : float
+        Primitives of one body meet only if they are at rest this many times the sum of half-thicknesses apart.
+    """
+
+    rest: FloatArray
+    carrier: IntArray
+    rigid: BoolArray
+    centre: IntArray
+    body: IntArray
+    contact_class: IntArray
+    half_thickness: FloatArray
+    edges: IntArray
+    faces: IntArray
+    face_edges: IntArray
+    edge_faces: IntArray
+    sharp: BoolArray
+    vertex_areas: FloatArray
+    edge_areas: FloatArray
+    meets: BoolArray = field(repr=False)
+    rest_factor: float = 1.5
+
+    @classmethod
+    def of(cls, parts: Sequence[SurfacePart], apart: Sequence[tuple[int, int]] = ()) -> ContactSurface:
+        """Join the surfaces of bodies.
+
+        Parameters
+        ----------
+        parts : one a body
+        apart : pairs of them that never meet, in any order: joined by a coupling, switched off, both of given motion
+        """
+        counts = [part.points.shape[0] for part in parts]
+        first = np.cumsum([0, *counts])
+        faces = _joined([part.faces + k for part, k in zip(parts, first, strict=False)], 3)
+        more = _joined([part.edges + k for part, k in zip(parts, first, strict=False)], 2)
+        rest = _joined([part.points for part in parts], 3, float)
+        sides = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+        edges, where = np.unique(np.sort(np.concatenate([sides, more]), axis=1), axis=0, return_inverse=True)
+        where = where.ravel()[: sides.shape[0]]
+        edge_faces = np.bincount(where, minlength=edges.shape[0]).astype(np.int64)
+        rigid = np.repeat([part.nodes is None and part.carrier >= 0 for part in parts], counts)
+        fixed = np.repeat([part.nodes is None for part in parts], counts)
+        areas = _areas(rest, faces)
+        carriers = [
+            part.carrier + 3 * part.nodes if part.nodes is not None else np.full(count, part.carrier)
+            for part, count in zip(parts, counts, strict=True)
+        ]
+        meets = ~np.eye(len(parts), dtype=bool)
+        for k, part in enumerate(parts):
+            meets[k, k] = part.meets_itself and part.nodes is not None
+        for a, b in apart:
+            meets[a, b] = meets[b, a] = False
+        return cls(
+            rest=rest,
+            carrier=np.concatenate([np.zeros(0, dtype=np.int64), *carriers]).astype(np.int64),
+            rigid=rigid.astype(bool),
+            centre=_joined([np.tile(part.centre, (n, 1)) for part, n in zip(parts, counts, strict=True)], 3),
+            body=np.repeat(np.arange(len(parts)), counts).astype(np.int64),
+            contact_class=np.repeat([part.contact_class for part in parts], counts).astype(np.int64),
+            half_thickness=np.repeat([part.half_thickness for part in parts], counts).astype(float),
+            edges=edges.astype(np.int64),
+            faces=faces,
+            face_edges=where.reshape(-1, 3).astype(np.int64),
+            edge_faces=edge_faces,
+            sharp=~(fixed[edges[:, 0]] & _flat(rest, faces, where, edge_faces)),
+            vertex_areas=_vertex_areas(rest, faces, edges, areas),
+            edge_areas=_edge_areas(rest, where, edges, edge_faces, areas),
+            meets=meets,
+        )
+
+    @property
+    def n_points(self) -> int:
+        """Number of vertices."""
+        return int(self.body.size)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return int(self.edges.shape[0])
+
+    @property
+    def n_faces(self) -> int:
+        """Number of faces."""
+        return int(self.faces.shape[0])
+
+    @property
+    def reach(self) -> float:
+        """Largest sum of two half-thicknesses [m]: how near primitives are that touch."""
+        return 2.0 * float(self.half_thickness.max(initial=0.0))
+
+    def places(self, q: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return the places of all vertices (n_points, 3) at the coordinates ``q`` of X [m]."""
+        out = self.rest.copy()
+        nodes = np.flatnonzero((self.carrier >= 0) & ~self.rigid)
+        out[nodes] = q[self.carrier[nodes][:, None] + np.arange(3)]
+        for carrier in np.unique(self.carrier[self.rigid]):
+            of = np.flatnonzero(self.rigid & (self.carrier == carrier))
+            index = self.centre[of[0]]
+            centre = np.where(index >= 0, theta[np.maximum(index, 0)], 0.0)
+            x, w = q[carrier : carrier + 3], q[carrier + 3 : carrier + 6]
+            out[of] = x + (self.rest[of] - centre) @ rotation_matrix(w).T
+        return out
+
+
+def static_part(
+    points: FloatArray, faces: IntArray, contact_class: int, half_thickness: float, edges: IntArray | None = None
+) -> SurfacePart:
+    """Return the part of a mesh that stands still in the world."""
+    none = np.zeros((0, 2), dtype=np.int64) if edges is None else edges
+    return SurfacePart(points, faces, none, -1, None, NO_INDICES, contact_class, half_thickness)
+
+
+def _joined(arrays: Sequence[np.ndarray], width: int, dtype: type = np.int64) -> np.ndarray:
+    return np.concatenate([np.zeros((0, width), dtype=dtype), *arrays]).astype(dtype)
+
+
+def _areas(rest: FloatArray, faces: IntArray) -> FloatArray:
+    a, b, c = (rest[faces[:, k]] for k in range(3))
+    return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2.0)
+
+
+def _flat(rest: FloatArray, faces: IntArray, where: IntArray, edge_faces: IntArray) -> BoolArray:
+    """Return which edges lie between two faces of one plane."""
+    a, b, c = (rest[faces[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
+    order = np.argsort(where, kind="stable")
+    ends = np.cumsum(edge_faces)
+    out = np.zeros(edge_faces.size, dtype=bool)
+    inner = np.flatnonzero(edge_faces == 2)
+    one, two = order[ends[inner] - 2] // 3, order[ends[inner] - 1] // 3
+    out[inner] = np.einsum("ij,ij->i", normals[one], normals[two]) > FLAT
+    return out
+
+
+def _vertex_areas(rest: FloatArray, faces: IntArray, edges: IntArray, areas: FloatArray) -> FloatArray:
+    """Return a third of the faces around each vertex; a mean squared length of its edges where there are none."""
+    n = rest.shape[0]
+    out = np.bincount(faces.ravel(), np.repeat(areas / 3.0, 3), minlength=n).astype(float)
+    bare = out == 0.0
+    squares = np.repeat(((rest[edges[:, 1]] - rest[edges[:, 0]]) ** 2).sum(axis=1), 2)
+    count = np.maximum(np.bincount(edges.ravel(), minlength=n), 1)
+    out[bare] = (np.bincount(edges.ravel(), squares, minlength=n) / count)[bare]
+    return out
+
+
+def _edge_areas(
+    rest: FloatArray, where: IntArray, edges: IntArray, edge_faces: IntArray, areas: FloatArray
+) -> FloatArray:
+    out = np.bincount(where, np.repeat(areas / 3.0, 3), minlength=edges.shape[0]).astype(float)
+    bare = edge_faces == 0
+    out[bare] = ((rest[edges[:, 1]] - rest[edges[:, 0]]) ** 2).sum(axis=1)[bare]
+    return out

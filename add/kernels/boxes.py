@@ -1,0 +1,183 @@
+"""Which of two sets of boxes overlap: a uniform grid of cells, sorted by cell.
+
+A pair is reported in one cell only, the least that both boxes cover. Boxes that would cover very many cells are tested
+against all others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.typing import FloatArray, IntArray
+
+__all__ = ["Boxes", "chosen", "overlapping"]
+
+#: A box that covers more cells than this is tested against all.
+MOST_CELLS = 64
+#: Edges of cells, as a multiple of the mean edge of the boxes.
+CELL = 3.0
+
+
+class Boxes(NamedTuple):
+    """Boxes of primitives.
+
+    Attributes
+    ----------
+    low, high : (n, 3) corners [m]
+    corners : (n, k) points of each primitive: those that share one never meet
+    body : (n,) number of the body of each
+    """
+
+    low: FloatArray
+    high: FloatArray
+    corners: IntArray
+    body: IntArray
+
+
+@njit(cache=True, inline="always")
+def _overlap(a, b, i, j):
+    """Whether box i of a and j of b overlap."""
+    if a.low[i, 0] > b.high[j, 0] or b.low[j, 0] > a.high[i, 0]:
+        return False
+    if a.low[i, 1] > b.high[j, 1] or b.low[j, 1] > a.high[i, 1]:
+        return False
+    return not (a.low[i, 2] > b.high[j, 2] or b.low[j, 2] > a.high[i, 2])
+
+
+@njit(cache=True, inline="always")
+def _may_meet(a, b, i, j, meets):
+    """Whether primitive i of a and j of b are of bodies that meet, and share no point."""
+    if not meets[a.body[i], b.body[j]]:
+        return False
+    for k in range(a.corners.shape[1]):
+        for m in range(b.corners.shape[1]):
+            if a.corners[i, k] == b.corners[j, m]:
+                return False
+    return True
+
+
+@njit(cache=True)
+def _meet(a, b, i, j, meets, same):
+    """Whether primitive i of a and j of b overlap, are of bodies that meet, and share no point."""
+    return not (same and j <= i) and _overlap(a, b, i, j) and _may_meet(a, b, i, j, meets)
+
+
+@njit(cache=True)
+def _cells(box, i, origin, edge, count, low, high):
+    """Fill the first and last cell (3,) of a box and return how many it covers."""
+    n = 1
+    for c in range(3):
+        low[c] = min(max(int((box.low[i, c] - origin[c]) / edge), 0), count[c] - 1)
+        high[c] = min(max(int((box.high[i, c] - origin[c]) / edge), 0), count[c] - 1)
+        n *= high[c] - low[c] + 1
+    return n
+
+
+@njit(cache=True)
+def _with_pair(pairs, n, i, j):
+    if n == pairs.shape[0]:
+        more = np.empty((2 * n, 2), dtype=np.int64)
+        more[:n] = pairs
+        pairs = more
+    pairs[n, 0], pairs[n, 1] = i, j
+    return pairs
+
+
+@njit(cache=True)
+def overlapping(a, b, meets, same):
+    """Return the pairs (k, 2) of primitives that overlap and may meet, sorted.
+
+    Parameters
+    ----------
+    a, b : Boxes
+    meets : (n_bodies, n_bodies) bool
+    same : whether b is a: then the first number of a pair is the lesser
+    """
+    n_a, n_b = a.body.size, b.body.size
+    pairs, n = np.empty((64, 2), dtype=np.int64), 0
+    if n_a == 0 or n_b == 0:
+        return pairs[:0]
+    origin, top, total = np.full(3, np.inf), np.full(3, -np.inf), 0.0
+    for j in range(n_b):
+        for c in range(3):
+            origin[c], top[c] = min(origin[c], b.low[j, c]), max(top[c], b.high[j, c])
+            total += b.high[j, c] - b.low[j, c]
+    edge, widest = CELL * total / (3 * n_b), 0.0
+    for c in range(3):
+        widest = max(widest, top[c] - origin[c])
+    edge = max(edge, widest / 2.0**20, 1e-300)
+    count = np.empty(3, dtype=np.int64)
+    for c in range(3):
+        count[c] = int((top[c] - origin[c]) / edge) + 1
+    low, high = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int64)
+    n_entries, n_large = 0, 0
+    large = np.empty(n_b, dtype=np.int64)
+    for j in range(n_b):
+        covered = _cells(b, j, origin, edge, count, low, high)
+        if covered > MOST_CELLS:
+            large[n_large] = j
+            n_large += 1
+        else:
+            n_entries += covered
+    keys, members, e = np.empty(n_entries, dtype=np.int64), np.empty(n_entries, dtype=np.int64), 0
+    for j in range(n_b):
+        if _cells(b, j, origin, edge, count, low, high) > MOST_CELLS:
+            continue
+        for x in range(low[0], high[0] + 1):
+            for y in range(low[1], high[1] + 1):
+                for z in range(low[2], high[2] + 1):
+                    keys[e], members[e] = (x * count[1] + y) * count[2] + z, j
+                    e += 1
+    order = np.argsort(keys, kind="mergesort")
+    keys, members = keys[order], members[order]
+    least, is_large = np.empty((n_b, 3), dtype=np.int64), np.zeros(n_b, dtype=np.bool_)
+    for j in range(n_b):
+        is_large[j] = _cells(b, j, origin, edge, count, low, high) > MOST_CELLS
+        for c in range(3):
+            least[j, c] = low[c]
+    for i in range(n_a):
+        for k in range(n_large):
+            if _meet(a, b, i, large[k], meets, same):
+                pairs = _with_pair(pairs, n, i, large[k])
+                n += 1
+        if n_entries == 0:
+            continue
+        apart = False
+        for c in range(3):
+            apart = apart or a.low[i, c] > top[c] or a.high[i, c] < origin[c]
+        if apart:
+            continue
+        covered = _cells(a, i, origin, edge, count, low, high)
+        if covered > n_entries:
+            for j in range(n_b):
+                if not is_large[j] and _meet(a, b, i, j, meets, same):
+                    pairs = _with_pair(pairs, n, i, j)
+                    n += 1
+            continue
+        for x in range(low[0], high[0] + 1):
+            for y in range(low[1], high[1] + 1):
+                row = (x * count[1] + y) * count[2]
+                at = np.searchsorted(keys, row + low[2])
+                while at < n_entries and keys[at] <= row + high[2]:
+                    j, z = members[at], keys[at] - row
+                    at += 1
+                    if (same and j <= i) or not _overlap(a, b, i, j):
+                        continue
+                    if x != max(low[0], least[j, 0]) or y != max(low[1], least[j, 1]) or z != max(low[2], least[j, 2]):
+                        continue
+                    if _may_meet(a, b, i, j, meets):
+                        pairs = _with_pair(pairs, n, i, j)
+                        n += 1
+    found = pairs[:n]
+    order = np.argsort(found[:, 0] * n_b + found[:, 1], kind="mergesort")
+    return found[order]
+
+
+@njit(cache=True)
+def chosen(pairs, a, b, meets, same):
+    """Return which of the pairs (k, 2) overlap and may meet, by the same test as `overlapping`."""
+    out = np.zeros(pairs.shape[0], dtype=np.bool_)
+    for k in range(pairs.shape[0]):
+        out[k] = _meet(a, b, pairs[k, 0], pairs[k, 1], meets, same)
+    return out

@@ -1,0 +1,133 @@
+"""The arrays of a term of contact between meshes, and the numbers of its pairs."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.typing import BoolArray, FloatArray, IntArray
+
+#: Bit of edges that are nearly parallel.
+MOLLIFIED = 128
+#: Region and count of a feature.
+REGION_BITS = 4
+REGION_MASK = 15
+#: Kinds of pairs.
+VERTEX_FACE, VERTEX_EDGE, VERTEX_VERTEX, EDGE_EDGE, EDGE_VERTEX = 0, 1, 2, 3, 4
+
+
+class Meshes(NamedTuple):
+    """The primitives of a `ContactSurface`, as the kernels take them.
+
+    Attributes
+    ----------
+    edges, faces : (n_e, 2), (n_f, 3) points
+    face_edges : (n_f, 3)
+    sharp : (n_e,)
+    rest : (n_p, 3) [m]
+    areas, edge_areas : (n_p,), (n_e,) [m^2]
+    squares : (n_e,) squared rest lengths [m^2]
+    body : (n_p,)
+    meets : (n_bodies, n_bodies)
+    rest_factor : float
+    points : (n_p, 3) int64: number of the carrier, row of `bodies` (-1: none), class; carrier -1 stands still
+    carriers : (n_c, 2) int64: first coordinate, number of coordinates
+    bodies : (n_b, 4) int64: first coordinate, indices in theta of X_c (-1: zero)
+    tables : (C, C, 6) indices in theta of k_n, k_d, k_t, c_f, onset, ramp
+    thickness : (n_bodies,) indices in theta of the half-thicknesses; -1 is zero
+    """
+
+    edges: IntArray
+    faces: IntArray
+    face_edges: IntArray
+    sharp: BoolArray
+    rest: FloatArray
+    areas: FloatArray
+    edge_areas: FloatArray
+    squares: FloatArray
+    body: IntArray
+    meets: BoolArray
+    rest_factor: float
+    points: IntArray
+    carriers: IntArray
+    bodies: IntArray
+    tables: IntArray
+    thickness: IntArray
+
+
+class Near(NamedTuple):
+    """Vertices and faces (k, 2), sorted by vertex, and edges (m, 2): all nearer than ``reach`` [m] at places ``x``."""
+
+    x: FloatArray
+    reach: float
+    vf: IntArray
+    ee: IntArray
+
+
+@njit(cache=True, error_model="numpy")
+def covers(near, x, half):
+    """Whether all that touches at places x is among the pairs that were near, however all points moved since."""
+    if near.x.shape[0] != x.shape[0]:
+        return False
+    moved = 0.0
+    for i in range(x.shape[0]):
+        moved = max(
+            moved, (x[i, 0] - near.x[i, 0]) ** 2 + (x[i, 1] - near.x[i, 1]) ** 2 + (x[i, 2] - near.x[i, 2]) ** 2
+        )
+    return 2.0 * (half.max() + np.sqrt(moved)) <= near.reach
+
+
+@njit(cache=True)
+def first_pairs(n_points, n_edges, n_faces):
+    """Return where the pairs of each kind begin: v n_f + f; v n_e + e; v n_p + w; a n_e + b; a n_p + w."""
+    one = n_points * n_faces
+    two = one + n_points * n_edges
+    three = two + n_points * n_points
+    return 0, one, two, three, three + n_edges * n_edges
+
+
+@njit(cache=True)
+def unnumbered(pair, n_points, n_edges, n_faces):
+    """Return kind and the two primitives of a pair."""
+    first = first_pairs(n_points, n_edges, n_faces)
+    if pair < first[1]:
+        return VERTEX_FACE, pair // n_faces, pair % n_faces
+    if pair < first[2]:
+        return VERTEX_EDGE, (pair - first[1]) // n_edges, (pair - first[1]) % n_edges
+    if pair < first[3]:
+        return VERTEX_VERTEX, (pair - first[2]) // n_points, (pair - first[2]) % n_points
+    if pair < first[4]:
+        return EDGE_EDGE, (pair - first[3]) // n_edges, (pair - first[3]) % n_edges
+    return EDGE_VERTEX, (pair - first[4]) // n_points, (pair - first[4]) % n_points
+
+
+@njit(cache=True)
+def points_of(kind, i, j, meshes, p):
+    """Fill the points p (4,) of a pair, -1 for none; return how many they are."""
+    edges = meshes.edges
+    p[3] = -1
+    if kind == EDGE_EDGE:
+        p[0], p[1], p[2], p[3] = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
+        return 4
+    if kind == VERTEX_FACE:
+        p[0], p[1], p[2], p[3] = i, meshes.faces[j, 0], meshes.faces[j, 1], meshes.faces[j, 2]
+        return 4
+    if kind == VERTEX_VERTEX:
+        p[0], p[1], p[2] = i, j, -1
+        return 2
+    if kind == VERTEX_EDGE:
+        p[0], p[1], p[2] = i, edges[j, 0], edges[j, 1]
+    else:
+        p[0], p[1], p[2] = j, edges[i, 0], edges[i, 1]
+    return 3
+
+
+@njit(cache=True)
+def weight_of(kind, i, j, feature, areas, edge_areas):
+    """Return the area of a pair, its count included [m^2]."""
+    if kind == EDGE_EDGE:
+        count = feature >> REGION_BITS
+        if count == 1:
+            return 0.25 * (edge_areas[i] + edge_areas[j])
+        return -0.25 * (edge_areas[i] if count == -1 else edge_areas[j])
+    return 0.25 * (feature >> REGION_BITS) * (edge_areas[i] if kind == EDGE_VERTEX else areas[i])

@@ -1,0 +1,306 @@
+"""Pairs of vertices, edges and faces that touch, and how often each counts.
+
+A vertex v within reach of the faces of a sheet feels
+
+    sum over faces phi(d(v, f)) - sum over edges (n_e - 1) phi(d(v, e)) + sum over vertices k_w phi(d(v, w))
+
+where n_e and n_w are the numbers of faces in reach at an edge and at a vertex, and k_w = 1 - n_w + sum (n_e - 1) over
+the edges at w: by level sets this is phi of the distance to the sheet, whatever the triangles are, and adds what the
+walls of a concave corner do (Li, Ferguson et al. 2023, "improved max approximator"). An edge a within reach of the
+edges of a sheet feels sum over edges m phi(d(a, b)) - sum over vertices (sum_b m - 1) phi(d(a, w)), where edges nearly
+parallel to a have mollifiers m below one; what these take away are rows of the two edges with counts of their own. As a
+primitive is never nearer than the faces and edges that it bounds, the numbers in reach are those of the whole sheet
+wherever phi is not zero.
+
+A decision is an int64 array (k, 3), one row a pair that touches, sorted by pair:
+
+    pair      number of two primitives, see `mesh_arrays.py`: vertex and face, edge or vertex; edge and edge or vertex
+    feature   region of `stencil.py` + 16 times the count; for two edges 1, or for what an end of one takes away from
+              the other: -1 for the area of the first, -2 for that of the second
+    bits      those of `contact_pairs.py`, and MOLLIFIED
+
+What a vertex feels of a face whose border is nearest is counted with that border, so that a flat sheet is one pair.
+"""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR
+from add.kernels.mesh_arrays import (
+    EDGE_EDGE,
+    EDGE_VERTEX,
+    MOLLIFIED,
+    VERTEX_EDGE,
+    VERTEX_FACE,
+    VERTEX_VERTEX,
+    first_pairs,
+    points_of,
+)
+from add.kernels.stencil import (
+    EDGE_END,
+    END_EDGE,
+    ENDS,
+    FACE,
+    FACE_EDGE,
+    FACE_VERTEX,
+    MOLLIFIED_BELOW,
+    edge_cross_square,
+    edges_region,
+    end_of_edge,
+    face_region,
+    stencil,
+)
+
+
+@njit(cache=True)
+def _room(rows, n):
+    if n < rows.shape[0]:
+        return rows
+    more = np.empty((2 * n + 16, 3), dtype=np.int64)
+    more[:n] = rows[:n]
+    return more
+
+
+@njit(cache=True)
+def _gather(x, p, n_points, X):
+    for k in range(n_points):
+        X[k, 0], X[k, 1], X[k, 2] = x[p[k], 0], x[p[k], 1], x[p[k], 2]
+
+
+@njit(cache=True, error_model="numpy")
+def _apart_at_rest(kind, i, j, reach, meshes, p, X, c, g, P):
+    """Whether two primitives of one body stand far enough apart at rest to meet."""
+    n = points_of(kind, i, j, meshes, p)
+    _gather(meshes.rest, p, n, X)
+    region = edges_region(X) if kind == EDGE_EDGE else face_region(X)
+    d, _ = stencil(region, X, n, 1, c, g, P)
+    return d >= meshes.rest_factor * reach
+
+
+@njit(cache=True, error_model="numpy")
+def _counted(v, n, near, rows, n_rows, x, half, meshes, first, X):
+    """Add the rows of vertex v and the faces near[:n] (face, region) in reach of it; return rows and their number."""
+    faces, face_edges, edges = meshes.faces, meshes.face_edges, meshes.edges
+    n_e, n_f, n_p = edges.shape[0], faces.shape[0], x.shape[0]
+    if n == 1 and near[0, 1] == FACE:
+        rows = _room(rows, n_rows)
+        rows[n_rows, PAIR], rows[n_rows, FEATURE], rows[n_rows, BITS] = v * n_f + near[0, 0], FACE + 16, ACTIVE
+        return rows, n_rows + 1
+    # Edges and vertices of these faces with the numbers of faces at them; what is nearest takes the counts.
+    of_edges, of_vertices = np.empty((3 * n, 3), dtype=np.int64), np.empty((3 * n, 3), dtype=np.int64)
+    m_e, m_v = 0, 0
+    for k in range(n):
+        f, region = near[k, 0], near[k, 1]
+        for a in range(3):
+            e, at = face_edges[f, a], 0
+            while at < m_e and of_edges[at, 0] != e:
+                at += 1
+            if at == m_e:
+                of_edges[at, 0], of_edges[at, 1], of_edges[at, 2] = e, 0, 0
+                m_e += 1
+            of_edges[at, 1] += 1
+            if region == FACE_EDGE + a:
+                of_edges[at, 2] += 1
+            w, at = faces[f, a], 0
+            while at < m_v and of_vertices[at, 0] != w:
+                at += 1
+            if at == m_v:
+                of_vertices[at, 0], of_vertices[at, 1], of_vertices[at, 2] = w, 1, 0  # 1 - n_w + ...
+                m_v += 1
+            of_vertices[at, 1] -= 1
+            if region == FACE_VERTEX + a:
+                of_vertices[at, 2] += 1
+        if region == FACE:
+            rows = _room(rows, n_rows)
+            rows[n_rows, PAIR], rows[n_rows, FEATURE], rows[n_rows, BITS] = v * n_f + f, FACE + 16, ACTIVE
+            n_rows += 1
+    for a in range(3):
+        X[0, a] = x[v, a]
+    for k in range(m_e):
+        e, extra = of_edges[k, 0], of_edges[k, 1] - 1
+        if extra > 0:
+            one, two, begin, end = edges[e, 0], edges[e, 1], 0, 0
+            while of_vertices[begin, 0] != one:
+                begin += 1
+            while of_vertices[end, 0] != two:
+                end += 1
+            of_vertices[begin, 1] += extra
+            of_vertices[end, 1] += extra
+            for a in range(3):
+                X[1, a], X[2, a] = x[one, a], x[two, a]
+            at, square = end_of_edge(X, 0, 1, 2)
+            reach = half[meshes.body[v]] + half[meshes.body[one]]
+            if square >= reach * reach:
+                continue  # no face of it is nearest there
+            if at < 0:
+                of_edges[k, 2] -= extra
+            else:
+                of_vertices[begin if at == 0 else end, 2] -= extra
+        if of_edges[k, 2] != 0:
+            rows = _room(rows, n_rows)
+            rows[n_rows, PAIR] = first[VERTEX_EDGE] + v * n_e + e
+            rows[n_rows, FEATURE], rows[n_rows, BITS] = FACE_EDGE + 16 * of_edges[k, 2], ACTIVE
+            n_rows += 1
+    # An edge whose nearest point is a vertex passed its count on: vertices come last.
+    for k in range(m_v):
+        w, count = of_vertices[k, 0], of_vertices[k, 1] + of_vertices[k, 2]
+        reach = half[meshes.body[v]] + half[meshes.body[w]]
+        away = (x[v, 0] - x[w, 0]) ** 2 + (x[v, 1] - x[w, 1]) ** 2 + (x[v, 2] - x[w, 2]) ** 2
+        if count != 0 and away < reach * reach:
+            rows = _room(rows, n_rows)
+            rows[n_rows, PAIR] = first[VERTEX_VERTEX] + v * n_p + w
+            rows[n_rows, FEATURE], rows[n_rows, BITS] = FACE_VERTEX + 16 * count, ACTIVE
+            n_rows += 1
+    return rows, n_rows
+
+
+@njit(cache=True, error_model="numpy")
+def _vertices_and_faces(vf, x, half, meshes, rows, n_rows, first):
+    """Add the rows of vertices; ``vf`` (k, 2) is sorted by vertex."""
+    X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
+    p, near, n = np.zeros(4, dtype=np.int64), np.empty((16, 2), dtype=np.int64), 0
+    faces, body = meshes.faces, meshes.body
+    for k in range(vf.shape[0]):
+        v, f = vf[k, 0], vf[k, 1]
+        other = body[faces[f, 0]]
+        near_enough = meshes.meets[body[v], other]
+        if near_enough and body[v] == other:
+            near_enough = v != faces[f, 0] and v != faces[f, 1] and v != faces[f, 2]
+        if near_enough:
+            reach = half[body[v]] + half[other]
+            p[0], p[1], p[2], p[3] = v, faces[f, 0], faces[f, 1], faces[f, 2]
+            for a in range(3):  # boxes first
+                low = min(x[p[1], a], x[p[2], a], x[p[3], a])
+                high = max(x[p[1], a], x[p[2], a], x[p[3], a])
+                if x[v, a] < low - reach or x[v, a] > high + reach:
+                    near_enough = False
+            if near_enough:
+                _gather(x, p, 4, X)
+                region = face_region(X)
+                d, _ = stencil(region, X, 4, 1, c, g, P)
+                if d < reach and (body[v] != other or _apart_at_rest(VERTEX_FACE, v, f, reach, meshes, p, X, c, g, P)):
+                    if n == near.shape[0]:
+                        more = np.empty((2 * n, 2), dtype=np.int64)
+                        more[:n] = near
+                        near = more
+                    near[n, 0], near[n, 1] = f, region
+                    n += 1
+        if n > 0 and (k + 1 == vf.shape[0] or vf[k + 1, 0] != v):
+            rows, n_rows = _counted(v, n, near, rows, n_rows, x, half, meshes, first, X)
+            n = 0
+    return rows, n_rows
+
+
+@njit(cache=True, error_model="numpy")
+def _edges_and_edges(ee, x, half, meshes, rows, n_rows, first):
+    """Add the rows of edges."""
+    X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
+    p, edges, body, squares = np.zeros(4, dtype=np.int64), meshes.edges, meshes.body, meshes.squares
+    n_e, begin = edges.shape[0], n_rows
+    for k in range(ee.shape[0]):
+        i, j = min(ee[k, 0], ee[k, 1]), max(ee[k, 0], ee[k, 1])
+        p[0], p[1], p[2], p[3] = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
+        one, two = body[p[0]], body[p[2]]
+        if not (meshes.sharp[i] and meshes.sharp[j] and meshes.meets[one, two]):
+            continue
+        if p[0] == p[2] or p[0] == p[3] or p[1] == p[2] or p[1] == p[3]:
+            continue
+        reach, away = half[one] + half[two], False
+        for a in range(3):
+            gap = max(
+                min(x[p[0], a], x[p[1], a]) - max(x[p[2], a], x[p[3], a]),
+                min(x[p[2], a], x[p[3], a]) - max(x[p[0], a], x[p[1], a]),
+            )
+            away |= gap > reach
+        if away:
+            continue
+        _gather(x, p, 4, X)
+        region = edges_region(X)
+        d, _ = stencil(region, X, 4, 1, c, g, P)
+        if d >= reach:
+            continue
+        bits = ACTIVE
+        if edge_cross_square(X) < MOLLIFIED_BELOW * squares[i] * squares[j]:
+            bits |= MOLLIFIED
+        if one == two and not _apart_at_rest(EDGE_EDGE, i, j, reach, meshes, p, X, c, g, P):
+            continue
+        rows = _room(rows, n_rows)
+        rows[n_rows, PAIR], rows[n_rows, FEATURE], rows[n_rows, BITS] = (
+            first[EDGE_EDGE] + i * n_e + j,
+            region + 16,
+            bits,
+        )
+        n_rows += 1
+    return _ends_of_edges(x, half, meshes, rows, begin, n_rows, first)
+
+
+@njit(cache=True, error_model="numpy")
+def _ends_of_edges(x, half, meshes, rows, begin, n_rows, first):
+    """Add what each edge of the pairs of edges rows[begin:n_rows] feels of the other's ends less, or more, often."""
+    edges, body, X, stop = meshes.edges, meshes.body, np.zeros((4, 3)), n_rows
+    n_e, n_p = edges.shape[0], x.shape[0]
+    # (edge, end of the other), 0 if the two are mollified: those count by themselves.
+    ends, n = np.empty(4 * (stop - begin), dtype=np.int64), 0
+    for row in range(begin, stop):
+        pair = rows[row, PAIR] - first[EDGE_EDGE]
+        counts = 0 if rows[row, BITS] & MOLLIFIED else 1
+        for side in range(2):
+            i, j = (pair // n_e, pair % n_e) if side == 0 else (pair % n_e, pair // n_e)
+            for k in range(2):
+                w = edges[j, k]
+                ends[n] = 2 * (i * n_p + w) + counts
+                n += 1
+                if counts:
+                    continue
+                at, square = _nearest_on_edge(w, i, x, edges, X)
+                reach = half[body[w]] + half[body[edges[i, 0]]]
+                if square < reach * reach:
+                    if side == 0:
+                        region = EDGE_END + k if at < 0 else ENDS + 2 * at + k
+                    else:
+                        region = END_EDGE + k if at < 0 else ENDS + 2 * k + at
+                    rows = _room(rows, n_rows)
+                    rows[n_rows, PAIR], rows[n_rows, BITS] = rows[row, PAIR], ACTIVE | MOLLIFIED
+                    rows[n_rows, FEATURE] = region - 16 * (1 + side)
+                    n_rows += 1
+    ends.sort()
+    k = 0
+    while k < n:
+        key, count = ends[k] // 2, -1
+        while k < n and ends[k] // 2 == key:
+            count += ends[k] % 2
+            k += 1
+        if count == 0:
+            continue
+        i, w = key // n_p, key % n_p
+        at, square = _nearest_on_edge(w, i, x, edges, X)
+        reach = half[body[w]] + half[body[edges[i, 0]]]
+        if square < reach * reach:
+            rows = _room(rows, n_rows)
+            rows[n_rows, PAIR], rows[n_rows, BITS] = first[EDGE_VERTEX] + i * n_p + w, ACTIVE
+            rows[n_rows, FEATURE] = (FACE_EDGE if at < 0 else FACE_VERTEX + at) - 16 * count
+            n_rows += 1
+    return rows, n_rows
+
+
+@njit(cache=True, error_model="numpy")
+def _nearest_on_edge(w, e, x, edges, X):
+    """Return where vertex w is nearest on edge e, and the squared distance."""
+    for a in range(3):
+        X[0, a], X[1, a], X[2, a] = x[w, a], x[edges[e, 0], a], x[edges[e, 1], a]
+    return end_of_edge(X, 0, 1, 2)
+
+
+@njit(cache=True, error_model="numpy")
+def touching_rows(vf, ee, x, half, meshes):
+    """Return the rows (k, 3) of all pairs nearer than their half-thicknesses, without bits of the law, sorted.
+
+    ``vf`` (m, 2) vertices and faces, sorted; ``ee`` (m, 2) edges: all that may touch, more do no harm. ``half`` are the
+    half-thicknesses of the bodies [m].
+    """
+    first = first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])
+    rows = np.empty((16, 3), dtype=np.int64)
+    rows, n = _vertices_and_faces(vf, x, half, meshes, rows, 0, first)
+    rows, n = _edges_and_edges(ee, x, half, meshes, rows, n, first)
+    found = rows[:n]
+    return found[np.argsort(found[:, PAIR], kind="mergesort")].copy()

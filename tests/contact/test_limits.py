@@ -1,0 +1,142 @@
+"""Continuous collision detection: against exact times of impact, and no way leads through a surface."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from contact.test_candidates import joined, sheet
+from support.crossings import crossing_pairs
+
+from add.contact.candidates import Primitives, candidates
+from add.contact.crossings import crossings, refuse_tangled
+from add.contact.limits import MOST_TURN, CollisionLimit
+from add.contact.surfaces import ContactSurface, SurfacePart
+from add.contact.toolkit import free_share
+from add.equations.site_gathering import NO_INDICES
+from add.errors import InputError
+from add.kernels.primitives import may_collide
+
+REFERENCE = Path(__file__).resolve().parents[3] / "shared/specs/deformables/reference/ccd.npz"
+NONE = np.zeros((0, 2), dtype=np.int64)
+
+
+def pair(kind):
+    """Return a vertex and a face, or two edges, of two bodies that meet."""
+    meets = ~np.eye(2, dtype=bool)
+    if kind == "vf":
+        edges, faces, body = [[1, 2], [1, 3], [2, 3]], [[1, 2, 3]], [0, 1, 1, 1]
+    else:
+        edges, faces, body = [[0, 1], [2, 3]], np.zeros((0, 3)), [0, 0, 1, 1]
+    arrays = (np.asarray(part, dtype=np.int64) for part in (edges, faces, body))
+    edges, faces, body = arrays
+    return Primitives(edges, faces, np.ones(len(edges), dtype=bool), body, meets)
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="shared/specs with the times of impact is not there")
+def test_no_time_is_later_than_the_exact_one():
+    table = np.load(REFERENCE)
+    early, alarms, skipped = [], 0, 0
+    for kind, x0, x1, exact, own in zip(*(table[k] for k in ("kind", "x0", "x1", "toi", "additive")), strict=True):
+        primitives = pair(str(kind))
+        near = candidates(primitives, x0, x1)
+        clear = not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, 0.0)
+        share = 1.0 if clear else free_share(primitives.mesh, x0, x1)
+        if np.isnan(exact):
+            alarms += share < 1.0
+            skipped += clear
+            assert share == 1.0 or not np.isnan(own), "an alarm that the toolkit did not give"
+        else:
+            assert not clear and 0.0 <= share <= exact
+            early.append(exact - share)
+    assert len(early) > 30 and skipped > 5
+    assert alarms <= 5 and max(early) < 0.25
+
+
+def test_crossings_are_those_of_the_oracle():
+    rng = np.random.default_rng(1)
+    x, primitives = joined([sheet(8, wave=0.1), sheet(7, (0.05, 0.02, 0.01), wave=0.1)], itself=[0])
+    x = x + 0.02 * rng.normal(size=x.shape)
+    found = crossings(primitives, x)
+    faces = primitives.faces
+    expected = crossing_pairs(x, faces, edges=primitives.edges)
+    own = primitives.body[primitives.edges[expected[:, 0], 0]], primitives.body[faces[expected[:, 1], 0]]
+    expected = expected[primitives.meets[own]]
+    assert len(found) > 20
+    np.testing.assert_array_equal(found, expected[np.lexsort(expected.T[::-1])])
+
+
+def test_no_free_way_leads_through():
+    """Random ways of two sheets: the ends of what is free do not cross, those of whole ways often do."""
+    rng = np.random.default_rng(5)
+    x0, primitives = joined([sheet(5), sheet(5, (0.07, 0.03, 0.3))])
+    crossed = shortened = 0
+    for _ in range(30):
+        x1 = x0 + rng.normal(size=3) * 0.1 + 0.15 * rng.normal(size=x0.shape)
+        near = candidates(primitives, x0, x1)
+        clear = not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, 0.0)
+        share = 1.0 if clear else free_share(primitives.mesh, x0, x1)
+        apart = np.isin(primitives.body[primitives.faces[:, 0]], [0])
+        for t in (0.5 * share, share):
+            x = (1 - t) * x0 + t * x1
+            assert not len(crossing_pairs(x, primitives.faces[apart], primitives.faces[~apart]))
+            assert not len(crossing_pairs(x, primitives.faces[~apart], primitives.faces[apart]))
+        crossed += bool(len(crossing_pairs(x1, primitives.faces[apart], primitives.faces[~apart])))
+        shortened += share < 1.0
+    assert crossed > 10 and shortened >= crossed
+
+
+def surfaces(parts):
+    """Return the surface of parts (points, faces, carrier, nodes)."""
+    return ContactSurface.of(
+        [SurfacePart(x, f, NONE, carrier, nodes, NO_INDICES, 0, 0.01) for x, f, carrier, nodes in parts]
+    )
+
+
+def test_a_vertex_that_moves_far_stops_before_the_sheet():
+    flat, faces = sheet(4, wave=0.0)
+    ball = np.array([[0.4, 0.4, 0.5], [0.6, 0.4, 0.5], [0.4, 0.6, 0.5]])
+    n = len(flat)
+    surface = surfaces([(flat, faces, 0, np.arange(n)), (ball, np.array([[0, 1, 2]]), 3 * n, np.arange(3))])
+    limit, theta = CollisionLimit(surface), np.zeros(3)
+    q0 = np.concatenate([flat.ravel(), ball.ravel()])
+    q1 = q0.copy()
+    q1[3 * n + 2 :: 3] -= 10.0
+    assert 0.5 * 0.05 <= limit.share(q0, q1, theta) < 0.05
+    q1[3 * n + 2 :: 3] += 20.0
+    assert limit.share(q0, q1, theta) == 1.0
+
+
+def test_a_rod_that_turns_stops_before_the_wall():
+    """A blade turns towards a sheet: every shortened way is tested again on its own chord."""
+    flat, faces = sheet(4, (-0.5, -0.5, 0.0), wave=0.0)
+    flat = 4.0 * flat
+    blade = np.array([[0.0, -0.1, 0.0], [0.0, 0.1, 0.0], [1.0, 0.0, 0.0]])
+    n = len(flat)
+    surface = surfaces([(flat, faces, -1, None), (blade, np.array([[0, 1, 2]]), 0, None)])
+    limit, theta = CollisionLimit(surface), np.zeros(3)
+    q = np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0])
+    for _ in range(5):
+        aim = q + np.array([0, 0, 0, 0, 0.2, 0])
+        share = limit.share(q, aim, theta)
+        q = q + share * (aim - q)
+        x = surface.places(q, theta)
+        assert not len(crossing_pairs(x, surface.faces[-1:], surface.faces[:-1]))
+        assert not len(crossing_pairs(x, surface.faces[:-1], surface.faces[-1:]))
+    low = surface.places(q, theta)[n:, 2].min()
+    assert 0.0 < low < 0.005
+
+
+def test_no_trial_turns_far():
+    blade = np.array([[0.0, -0.1, 0.0], [0.0, 0.1, 0.0], [1.0, 0.0, 0.0]])
+    surface = surfaces([(blade + 9.0, np.array([[0, 1, 2]]), -1, None), (blade, np.array([[0, 1, 2]]), 0, None)])
+    q1 = np.array([0.0, 0.0, 0.0, 0.0, 1.2, 0.0])
+    assert CollisionLimit(surface).share(np.zeros(6), q1, np.zeros(3)) == pytest.approx(MOST_TURN / 1.2)
+
+
+def test_a_tangled_start_is_refused_by_name():
+    x, primitives = joined([sheet(4, wave=0.0), sheet(4, (0.1, 0.1, 0.0), wave=0.4)])
+    with pytest.raises(
+        InputError, match=r"'cloth' with 'flag'.*edge \d+-\d+ of '(cloth|flag)' and face .* and \d+ more"
+    ):
+        refuse_tangled(primitives, x, ["flag", "cloth"])
+    refuse_tangled(primitives, x + np.where(primitives.body[:, None] == 1, 3.0, 0.0), ["flag", "cloth"])
