@@ -210,11 +210,16 @@ class SceneParameters:
                 special.setdefault(name, {}).update(own)
         for pair, k in classes.restitutions(spec).items():
             self._restitutions[pair] = f"contact.pairs.{k}.restitution", contact.pairs[k].touching or 1
-        damped = {f"contact.{a}.{b}" for a, b in self._restitutions}
+        damped = {f"contact.{a}.{b}": path for (a, b), (path, _) in self._restitutions.items()}
+        if contact.friction_law == "impulse":
+            self._restitutions.clear()
         for name in known:
             source = {**given, **special.get(name, {})}
             self._copies += [(source["stiffness"], f"{name}.k_n", 1.0), (source["friction"], f"{name}.c_f", 1.0)]
-            if name not in damped:
+            if contact.friction_law == "impulse":  # without damping: its place has the restitution
+                if name in damped:
+                    self._copies.append((damped[name], f"{name}.k_d", 1.0))
+            elif name not in damped:
                 self._copies.append((source["damping"], f"{name}.k_d", 1.0))
             if "stick_stiffness" in source:
                 self._copies.append((source["stick_stiffness"], f"{name}.k_t", 1.0))
