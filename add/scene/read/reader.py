@@ -181,8 +181,7 @@ def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]
         raise_problems(from_pydantic(error), source)
         raise  # not reached
     raise_problems([*_missing_files(raw, written), *check_world(spec)], source)
-    if fill_in_starts(raw, spec):
-        spec = SceneSpec.model_validate(raw)
+    spec = fill_in_starts(raw, spec)
     scene = _of_kind(kind, spec, raw, source)
     _require_few_repeats(scene)
     raise_problems(_check_experiments(scene), source)
