@@ -23,6 +23,7 @@ from add.equations.site_gathering import NO_INDICES, Site
 from add.equations.sites import SiteKind
 from add.equations.term import Constraint, Term
 from add.errors import InputError
+from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray, IntArray
 
 #: Name, shape and unit of a block of theta.
@@ -68,6 +69,8 @@ class CarriedShape:
 
     Attributes
     ----------
+    mesh : CollisionMesh or None
+        Of the kind MESH, whose size is half its extent.
     rotation, position : (3, 3), (3,)
         Pose of the shape's frame in the body's frame.
     """
@@ -76,6 +79,7 @@ class CarriedShape:
     size: tuple[float, float, float]
     rotation: FloatArray
     position: FloatArray
+    mesh: CollisionMesh | None = None
 
 
 class ContactPoints(NamedTuple):

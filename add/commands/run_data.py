@@ -17,14 +17,14 @@ from add.equations.system import System
 from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.mocap import Recording
-from add.model import Model
+from add.model import Model, Obstacle
 from add.model.impacts import worth_saying
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.terms import Elastic, Gravity, Inertia
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 #: The groups of a trajectory that bodies are drawn from.
 _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "solids": SolidData}
@@ -112,7 +112,8 @@ def run_data(
         kind, values = body.picture(theta, model.layouts)
         drawn[kind].append(_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values))
     obstacles = tuple(
-        ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity) for o in model.obstacles
+        ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity, *_triangles(o))
+        for o in model.obstacles
     )
     # Directions are no places.
     given = built.scene.markers
@@ -148,6 +149,11 @@ def run_data(
         goals=goals(built),
         carry=trajectory.state(trajectory.n_steps).carry,
     )
+
+
+def _triangles(obstacle: Obstacle) -> tuple[FloatArray, IntArray] | tuple[()]:
+    """Return vertices and triangles of an obstacle that is a mesh."""
+    return () if obstacle.mesh is None else (obstacle.mesh.vertices, obstacle.mesh.triangles)
 
 
 def summary(

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import final
 
 from add.contact import FrictionLaw
+from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray
 
 
 @final
 @dataclass(frozen=True)
 class Obstacle:
-    """A shape of the world; ``kind`` and ``size`` as in `add.kernels.distance`."""
+    """A shape of the world; ``kind`` and ``size`` as in `add.kernels.distance`.
+
+    ``mesh`` is that of the kind MESH, whose size is half its extent.
+    """
 
     name: str
     kind: int
@@ -21,6 +25,7 @@ class Obstacle:
     rotation: FloatArray
     position: FloatArray
     velocity: FloatArray
+    mesh: CollisionMesh | None = None
 
 
 @final

@@ -26,6 +26,11 @@ CYLINDER = {
 #: Scene -> what is changed so that a check takes seconds (coarser mesh, contact at once), steps, decisions seen.
 #: A scene that is not here is checked as it is over two steps.
 QUICK = {
+    "ball_in_ring": (
+        {"bodies.ball.position": [0.008, 0.004, 0.072], "bodies.ball.velocity": [0.3, 0, -0.8]},
+        3,
+        ("touching", "slipping"),
+    ),
     "ball_on_floor": (
         {
             "bodies.ball.mesh.file": str(MESHES / "ball_small.msh"),

@@ -1,6 +1,6 @@
 """Names of the shapes that contact points can meet."""
 
-from add.scene.spec.rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
+from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 
 
@@ -9,9 +9,6 @@ def met_shapes(spec: SceneSpec) -> list[str]:
     carriers = [
         name
         for name, body in spec.bodies.items()
-        if isinstance(body, RigidBodySpec | KinematicBodySpec)
-        and body.collision.shape
-        and body.geometry is not None
-        and not isinstance(body.geometry, FileGeometrySpec)
+        if isinstance(body, RigidBodySpec | KinematicBodySpec) and body.collision.shape and body.geometry is not None
     ]
     return [*spec.obstacles, *carriers]

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, Tag, model_validator
 from add.scene.spec.common import (
     Count,
     Direction,
+    FilePath,
     Flag,
     Name,
     NonNegative,
@@ -228,13 +229,23 @@ class CylinderSpec(_OrientedSpec):
     half_length: Positive = Field(description="half the length [m]")
 
 
+class MeshObstacleSpec(_OrientedSpec):
+    """A closed surface mesh from a file (STL, OBJ, PLY ...), triangles counter-clockwise seen from outside."""
+
+    shape: Literal["mesh"] = Field("mesh", description="kind of obstacle")
+    file: FilePath = Field(description="surface mesh, relative to the scene file; `${NAME}` is an environment variable")
+    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    center: Vector3 = Field((0.0, 0.0, 0.0), description="place of the mesh's origin at t = 0 [m]")
+
+
 ObstacleSpec = Annotated[
     Annotated[PlaneSpec, Tag("<plane>")]
     | Annotated[SphereSpec, Tag("<sphere>")]
     | Annotated[BoxObstacleSpec, Tag("<box>")]
     | Annotated[CapsuleSpec, Tag("<capsule>")]
-    | Annotated[CylinderSpec, Tag("<cylinder>")],
-    by_value("shape", "plane", "sphere", "box", "capsule", "cylinder"),
+    | Annotated[CylinderSpec, Tag("<cylinder>")]
+    | Annotated[MeshObstacleSpec, Tag("<mesh>")],
+    by_value("shape", "plane", "sphere", "box", "capsule", "cylinder", "mesh"),
 ]
 
 # --- contact ---------------------------------------------------------------------------------------------------------
