@@ -95,6 +95,19 @@ class ContactPoints(NamedTuple):
     areas: FloatArray
 
 
+class ContactMesh(NamedTuple):
+    """The surface of a body that meets surfaces of others.
+
+    ``points`` (n, 3) at rest, in its frame [m]; ``nodes`` (n,) of the body under them, None where they are fixed to its
+    frame; ``faces`` (m, 3) and further ``edges`` (k, 2) of points.
+    """
+
+    points: FloatArray
+    nodes: IntArray | None
+    faces: IntArray
+    edges: IntArray
+
+
 class Picture(NamedTuple):
     """The part of a body that results keep to draw it: elements, a net of springs, or a solid in its frame.
 
@@ -178,6 +191,10 @@ class Body(ABC):
     @abstractmethod
     def contact_points(self) -> ContactPoints:
         """Return what meets shapes."""
+
+    def contact_mesh(self) -> ContactMesh | None:
+        """Return what meets the meshes of other bodies; None if there is none."""
+        return None
 
     def centre(self, at: Layouts) -> IntArray:
         """Return the indices in theta of the centre of mass in its frame (3,); -1 for the frame's origin."""

@@ -10,7 +10,7 @@ import numpy as np
 from add.commands.drawing_data import ContactTracks, LinkTracks, goals
 from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact, MeshContact, PenaltyContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
@@ -33,7 +33,7 @@ _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "sol
 def _contacts(system: System) -> list[tuple[int, Any]]:
     """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
     inner = [d.inner if isinstance(d, LiftedDecidingTerm) else d for d in system.deciding]
-    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact)]
+    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact | MeshContact)]
 
 
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
