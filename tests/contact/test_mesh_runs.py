@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from derivatives.run_checks import check_gradient_of_run, events
-from derivatives.small_models import RoughObjective
+from support.run_checks import check_gradient_of_run, events
+from support.small_models import RoughObjective
 
 import add
 from add.contact import MeshContact

@@ -17,7 +17,7 @@ from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
-from add.scene.build.recordings import load_recording
+from add.scene.build.recordings import load_recording, recording_doubts
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
@@ -167,8 +167,8 @@ def _soft(built: BuiltScene) -> Iterator[str]:
             continue
         keys = [*(modulus.key for modulus in body.law.parameters), "density"]
         *moduli, density = (float(layout.view(theta, f"bodies.{body.name}.{key}")) for key in keys)
-        mu, lam = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
-        young = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
+        mu, lame = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
+        young = mu * (3.0 * lame + 2.0 * mu) / (lame + mu)
         start = built.model.system.dofs[body.name].start
         nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)
         height = float(np.ptp(nodes @ (pull / gravity))) if gravity else 0.0
@@ -198,12 +198,13 @@ def _markers(built: BuiltScene) -> Iterator[str]:
 
 
 def _recording(built: BuiltScene) -> Iterator[str]:
-    """Markers that are recorded far from where the scene puts them."""
+    """Doubts of the file, and markers that are recorded far from where the scene puts them."""
     spec = built.scene.recording
     if spec is None:
         return
     try:
         recording = load_recording(built.scene, "recording")
+        yield from (f"recording.file: {spec.file}: {text}" for text in recording_doubts(spec))
     except InputError:  # said where the recording is needed
         return
     starts = _starts(built)
