@@ -1,7 +1,7 @@
 """Make meshes like the ready ones of data/meshes: python scripts/make_meshes.py FOLDER.
 
 The round ones are others than the committed ones (see data/README.md), on which the numbers of the scenes rest. So the
-folder has to be named. The foot is the same.
+folder has to be named. The foot and the ring are the same.
 """
 
 import argparse
@@ -58,6 +58,20 @@ def foot(size: tuple[float, float, float] = (0.08, 0.06, 0.05), crown: float = 0
     return validate(SoftMesh(np.array(points), np.array(cells), TET4)).mesh
 
 
+def ring(radius: float = 0.05, tube: float = 0.02, n: int = 32, m: int = 16) -> str:
+    """Return the surface of a torus about the z axis as an OBJ file, triangles counter-clockwise seen from outside."""
+    lines = [f"# A ring about the z axis, radius {radius} m, tube {tube} m: made by scripts/make_meshes.py"]
+    for i, j in product(range(n), range(m)):
+        rho = radius + tube * np.cos(2 * np.pi * j / m)
+        place = rho * np.cos(2 * np.pi * i / n), rho * np.sin(2 * np.pi * i / n), tube * np.sin(2 * np.pi * j / m)
+        lines.append("v " + " ".join(f"{round(float(x), 9) + 0.0:.9g}" for x in place))
+    quads = [(i * m + j, (i + 1) % n * m + j, (i + 1) % n * m + (j + 1) % m, i * m + (j + 1) % m)
+             for i, j in product(range(n), range(m))]  # fmt: skip
+    for corners in [*((a, b, c) for a, b, c, _ in quads), *((a, c, d) for a, _, c, d in quads)]:
+        lines.append("f " + " ".join(str(k + 1) for k in corners))
+    return "\n".join(lines) + "\n"
+
+
 def make_meshes(folder: Path) -> dict[str, SoftMesh]:
     """Write every mesh of `MESHES` to a folder as MSH 2.2; returns them by name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,6 +83,7 @@ def make_meshes(folder: Path) -> dict[str, SoftMesh]:
         meshes[name] = mesh
     meshes["foot"] = foot()
     write_mesh(folder / "foot.msh", meshes["foot"])
+    (folder / "ring.obj").write_text(ring(), encoding="utf-8")
     return meshes
 
 

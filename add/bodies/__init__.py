@@ -1,6 +1,6 @@
 """Bodies, one file a kind."""
 
-from add.bodies.base import Block, Body, CarriedShape, ContactPoints, Family, Layouts, Part, Picture
+from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Family, Layouts, Part, Picture
 from add.bodies.mass_spring import MassSpringBody
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.bodies.rigid import RigidBody
@@ -10,6 +10,7 @@ __all__ = [
     "Block",
     "Body",
     "CarriedShape",
+    "ContactMesh",
     "ContactPoints",
     "Family",
     "Layouts",

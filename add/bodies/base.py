@@ -23,6 +23,7 @@ from add.equations.site_gathering import NO_INDICES, Site
 from add.equations.sites import SiteKind
 from add.equations.term import Constraint, Term
 from add.errors import InputError
+from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray, IntArray
 
 #: Name, shape and unit of a block of theta.
@@ -68,6 +69,8 @@ class CarriedShape:
 
     Attributes
     ----------
+    mesh : CollisionMesh or None
+        Of the kind MESH, whose size is half its extent.
     rotation, position : (3, 3), (3,)
         Pose of the shape's frame in the body's frame.
     """
@@ -76,6 +79,7 @@ class CarriedShape:
     size: tuple[float, float, float]
     rotation: FloatArray
     position: FloatArray
+    mesh: CollisionMesh | None = None
 
 
 class ContactPoints(NamedTuple):
@@ -89,6 +93,19 @@ class ContactPoints(NamedTuple):
     arms: FloatArray
     radii: FloatArray
     areas: FloatArray
+
+
+class ContactMesh(NamedTuple):
+    """The surface of a body that meets surfaces of others.
+
+    ``points`` (n, 3) at rest, in its frame [m]; ``nodes`` (n,) of the body under them, None where they are fixed to its
+    frame; ``faces`` (m, 3) and further ``edges`` (k, 2) of points.
+    """
+
+    points: FloatArray
+    nodes: IntArray | None
+    faces: IntArray
+    edges: IntArray
 
 
 class Picture(NamedTuple):
@@ -174,6 +191,10 @@ class Body(ABC):
     @abstractmethod
     def contact_points(self) -> ContactPoints:
         """Return what meets shapes."""
+
+    def contact_mesh(self) -> ContactMesh | None:
+        """Return what meets the meshes of other bodies; None if there is none."""
+        return None
 
     def centre(self, at: Layouts) -> IntArray:
         """Return the indices in theta of the centre of mass in its frame (3,); -1 for the frame's origin."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import POSE_VECTORS, Block, ContactPoints, Family, Layouts, Part, Picture
+from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Family, Layouts, Part, Picture
 from add.bodies.families import NODAL_INERTIA, WEIGHT
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.equations.layout import ParameterLayout
@@ -113,6 +113,13 @@ class MassSpringBody(NodalBody):
         areas = np.bincount(self.triangles.ravel(), np.repeat(third, 3), minlength=n).astype(float)
         count = n if self.touching else 0
         return ContactPoints(np.arange(count), np.zeros((count, 3)), np.zeros(count), areas[:count])
+
+    def contact_mesh(self) -> ContactMesh | None:
+        """Return the triangles, and of a net without any the springs; None if it touches nothing."""
+        if not self.touching or not (self.triangles.size or self.edges.size):
+            return None
+        edges = np.zeros((0, 2), dtype=np.int64) if self.triangles.size else self.edges
+        return ContactMesh(self.points, np.arange(self.points.shape[0]), self.triangles, edges)
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture:
         """Return nodes, springs and triangles."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies.base import POSE_VECTORS, Block, Body, CarriedShape, ContactPoints, Layouts, Part, Picture
+from add.bodies.base import POSE_VECTORS, Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.families import FRAME_INERTIA, WEIGHT
 from add.equations.initial import Pose, RigidPose
 from add.equations.kinematics import Kinematics
@@ -16,6 +16,8 @@ from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.site_gathering import NO_INDICES
 from add.equations.term import Term
+from add.geometry import box_surface
+from add.kernels.distance import BOX
 from add.kernels.rotation import left_jacobian
 from add.typing import FloatArray, IntArray
 
@@ -124,6 +126,16 @@ class RigidBody(Body):
     def contact_points(self) -> ContactPoints:
         """Return the collision points."""
         return ContactPoints(np.zeros(0, dtype=np.int64), self.points.reshape(-1, 3), self.radii, self.areas)
+
+    def contact_mesh(self) -> ContactMesh | None:
+        """Return the surface mesh, or that of a box."""
+        kind, size = self.outline
+        vertices, triangles = self.vertices, self.triangles
+        if kind == BOX:
+            vertices, triangles = box_surface(2.0 * np.array(size))
+        if not triangles.size or not self.points.size:
+            return None
+        return ContactMesh(vertices, None, triangles, np.zeros((0, 2), dtype=np.int64))
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture:
         """Return geometry and centre of mass."""

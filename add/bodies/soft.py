@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import POSE_VECTORS, Block, ContactPoints, Layouts, Part, Picture
+from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.families import NODAL_INERTIA, WEIGHT, Elasticity, Elements
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.equations.kinematics import Kinematics
@@ -158,6 +158,12 @@ class SoftBody(NodalBody):
         """Return the nodes of the surface."""
         nodes = self.surface.nodes
         return ContactPoints(nodes, np.zeros((nodes.size, 3)), np.zeros(nodes.size), self.surface.areas)
+
+    def contact_mesh(self) -> ContactMesh:
+        """Return the boundary."""
+        found = self.surface
+        faces = np.searchsorted(found.nodes, found.triangles)
+        return ContactMesh(self.mesh.points[found.nodes], found.nodes, faces, np.zeros((0, 2), dtype=np.int64))
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture:
         """Return mesh and law."""

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from add.contact import BodyContact
+from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm
 from add.equations.site_gathering import Site, gather
@@ -125,12 +125,13 @@ class JointTracks:
 
 @final
 class ContactTracks:
-    """Follows the contacts of points on rigid bodies; those of nodes are forces on nodes."""
+    """Follows the contacts of points on rigid bodies, and pairs of meshes; those of other nodes are forces on nodes."""
 
     def __init__(self, system: System) -> None:
         self._system = system
         inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
         self._terms = [(i, term) for i, term in enumerate(inner) if isinstance(term, BodyContact)]
+        self._meshes = [(i, term) for i, term in enumerate(inner) if isinstance(term, MeshContact)]
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]
@@ -150,6 +151,12 @@ class ContactTracks:
             self._places.append(found.place[carried])
             self._forces.append(found.force[carried])
             count += int(carried.sum())
+        for i, meshes in self._meshes:
+            decision = meshes.decide(kin, theta) if record is None else record.decisions[i]
+            pairs = meshes.places(kin, theta, decision)
+            self._places.append(pairs.place)
+            self._forces.append(pairs.force)
+            count += decision.shape[0]
         if solved is not None:
             self._places.append(solved.places[solved.on_rigid])
             self._forces.append(solved.forces[solved.on_rigid])
@@ -158,7 +165,7 @@ class ContactTracks:
 
     def data(self) -> ContactData:
         """Return all contacts."""
-        if not self._terms and not self._offsets[-1]:
+        if not self._terms and not self._meshes and not self._offsets[-1]:
             return ContactData()
         offsets = np.array(self._offsets, dtype=np.int64)
         return ContactData(offsets, np.concatenate(self._places), np.concatenate(self._forces))

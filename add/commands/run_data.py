@@ -10,21 +10,21 @@ import numpy as np
 from add.commands.drawing_data import ContactTracks, JointTracks, goals
 from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact, MeshContact, PenaltyContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
 from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.mocap import Recording
-from add.model import Model
+from add.model import Model, Obstacle
 from add.model.impacts import worth_saying
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.terms import Elastic, Gravity, Inertia
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 #: The groups of a trajectory that bodies are drawn from.
 _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "solids": SolidData}
@@ -33,7 +33,7 @@ _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "sol
 def _contacts(system: System) -> list[tuple[int, Any]]:
     """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
     inner = [d.inner if isinstance(d, LiftedDecidingTerm) else d for d in system.deciding]
-    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact)]
+    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact | MeshContact)]
 
 
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
@@ -112,7 +112,8 @@ def run_data(
         kind, values = body.picture(theta, model.layouts)
         drawn[kind].append(_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values))
     obstacles = tuple(
-        ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity) for o in model.obstacles
+        ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity, *_triangles(o))
+        for o in model.obstacles
     )
     # Directions are no places.
     given = built.scene.markers
@@ -148,6 +149,11 @@ def run_data(
         goals=goals(built),
         carry=trajectory.state(trajectory.n_steps).carry,
     )
+
+
+def _triangles(obstacle: Obstacle) -> tuple[FloatArray, IntArray] | tuple[()]:
+    """Return vertices and triangles of an obstacle that is a mesh."""
+    return () if obstacle.mesh is None else (obstacle.mesh.vertices, obstacle.mesh.triangles)
 
 
 def summary(

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from add.commands.impact_log import ImpactLog
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact, MeshContact, PenaltyContact
 from add.joints.law_term import DecidingJointLaw
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from add.typing import FloatArray
 
-_KINDS = {"contact": (PenaltyContact, BodyContact), "couplings": (DecidingJointLaw,)}
+_KINDS = {"contact": (PenaltyContact, BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
 
 
 @final

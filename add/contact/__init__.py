@@ -1,8 +1,18 @@
 """Contact: which points touch which shapes (detection), and what pushes back (laws)."""
 
 from add.contact.coefficients import FrictionLaw, PairParameters
+from add.contact.meshes import MeshContact, MeshPlaces
 from add.contact.penalty_bodies import BodyContact, ContactPlaces
 from add.contact.penalty_nodes import PenaltyContact
 from add.contact.shapes import Shapes
 
-__all__ = ["BodyContact", "ContactPlaces", "FrictionLaw", "PairParameters", "PenaltyContact", "Shapes"]
+__all__ = [
+    "BodyContact",
+    "ContactPlaces",
+    "FrictionLaw",
+    "MeshContact",
+    "MeshPlaces",
+    "PairParameters",
+    "PenaltyContact",
+    "Shapes",
+]

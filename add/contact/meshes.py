@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from add.contact.branches import NO_CONTACT
+from add.contact.candidates import Primitives, candidates
 from add.contact.coefficients import FrictionLaw
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics, Weights
@@ -25,14 +26,6 @@ from add.typing import FloatArray, IntArray
 MARGIN = 1.0
 #: A step's matrices have the places of all pairs that would touch if skins were so much thicker.
 THICKER = 1.5
-
-
-class Search(Protocol):
-    """Broad phase: all vertices and faces, and all edges, that may come within reach of each other, sorted."""
-
-    def __call__(self, surface: ContactSurface, x: FloatArray, reach: float) -> tuple[IntArray, IntArray]:
-        """Return vertices and faces (k, 2), and edges (m, 2)."""
-        ...
 
 
 class MeshPlaces(NamedTuple):
@@ -66,7 +59,6 @@ class MeshContact(DecidingTerm):
         friction c_f [-], onset and ramp [m]; symmetric.
     thickness : (n_bodies,)
         Indices in theta of the half-thicknesses of the bodies [m]; -1 is zero.
-    search : Search
     law : FrictionLaw
         Not hybrid.
     total_normal, adhesive_damping : as in `BodyContact`
@@ -75,7 +67,6 @@ class MeshContact(DecidingTerm):
     surface: ContactSurface
     tables: IntArray
     thickness: IntArray
-    search: Search
     law: FrictionLaw = FrictionLaw.LINEAR
     total_normal: bool = False
     adhesive_damping: bool = False
@@ -123,13 +114,18 @@ class MeshContact(DecidingTerm):
         """The law as the kernels take it."""
         return Law(self.law.kernel, TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping)
 
+    @cached_property
+    def primitives(self) -> Primitives:
+        """The surface, as detection takes it."""
+        return Primitives.of(self.surface)
+
     def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
         """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""
         x, reach = kernel.places_and_reach(kin.q, kin.v, theta, self.arrays)
         if not np.isfinite(x).all():
             return None
         wide = (1.0 + MARGIN) * reach
-        near = Near(x, wide, *self.search(self.surface, x, wide))
+        near = Near(x, wide, *candidates(self.primitives, x, reach=wide))
         self._near[:] = [near]
         return near
 

@@ -72,7 +72,8 @@ class BodyContact(PairContact):
     centre : (n_points, 3)
         Indices in theta of the centre of mass of the point's body in its frame; -1 is zero.
     kind : (n_shapes,) codes of `add.kernels.distance`
-    size : (n_shapes, 3) [m]
+    size : (n_shapes, m) [m]
+        Three numbers of each shape, or the row of a mesh.
     shape_carrier : (n_shapes,)
         First coordinate of the rigid body that carries each shape; -1 for the world.
     rotation, position : (n_shapes, 3, 3), (n_shapes, 3)
@@ -146,7 +147,7 @@ class BodyContact(PairContact):
             size=size,
             hosts=hosts,
             poses=np.ascontiguousarray(poses, dtype=float),
-            bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size, strict=True)], dtype=float),
+            bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size[:, :3], strict=True)], float),
             columns=np.column_stack([self.shape_group, self.shape_owner]).astype(np.int64),
             tables=np.ascontiguousarray(tables, dtype=np.int64),
             depths=np.ascontiguousarray(np.stack([pairs.onset, pairs.ramp], axis=2), dtype=float),

@@ -20,7 +20,8 @@ class Shapes:
     ----------
     names : tuple of str
     kind : (k,) codes of `add.kernels.distance`
-    size : (k, 3) [m]
+    size : (k, m) [m]
+        Three numbers of each shape, or the row of a mesh.
     frames : FrameMap
         What carries the shapes, one frame each.
     """

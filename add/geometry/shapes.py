@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, DistanceKernel, add_distance
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, DistanceKernel, add_distance
 from add.typing import FloatArray, IntArray
 
 _CORNERS = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
@@ -27,7 +27,7 @@ _Z = np.array([0.0, 0.0, 1.0])
 @final
 @dataclass(frozen=True)
 class Shape:
-    """One kind of shape; all functions take its size (3,) [m] first.
+    """One kind of shape; all functions take its size (3,) [m] first, or the row of a mesh.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Shape:
     hull : size -> (m, 3)
         Places that show its extent [m]; the origin alone for a shape without end.
     surface : size -> vertices (n, 3), triangles (m, 3)
-        What is drawn; None where the viewer has a way of its own.
+        What is drawn; None where the viewer has a way of its own (meshes are stored with what is drawn).
     outline : size -> paths (m_i, 3)
         Lines on the surface that show how it is turned; none without ``surface``.
     kernel : DistanceKernel or None
@@ -77,6 +77,19 @@ def _ends(ring: FloatArray, half: float) -> FloatArray:
     return np.concatenate([ring + half * _Z, ring - half * _Z])
 
 
+# Imported when asked for: kernels may be imported only after all shapes are known.
+def _of_mesh(row: FloatArray, x: FloatArray) -> FloatArray:
+    from add.geometry.collision_mesh import mesh_gaps
+
+    return mesh_gaps(row, x)
+
+
+def _mesh_hull(row: FloatArray) -> FloatArray:
+    from add.geometry.collision_mesh import row_vertices
+
+    return row_vertices(row)
+
+
 _SHAPES = {
     shape.code: shape
     for shape in (
@@ -85,6 +98,7 @@ _SHAPES = {
         Shape("box", BOX, lambda size, x: _beyond(np.abs(x) - size), lambda size: size * _CORNERS),
         Shape("capsule", CAPSULE, _of_capsule, lambda size: _ends(size[0] * BALL, size[1])),
         Shape("cylinder", CYLINDER, _of_cylinder, lambda size: _ends(size[0] * _CIRCLE, size[1])),
+        Shape("mesh", MESH, _of_mesh, _mesh_hull),
     )
 }
 

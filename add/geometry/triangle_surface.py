@@ -88,3 +88,11 @@ def check_surface(vertices: ArrayLike, triangles: ArrayLike) -> TriangleSurface:
             expected="every triangle counter-clockwise seen from outside",
         )
     return surface
+
+
+def box_surface(size: ArrayLike) -> TriangleSurface:
+    """Return corners and triangles of a box centred at the origin, with edge lengths ``size`` (3,) [m]."""
+    corners = np.array([[x, y, z] for z in (-0.5, 0.5) for y in (-0.5, 0.5) for x in (-0.5, 0.5)])
+    sides = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
+    triangles = [[side[0], side[k], side[k + 1]] for side in sides for k in (1, 2)]
+    return TriangleSurface(corners * np.asarray(size, dtype=float), np.array(triangles, dtype=np.int64))

@@ -193,6 +193,9 @@ def _write(file: Any, data: RunData) -> None:
         group.attrs["kind"] = obstacle.kind
         for name in ("size", "rotation", "position", "velocity"):
             group.attrs[name] = getattr(obstacle, name)
+        if len(obstacle.triangles):
+            _put(group, "vertices", obstacle.vertices, "m")
+            _put(group, "triangles", obstacle.triangles)
     for name, values in data.markers.items():
         _put(groups["markers"], _key(name), values, "m")
     for name, (times, positions) in data.targets.items():
@@ -279,6 +282,7 @@ def _read(file: Any) -> RunData:
         ObstacleData(
             _name(key),
             *(_attribute(group, name) for name in ("kind", "size", "rotation", "position", "velocity")),
+            **{name: _array(group, name) for name in ("vertices", "triangles") if name in group},
         )
         for key, group in _part(file, "obstacles").items()
     ]

@@ -229,12 +229,15 @@ class ObstacleData:
     ----------
     name : str
     kind : int
-        PLANE 0 (z >= 0 of its frame is free), SPHERE 1, BOX 2, CAPSULE 3, CYLINDER 4.
+        PLANE 0 (z >= 0 of its frame is free), SPHERE 1, BOX 2, CAPSULE 3, CYLINDER 4, MESH 5.
     size : (3,) [m]
-        SPHERE: radius. BOX: half sizes. CAPSULE, CYLINDER: radius, half length; axis z of the frame.
+        SPHERE: radius. BOX: half sizes. CAPSULE, CYLINDER: radius, half length; axis z of the frame. MESH: half
+        its extents.
     rotation : (3, 3)
     position : (3,) at t = 0 [m]
     velocity : (3,) [m/s]
+    vertices, triangles : (nv, 3) in its frame [m], (nt, 3)
+        Of a mesh.
     """
 
     name: str
@@ -243,6 +246,8 @@ class ObstacleData:
     rotation: FloatArray
     position: FloatArray
     velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
+    vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+    triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
 
     def __post_init__(self) -> None:
         """Bring to plain types and check shapes."""
@@ -250,6 +255,9 @@ class ObstacleData:
         object.__setattr__(self, "kind", _shape_code(self.kind, 0, place, "obstacle"))
         for name, shape in (("size", (3,)), ("rotation", (3, 3)), ("position", (3,)), ("velocity", (3,))):
             object.__setattr__(self, name, floats(getattr(self, name), shape, f"{place}.{name}"))
+        object.__setattr__(self, "vertices", floats(self.vertices, (None, 3), f"{place}.vertices"))
+        triangles = nodes_of(self.triangles, 3, len(self.vertices), f"{place}.triangles")
+        object.__setattr__(self, "triangles", triangles)
 
 
 @final

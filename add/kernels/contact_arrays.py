@@ -19,7 +19,7 @@ class Contacts(NamedTuple):
     arms : (np, 5) X in the body's frame [m], radius [m], scale [-] or [m^2]
     runs : (nr, 5) int64: points FIRST:STOP of one body; their row of the tables, row of `bodies` or -1, owner
     spheres : (nr, 4) ball around a run in the body's frame, centre and radius [m]; unused for nodes
-    kind, size : (ns,), (ns, 3) as in `distance.py`
+    kind, size : (ns,), (ns, m) as in `distance.py`; rows of a mesh are long, others are filled up with zeros
     hosts : (ns,) int64: row of `bodies` that carries the shape, -1 for the world
     poses : (ns, 5, 3) rotation (rows 0-2), position (3) [m] in the body's or the world's frame, velocity (4) [m/s]
     bounds : (ns,) radii of balls about the origins of the shapes' frames that hold them [m]

@@ -38,6 +38,8 @@ import numpy as np
 from add.kernels.caching import njit
 from add.kernels.contact_laws import LINEAR, NONE, damping_ramp, elastic_law, friction_law
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
+from add.kernels.mesh_distance import mesh_is_near
+from add.kernels.shape_codes import MESH
 from add.typing import FloatArray, IntArray
 
 PAIR, FEATURE, BITS = 0, 1, 2
@@ -101,7 +103,9 @@ def touch(i, o, x, kind, size, R, p, radius, S):
     A sphere about the point also meets edges, corners and rims from outside.
     """
     X0, X1, X2 = to_frame(i, o, x, R, p)
-    if radius > 0.0:
+    if kind[o] == MESH and not mesh_is_near(size[o], X0, X1, X2, radius):
+        return -1
+    if radius > 0.0 or kind[o] == MESH:
         feature = distance_feature(kind[o], size[o], X0, X1, X2)
         if distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S) < radius:
             return feature

@@ -17,6 +17,7 @@ Sites (small ints, unique within a shape)
                     (4, 10, 12, 14, 16, 22), two for an edge, three for a corner. 13 does not occur.
     CAPSULE         SIDE, TOP, BOTTOM (round caps)
     CYLINDER        SIDE, TOP, BOTTOM (flat caps), RIM_TOP, RIM_BOTTOM
+    MESH            faces, edges, vertices of a closed mesh (`mesh_distance.py`); its "size" is a row with all of it
 
 An imposed feature evaluates the same formula wherever the point is: the smooth continuation a replayed step needs.
 The normal is undefined on the axis or centre of a round branch; there it is the first axis of the mask, Hessian 0.
@@ -25,13 +26,15 @@ The normal is undefined on the axis or centre of a round branch; there it is the
 import math
 
 from add.kernels.caching import njit
-from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, further_kernels
+from add.kernels.mesh_distance import mesh_branch, mesh_feature
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, further_kernels
 
 __all__ = [
     "BOTTOM",
     "BOX",
     "CAPSULE",
     "CYLINDER",
+    "MESH",
     "PLANE",
     "RIM_BOTTOM",
     "RIM_TOP",
@@ -96,7 +99,7 @@ _further_feature, _further_branch = _dispatch("feature", _no_feature), _dispatch
 
 @njit(cache=True, error_model="numpy")
 def distance_inside(kind, size0, size1, size2, X0, X1, X2):
-    """Whether the gap of (X0, X1, X2) is negative, without a square root (so up to rounding)."""
+    """Whether the gap of (X0, X1, X2) is negative, without a square root (so up to rounding); not for meshes."""
     if kind > CYLINDER:
         return _further_inside(kind, size0, size1, size2, X0, X1, X2)
     if kind == PLANE:
@@ -115,13 +118,13 @@ def distance_inside(kind, size0, size1, size2, X0, X1, X2):
 @njit(cache=True, error_model="numpy")
 def distance_bound(kind, size0, size1, size2):
     """Radius of a ball about the origin of the frame that holds the shape [m]; infinite for a plane."""
-    if kind > CYLINDER:
+    if kind > MESH:
         return _further_bound(kind, size0, size1, size2)
     if kind == PLANE:
         return math.inf
     if kind == SPHERE:
         return size0
-    if kind == BOX:
+    if kind == BOX or kind == MESH:
         return math.sqrt(size0 * size0 + size1 * size1 + size2 * size2)
     if kind == CYLINDER:
         return math.sqrt(size0 * size0 + size1 * size1)
@@ -159,7 +162,9 @@ def distance_feature(kind, size, X0, X1, X2):
         if a > b:
             return SIDE
         return TOP if X2 >= 0.0 else BOTTOM
-    if kind > CYLINDER:
+    if kind == MESH:
+        return mesh_feature(size, X0, X1, X2)
+    if kind > MESH:
         return _further_feature(kind, size, X0, X1, X2)
     return 0
 
@@ -176,7 +181,9 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
         for r in range(3):
             for c in range(3):
                 H[r, c] = 0.0
-    if kind > CYLINDER:
+    if kind == MESH:
+        return mesh_branch(size, X0, X1, X2, feature, order, n, H)
+    if kind > MESH:
         return _further_branch(kind, size, X0, X1, X2, feature, order, n, H)
 
     # Reduce the branch to one of the three formulas.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-PLANE, SPHERE, BOX, CAPSULE, CYLINDER = 0, 1, 2, 3, 4
+PLANE, SPHERE, BOX, CAPSULE, CYLINDER, MESH = 0, 1, 2, 3, 4, 5
 #: The least code of a further shape.
-FIRST_FREE = 5
+FIRST_FREE = 6
 
 
 class DistanceKernel(NamedTuple):

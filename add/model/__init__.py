@@ -2,7 +2,21 @@
 
 from add.model.build import Model, build_model
 from add.model.joint_reactions import Reaction, reactions
-from add.model.obstacles import ContactModel, Obstacle
+from add.model.mesh_terms import class_pairs, edge_lengths, half_thickness, meeting_meshes
+from add.model.obstacles import ContactModel, MeshModel, Obstacle
 from add.model.parameters import parameter_layout
 
-__all__ = ["ContactModel", "Model", "Obstacle", "Reaction", "build_model", "parameter_layout", "reactions"]
+__all__ = [
+    "ContactModel",
+    "MeshModel",
+    "Model",
+    "Obstacle",
+    "Reaction",
+    "build_model",
+    "class_pairs",
+    "edge_lengths",
+    "half_thickness",
+    "meeting_meshes",
+    "parameter_layout",
+    "reactions",
+]

@@ -9,19 +9,24 @@ from typing import Any, final
 import numpy as np
 
 from add.bodies import Block, Body, Family, Layouts
+from add.contact import MeshContact
+from add.contact.limits import CollisionLimit
 from add.equations.initial import InitialState, Pose
 from add.equations.initial_on_hinge import HingedPose
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedPoints, LiftedTerm
+from add.equations.lifted_limit import LiftedLimit
 from add.equations.points import PointMap
 from add.equations.prescribed import Motion
+from add.equations.step_limit import StepLimit
 from add.equations.system import System
 from add.equations.term import Term
 from add.errors import InputError
 from add.joints.parts import HingeStart, JointPart
 from add.model.contact_terms import contact_terms
 from add.model.joint_terms import joint_terms
+from add.model.mesh_terms import mesh_term
 from add.model.obstacles import ContactModel, Obstacle
 from add.model.parameters import parameter_layout
 from add.summary import Summarised, Summary
@@ -118,7 +123,8 @@ def build_model(
     motion = _motion(bodies, at, initial)
     forces, own = _family_terms(bodies, at)
     forces += smooth
-    choices = [*contact_terms(bodies, obstacles, contact, at), *deciding]
+    meshes = mesh_term(bodies, contact, at)
+    choices = [*contact_terms(bodies, obstacles, contact, at), *([] if meshes is None else [meshes]), *deciding]
     constraints = [constraint for body in bodies for constraint in body.constraints(at)]
     if not lift.is_identity:
         forces = [LiftedTerm.of(term, lift) for term in forces]
@@ -133,8 +139,15 @@ def build_model(
         tuple(choices),
         tuple(constraints),
         np.array([start for body in bodies for start in body.rotations(at)], dtype=np.int64),
+        None if meshes is None else _limit(meshes, lift),
     )
     return Model(system, initial, tuple(bodies), tuple(obstacles), lift, tuple(joint_parts), contact)
+
+
+def _limit(meshes: MeshContact, lift: Lift) -> StepLimit:
+    """Return how far a trial may go before meshes pass through each other."""
+    limit = CollisionLimit(meshes.surface)
+    return limit if lift.is_identity else LiftedLimit(limit, lift)
 
 
 def _family_terms(bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list[Term]]:

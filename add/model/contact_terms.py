@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.bodies import Body, ContactPoints, Layouts
+from add.bodies import Body, CarriedShape, ContactPoints, Layouts
 from add.contact import BodyContact, PairParameters, PenaltyContact, Shapes
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints, WorldFrames
@@ -15,7 +15,7 @@ from add.equations.site_gathering import NO_INDICES
 from add.equations.term import DecidingTerm
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
 from add.model.obstacles import ContactModel, Obstacle
-from add.typing import IntArray
+from add.typing import FloatArray, IntArray
 
 
 def contact_terms(
@@ -81,7 +81,7 @@ def contact_terms(
             group=row_of[owner[kept]],
             centre=centres[owner[kept]],
             kind=np.array([o.kind for o in obstacles] + [shape.kind for shape in shapes], dtype=np.int64),
-            size=np.array([o.size for o in obstacles] + [shape.size for shape in shapes], dtype=float).reshape(-1, 3),
+            size=_sizes([*obstacles, *shapes]),
             shape_carrier=np.array(
                 [-1] * len(obstacles) + [at.rows[body.name].start for body in carriers], dtype=np.int64
             ),
@@ -169,6 +169,15 @@ def _pairs(
     )
 
 
+def _sizes(shapes: Sequence[Obstacle | CarriedShape]) -> FloatArray:
+    """Return the numbers of each shape, a row; all are as long as that of the largest mesh."""
+    rows = [np.array(shape.size, dtype=float) if shape.mesh is None else shape.mesh.row for shape in shapes]
+    out = np.zeros((len(rows), max([3, *(row.size for row in rows)])))
+    for line, row in zip(out, rows, strict=True):
+        line[: row.size] = row
+    return out
+
+
 def _world_shapes(obstacles: Sequence[Obstacle]) -> Shapes:
     frames = WorldFrames(
         np.array([o.rotation for o in obstacles], dtype=float),
@@ -178,6 +187,6 @@ def _world_shapes(obstacles: Sequence[Obstacle]) -> Shapes:
     return Shapes(
         tuple(o.name for o in obstacles),
         np.array([o.kind for o in obstacles], dtype=np.int64),
-        np.array([o.size for o in obstacles], dtype=float),
+        _sizes(obstacles),
         frames,
     )

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import final
 
 from add.contact import FrictionLaw
+from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray
 
 
 @final
 @dataclass(frozen=True)
 class Obstacle:
-    """A shape of the world; ``kind`` and ``size`` as in `add.kernels.distance`."""
+    """A shape of the world; ``kind`` and ``size`` as in `add.kernels.distance`.
+
+    ``mesh`` is that of the kind MESH, whose size is half its extent.
+    """
 
     name: str
     kind: int
@@ -21,6 +25,24 @@ class Obstacle:
     rotation: FloatArray
     position: FloatArray
     velocity: FloatArray
+    mesh: CollisionMesh | None = None
+
+
+@final
+@dataclass(frozen=True)
+class MeshModel:
+    """Contact of meshes with each other.
+
+    Attributes
+    ----------
+    asked : pairs of bodies that meet by their meshes although points of one could meet a shape of the other
+    apart : pairs of bodies that never meet
+    itself : bodies that meet themselves
+    """
+
+    asked: frozenset[tuple[str, str]] = frozenset()
+    apart: frozenset[tuple[str, str]] = frozenset()
+    itself: tuple[str, ...] = ()
 
 
 @final
@@ -41,6 +63,7 @@ class ContactModel:
     classes : contact class of bodies and obstacles; the others have one of their own, under their name
     disabled : pairs of classes (of points, of shapes) that pass through each other
     apart : pairs of bodies (of points, of shapes) that do, too
+    meshes : MeshModel, or None: meshes do not meet each other
     """
 
     law: FrictionLaw = FrictionLaw.LINEAR
@@ -52,6 +75,7 @@ class ContactModel:
     classes: Mapping[str, str] = field(default_factory=dict)
     disabled: frozenset[tuple[str, str]] = frozenset()
     apart: frozenset[tuple[str, str]] = frozenset()
+    meshes: MeshModel | None = None
 
     def class_of(self, name: str) -> str:
         """Return the contact class of a body or an obstacle."""

@@ -86,7 +86,7 @@ def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
 
 
 def _overlaps(meeting: _Meeting, owners: list[str]) -> Iterator[Overlap]:
-    bound = np.array([distance_bound(int(k), *s) for k, s in zip(meeting.kind, meeting.size, strict=True)])
+    bound = np.array([distance_bound(int(k), *s[:3]) for k, s in zip(meeting.kind, meeting.size, strict=True)])
     for owner, shapes in meeting.met.items():
         mine = np.flatnonzero(meeting.owner == owner)
         points, radius = meeting.points[mine], meeting.radius[mine]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from add.bodies import Block, Body
 from add.equations.layout import ParameterLayout
+from add.model.mesh_terms import mesh_blocks
 from add.model.obstacles import ContactModel, Obstacle
 
 
@@ -29,6 +30,7 @@ def parameter_layout(
             (f"{pair}.k_t", (), f"N s/m{per}"),
             (f"{pair}.c_f", (), "-"),
         ]
+    blocks += mesh_blocks(bodies, contact)
     known = {name for name, _, _ in blocks}
     return ParameterLayout([*blocks, *(block for block in extra if block[0] not in known)])
 

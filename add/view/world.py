@@ -5,11 +5,11 @@ from typing import Any, final
 import numpy as np
 
 from add.io.trajectory import ObstacleData
-from add.kernels.distance import PLANE
+from add.kernels.distance import MESH, PLANE
 from add.view.framing import framing_points, round_number
 from add.view.parts import GRID_COLOUR, OBSTACLE_COLOUR, PLANE_COLOUR, Canvas, Moment, Part
 from add.view.quantities import Quantity
-from add.view.shapes import primitive
+from add.view.shapes import primitive, shaded
 
 
 @final
@@ -33,6 +33,8 @@ def _obstacle(canvas: Canvas, obstacle: ObstacleData) -> Any:
         # seen from its free side only, so that no wall stands before the camera
         style = {"color": PLANE_COLOUR, "show_edges": True, "edge_color": GRID_COLOUR,
                  "line_width": 0.8 * canvas.pixel, "culling": "back", "ambient": 0.6, "diffuse": 0.42}  # fmt: skip
+    elif obstacle.kind == MESH:
+        mesh = shaded(obstacle.vertices, obstacle.triangles)
     else:
         mesh = primitive(obstacle.kind, obstacle.size)
     pose = np.eye(4)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from contact.test_candidates import joined, sheet
 from support.crossings import crossing_pairs
+from support.surfaces import joined, sheet
 
 from add.contact.candidates import Primitives, candidates
 from add.contact.crossings import crossings, refuse_tangled

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from contact.reference_meshes import all_pairs, table
+from contact.reference_meshes import table
 
 from add.contact import FrictionLaw
 from add.contact.meshes import MeshContact
@@ -29,7 +29,7 @@ def contact_of(case: str) -> tuple[MeshContact, Kinematics, np.ndarray, dict[str
     surface = ContactSurface(**{**surface.__dict__, "rest_factor": 0.0})  # the table has no such rule
     theta = np.array([data["k_n"], 0.0, 0.0, 0.0, data["onset"], 0.0, data["r"] / 2.0], dtype=float)
     contact = MeshContact(
-        surface, np.arange(6).reshape(1, 1, 6), np.full(len(parts), 6), all_pairs, FrictionLaw.NONE
+        surface, np.arange(6).reshape(1, 1, 6), np.full(len(parts), 6), FrictionLaw.NONE
     )  # fmt: skip
     q = data["V"].ravel().astype(float)
     return contact, Kinematics(q, np.zeros_like(q), np.zeros_like(q), 0.0, 1), theta, data

@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 from support.body_scene import NODES, check_crowd, crowd
 from support.decisions import FEATURE_SHIFT, table_of
+from support.meshes import feature_of, notched_cube
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics
+from add.geometry.collision_mesh import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, RIM_TOP, SIDE, SPHERE, TOP
+from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, RIM_TOP, SIDE, SPHERE, TOP
+from add.kernels.mesh_distance import mesh_feature
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.testing import check_deciding_term, check_term
 
 DEPTH = 0.05
 E = np.array([0.6, -0.8, 0.0])
 Z = np.array([0.0, 0.0, 1.0])
+NOTCHED = CollisionMesh(*notched_cube())
 # place: (kind, size, feature, a point of the surface there, the normal there). Edges, corners and rims need spheres.
 PLACES = {
     "plane": (PLANE, (0.0, 0.0, 0.0), 0, (0.3, -0.2, 0.0), Z),
@@ -29,6 +33,10 @@ PLACES = {
     "box edge": (BOX, (0.5, 0.8, 0.6), 25, (0.5, 0.8, 0.2), (0.6, 0.8, 0.0)),
     "box corner": (BOX, (0.5, 0.8, 0.6), 26, (0.5, 0.8, 0.6), (2 / 7, 3 / 7, 6 / 7)),
     "cylinder rim": (CYLINDER, (0.5, 0.7, 0.0), RIM_TOP, 0.5 * E + 0.7 * Z, 0.8 * E + 0.6 * Z),
+    # Of a cube without an octant; the hole's edges and its corner, met from inside, are in `test_terms.py`.
+    "mesh face": (MESH, NOTCHED.row, mesh_feature(NOTCHED.row, -0.4, -1.1, 0.3), (-0.4, -1.0, 0.3), (0.0, -1.0, 0.0)),
+    "mesh edge": (MESH, NOTCHED.row, feature_of(NOTCHED, (-1, -1, -1), (-1, -1, 0)), (-1, -1, -0.4), (-0.6, -0.8, 0.0)),
+    "mesh corner": (MESH, NOTCHED.row, feature_of(NOTCHED, (-1, -1, -1)), (-1, -1, -1), (-2 / 7, -3 / 7, -6 / 7)),
 }
 INSIDE = [place for place in PLACES if place.split()[-1] not in ("edge", "corner", "rim")]
 ANGLES = {"zero": 0.0, "small": 0.4, "large": 3.6}

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contact.reference_meshes import all_pairs
 
 from add.contact import FrictionLaw
 from add.contact.meshes import MeshContact, MeshContactBranch
@@ -131,9 +130,7 @@ def pair(
         surface, q = contact_between(carriers, *primitives(vertices, region, parallel), rng)
         law, _ = LAWS[friction]
         # The indices of theta of static bodies' centres are not read.
-        contact = MeshContact(
-            surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), all_pairs, law, total, adhesive_damping
-        )
+        contact = MeshContact(surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), law, total, adhesive_damping)
         theta = numbers(rng, friction, onset, ramp)
         v = 0.2 * rng.normal(size=q.size)
         kin = Kinematics(q, v, rng.normal(size=q.size), 0.3, 4)
@@ -213,9 +210,7 @@ def test_two_bodies_with_many_pairs() -> None:
         SurfacePart(cube, faces, NO_EDGES, 0, None, np.array([8, 9, 10]), 0, 0.0),
         SurfacePart(cube, faces, NO_EDGES, 6, np.arange(8), NO_INDICES, 0, 0.0),
     ]
-    contact = MeshContact(
-        ContactSurface.of(parts), np.arange(6).reshape(1, 1, 6), np.array([6, 7]), all_pairs, FrictionLaw.TANH
-    )
+    contact = MeshContact(ContactSurface.of(parts), np.arange(6).reshape(1, 1, 6), np.array([6, 7]), FrictionLaw.TANH)
     q = np.concatenate([[0.0, 0.0, -1.04], [0.02, -0.03, 0.2], (cube + 0.01 * rng.normal(size=(8, 3))).ravel()])
     kin = Kinematics(q, 0.1 * rng.normal(size=q.size), np.zeros(q.size), 0.0, 1)
     decision, found = check_deciding_term(

@@ -189,3 +189,4 @@ def test_meshes_like_the_ready_ones(tmp_path):
         assert volume(made) == pytest.approx(volume(kept), rel=0.05), name
         assert 0.3 < made.n_elements / kept.n_elements < 3.0, name
         assert read_mesh(tmp_path / f"{name}.msh").n_elements == made.n_elements
+    assert (tmp_path / "ring.obj").read_bytes() == (ROOT / "data" / "meshes" / "ring.obj").read_bytes()

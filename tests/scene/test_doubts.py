@@ -62,21 +62,31 @@ def test_sizes_that_no_body_has(scale):
     assert text.startswith("bodies.a: it is ") and "m across" in text
 
 
+EXACT = {"friction_law": "exact"}
+
+
 def test_bodies_that_cannot_touch():
-    """Points of one meet the shape of the other: two soft bodies have no shape, nor has a rigid body from a file."""
-    (text,) = warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)})
+    """Points of one meet the shape of the other, or meshes meet; there are no meshes in exact contact."""
+    assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)}) == []
+    (text,) = warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)}, contact=EXACT)
     assert text.startswith("contact.between_bodies: a and b pass through each other")
-    assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1)}, contact={"between_bodies": False}) == []
+    assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1)}, contact=EXACT | {"between_bodies": False}) == []
     off = {"pairs": [{"body": "b", "obstacle": "a", "enabled": False}]}
-    assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)}, contact=off) == []
+    assert warned({"a": at(SOFT, 0), "b": at(SOFT, 1), "box": at(BOX, 2)}, contact=EXACT | off) == []
     several = {f"s{k}": at(SOFT, k) for k in range(4)}
-    (text,) = warned(several)
+    (text,) = warned(several, contact=EXACT)
     assert "s0 and s1, s0 and s2, s0 and s3 and 3 more pairs" in text
     a, b = ({"body": name, "at": [0, 0, 0]} for name in "ab")
     spring = {"type": "spring", "a": a, "b": b, "stiffness": 1.0}
     joined = {"a": at(SOFT, 0), "b": at(SOFT, 1)}
-    assert warned(joined, couplings={"c": spring}) == [], "bodies that are joined do not touch"
-    assert len(warned(joined, couplings={"c": spring | {"collide": True}})) == 1
+    assert warned(joined, couplings={"c": spring}, contact=EXACT) == [], "bodies that are joined do not touch"
+    assert len(warned(joined, couplings={"c": spring | {"collide": True}}, contact=EXACT)) == 1
+
+
+def test_meshes_creep_under_hybrid_friction():
+    bodies = {"a": at(SOFT, 0), "b": at(SOFT, 1)}
+    (text,) = warned(bodies, contact={"friction_law": "hybrid"})
+    assert "meshes that meet meshes stick by the linear law, and creep" in text
 
 
 def test_a_marker_off_its_body():
@@ -140,7 +150,7 @@ def run(*arguments):
 
 def test_strict(tmp_path):
     bad, good = tmp_path / "bad.json", tmp_path / "good.json"
-    bad.write_text(json.dumps(raw({"a": at(SOFT, 0), "b": at(SOFT, 1)})))
+    bad.write_text(json.dumps(raw({"a": at(SOFT, 0), "b": at(SOFT, 1)}, contact=EXACT)))
     good.write_text(json.dumps(raw({"a": at(SOFT, 0)})))
     assert run("check", bad).exit_code == 0
     for command in (["check", bad], ["simulate", bad, "-o", tmp_path / "run"]):

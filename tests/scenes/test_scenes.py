@@ -26,6 +26,11 @@ CYLINDER = {
 #: Scene -> what is changed so that a check takes seconds (coarser mesh, contact at once), steps, decisions seen.
 #: A scene that is not here is checked as it is over two steps.
 QUICK = {
+    "ball_in_ring": (
+        {"bodies.ball.position": [0.008, 0.004, 0.072], "bodies.ball.velocity": [0.3, 0, -0.8]},
+        3,
+        ("touching", "slipping"),
+    ),
     "ball_on_floor": (
         {
             "bodies.ball.mesh.file": str(MESHES / "ball_small.msh"),
@@ -72,6 +77,19 @@ QUICK = {
         ("touching", "slipping"),
     ),
     "sheet_flip": ({}, 4, ALL),
+    "two_soft_balls": (
+        {
+            "bodies.left.mesh.edge": 0.05,
+            "bodies.right.mesh.edge": 0.045,
+            "bodies.left.position": [-0.0515, 0.002, 0],
+            "bodies.right.position": [0.0515, 0, 0],
+            "bodies.left.velocity": [2, 0.3, 0.1],
+            "contact.mesh.stick_stiffness": 1e4,
+            "time.dt": 0.001,
+        },
+        9,
+        ALL,
+    ),
     "strings_cube": ({}, 3, ("touching", "sticking")),
     "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
 }

@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from contact.test_candidates import sheet
-from contact.test_limits import NONE
 from support.crossings import crossing_pairs
+from support.surfaces import sheet
 
 from add.contact.limits import CollisionLimit
 from add.contact.surfaces import ContactSurface, SurfacePart, static_part
@@ -16,6 +15,7 @@ from add.scene import scene_from_dict
 from add.solve.reaching import MOST_SHORTENED, reached
 from add.solve.step_equations import StepEquations
 
+NONE = np.zeros((0, 2), dtype=np.int64)
 CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 FACES = np.array(
     [(0, 2, 1), (1, 2, 3), (4, 5, 6), (5, 7, 6), (0, 1, 4), (1, 5, 4), (2, 6, 3), (3, 6, 7), (0, 4, 2), (2, 4, 6)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from support.decisions import FEATURE_SHIFT, table_of
+from support.meshes import feature_of, notched_cube
 from support.term_models import deformed, random_theta, rough_box
 
 from add.bodies import SoftBody
@@ -12,8 +13,10 @@ from add.contact import FrictionLaw, PenaltyContact
 from add.equations.kinematics import Kinematics
 from add.equations.points import FrameMap, Frames, WeightedPoints, WorldFrames
 from add.geometry import HEX8, TET4, TET10
+from add.geometry.collision_mesh import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
+from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, SIDE, SPHERE, TOP
+from add.kernels.mesh_distance import mesh_feature
 from add.kernels.rotation import rotation_matrix
 from add.model import ContactModel, Obstacle, build_model
 from add.testing import check_deciding_term
@@ -21,7 +24,9 @@ from add.testing import check_deciding_term
 DEPTH = 0.004
 CLOSING = 0.3
 E = np.array([0.6, -0.8, 0.0])
-# place: kind, size, feature, a point of the surface there, the normal there
+NOTCHED = CollisionMesh(*notched_cube())
+NOTCHED_SIDE = feature_of(NOTCHED, (0, 0, 0), (0, 0, 1))
+# place: kind, size (or mesh), feature, a point of the surface there, the normal there
 PLACES = {
     "plane": (PLANE, (0.0, 0.0, 0.0), 0, np.zeros(3), np.array([0.0, 0.0, 1.0])),
     "sphere": (SPHERE, (0.7, 0.0, 0.0), 0, 0.7 * np.array([2.0, 3.0, -6.0]) / 7.0, np.array([2.0, 3.0, -6.0]) / 7.0),
@@ -30,6 +35,10 @@ PLACES = {
     "capsule cap": (CAPSULE, (0.4, 0.6, 0.0), TOP, np.array([0.8, 1.2, 6.6]) / 7, np.array([2, 3, 6]) / 7),
     "cylinder side": (CYLINDER, (0.5, 0.7, 0.0), SIDE, 0.5 * E + (0.0, 0.0, 0.2), E),
     "cylinder cap": (CYLINDER, (0.5, 0.7, 0.0), TOP, np.array([0.1, 0.15, 0.7]), np.array([0.0, 0.0, 1.0])),
+    # A cube of a mesh without an octant, whose hole is met from inside.
+    "mesh face": (MESH, NOTCHED, mesh_feature(NOTCHED.row, -0.4, -1.1, 0.3), np.array([-0.4, -1, 0.3]), -np.eye(3)[1]),
+    "mesh edge": (MESH, NOTCHED, NOTCHED_SIDE, 0.4 * np.eye(3)[2], np.array([0.96, 0.28, 0.0])),
+    "mesh vertex": (MESH, NOTCHED, feature_of(NOTCHED, (0, 0, 0)), np.zeros(3), np.array([6, 3, 2]) / 7),
 }
 FRICTION = {
     "none": (FrictionLaw.NONE, 0.4),
@@ -69,7 +78,9 @@ def touch(place: str, q: np.ndarray, nodes: np.ndarray, t: float, rng: np.random
     lowest = int(np.argmin(x @ (rotation @ normal)))
     velocity = 0.1 * rng.normal(size=3)
     position = x[lowest] - rotation @ (surface - DEPTH * normal) - t * velocity
-    return Obstacle(place, kind, size, rotation, position, velocity), int(nodes[lowest])
+    mesh = size if kind == MESH else None
+    size = size.half_extent if kind == MESH else size
+    return Obstacle(place, kind, size, rotation, position, velocity, mesh), int(nodes[lowest])
 
 
 def contact(
@@ -129,8 +140,8 @@ def contact(
         if friction != "none" and not (clip and total):
             expected |= {"k_t"} if friction == "stick" else {"k_n", "c_f"}
             expected |= {"k_t"} if friction == "tanh" else set()
-        if clip:
-            # Other nodes may touch without being clipped; the point itself adds what its branch says.
+        if clip or place in ("mesh edge", "mesh vertex"):
+            # Other nodes may touch in other branches, and in a hollow its walls; the point adds what its branch says.
             assert expected <= keys or term.describe(decision)["touching"] > 1
         else:
             assert keys == expected

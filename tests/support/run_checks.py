@@ -90,7 +90,7 @@ def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
             seen.update(term.describe(decision))
         for term, old, new in zip(simulation.system.deciding, before, decisions, strict=False):
             if not isinstance(term, BodyContact | PenaltyContact):
-                seen[type(term).__name__] += int((old != new).sum())
+                seen[type(term).__name__] += term.changes(old, new)
                 continue
             was, touching = (dict(rows[rows[:, BITS] & ACTIVE != 0][:, [PAIR, BITS]].tolist()) for rows in (old, new))
             seen["impacts"] += len(touching.keys() - was.keys())

@@ -9,9 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from add.bodies import SoftBody
+from add.contact import MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.materials import element_loops
+from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
@@ -48,7 +50,7 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
+    parts = (_deep, _untouchable, _creeping, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
     return [text for part in parts for text in part(built)]
 
 
@@ -96,6 +98,8 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     shapes = {body.name for body in model.bodies if body.shapes}
     solid = [name for name, body in spec.bodies.items() if _has_surface(body)]
     still = {name for name, body in spec.bodies.items() if isinstance(body, KinematicBodySpec)}
+    meeting = meeting_meshes(model.bodies, model.contact)
+    by_meshes = {frozenset((meeting.bodies[k].name, meeting.bodies[l].name)) for k, l in meeting.pairs}
     missed = [
         (a, b)
         for a, b in combinations(solid, 2)
@@ -103,14 +107,25 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
         and not (points[b] and a in shapes)
         and frozenset((a, b)) not in joined
         and not {a, b} <= still
+        and frozenset((a, b)) not in by_meshes
     ]
     if missed:
         named = ", ".join(f"{a} and {b}" for a, b in missed[:_SHOWN])
         more = f" and {len(missed) - _SHOWN} more pairs" if len(missed) > _SHOWN else ""
         yield (
             f"contact.between_bodies: {named}{more} pass through each other: points of bodies meet the boxes, balls, "
-            "capsules and cylinders that rigid bodies carry, and neither of these carries one; contact.pairs with "
-            "'enabled': false say that it is meant"
+            "capsules, cylinders and closed meshes that rigid bodies carry, and neither of these carries one, nor have "
+            "both a mesh (or the contact is exact, which has no meshes); contact.pairs with 'enabled': false say that "
+            "it is meant"
+        )
+
+
+def _creeping(built: BuiltScene) -> Iterator[str]:
+    """Meshes, which no equations hold under the hybrid law."""
+    if built.scene.contact.friction_law == "hybrid" and built.model.term(MeshContact):
+        yield (
+            "contact.friction_law: hybrid friction holds points on shapes; meshes that meet meshes stick by the linear "
+            "law, and creep"
         )
 
 

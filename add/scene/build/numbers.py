@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -93,6 +94,7 @@ class SceneParameters:
         theta: ParameterLayout,
         extra: Sequence[SceneParameter] = (),
         derived: Sequence[Derived] = (),
+        mesh_areas: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self._blocks: list[tuple[str, tuple[int, ...], str]] = []
         self._values: list[FloatArray] = []
@@ -114,7 +116,7 @@ class SceneParameters:
             self._copies += [(number.path, target, factor) for target, factor in number.targets]
         for name, signal in spec.signals.items():
             self._signal(f"signals.{name}", signal, theta)
-        self._contact(spec, theta)
+        self._contact(spec, theta, mesh_areas)
         if spec.recording is not None:
             self._add(CLOCK, spec.recording.time_offset, "s", CLOCK)
         self.layout = ParameterLayout(self._blocks)
@@ -176,9 +178,10 @@ class SceneParameters:
             rows = np.array(signal.values)  # type: ignore[attr-defined]
             self._add(f"{path}.values", rows.reshape(rows.shape[0], -1), unit, *targets)
 
-    def _contact(self, spec: SceneSpec, theta: ParameterLayout) -> None:
+    def _contact(self, spec: SceneSpec, theta: ParameterLayout, mesh_areas: Mapping[str, float]) -> None:
+        """Numbers of contact; ``mesh_areas``: names of the coefficients of meshes -> area of a vertex [m^2]."""
         contact = spec.contact
-        if not met_shapes(spec):
+        if not met_shapes(spec) and not mesh_areas:
             return
         per = "/m^2" if contact.stiffness_per == "area" else ""
         effective = contact.stick_stiffness_rule == "effective-dt" and spec.time.integrator == "bdf2"
@@ -196,9 +199,17 @@ class SceneParameters:
                 self._add(given[key], getattr(contact, key), unit)
         classes = ContactClasses.read(spec)
         known = {entry.name.removesuffix(".k_n"): None for entry in theta.entries if entry.name.endswith(".k_n")}
+        per_area = float(contact.stiffness_per == "area")
+        of_meshes = {}
+        for key in ("stiffness", "damping", "stick_stiffness"):
+            if mesh_areas and getattr(contact.mesh, key) is not None:
+                of_meshes[key] = f"contact.mesh.{key}"
+                self._add(of_meshes[key], getattr(contact.mesh, key), {"stiffness": "N/m/m^2"}.get(key, "N s/m/m^2"))
         special: dict[str, dict[str, str]] = {}
         for k, row in enumerate(contact.pairs):
-            met = [name for name in (f"contact.{a}.{b}" for a, b in classes.pairs(row)) if name in known]
+            named = [f"{kind}.{a}.{b}" for a, b in classes.pairs(row) for kind in ("contact", "mesh_contact")]
+            named += [f"mesh_contact.{b}.{a}" for a, b in classes.pairs(row)]
+            met = [name for name in dict.fromkeys(named) if name in known]
             if not met:  # switched off, and without a shape to meet
                 continue
             own = {key: f"contact.pairs.{k}.{key}" for key in units if getattr(row, key) is not None}
@@ -214,17 +225,23 @@ class SceneParameters:
         if contact.friction_law == "impulse":
             self._restitutions.clear()
         for name in known:
-            source = {**given, **special.get(name, {})}
-            self._copies += [(source["stiffness"], f"{name}.k_n", 1.0), (source["friction"], f"{name}.c_f", 1.0)]
+            source = {key: (path, 1.0) for key, path in {**given, **special.get(name, {})}.items()}
+            if name in mesh_areas:
+                share = per_area or 1.0 / mesh_areas[name]
+                source = {key: (path, 1.0 if key == "friction" else share) for key, (path, _) in source.items()}
+                if "stiffness" in of_meshes and "stick_stiffness" not in special.get(name, {}):
+                    source.pop("stick_stiffness", None)  # it follows from the stiffness
+                own = special.get(name, {})
+                source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
+            stiffness, factor = source["stiffness"]
+            self._copies += [(stiffness, f"{name}.k_n", factor), (source["friction"][0], f"{name}.c_f", 1.0)]
             if contact.friction_law == "impulse":  # without damping: its place has the restitution
                 if name in damped:
                     self._copies.append((damped[name], f"{name}.k_d", 1.0))
             elif name not in damped:
-                self._copies.append((source["damping"], f"{name}.k_d", 1.0))
-            if "stick_stiffness" in source:
-                self._copies.append((source["stick_stiffness"], f"{name}.k_t", 1.0))
-            else:
-                self._copies.append((source["stiffness"], f"{name}.k_t", stick_factor))
+                self._copies.append((source["damping"][0], f"{name}.k_d", source["damping"][1]))
+            stick, times = source.get("stick_stiffness", (stiffness, factor * stick_factor))
+            self._copies.append((stick, f"{name}.k_t", times))
 
     def _tie(self, theta: ParameterLayout, base: FloatArray) -> Composed:
         copies = []

@@ -27,7 +27,7 @@ from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.scene.build.joints import MakeSignalParameter
 from add.scene.build.numbers import SceneParameter
-from add.scene.build.selections import select_points
+from add.scene.build.selections import collision_mesh, select_points
 from add.scene.read.files import asked_for_by
 from add.scene.spec.rigid import (
     BoxGeometrySpec,
@@ -79,6 +79,10 @@ def rigid_body(
     shapes: tuple[CarriedShape, ...] = ()
     if outline[0] >= 0 and body.collision.shape:
         shapes = (CarriedShape(*outline, np.eye(3), np.zeros(3)),)
+    elif isinstance(geometry, FileGeometrySpec) and body.collision.shape:
+        with asked_for_by(f"{at}.geometry.file"):
+            mesh = collision_mesh(geometry.file, vertices, triangles)
+        shapes = (CarriedShape(distance.MESH, mesh.half_extent, np.eye(3), np.zeros(3), mesh),)
     areas = np.full(radii.size, area / max(radii.size, 1))
     numbers = pose_numbers(at, body)
     if isinstance(body, KinematicBodySpec):

@@ -14,10 +14,11 @@ from add.hard_contact import with_exact_contact, with_impulse_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.materials import material
-from add.model import ContactModel, build_model
+from add.model import ContactModel, MeshModel, build_model
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
+from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid_body
 from add.scene.build.selections import body_mesh, locate_point, obstacle, select
@@ -92,8 +93,11 @@ def _build(scene: SceneSpec) -> BuiltScene:
         starts=parts.starts,
         extra=blocks,
     )
-    numbers = SceneParameters(spec, model.system.parameters, extra, [*parts.derived, *marks.derived])
+    numbers = SceneParameters(
+        spec, model.system.parameters, [*extra, *skins(spec, model)], [*parts.derived, *marks.derived], areas(model)
+    )
     theta = numbers.ties.forward(numbers.values)
+    refuse_tangled_meshes(model, theta)
     time = spec.time
     newton = NewtonOptions(
         time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse
@@ -207,6 +211,8 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactM
     # Bodies that a coupling joins pass through each other unless a row names the two.
     rows = [row for row in contact.pairs if row.enabled]
     asked = {row.sides for row in rows} | {row.sides[::-1] for row in rows if row.between is not None}
+    joined = frozenset(pair for pair in connected if pair not in asked)
+    by_meshes = _by_meshes(spec, classes)
     return ContactModel(
         law=_LAWS[contact.friction_law],
         per_area=contact.stiffness_per == "area",
@@ -216,5 +222,20 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactM
         adhesive_damping=contact.adhesive_damping,
         classes=classes.of,
         disabled=frozenset(off),
-        apart=frozenset(pair for pair in connected if pair not in asked),
+        apart=joined | by_meshes,
+        meshes=None if contact.friction_law == "exact" else MeshModel(by_meshes, joined, _meet_themselves(spec)),
     )
+
+
+def _by_meshes(spec: SceneSpec, classes: ContactClasses) -> frozenset[tuple[str, str]]:
+    """Return the pairs of bodies, either way round, that rows let meet by their meshes; later rows win."""
+    out: set[tuple[str, str]] = set()
+    for row in spec.contact.pairs:
+        a, b = (classes.members(side) for side in row.sides)
+        both = {(x, y) for x in a for y in b if x != y} | {(y, x) for x in a for y in b if x != y}
+        out = out | both if row.by_meshes else out - both
+    return frozenset(out)
+
+
+def _meet_themselves(spec: SceneSpec) -> tuple[str, ...]:
+    return tuple(name for name, body in spec.bodies.items() if body.contact is not None and body.contact.meets_itself)

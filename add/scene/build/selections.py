@@ -6,6 +6,8 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry import Locator, SoftMesh, Surface, surface
+from add.geometry.collision_mesh import CollisionMesh
+from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model import Obstacle
@@ -19,7 +21,7 @@ from add.scene.spec.common import (
     SurfaceSelectorSpec,
 )
 from add.scene.spec.markers import NodesMarkerSpec, PointMarkerSpec, SurfaceMarkerSpec
-from add.scene.spec.world import BoxObstacleSpec, CapsuleSpec, PlaneSpec, SphereSpec
+from add.scene.spec.world import BoxObstacleSpec, CapsuleSpec, MeshObstacleSpec, PlaneSpec, SphereSpec
 from add.ties import axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 
@@ -131,6 +133,15 @@ def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) 
     return boundary.nodes[chosen], areas / areas.sum()
 
 
+def collision_mesh(file: str, vertices: FloatArray, triangles: IntArray) -> CollisionMesh:
+    """Return a closed mesh from a file as a collision shape; errors name the file."""
+    try:
+        return CollisionMesh(vertices, triangles)
+    except InputError as error:
+        error.file = file
+        raise
+
+
 def obstacle(name: str, spec: object) -> Obstacle:
     """Return an obstacle with the kernel's code and sizes."""
     velocity = np.array(spec.velocity)  # type: ignore[attr-defined]
@@ -144,6 +155,11 @@ def obstacle(name: str, spec: object) -> Obstacle:
     centre = np.array(spec.center)  # type: ignore[attr-defined]
     if isinstance(spec, BoxObstacleSpec):
         return Obstacle(name, distance.BOX, spec.half_size, rotation, centre, velocity)
+    if isinstance(spec, MeshObstacleSpec):
+        with asked_for_by(f"obstacles.{name}.file"):
+            vertices, triangles = read_surface(spec.file)
+            mesh = collision_mesh(spec.file, spec.scale * vertices, triangles)
+        return Obstacle(name, distance.MESH, mesh.half_extent, rotation, centre, velocity, mesh)
     kind = distance.CAPSULE if isinstance(spec, CapsuleSpec) else distance.CYLINDER
     size = (spec.radius, spec.half_length, 0.0)  # type: ignore[attr-defined]
     return Obstacle(name, kind, size, rotation, centre, velocity)

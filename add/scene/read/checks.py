@@ -12,7 +12,7 @@ from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
-from add.scene.spec.met_shapes import met_shapes
+from add.scene.spec.met_shapes import may_have_mesh, met_shapes
 from add.scene.spec.objective import (
     LineObjectiveSpec,
     MarkersObjectiveSpec,
@@ -147,8 +147,8 @@ def _contact(spec: SceneSpec) -> Iterator[Problem]:
             if not unknown and pair.enabled and not _meets(pair, classes, spec, shapes):
                 found = " and ".join(f"'{name}'" for name in pair.between)
                 yield Problem(
-                    f"{at}.between", "none of these has points that can meet a shape of the other", found,
-                    "a body, and an obstacle or a body with a shape",
+                    f"{at}.between", "none of these has points that can meet a shape of the other, nor a mesh", found,
+                    "a body, and an obstacle or a body with a shape; or two bodies with meshes",
                 )  # fmt: skip
             continue
         assert pair.body is not None and pair.obstacle is not None
@@ -168,8 +168,10 @@ def _contact(spec: SceneSpec) -> Iterator[Problem]:
 
 
 def _meets(pair: ContactPairSpec, classes: ContactClasses, spec: SceneSpec, shapes: Collection[str]) -> bool:
-    """Whether points of a body on one side can meet a shape of another on the other side."""
+    """Whether points of a body on one side can meet a shape of another on the other side, or both have meshes."""
     a, b = (classes.members(side) for side in pair.sides)
+    if any(may_have_mesh(spec.bodies.get(x)) and may_have_mesh(spec.bodies.get(y)) and x != y for x in a for y in b):
+        return True
     one_way = any(x in spec.bodies and y in shapes and x != y for x in a for y in b)
     return one_way or any(x in spec.bodies and y in shapes and x != y for x in b for y in a)
 

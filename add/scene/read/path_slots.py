@@ -8,6 +8,7 @@ Pattern = tuple[str, ...]
 _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "file"),
     ("bodies", "*", "geometry", "file"),
+    ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),
     ("recording", "file"),
 )

@@ -123,12 +123,20 @@ FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"form
 
 
 class BodyContactSpec(Spec):
-    """The class that a body is of in contact."""
+    """A body in contact: its class, its skin, and whether it meets itself."""
 
     class_: Name | None = Field(
         None,
         alias="class",
         description="contact class: a name by which `contact.pairs` may mean all bodies of it; null = none of its own",
+    )
+    thickness: Positive | None = Field(
+        None,
+        description="thickness of the body's skin, or of a sheet or a rope [m]: two meshes touch where they are nearer "
+        "than half the sum of theirs; null = `contact.mesh.thickness`",
+    )
+    meets_itself: Flag = Field(
+        False, alias="self", description="whether the body's mesh meets itself: soft and mass-spring bodies"
     )
 
 

@@ -1,7 +1,13 @@
-"""Names of the shapes that contact points can meet."""
+"""Names of the shapes that contact points can meet, and bodies that may have meshes."""
 
-from add.scene.spec.rigid import FileGeometrySpec, KinematicBodySpec, RigidBodySpec
-from add.scene.spec.scene import SceneSpec
+from add.scene.spec.rigid import (
+    BoxGeometrySpec,
+    FileGeometrySpec,
+    KinematicBodySpec,
+    MassSpringBodySpec,
+    RigidBodySpec,
+)
+from add.scene.spec.scene import BodySpec, SceneSpec
 
 
 def met_shapes(spec: SceneSpec) -> list[str]:
@@ -9,9 +15,15 @@ def met_shapes(spec: SceneSpec) -> list[str]:
     carriers = [
         name
         for name, body in spec.bodies.items()
-        if isinstance(body, RigidBodySpec | KinematicBodySpec)
-        and body.collision.shape
-        and body.geometry is not None
-        and not isinstance(body.geometry, FileGeometrySpec)
+        if isinstance(body, RigidBodySpec | KinematicBodySpec) and body.collision.shape and body.geometry is not None
     ]
     return [*spec.obstacles, *carriers]
+
+
+def may_have_mesh(body: BodySpec | None) -> bool:
+    """Whether a body can have a surface that meets those of others."""
+    if body is None:
+        return False
+    if isinstance(body, RigidBodySpec | KinematicBodySpec):
+        return isinstance(body.geometry, FileGeometrySpec | BoxGeometrySpec)
+    return not isinstance(body, MassSpringBodySpec) or bool(body.collision)

@@ -80,7 +80,7 @@ GeometrySpec = Annotated[
 
 
 class CollisionSpec(Spec):
-    """The collision geometry of a rigid body: points, and for simple shapes the shape itself."""
+    """The collision geometry of a rigid body: its points, and its shape, simple or a closed mesh."""
 
     points: Flag = Field(
         True,
@@ -90,7 +90,9 @@ class CollisionSpec(Spec):
     spacing: Positive | None = Field(
         None, description="largest distance between neighbouring points on edges and faces [m]; null = the fewest"
     )
-    shape: Flag = Field(True, description="whether the points of other bodies meet this body's shape (not for files)")
+    shape: Flag = Field(
+        True, description="whether points of others meet this body's shape; a mesh from a file has to be closed"
+    )
 
 
 # --- bodies -----------------------------------------------------------------------------------------------------------

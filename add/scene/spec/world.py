@@ -7,6 +7,7 @@ from pydantic import AfterValidator, AliasChoices, Field, Tag, model_validator
 from add.scene.spec.common import (
     Count,
     Direction,
+    FilePath,
     Flag,
     Name,
     NonNegative,
@@ -228,13 +229,23 @@ class CylinderSpec(_OrientedSpec):
     half_length: Positive = Field(description="half the length [m]")
 
 
+class MeshObstacleSpec(_OrientedSpec):
+    """A closed surface mesh from a file (STL, OBJ, PLY ...), triangles counter-clockwise seen from outside."""
+
+    shape: Literal["mesh"] = Field("mesh", description="kind of obstacle")
+    file: FilePath = Field(description="surface mesh, relative to the scene file; `${NAME}` is an environment variable")
+    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    center: Vector3 = Field((0.0, 0.0, 0.0), description="place of the mesh's origin at t = 0 [m]")
+
+
 ObstacleSpec = Annotated[
     Annotated[PlaneSpec, Tag("<plane>")]
     | Annotated[SphereSpec, Tag("<sphere>")]
     | Annotated[BoxObstacleSpec, Tag("<box>")]
     | Annotated[CapsuleSpec, Tag("<capsule>")]
-    | Annotated[CylinderSpec, Tag("<cylinder>")],
-    by_value("shape", "plane", "sphere", "box", "capsule", "cylinder"),
+    | Annotated[CylinderSpec, Tag("<cylinder>")]
+    | Annotated[MeshObstacleSpec, Tag("<mesh>")],
+    by_value("shape", "plane", "sphere", "box", "capsule", "cylinder", "mesh"),
 ]
 
 # --- contact ---------------------------------------------------------------------------------------------------------
@@ -264,6 +275,9 @@ class ContactPairSpec(Spec):
     )
     touching: Count | None = Field(None, description="points that touch at once in that impact; null = 1")
     stick_stiffness: Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
+    by_meshes: Flag = Field(
+        False, description="true: two bodies meet by their meshes, also where points of one could meet a shape"
+    )
     enabled: Flag = Field(True, description="false: they pass through each other")
 
     @property
@@ -286,6 +300,35 @@ class ContactPairSpec(Spec):
             raise problem("the restitution sets the damping: give one of them", key="restitution",
                           found=f"{self.restitution:g}")  # fmt: skip
         return self
+
+
+class MeshContactSpec(Spec):
+    """Contact of meshes with each other: of two bodies of which neither has points that meet shapes of the other.
+
+    Vertices meet faces and edges meet edges where they are nearer than both skins are thick. Friction, and what null
+    stands for, is that of `contact`.
+    """
+
+    thickness: Positive | None = Field(
+        None,
+        description="thickness of the skins of bodies that say none [m]; null = half the mesh width, at most 0.04 of "
+        "the size of the body",
+    )
+    stiffness: Positive | None = Field(
+        None,
+        description="normal stiffness k_n of two surfaces [N/m^3]; null = `contact.stiffness`, over the mean area of a "
+        "vertex where that counts per node",
+    )
+    damping: NonNegative | None = Field(None, description="normal damping k_d [N s/m^3]; null as for the stiffness")
+    stick_stiffness: Positive | None = Field(None, description="k_t [N s/m^3]; null as for the stiffness")
+    onset: Positive | None = Field(
+        None,
+        description="depth over which the stiffness sets in [m]; null = `contact.onset`, or 0.3 of the distance at "
+        "which the thinnest skins touch if that is 0",
+    )
+    damping_ramp: Positive | None = Field(
+        None, description="depth over which the damping sets in [m]; null = `contact.damping_ramp`, or as the onset"
+    )
 
 
 class ContactSpec(Spec):
@@ -331,9 +374,10 @@ class ContactSpec(Spec):
     )
     between_bodies: Flag = Field(
         True,
-        description="whether points of one body meet the shapes that rigid and kinematic bodies carry; bodies that a "
-        "coupling joins do not, unless it says `collide`",
+        description="whether bodies meet: points of one the shapes that rigid and kinematic bodies carry, others by "
+        "their meshes (`mesh`); bodies that a coupling joins do not, unless it says `collide`",
     )
+    mesh: MeshContactSpec = Field(default_factory=MeshContactSpec, description="contact of meshes with each other")
     pairs: tuple[ContactPairSpec, ...] = Field((), description="pairs that differ from the above or are switched off")
 
     @model_validator(mode="after")

@@ -1,0 +1,131 @@
+"""The contact term of meshes: which bodies meet by their meshes, and the numbers that they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple, final
+
+import numpy as np
+
+from add.bodies import Block, Body, ContactMesh, Layouts
+from add.contact import FrictionLaw, MeshContact
+from add.contact.surfaces import ContactSurface, SurfacePart
+from add.model.obstacles import ContactModel
+from add.typing import FloatArray
+
+#: Numbers of a pair of classes, and their units.
+COEFFICIENTS = (
+    ("k_n", "N/m/m^2"),
+    ("k_d", "N s/m/m^2"),
+    ("k_t", "N s/m/m^2"),
+    ("c_f", "-"),
+    ("onset", "m"),
+    ("ramp", "m"),
+)
+
+
+@final
+class MeetingMeshes(NamedTuple):
+    """Bodies that meet by their meshes.
+
+    Attributes
+    ----------
+    bodies : those that meet any, themselves included
+    meshes : theirs
+    pairs : pairs (k, l) of them, k < l, or k = l for one that meets itself
+    """
+
+    bodies: tuple[Body, ...]
+    meshes: tuple[ContactMesh, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+
+def meeting_meshes(bodies: Sequence[Body], contact: ContactModel) -> MeetingMeshes:
+    """Return who meets whom by meshes: two bodies of which neither has points for the other's shapes, or as asked."""
+    settings = contact.meshes
+    if settings is None:
+        return MeetingMeshes((), (), ())
+    meshes = {body.name: mesh for body in bodies if (mesh := body.contact_mesh()) is not None}
+    points = {body.name for body in bodies if body.contact_points().radii.size}
+    shapes = {body.name for body in bodies if body.shapes}
+    found = []
+    for a, b in combinations([body.name for body in bodies if body.name in meshes], 2):
+        both = {(a, b), (b, a)}
+        by_shapes = (a in points and b in shapes) or (b in points and a in shapes)
+        classes = {(contact.class_of(x), contact.class_of(y)) for x, y in both}
+        if classes & contact.disabled or (by_shapes and not both & settings.asked) or both & settings.apart:
+            continue
+        found.append((a, b))
+    moving = {body.name for body in bodies if body.moves}
+    found = [pair for pair in found if moving & set(pair)]
+    found += [(name, name) for name in settings.itself if name in meshes and meshes[name].nodes is not None]
+    used = [body for body in bodies if any(body.name in pair for pair in found)]
+    number = {body.name: k for k, body in enumerate(used)}
+    pairs = sorted((min(number[a], number[b]), max(number[a], number[b])) for a, b in found)
+    return MeetingMeshes(tuple(used), tuple(meshes[body.name] for body in used), tuple(pairs))
+
+
+def class_pairs(meeting: MeetingMeshes, contact: ContactModel) -> dict[tuple[str, str], str]:
+    """Return (class, class), in either order -> name of their coefficients in theta."""
+    out: dict[tuple[str, str], str] = {}
+    for k, l in meeting.pairs:
+        a, b = (contact.class_of(meeting.bodies[i].name) for i in (k, l))
+        if (a, b) not in out:
+            out[a, b] = out[b, a] = f"mesh_contact.{a}.{b}"
+    return out
+
+
+def mesh_blocks(bodies: Sequence[Body], contact: ContactModel) -> list[Block]:
+    """Return the blocks of theta that contact of meshes reads."""
+    meeting = meeting_meshes(bodies, contact)
+    names = dict.fromkeys(class_pairs(meeting, contact).values())
+    blocks: list[Block] = [(f"{name}.{key}", (), unit) for name in names for key, unit in COEFFICIENTS]
+    return [*blocks, *((f"bodies.{body.name}.half_thickness", (), "m") for body in meeting.bodies)]
+
+
+def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> MeshContact | None:
+    """Return the contact of meshes; None if none meet."""
+    meeting = meeting_meshes(bodies, contact)
+    if not meeting.pairs:
+        return None
+    labels = list(dict.fromkeys(contact.class_of(body.name) for body in meeting.bodies))
+    parts = [
+        SurfacePart(
+            mesh.points,
+            mesh.faces,
+            mesh.edges,
+            at.rows[body.name].start,
+            mesh.nodes,
+            body.centre(at),
+            labels.index(contact.class_of(body.name)),
+            half_thickness(mesh),
+            (k, k) in meeting.pairs,
+        )
+        for k, (body, mesh) in enumerate(zip(meeting.bodies, meeting.meshes, strict=True))
+    ]
+    apart = [pair for pair in combinations(range(len(parts)), 2) if pair not in meeting.pairs]
+    tables = np.zeros((len(labels), len(labels), len(COEFFICIENTS)), dtype=np.int64)
+    for (a, b), name in class_pairs(meeting, contact).items():
+        tables[labels.index(a), labels.index(b)] = [at.parameters[f"{name}.{key}"].start for key, _ in COEFFICIENTS]
+    thickness = [at.parameters[f"bodies.{body.name}.half_thickness"].start for body in meeting.bodies]
+    return MeshContact(
+        ContactSurface.of(parts, apart),
+        tables,
+        np.array(thickness, dtype=np.int64),
+        law=FrictionLaw(contact.law.kernel),
+        total_normal=contact.total_normal,
+        adhesive_damping=contact.adhesive_damping,
+    )
+
+
+def edge_lengths(mesh: ContactMesh) -> FloatArray:
+    """Return the lengths of all edges, of faces and others [m]."""
+    sides = mesh.faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    ends = mesh.points[np.unique(np.sort(np.concatenate([sides, mesh.edges]), axis=1), axis=0)]
+    return np.asarray(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1))
+
+
+def half_thickness(mesh: ContactMesh) -> float:
+    """Return what a body has that says none: a quarter of its mesh width, but no more than 0.02 of its size [m]."""
+    return float(min(0.25 * np.median(edge_lengths(mesh)), 0.02 * np.ptp(mesh.points, axis=0).max()))

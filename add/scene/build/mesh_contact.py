@@ -1,0 +1,125 @@
+"""Numbers of contact between meshes: skins, coefficients of classes and what they are where the scene does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from add.contact import MeshContact
+from add.contact.crossings import refuse_tangled
+from add.contact.surfaces import ContactSurface
+from add.equations.kinematics import Kinematics
+from add.errors import InputError
+from add.model import Model, class_pairs, edge_lengths, half_thickness, meeting_meshes
+from add.scene.build.numbers import SceneParameter
+from add.scene.spec.scene import SceneSpec
+from add.typing import FloatArray
+
+#: Share of the reach of the thinnest pair over which forces set in where the scene says nothing.
+ONSET = 0.3
+
+
+def areas(model: Model) -> dict[str, float]:
+    """Return name of the coefficients of two classes -> mean rest area of the vertices of both [m^2]."""
+    terms = model.term(MeshContact)
+    if not terms:
+        return {}
+    surface: ContactSurface = terms[0].surface
+    meeting = meeting_meshes(model.bodies, model.contact)
+    classes = [model.contact.class_of(body.name) for body in meeting.bodies]
+    of_points = np.array(classes)[surface.body]
+    return {
+        name: float(surface.vertex_areas[np.isin(of_points, pair)].mean())
+        for pair, name in class_pairs(meeting, model.contact).items()
+    }
+
+
+def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
+    """Return the half-thicknesses of bodies, and the depths over which forces set in.
+
+    Raises
+    ------
+    InputError
+        For a thickness above the mesh width, and for a body that is to meet itself or others and has no mesh.
+    """
+    meeting = meeting_meshes(model.bodies, model.contact)
+    _require_meshes(spec, model)
+    shared = spec.contact.mesh.thickness
+    out: list[SceneParameter] = []
+    common: list[tuple[str, float]] = []
+    thickness = {}
+    for body, mesh in zip(meeting.bodies, meeting.meshes, strict=True):
+        given, target = spec.bodies[body.name].contact, f"bodies.{body.name}.half_thickness"
+        own = None if given is None else given.thickness
+        if own is None and shared is None:
+            thickness[body.name] = 2.0 * half_thickness(mesh)
+            out.append(SceneParameter(target, np.array(0.5 * thickness[body.name]), "m", ((target, 1.0),), True))
+            continue
+        path = f"bodies.{body.name}.contact.thickness" if own is not None else "contact.mesh.thickness"
+        thickness[body.name] = value = own if own is not None else float(shared or 0.0)
+        width = float(np.median(edge_lengths(mesh)))
+        if value > width and mesh.nodes is not None:
+            raise InputError(
+                "a skin is thicker than the mesh is wide",
+                place=path,
+                found=f"{value:g} m, and edges of body '{body.name}' of {width:.3g} m",
+                expected=f"at most {width:.3g} m, or a coarser mesh",
+            )
+        if own is not None:
+            out.append(SceneParameter(path, np.array(own), "m", ((target, 0.5),)))
+        else:
+            common.append((target, 0.5))
+    if common:
+        out.append(SceneParameter("contact.mesh.thickness", np.array(shared), "m", tuple(common)))
+    reach = min((0.5 * (thickness[a] + thickness[b]) for a, b in _names(model)), default=0.0)
+    names = dict.fromkeys(class_pairs(meeting, model.contact).values())
+    settings, contact = spec.contact.mesh, spec.contact
+    onset = settings.onset or contact.onset or ONSET * reach
+    ramp = settings.damping_ramp or contact.damping_ramp or onset
+    for key, said, value in (("onset", settings.onset, onset), ("damping_ramp", settings.damping_ramp, ramp)):
+        targets = tuple((f"{name}.{'ramp' if key == 'damping_ramp' else key}", 1.0) for name in names)
+        if targets:
+            path = f"contact.mesh.{key}"
+            out.append(SceneParameter(path, np.array(value), "m", targets, said is None))
+    return out
+
+
+def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
+    """Raise if meshes that meet pass through each other at the start."""
+    for term in model.term(MeshContact):
+        q, v = model.initial.evaluate(theta)
+        rows = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta).q
+        names = [body.name for body in meeting_meshes(model.bodies, model.contact).bodies]
+        refuse_tangled(term.primitives, term.surface.places(rows, theta), names)
+
+
+def _names(model: Model) -> Iterator[tuple[str, str]]:
+    meeting = meeting_meshes(model.bodies, model.contact)
+    for k, l in meeting.pairs:
+        yield meeting.bodies[k].name, meeting.bodies[l].name
+
+
+def _require_meshes(spec: SceneSpec, model: Model) -> None:
+    """Refuse what asks for meshes that are not there."""
+    met = {frozenset(pair) for pair in _names(model)}
+    meshes = {body.name for body in model.bodies if body.contact_mesh() is not None}
+    for name, body in spec.bodies.items():
+        if body.contact is not None and body.contact.meets_itself and frozenset((name,)) not in met:
+            raise InputError(
+                "only soft and mass-spring bodies that meet others can meet themselves",
+                place=f"bodies.{name}.contact.self",
+                found="true",
+            )
+    for k, row in enumerate(spec.contact.pairs):
+        if not row.by_meshes:
+            continue
+        at = f"contact.pairs.{k}.by_meshes"
+        for side in row.sides:
+            if side in spec.obstacles or (side in spec.bodies and side not in meshes):
+                raise InputError(
+                    "it has no mesh to meet others by",
+                    place=at,
+                    found=f"'{side}'",
+                    expected="soft and mass-spring bodies, boxes and surfaces of files",
+                )
