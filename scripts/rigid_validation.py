@@ -19,7 +19,7 @@ from add.contact.restitution import (
     damping_from_restitution,
     restitution_from_damping,
 )
-from scripts.rigid_cases import (
+from tests.support.rigid_cases import (
     BROAD,
     NEAR_MIDDLE,
     G,
@@ -198,7 +198,7 @@ def impacts(images: Path, quick: bool) -> str:
         wanted, eq22 = clipped_damping_from_restitution(e, k_n, mass), damping_from_restitution(e, k_n, mass)
         rows.append((e, f"{restitution(wanted):.4f}", f"{restitution(eq22):.4f}",
                      f"{clipped_restitution_from_damping(eq22, k_n, mass):.4f}",
-                     f"{restitution(eq22, pulls=True):.4f}"))  # fmt: skip
+                     f"{restitution(eq22, adhesive_damping=True):.4f}"))  # fmt: skip
     ratios = np.linspace(0.01, 0.9, 7 if quick else 15)
     critical = 2.0 * np.sqrt(k_n * mass)
     fine = np.linspace(0.0, 0.95, 100) * critical
@@ -243,8 +243,9 @@ def impacts(images: Path, quick: bool) -> str:
     return f"""## Impacts
 
 **Restitution.** A damped contact returns a share e of the speed. ADD's Eq. 22 gives the damping for a wanted e if the
-contact may pull while the bodies part (`"pulls": true`). By default contacts of `add` do not, let go earlier and
-return more; for them there is another formula (`add.contact.restitution`). A ball on a floor, 400 steps an impact:
+contact may pull while the bodies part (`"adhesive_damping": true`). By default contacts of `add` do not, let go
+earlier and return more; for them there is another formula (`add.contact.restitution`). A ball on a floor, 400 steps
+an impact:
 
 {table(head, rows)}
 

@@ -21,7 +21,7 @@ from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.equations.signals import BSplineSignal, SignalParameter
 from add.equations.sites import SiteKind
-from add.joints.links import BodySite, ForceLink
+from add.joints.parts import BodySite, ForcePart
 from add.kernels.contact_laws import elastic_energy, elastic_law
 from add.kernels.distance import SPHERE
 from add.model import ContactModel, build_model
@@ -193,7 +193,7 @@ def optimum(stiffness: float) -> Optimum:
         RigidBody("first", np.zeros((1, 3)), np.full(1, CONTROL_RADIUS), np.ones(1)),
         RigidBody("second", np.zeros((0, 3)), np.zeros(0), np.zeros(0), (shape,)),
     ]
-    push = ForceLink(
+    push = ForcePart(
         BodySite(SiteKind.POINT, "first", "centre"),
         SignalParameter(BSplineSignal(0, n_steps, 0.0, 1.0), "force"),
     )

@@ -13,7 +13,7 @@ from add.equations.site_gathering import Site, gather
 from add.equations.site_points import SitePoints
 from add.equations.system import System
 from add.io.trajectory import ContactData, GoalData, JointData, LineData
-from add.joints.links import BodySite, ElasticJointLink, ForceLink, SliderLink, SpringLink
+from add.joints.parts import BodySite, ElasticJointPart, ForcePart, SliderPart, SpringPart
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.site_lookup import system_site
 from add.scene.build.built import BuiltScene
@@ -34,7 +34,7 @@ from add.typing import FloatArray
 
 
 @final
-class LinkTracks:
+class JointTracks:
     """Follows springs, cables, given forces and joints over the kept states.
 
     Parameters
@@ -45,30 +45,30 @@ class LinkTracks:
     """
 
     def __init__(self, built: BuiltScene, theta: FloatArray, n_states: int) -> None:
-        spec, links = built.scene.couplings, built.model.links
+        spec, joint_parts = built.scene.couplings, built.model.joint_parts
         self._theta, self._layout = theta, built.model.system.parameters
         self._model, self._n = built.model, 0
         self._rows: list[Site] = []
-        # Links come in the order of the scene, springs and forces one a coupling.
+        # Joint parts come in the order of the scene, springs and forces one a coupling.
         names = [name for name, item in spec.items() if isinstance(item, SpringSpec | CableSpec)]
-        springs = [link for link in links if isinstance(link, SpringLink)]
+        springs = [part for part in joint_parts if isinstance(part, SpringPart)]
         self._springs = [
-            (name, link, self._site(link.a), self._site(link.b)) for name, link in zip(names, springs, strict=True)
+            (name, part, self._site(part.a), self._site(part.b)) for name, part in zip(names, springs, strict=True)
         ]
         pushes = [(name, item) for name, item in spec.items() if isinstance(item, ForceSpec | TorqueSpec)]
-        forces = [link for link in links if isinstance(link, ForceLink)]
+        forces = [part for part in joint_parts if isinstance(part, ForcePart)]
         self._loads = [
-            (name, link, self._site(link.on))
-            for (name, item), link in zip(pushes, forces, strict=True)
+            (name, part, self._site(part.on))
+            for (name, item), part in zip(pushes, forces, strict=True)
             if isinstance(item, ForceSpec)
         ]
         self._joints: list[tuple[str, int, int]] = []
         for name, item in spec.items():
             if isinstance(item, BallSpec | HingeSpec | FixedSpec | SliderSpec):
-                bonds = [link for link in links if isinstance(link, ElasticJointLink | SliderLink)]
-                place = next(link for link in bonds if link.stiffness == f"couplings.{name}.stiffness")
-                axes = [link.axis for link in (place,) if isinstance(link, SliderLink)]
-                axes += [link.a for link in bonds if link.a.arm == f"couplings.{name}.axis.a"]
+                bonds = [part for part in joint_parts if isinstance(part, ElasticJointPart | SliderPart)]
+                place = next(part for part in bonds if part.stiffness == f"couplings.{name}.stiffness")
+                axes = [part.axis for part in (place,) if isinstance(part, SliderPart)]
+                axes += [part.a for part in bonds if part.a.arm == f"couplings.{name}.axis.a"]
                 self._joints.append((name, self._site(place.a), self._site(axes[0]) if axes else -1))
         self._points = built.model.lifted(SitePoints(gather(self._rows))) if self._rows else None
         self._places = np.zeros((n_states, self._n, 3))
@@ -89,14 +89,14 @@ class LinkTracks:
             return
         y, rate = self._points.points(kin, self._theta)
         self._places[i] = y
-        for j, (_, link, a, b) in enumerate(self._springs):
+        for j, (_, part, a, b) in enumerate(self._springs):
             along = y[a] - y[b]
             length = float(np.linalg.norm(along))
-            if length == 0.0 or (link.unilateral and length <= self._value(link.length)):
+            if length == 0.0 or (part.unilateral and length <= self._value(part.length)):
                 continue
             speed = float(along @ (rate[a] - rate[b])) / length
-            stretch = length - self._value(link.length)
-            self._tension[i, j] = self._value(link.stiffness) * stretch + self._value(link.damping) * speed
+            stretch = length - self._value(part.length)
+            self._tension[i, j] = self._value(part.stiffness) * stretch + self._value(part.damping) * speed
         for j, (_, load, _) in enumerate(self._loads):
             rows = self._layout.view(self._theta, load.force.parameter)
             self._force[i, j] = load.force.signal.weights(kin.t) @ rows
@@ -104,8 +104,8 @@ class LinkTracks:
     def lines(self) -> dict[str, LineData]:
         """Return springs, cables and given forces."""
         out = {}
-        for j, (name, link, a, b) in enumerate(self._springs):
-            kind = "cable" if link.unilateral else "spring"
+        for j, (name, part, a, b) in enumerate(self._springs):
+            kind = "cable" if part.unilateral else "spring"
             out[name] = LineData(kind, self._places[:, [a, b]], self._tension[:, j])
         for j, (name, _, on) in enumerate(self._loads):
             force = self._force[:, j]

@@ -281,7 +281,7 @@ def _checks(checks: Mapping[str, Any]) -> str:
 
 
 def _pictures(run: RunFolder, experiments: Sequence[str]) -> str:
-    """Link every picture; of several experiments each has its own."""
+    """JointPart every picture; of several experiments each has its own."""
     captions = dict(_CAPTIONS)
     for k, name in enumerate(experiments if len(experiments) > 1 else ()):
         for kind in _OF_RUNS:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from add.commands.drawing_data import ContactTracks, LinkTracks, goals
+from add.commands.drawing_data import ContactTracks, JointTracks, goals
 from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
 from add.contact import BodyContact, MeshContact, PenaltyContact
@@ -79,7 +79,7 @@ def run_data(
     energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
     q, v, force = (np.zeros((kept.size, model.lift.rows.n)) for _ in range(3))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
-    links, touching = LinkTracks(built, theta, kept.size), ContactTracks(system)
+    joints, touching = JointTracks(built, theta, kept.size), ContactTracks(system)
     for i, k in enumerate(kept):
         kin = trajectory.kinematics(int(k))
         energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
@@ -100,7 +100,7 @@ def run_data(
         solved = stepper.contact_forces(record, theta) if record else None
         if solved is not None:
             force[i] += solved.generalised
-        links.record(i, kin)
+        joints.record(i, kin)
         touching.record(at, theta, record, solved)
         if built.marker_names:
             markers[i] = built.markers.points(kin, theta)[0]
@@ -142,8 +142,8 @@ def run_data(
         targets=targets,
         sheets=tuple(drawn["sheets"]),
         solids=tuple(drawn["solids"]),
-        lines=links.lines(),
-        joints=links.joints(),
+        lines=joints.lines(),
+        joints=joints.joints(),
         contacts=touching.data(),
         goals=goals(built),
         carry=trajectory.state(trajectory.n_steps).carry,

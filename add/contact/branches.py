@@ -1,4 +1,4 @@
-"""Decisions of penalty contact: rows of pairs that touch, and which of them are held."""
+"""Decisions of penalty contact: rows of pairs that touch, and which of them stick."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
-from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, PULLS, RELEASED, SLIP, TOTAL, Law
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: The decision that nothing touches.
@@ -21,7 +21,7 @@ NO_CONTACT: Decision = np.zeros((0, 3), dtype=np.int64)
 
 
 class PairContact(StickingTerm):
-    """Contact of points with shapes. A decision has a row (pair, feature, bits) for each pair that touches or is held.
+    """Contact of points with shapes. A decision has a row (pair, feature, bits) for each pair that touches or sticks.
 
     Rows are sorted by pair = point * n_shapes + shape; bits are those of `add.kernels.contact_pairs`. The attributes
     below are fields of both kinds of contact, and described there.
@@ -30,7 +30,7 @@ class PairContact(StickingTerm):
     pairs: PairParameters
     law: FrictionLaw
     total_normal: bool
-    pulls: bool
+    adhesive_damping: bool
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class PairContact(StickingTerm):
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
-        return Law(self.law.kernel, TOTAL * self.total_normal | PULLS * self.pulls)
+        return Law(self.law.kernel, TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping)
 
     @final
     def touching_pairs(self, decision: Decision) -> tuple[IntArray, IntArray]:
@@ -57,60 +57,60 @@ class PairContact(StickingTerm):
     @property
     @final
     def sticking(self) -> PairContact | None:
-        """The term itself under the hybrid law; None under the others, which never hold a pair."""
+        """The term itself under the hybrid law; None under the others, which have no stick constraints."""
         return self if self.is_hybrid else None
 
     @final
-    def hold(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs held that touch and do not slip."""
-        return kernel.with_held(decision, False)
+    def stick(self, decision: Decision) -> Decision:
+        """Return the decision with all pairs sticking that touch and do not slip."""
+        return kernel.with_sticking(decision, False)
 
     @final
-    def touching(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs held that touch; what comes to touch sticks stiffly."""
-        return kernel.with_held(decision, True)
+    def stick_touching(self, decision: Decision) -> Decision:
+        """Return the decision with all pairs sticking that touch; what comes to touch sticks stiffly."""
+        return kernel.with_sticking(decision, True)
 
     @final
-    def all_held(self, decision: Decision) -> bool:
-        """Return whether all pairs are held that touch."""
-        return bool(kernel.all_held(decision))
+    def all_sticking(self, decision: Decision) -> bool:
+        """Return whether all pairs stick that touch."""
+        return bool(kernel.all_sticking(decision))
 
     @final
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with all pairs held that touch; None if one of them slides."""
-        decision = self.touching(self.decide(kin, theta))
-        hold = self.held(decision)
-        return decision if hold is None or hold.rest(kin, theta) else None
+        """Return the branch at ``kin`` with all pairs sticking that touch; None if one of them slides."""
+        decision = self.stick_touching(self.decide(kin, theta))
+        constraint = self.stick_constraint(decision)
+        return decision if constraint is None or constraint.rest(kin, theta) else None
 
     @final
-    def held(self, decision: Decision, candidates: Candidates | None = None) -> StickingPairs | None:
-        """Return the equations of the pairs that are held."""
-        rows = decision[_held(decision)]
-        return self._hold(decision, rows, candidates) if rows.size else None
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingPairs | None:
+        """Return the equations of the pairs that stick."""
+        rows = decision[_sticks(decision)]
+        return self._stick_constraint(decision, rows, candidates) if rows.size else None
 
     @abstractmethod
-    def _hold(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingPairs:
-        """Return the equations of the pairs that are held, one row (k, 3) of the decision at least."""
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingPairs:
+        """Return the equations of the pairs that stick, one row (k, 3) of the decision at least."""
 
     @final
     def release(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision with some of the held pairs released, which ``rows`` (k,) picks in their order."""
+        """Return the decision with some of the sticking pairs released, which ``rows`` (k,) picks in their order."""
         out = decision.copy()
-        free = np.flatnonzero(_held(decision))[rows]
-        out[free, BITS] = out[free, BITS] & ~HELD | RELEASED
+        free = np.flatnonzero(_sticks(decision))[rows]
+        out[free, BITS] = out[free, BITS] & ~STICKS | RELEASED
         return out
 
     @final
     def without(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without some of its holds, as if they had never been."""
+        """Return the decision without some of its stick constraints, as if they had never been."""
         out = self.release(decision, rows)
         out[:, BITS] &= ~RELEASED
         return out[out[:, BITS] != 0]
 
     @final
-    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
-        """Return which of the pairs held in ``decision`` are held in another one, too."""
-        return np.isin(decision[_held(decision), PAIR], other[_held(other), PAIR], assume_unique=True)
+    def is_sticking(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the pairs that stick in ``decision`` stick in another one, too."""
+        return np.isin(decision[_sticks(decision), PAIR], other[_sticks(other), PAIR], assume_unique=True)
 
     @final
     def changes(self, decision: Decision, other: Decision) -> int:
@@ -122,18 +122,18 @@ class PairContact(StickingTerm):
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return how many pairs touch and, where the law has branches, how many stick and slip.
 
-        Under the hybrid law some creep: neither held nor slipping.
+        Under the hybrid law some creep: neither stopped nor slipping.
         """
         bits = decision[:, BITS]
         touching = bits & ACTIVE != 0
         counts = {"touching": int(touching.sum())}
         if self.law in (FrictionLaw.LINEAR, FrictionLaw.HYBRID):
             slipping = touching & (bits & SLIP != 0)
-            held = touching & (bits & HELD != 0)
-            sticking = held if self.is_hybrid else touching & ~slipping
+            stopped = touching & (bits & STICKS != 0)
+            sticking = stopped if self.is_hybrid else touching & ~slipping
             counts |= {"sticking": int(sticking.sum()), "slipping": int(slipping.sum())}
             if self.is_hybrid:
-                counts["creeping"] = int((touching & ~slipping & ~held).sum())
+                counts["creeping"] = int((touching & ~slipping & ~stopped).sum())
         return counts
 
     @final
@@ -149,6 +149,6 @@ class PairContact(StickingTerm):
         return self.pairs.stiffnesses()
 
 
-def _held(decision: Decision) -> BoolArray:
-    """Return which rows are held."""
-    return np.asarray(decision[:, BITS] & HELD != 0)
+def _sticks(decision: Decision) -> BoolArray:
+    """Return which rows stick."""
+    return np.asarray(decision[:, BITS] & STICKS != 0)

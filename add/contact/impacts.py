@@ -15,10 +15,13 @@ from add.typing import FloatArray
 ENOUGH_STEPS = 20
 
 
-def impact_duration(k_d: float, stiffness: float, mass: float, n_points: int = 1, *, pulls: bool = False) -> float:
+def impact_duration(
+    k_d: float, stiffness: float, mass: float, n_points: int = 1, *, adhesive_damping: bool = False
+) -> float:
     """Return how long a head-on impact without onset and ramp lasts [s]; infinite where it may pull and is overdamped.
 
-    With omega = sqrt(n k_n / m) and cos phi = zeta, the damping ratio, to zero force, or to zero gap if it ``pulls``:
+    With omega = sqrt(n k_n / m) and cos phi = zeta, the damping ratio, to zero force, or to zero gap if the
+    damping may pull (``adhesive_damping``):
 
         T = 2 phi / (omega sin phi),    T = pi / (omega sin phi)
 
@@ -26,7 +29,7 @@ def impact_duration(k_d: float, stiffness: float, mass: float, n_points: int = 1
     """
     zeta = damping_ratio(k_d, stiffness, mass, n_points)
     omega = math.sqrt(n_points * stiffness / mass)
-    if pulls:
+    if adhesive_damping:
         return math.pi / (omega * math.sqrt(1.0 - zeta * zeta)) if zeta < 1.0 else math.inf
     if abs(zeta - 1.0) < 1e-8:
         return 2.0 / omega
@@ -67,7 +70,7 @@ def restitution_of_law(
     *,
     onset: float = 0.0,
     ramp: float = 0.0,
-    pulls: bool = False,
+    adhesive_damping: bool = False,
 ) -> float:
     """Return e of the contact law itself at a speed of approach [m/s], integrated in time as finely as needed.
 
@@ -85,7 +88,7 @@ def restitution_of_law(
         return float(k * e + d * s * y[1])  # y: depth and its rate
 
     def rate(_: float, y: FloatArray) -> list[float]:
-        return [y[1], -max(force(y), 0.0) / mass if not pulls else -force(y) / mass]
+        return [y[1], -max(force(y), 0.0) / mass if not adhesive_damping else -force(y) / mass]
 
     def out(_: float, y: FloatArray) -> float:
         return float(y[0])

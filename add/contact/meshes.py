@@ -16,7 +16,7 @@ from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, DecidingTerm, Decision, Term
 from add.kernels import mesh_contact as kernel
-from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, PULLS, SLIP, TOTAL, Law
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, SLIP, TOTAL, Law
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_contact_jacobian import Slots, block_entries, carrier_keys, mesh_contact_jacobian
 from add.kernels.mesh_contact_parameters import mesh_contact_parameters
@@ -61,7 +61,7 @@ class MeshContact(DecidingTerm):
         Indices in theta of the half-thicknesses of the bodies [m]; -1 is zero.
     law : FrictionLaw
         Not hybrid.
-    total_normal, pulls : as in `BodyContact`
+    total_normal, adhesive_damping : as in `BodyContact`
     """
 
     surface: ContactSurface
@@ -69,7 +69,7 @@ class MeshContact(DecidingTerm):
     thickness: IntArray
     law: FrictionLaw = FrictionLaw.LINEAR
     total_normal: bool = False
-    pulls: bool = False
+    adhesive_damping: bool = False
     _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class MeshContact(DecidingTerm):
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
-        return Law(self.law.kernel, TOTAL * self.total_normal | PULLS * self.pulls)
+        return Law(self.law.kernel, TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping)
 
     @cached_property
     def primitives(self) -> Primitives:
@@ -134,7 +134,7 @@ class MeshContact(DecidingTerm):
         return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     def decided_residual(
-        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add minus the contact forces in one pass."""
         for kept in [*self._near, None]:

@@ -22,7 +22,7 @@ from add.kernels.contact_bodies_parameters import body_contact_parameters
 from add.kernels.contact_detection import FIRST, OWNER, STOP, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
-from add.kernels.sticking import StickRows, held_bodies, new_stick_rows
+from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: How far ahead pairs are candidates, in steps.
@@ -90,7 +90,7 @@ class BodyContact(PairContact):
     law : FrictionLaw
     total_normal : bool
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
-    pulls : bool
+    adhesive_damping : bool
         Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
     apart : (m, 2)
         Owners of points and of shapes that never meet.
@@ -116,7 +116,7 @@ class BodyContact(PairContact):
     pairs: PairParameters
     law: FrictionLaw
     total_normal: bool = False
-    pulls: bool = False
+    adhesive_damping: bool = False
     apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     def __post_init__(self) -> None:
@@ -212,10 +212,10 @@ class BodyContact(PairContact):
         return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     def decided_residual(
-        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
-        """Decide and add minus the contact forces in one pass; ``held`` stays held."""
-        given = NO_CONTACT if held is None or not held.size else held
+        """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
+        given = NO_CONTACT if sticking is None or not sticking.size else sticking
         return kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *self.packed, given, out)
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
@@ -227,7 +227,7 @@ class BodyContact(PairContact):
         """Return which bodies and nodes touch which bodies, or a constant where that does not matter."""
         return None if self.blocks.constant else self.blocks.keys(decision, candidates).tobytes()
 
-    def _hold(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingBodies:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingBodies:
         return StickingBodies(self, decision, rows, candidates)
 
     def first_entries(self, rows: Decision, keys: IntArray) -> IntArray:
@@ -241,17 +241,17 @@ class BodyContact(PairContact):
     def places(
         self, kin: Kinematics, theta: FloatArray, decision: Decision, reactions: FloatArray | None = None
     ) -> ContactPlaces:
-        """Return where the pairs of a decision touch and what they push with, ``reactions`` of held ones included."""
+        """Return the places and forces of the touching pairs of a decision, ``reactions`` of sticking ones included."""
         rows = decision[decision[:, BITS] & ACTIVE != 0]
         place, force = np.empty((rows.shape[0], 3)), np.empty((rows.shape[0], 3))
         kernel.body_contact_places(self.motion(kin, theta), self.arrays, self.kernel_law, rows, place, force)
-        hold = self.held(decision)
-        if hold is not None and reactions is not None:
+        constraint = self.stick_constraint(decision)
+        if constraint is not None and reactions is not None:
             # The generalised force on the first three coordinates of the point's carrier is the force in world axes.
-            pull = np.einsum("kam,ka->km", hold.operators(kin, theta).by_v[:, :, :3], reactions.reshape(-1, 3))
-            pairs, held = rows[:, PAIR], hold.rows[:, PAIR]
-            _, mine, theirs = np.intersect1d(pairs, held, assume_unique=True, return_indices=True)
-            force[mine] -= pull[theirs]
+            forces = np.einsum("kam,ka->km", constraint.operators(kin, theta).by_v[:, :, :3], reactions.reshape(-1, 3))
+            pairs, sticking = rows[:, PAIR], constraint.rows[:, PAIR]
+            _, mine, theirs = np.intersect1d(pairs, sticking, assume_unique=True, return_indices=True)
+            force[mine] -= forces[theirs]
         return ContactPlaces(place, force, *self.touching_pairs(decision))
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
@@ -324,7 +324,7 @@ class BodyContactBranch(Term):
 
 @final
 class StickingBodies(StickingPairs):
-    """Points held on shapes that bodies, or the world, carry; reactions in the axes of the shape."""
+    """Points that stick to shapes that bodies, or the world, carry; reactions in the axes of the shape."""
 
     def __init__(self, contact: BodyContact, decision: Decision, rows: Decision, candidates: Candidates | None) -> None:
         super().__init__(decision, rows, contact.n_shapes)
@@ -353,12 +353,14 @@ class StickingBodies(StickingPairs):
         """The dense block of both carriers."""
         return self.contact.first_entries(self.rows, self.contact.blocks.keys(self.decision, self.candidates))
 
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
-        """Return the rows at ``kin`` with the reactions ``lam``."""
-        held = new_stick_rows(self.rows.shape[0], 12, 6)
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
+        """Return the rows at ``kin`` with ``reactions``."""
+        out = new_stick_rows(self.rows.shape[0], 12, 6)
         contact = self.contact
-        held_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), lam, held)
-        return held
+        stick_rows_of_bodies(
+            contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), reactions, out
+        )
+        return out
 
 
 def _runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:

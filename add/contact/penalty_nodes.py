@@ -17,7 +17,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints, NodePoints
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_nodes as kernel
-from add.kernels.sticking import StickRows, held_nodes, new_stick_rows
+from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_nodes
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -43,7 +43,7 @@ class PenaltyContact(PairContact):
     law : FrictionLaw
     total_normal : bool
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
-    pulls : bool
+    adhesive_damping : bool
         Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
     """
 
@@ -56,13 +56,13 @@ class PenaltyContact(PairContact):
     pairs: PairParameters
     law: FrictionLaw
     total_normal: bool = False
-    pulls: bool = False
+    adhesive_damping: bool = False
 
     def __post_init__(self) -> None:
         if self.shapes.frames.carried:
             raise ValueError("shapes carried by bodies need reactions on their carriers, which this term does not give")
         if self.is_hybrid and not isinstance(self.points, NodePoints):
-            raise ValueError("hybrid friction holds nodes, not points between them")
+            raise ValueError("hybrid friction sticks nodes, not points between them")
 
     @property
     def n_shapes(self) -> int:
@@ -90,11 +90,11 @@ class PenaltyContact(PairContact):
         return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     def decided_residual(
-        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
-        """Decide and add minus the contact forces in one pass; ``held`` stays held."""
+        """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
         force = np.empty((self.points.n_points, 3))
-        given = NO_CONTACT if held is None or not held.size else held
+        given = NO_CONTACT if sticking is None or not sticking.size else sticking
         decision, n = kernel.decided_contact_force(*self.arguments(kin, theta), given, force)
         if n:
             self.points.pull(-force, out)
@@ -104,7 +104,7 @@ class PenaltyContact(PairContact):
         """Return a constant: against shapes of the world every point couples to itself alone."""
         return None
 
-    def _hold(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingNodes:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingNodes:
         return StickingNodes(self, decision, rows)
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
@@ -183,7 +183,7 @@ class NodeContactBranch(Term):
 
 @final
 class StickingNodes(StickingPairs):
-    """Nodes held on obstacles of the world; reactions in world axes."""
+    """Nodes that stick to obstacles of the world; reactions in world axes."""
 
     def __init__(self, contact: PenaltyContact, decision: Decision, rows: Decision) -> None:
         super().__init__(decision, rows, contact.n_shapes)
@@ -205,9 +205,9 @@ class StickingNodes(StickingPairs):
         """Nine entries a point."""
         return 9 * self.points
 
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
-        """Return the rows at ``kin`` with the reactions ``lam``."""
-        held = new_stick_rows(self.rows.shape[0], 3, 0)
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
+        """Return the rows at ``kin`` with ``reactions``."""
+        out = new_stick_rows(self.rows.shape[0], 3, 0)
         points, shapes, table, law = self.contact.arguments(kin, theta)
-        held_nodes(points, shapes, table, law.normal, self.rows.copy(), lam, held)
-        return held
+        stick_rows_of_nodes(points, shapes, table, law.normal, self.rows.copy(), reactions, out)
+        return out

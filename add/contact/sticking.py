@@ -22,18 +22,18 @@ REST = 1e-10
 class _Evaluated(NamedTuple):
     kin: Kinematics
     theta: FloatArray
-    lam: FloatArray
+    reactions: FloatArray
     rows: StickRows
 
 
 class StickingPairs(StickConstraint):
-    """The pairs that a contact term holds; the equations stand in `add.kernels.sticking`.
+    """The pairs that stick in a contact term; the equations stand in `add.kernels.sticking`.
 
     Attributes
     ----------
     decision : (m, 3) rows of all pairs
-    rows : (k, 3) those of the held ones
-    points, shapes : (k,) of the held ones
+    rows : (k, 3) those of the sticking pairs
+    points, shapes : (k,) of the sticking pairs
     """
 
     def __init__(self, decision: Decision, rows: Decision, n_shapes: int) -> None:
@@ -57,22 +57,22 @@ class StickingPairs(StickConstraint):
         """The first entry of the block of each pair (k,) among the entries of the frozen term; row by row."""
 
     @abstractmethod
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> StickRows:
-        """Return the rows at ``kin`` with the reactions ``lam`` (k, 3)."""
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
+        """Return the rows at ``kin`` with ``reactions`` (k, 3)."""
 
-    def evaluate(self, kin: Kinematics, theta: FloatArray, lam: FloatArray | None = None) -> StickRows:
-        """Return the rows at ``kin`` with the reactions ``lam`` (k, 3); without them `geometric` has no meaning.
+    def evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray | None = None) -> StickRows:
+        """Return the rows at ``kin`` with ``reactions`` (k, 3); without them `geometric` has no meaning.
 
         A step asks for rows, limits and derivatives of the same state in turn: the last evaluation is kept.
         """
         last = self._last
         if last is not None and last.kin is kin and last.theta is theta:
-            if lam is None or np.array_equal(lam, last.lam):
+            if reactions is None or np.array_equal(reactions, last.reactions):
                 return last.rows
-        if lam is None:
-            lam = np.zeros((self.rows.shape[0], 3))
-        rows = self._evaluate(kin, theta, lam)
-        self._last = _Evaluated(kin, theta, lam.copy(), rows)
+        if reactions is None:
+            reactions = np.zeros((self.rows.shape[0], 3))
+        rows = self._evaluate(kin, theta, reactions)
+        self._last = _Evaluated(kin, theta, reactions.copy(), rows)
         return rows
 
     def rest(self, kin: Kinematics, theta: FloatArray) -> bool:
@@ -93,7 +93,7 @@ class StickingPairs(StickConstraint):
         return pair, row, column
 
     def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the entries of d(by_v^T lam)/dq, of the rows, and of the columns of the reactions."""
+        """Return the entries of d(by_v^T reactions)/dq, of the rows, and of the columns of the reactions."""
         pair, row, column = self._places
         kept_pair, kept = np.nonzero(self.dofs >= 0)
         at = np.repeat(first + 3 * kept_pair, 3) + np.tile(np.arange(3), kept.size)
@@ -103,37 +103,37 @@ class StickingPairs(StickConstraint):
 
     def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
         """Add minus the forces that hold, and c."""
-        lam = mu.reshape(-1, 3)
-        held = self.evaluate(kin, theta, lam)
-        rows += held.rows.ravel()
-        kernel.pull(self.dofs, held.by_v, lam, out)
+        reactions = mu.reshape(-1, 3)
+        at = self.evaluate(kin, theta, reactions)
+        rows += at.rows.ravel()
+        kernel.add_forces(self.dofs, at.by_v, reactions, out)
 
     def jacobian(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
     ) -> None:
         """Add the weighted derivatives."""
-        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        at = self.evaluate(kin, theta, mu.reshape(-1, 3))
         pair, row, column = self._places
         kept_pair, kept = np.nonzero(self.dofs >= 0)
-        by_state = weights.q * held.by_q + weights.v * held.by_v
+        by_state = weights.q * at.by_q + weights.v * at.by_v
         values = np.concatenate(
             [
-                weights.q * held.geometric[pair, row, column],
+                weights.q * at.geometric[pair, row, column],
                 by_state[kept_pair, :, kept].ravel(),
-                weights.multiplier * held.by_v[kept_pair, :, kept].ravel(),
+                weights.multiplier * at.by_v[kept_pair, :, kept].ravel(),
             ]
         )
         np.add.at(data, slots, values)
 
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
         """Return the linearised rows."""
-        held = self.evaluate(kin, theta)
-        return StickOperators(held.by_v, held.by_q)
+        at = self.evaluate(kin, theta)
+        return StickOperators(at.by_v, at.by_q)
 
     def add_geometry(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
     ) -> None:
-        """Add factor d(by_v^T lam)/dq."""
+        """Add factor d(by_v^T reactions)/dq."""
         geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
         kernel.add_blocks(self.dofs, self.first_slots, factor, geometric, data, slots)
 
@@ -149,8 +149,8 @@ class StickingPairs(StickConstraint):
 
     def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return k_t c, the forces of the linear law."""
-        held = self.evaluate(kin, theta)
-        return (held.stiffness[:, None] * held.rows).ravel()
+        at = self.evaluate(kin, theta)
+        return (at.stiffness[:, None] * at.rows).ravel()
 
     def parameter_vjp(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
@@ -160,10 +160,10 @@ class StickingPairs(StickConstraint):
         kept = index >= 0
         if not kept.any():
             return
-        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        at = self.evaluate(kin, theta, mu.reshape(-1, 3))
         at_dofs = np.where(self.dofs >= 0, lam[self.dofs], 0.0)
-        bar = np.einsum("kmp,km->kp", held.geometric_by_theta, at_dofs)
-        bar += np.einsum("kap,ka->kp", held.by_theta, lam_rows.reshape(-1, 3))
+        bar = np.einsum("kmp,km->kp", at.geometric_by_theta, at_dofs)
+        bar += np.einsum("kap,ka->kp", at.by_theta, lam_rows.reshape(-1, 3))
         np.add.at(out, index[kept], bar[kept])
 
     def parameter_jvp(
@@ -179,8 +179,8 @@ class StickingPairs(StickConstraint):
         index = self.theta_index
         if not (index >= 0).any():
             return
-        held = self.evaluate(kin, theta, mu.reshape(-1, 3))
+        at = self.evaluate(kin, theta, mu.reshape(-1, 3))
         dot = np.where(index >= 0, theta_dot[index], 0.0)
         kept = self.dofs >= 0
-        np.add.at(out, self.dofs[kept], np.einsum("kmp,kp->km", held.geometric_by_theta, dot)[kept])
-        rows += np.einsum("kap,kp->ka", held.by_theta, dot).ravel()
+        np.add.at(out, self.dofs[kept], np.einsum("kmp,kp->km", at.geometric_by_theta, dot)[kept])
+        rows += np.einsum("kap,kp->ka", at.by_theta, dot).ravel()

@@ -190,11 +190,11 @@ class LiftedDecidingTerm(DecidingTerm):
         return LiftedTerm(branch, self.lift, expansion)
 
     def decided_residual(
-        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add P^T r_X in one pass; return the decision."""
         at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
-        decision = self.inner.decided_residual(at.kin, theta, r, held)
+        decision = self.inner.decided_residual(at.kin, theta, r, sticking)
         self.lift.pull(at, r, out)
         return decision
 

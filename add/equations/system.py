@@ -46,7 +46,7 @@ class System(Summarised):
     rotations : first coordinates of the rotation vectors that change chart beyond pi (see `add.equations.charts`)
     limit : how far a trial may go; None: anywhere
     n_multipliers : number of rows of the constraints
-    sticking : the deciding terms, by number, that may add rows of their own, see `BranchEquations.holds`
+    sticking : the deciding terms, by number, that may add rows of their own, see `BranchEquations.stick_constraints`
     parts : the constraints with their multipliers
     owners : (n_free,) number of the body of each free coordinate
     """
@@ -107,19 +107,19 @@ class System(Summarised):
         kin: Kinematics,
         mu: FloatArray,
         theta: FloatArray,
-        held: BranchEquations | None = None,
+        sticking: BranchEquations | None = None,
         families: FloatArray | None = None,
         candidates: AllCandidates = (),
     ) -> tuple[FloatArray, FloatArray, BranchEquations]:
         """Decide, and return r (n,), the rows (n_rows,) and the equations with these decisions.
 
-        What ``held`` holds stays held. ``families`` (n_families, n), zeros, takes the forces of each term.
+        All that sticks in ``sticking`` goes on sticking. ``families`` (n_families, n), zeros, takes the forces by term.
         """
         r = np.zeros(self.n)
         outs: Iterable[FloatArray] = repeat(r) if families is None else families
         for term, out in zip(self.terms, outs, strict=False):
             term.residual(kin, theta, out)
-        kept = held.decisions if held else repeat(None)
+        kept = sticking.decisions if sticking else repeat(None)
         outs = outs if families is None else families[len(self.terms) :]
         decisions = tuple(
             [d.decided_residual(kin, theta, out, h) for d, out, h in zip(self.deciding, outs, kept, strict=False)]
@@ -149,7 +149,7 @@ class System(Summarised):
 class BranchEquations:
     """r(q, v, a, mu; theta, t) = 0 and c(q, v; theta, t) = 0 with every decision made.
 
-    Made once for an iterate, so that terms and holds may keep what they have evaluated there.
+    Made once for an iterate, so that terms and stick constraints may keep what they have evaluated there.
 
     Attributes
     ----------
@@ -158,12 +158,12 @@ class BranchEquations:
     candidates : of each deciding term; none: patterns are those of the decisions alone
     terms : tuple of Term
         All terms; those of the deciding ones last, frozen.
-    holds : list of (int, Hold)
-        The deciding terms, by number, that hold anything, with the equations that hold it.
+    stick_constraints : list of (int, StickConstraint)
+        Those of the deciding terms, by number, in which anything sticks.
     parts : list of (Constraint, slice)
-        The constraints, then the holds, with their multipliers.
+        The constraints, then the stick constraints, with their multipliers.
     n_rows : int
-        Number of multipliers: those of the constraints, then the reactions of what is held.
+        Number of multipliers: those of the constraints, then the reactions of those that stick.
     """
 
     def __init__(self, system: System, decisions: Decisions, candidates: AllCandidates = ()) -> None:
@@ -175,15 +175,15 @@ class BranchEquations:
             chosen = zip(deciding, decisions, self.candidates, strict=True)
             self.terms += tuple([d.on_branch(decision, near) for d, decision, near in chosen])
         self.parts: list[tuple[Constraint, slice]] = system.parts
-        self.holds: list[tuple[int, StickConstraint]] = []
+        self.stick_constraints: list[tuple[int, StickConstraint]] = []
         self.n_rows = system.n_multipliers
         self._structure: tuple[Hashable, ...] | None = None
         for k, term in system.sticking:
-            hold = term.held(decisions[k], self.candidates[k])
-            if hold is not None:
-                self.holds.append((k, hold))
-                first, self.n_rows = self.n_rows, self.n_rows + hold.n_rows
-                self.parts = [*self.parts, (hold, slice(first, self.n_rows))]
+            constraint = term.stick_constraint(decisions[k], self.candidates[k])
+            if constraint is not None:
+                self.stick_constraints.append((k, constraint))
+                first, self.n_rows = self.n_rows, self.n_rows + constraint.n_rows
+                self.parts = [*self.parts, (constraint, slice(first, self.n_rows))]
 
     @property
     def structure(self) -> tuple[Hashable, ...]:
@@ -201,15 +201,15 @@ class BranchEquations:
         return r, self.rows(kin, mu, theta, r)
 
     def rows(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, r: FloatArray) -> FloatArray:
-        """Add the forces of constraints and holds to ``r`` and return the rows (n_rows,)."""
+        """Add the forces of constraints and stick constraints to ``r`` and return the rows (n_rows,)."""
         rows = np.zeros(mu.size)
         for constraint, part in self.parts:
             constraint.residual(kin, mu[part], theta, r, rows[part])
         return rows
 
     def reactions(self, k: int, mu: FloatArray) -> FloatArray:
-        """Return the part of the multipliers that are reactions of what deciding term number ``k`` holds [N]."""
-        for (j, _), (_, part) in zip(self.holds, self.parts[len(self.system.parts) :], strict=True):
+        """Return the part of the multipliers that are reactions in deciding term number ``k`` [N]."""
+        for (j, _), (_, part) in zip(self.stick_constraints, self.parts[len(self.system.parts) :], strict=True):
             if j == k:
                 return mu[part]
         return np.zeros(0)
@@ -218,9 +218,9 @@ class BranchEquations:
         """Return the generalised forces (n,) of deciding term number ``k``, reactions included [N]."""
         r = np.zeros(self.system.n)
         self.terms[len(self.system.terms) + k].residual(kin, theta, r)
-        for j, hold in self.holds:
+        for j, constraint in self.stick_constraints:
             if j == k:
-                hold.residual(kin, self.reactions(k, mu), theta, r, np.zeros(hold.n_rows))
+                constraint.residual(kin, self.reactions(k, mu), theta, r, np.zeros(constraint.n_rows))
         return -r
 
     def force_scale(self, kin: Kinematics, theta: FloatArray, order: int) -> float:

@@ -142,11 +142,11 @@ class DecidingTerm(ABC):
 
     @abstractmethod
     def decided_residual(
-        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add the residual in one pass; return the decision.
 
-        What ``held`` holds stays held: terms that hold nothing (see `sticking`) may ignore it.
+        All that has stuck in the decision ``sticking`` goes on sticking; terms that never stick may ignore it.
         """
 
     @abstractmethod
@@ -155,7 +155,7 @@ class DecidingTerm(ABC):
 
     @abstractmethod
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised contact forces on the branch that holds at ``kin``, no reactions of holds [N]."""
+        """Return (n,) generalised contact forces on the branch that holds at ``kin``, without reactions [N]."""
 
     @abstractmethod
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
@@ -167,7 +167,7 @@ class DecidingTerm(ABC):
 
     @property
     def sticking(self) -> StickingTerm | None:
-        """The term itself, if it holds what sticks by equations; None if it never does."""
+        """The term itself, if it has equations for points that stick; None if it never does."""
         return None
 
     def stiffnesses(self) -> IntArray:
@@ -242,7 +242,7 @@ class StickOperators:
 
 
 class StickConstraint(Constraint):
-    """Equations c = 0 [m/s], three a held point, whose multipliers [N] are the reactions that hold it.
+    """Equations c = 0 [m/s], three a sticking point, whose multipliers [N] are the reactions that hold it.
 
     The rows of a point may depend on each other, and those of many points of one rigid body do: no saddle-point matrix
     is factored. The step's matrix has p (dc/dv)^T dc/du added instead, at places that the frozen term has anyway, and
@@ -252,7 +252,7 @@ class StickConstraint(Constraint):
     @property
     @abstractmethod
     def dofs(self) -> IntArray:
-        """Coordinates (k, m) that each held point moves with; -1 for none."""
+        """Coordinates (k, m) that each sticking point moves with; -1 for none."""
 
     @abstractmethod
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
@@ -280,42 +280,42 @@ class StickConstraint(Constraint):
 
 
 class StickingTerm(DecidingTerm):
-    """A deciding term whose decisions say what is held, and give the equations that hold it.
+    """A deciding term whose decisions say which points stick, and give the equations that hold them.
 
-    `add.solve.hybrid_friction` chooses among its decisions. What is held is counted in the order of `held`.
+    `add.solve.hybrid_friction` chooses among its decisions. Points are counted in the order of `stick_constraint`.
     """
 
     @abstractmethod
-    def hold(self, decision: Decision) -> Decision:
-        """Return the decision with everything held that sticks in it."""
+    def stick(self, decision: Decision) -> Decision:
+        """Return the decision with a constraint on everything that sticks in it."""
 
     @abstractmethod
-    def touching(self, decision: Decision) -> Decision:
-        """Return the decision with everything held that touches."""
+    def stick_touching(self, decision: Decision) -> Decision:
+        """Return the decision with a constraint on everything that touches."""
 
     @abstractmethod
-    def all_held(self, decision: Decision) -> bool:
-        """Return whether everything is held that touches and could be."""
+    def all_sticking(self, decision: Decision) -> bool:
+        """Return whether everything sticks that touches and could."""
 
     @abstractmethod
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return the branch at ``kin`` with everything held that touches; None if any of it slides."""
+        """Return the branch at ``kin`` with a constraint on everything that touches; None if any of it slides."""
 
     @abstractmethod
-    def held(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:
-        """Return the equations of what is held in a decision; None if there is nothing.
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:
+        """Return the equations of a decision; None if nothing sticks.
 
         The slots of the frozen term are those of `on_branch` with the same candidates.
         """
 
     @abstractmethod
     def release(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without the holds of some points, ``rows`` (k,) of them."""
+        """Return the decision with some points released, ``rows`` (k,) of them."""
 
     @abstractmethod
     def without(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without the holds of some points, as if they had never been held."""
+        """Return the decision without the constraints of some points, as if they had never stuck."""
 
     @abstractmethod
-    def is_held(self, decision: Decision, other: Decision) -> BoolArray:
-        """Return which of the points held in ``decision`` (k,) are held in another one, too."""
+    def is_sticking(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the points that stick in ``decision`` (k,) stick in another one, too."""

@@ -199,7 +199,7 @@ class DecidingJointLaw(DecidingTerm):
 
     @final
     def decided_residual(
-        self, kin: Kinematics, theta: FloatArray, out: FloatArray, held: Decision | None = None
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add -J^T f in one pass."""
         at = Evaluation(self.sites, self.values, kin.q, kin.v, kin.t, theta)

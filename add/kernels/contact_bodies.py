@@ -169,7 +169,7 @@ def body_contact_force(motion, contacts, law, rows, out):
 
 @njit(cache=True, error_model="numpy")
 def decided_body_contact_force(t, q, v, theta, ints, floats, places, given, out):
-    """Decide, with the bits HELD and RELEASED of ``given``; add minus the forces to out (n,) and return the rows.
+    """Decide, with the bits STICKS and RELEASED of ``given``; add minus the forces to out (n,) and return the rows.
 
     Called at every residual, so that motion and the arrays (`Packed`) come as their parts.
     """

@@ -28,7 +28,7 @@ from add.kernels.caching import njit
 from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
 from add.kernels.contact_bodies import cross, evaluate, new_scratch
 from add.kernels.contact_detection import TURN, TURN_RATE, frames_of
-from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, add_matrices
+from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, STICKS, add_matrices
 from add.kernels.rotation import turn_derivative
 from add.typing import FloatArray, IntArray
 
@@ -285,7 +285,7 @@ def block_keys(rows, contacts, always):
     keys, n = np.empty(rows.shape[0] + always.size, dtype=np.int64), 0
     for k in range(rows.shape[0]):
         i, b = rows[k, PAIR] // n_shapes, contacts.hosts[rows[k, PAIR] % n_shapes]
-        if rows[k, BITS] & (ACTIVE | HELD) == 0 or b < 0:
+        if rows[k, BITS] & (ACTIVE | STICKS) == 0 or b < 0:
             continue
         a = contacts.points[i, 2]
         keys[n] = (a if a >= 0 else nb + i) * nb + b

@@ -122,7 +122,7 @@ def contact_force(points, shapes, table, law, replay, rows, F):
 
 @njit(cache=True, error_model="numpy")
 def decided_contact_force(points, shapes, table, law, given, F):
-    """Decide, with the bits HELD and RELEASED of ``given``; fill F and return the rows and how many pairs touch."""
+    """Decide, with the bits STICKS and RELEASED of ``given``; fill F and return the rows and how many pairs touch."""
     rows = with_given(detect_contacts(points, shapes, table), given)
     return rows, contact_force(points, shapes, table, law, False, rows, F)
 

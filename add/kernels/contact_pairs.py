@@ -20,9 +20,9 @@ A decision is an int64 array (k, 3), one row a pair that touches or is given, so
     pair       point * n_shapes + shape
     feature    smooth branch of the distance (`distance.py`)
     bits       ACTIVE | SLIP (LINEAR only) | QUADRATIC (onset) | RAMPING (damping) | CLIPPED (f_n = 0) |
-               HELD (no friction law: an equation holds the pair; see `sticking.py`) | RELEASED (k_t STIFFER fold)
+               STICKS (no friction law: an equation holds the pair; see `sticking.py`) | RELEASED (k_t STIFFER fold)
 
-HELD and RELEASED are never decided by the law: rows have them, also of pairs that do not touch. A replayed pair is
+STICKS and RELEASED are never decided by the law: rows have them, also of pairs that do not touch. A replayed pair is
 evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign, f_n = f_e + f_d or 0 as
 the bits say. Then the force is smooth in everything and the Jacobian is its exact derivative.
 
@@ -41,14 +41,14 @@ from add.kernels.distance import distance_branch, distance_feature, distance_ins
 from add.typing import FloatArray, IntArray
 
 PAIR, FEATURE, BITS = 0, 1, 2
-ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED, HELD, RELEASED = 1, 2, 4, 8, 16, 32, 64
+ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED, STICKS, RELEASED = 1, 2, 4, 8, 16, 32, 64
 #: Bits that are given, never decided.
-GIVEN = HELD | RELEASED
+GIVEN = STICKS | RELEASED
 #: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
 #: the law's own k_t may be too soft to see that. Much stiffer, and Newton finds the kink too sharp.
 STIFFER = 10.0
 #: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it.
-TOTAL, PULLS = 1, 2
+TOTAL, ADHESIVE = 1, 2
 NO_SPIN = (0.0, 0.0, 0.0)
 #: Rows of the scratch S (9, 3) of `gap` and `penalty_law`: n, v_rel, t = v_t / |v_t|, Hessian of g (3-5); 6-8 free.
 NORMAL, V_REL, SLIDE, HESSIAN = 0, 1, 2, 3
@@ -66,7 +66,7 @@ class Shapes(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Friction NONE, LINEAR or TANH, and the bits TOTAL and PULLS of the normal force."""
+    """Friction NONE, LINEAR or TANH, and the bits TOTAL and ADHESIVE of the normal force."""
 
     friction: int
     normal: int
@@ -160,7 +160,7 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
     e, e_d = elastic_law(d, onset, bits & QUADRATIC != 0)
     s, s_d = damping_ramp(d, ramp, bits & RAMPING != 0)
     f_n = k_n * e - k_d * s * v_n
-    if not replay and f_n < 0.0 and law.normal & PULLS == 0:
+    if not replay and f_n < 0.0 and law.normal & ADHESIVE == 0:
         bits |= CLIPPED
     keep = 0.0 if bits & CLIPPED != 0 else 1.0
     f_n *= keep
@@ -171,7 +171,7 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
         f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = k_n * e, k_n * e_d, 0.0, e, 0.0
 
     u, m_over_u, w, m_L = 0.0, 0.0, 0.0, 0.0
-    if law.friction != NONE and bits & HELD == 0:
+    if law.friction != NONE and bits & STICKS == 0:
         for a in range(3):
             S[2, a] = S[1, a] - v_n * S[0, a]
         u = math.sqrt(S[2, 0] * S[2, 0] + S[2, 1] * S[2, 1] + S[2, 2] * S[2, 2])
@@ -251,7 +251,7 @@ def with_row(rows, n, pair, feature):
 
 @njit(cache=True)
 def with_given(rows, given):
-    """Return the rows with the bits HELD and RELEASED of ``given``, and with its other pairs that have any.
+    """Return the rows with the bits STICKS and RELEASED of ``given``, and with its other pairs that have any.
 
     Both are sorted by pair, and so is what comes back; ``given`` may have rows without these bits.
     """

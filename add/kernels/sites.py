@@ -1,4 +1,4 @@
-"""Vectors y carried by bodies: values, rates, pulls, and the local matrices of a law of forces over them.
+"""Vectors y carried by bodies: values, rates, forces, and the local matrices of a law of forces over them.
 
 A site is one of
 

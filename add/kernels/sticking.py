@@ -3,11 +3,11 @@
 For a pair in contact (symbols of `contact_pairs.py` and `contact_bodies.py`), with the projector P = I - n n^T and the
 rotation R_o of the shape,
 
-    c = R_o^T P v_rel = 0,        generalised force on the coordinates  -(dc/dv)^T lam,
+    c = R_o^T P v_rel = 0,        generalised force on the coordinates  -(dc/dv)^T mu,
 
-is sticking of hybrid friction (Geilinger et al. 2020, section 4.3): lam (3,) [N], in the axes of the shape, holds the
-point with the force -P R_o lam. Three rows of rank two need no tangents, whose choice would have to be differentiated;
-what lam has along n does nothing.
+is sticking of hybrid friction (Geilinger et al. 2020, section 4.3): mu (3,) [N], in the axes of the shape, holds the
+point with the force -P R_o mu. Three rows of rank two need no tangents, whose choice would have to be differentiated;
+the part of mu along n does nothing.
 
 A point that has gone into a shape would be held by its place inside. The points of a body's face that leans a little go
 in to different depths; held there, they could bear a torque, and the body could not rock. So bodies are held where the
@@ -15,7 +15,7 @@ surfaces meet: v_rel and the arms are those of the place c - g n, with the gap g
 
 In axes that turn with the shape, c depends on ds and dnu by
 
-    dc = P dnu - (v_n H + n (H v_rel)^T) ds,        d(-P lam) = ((n . lam) H + n (H lam)^T) ds.
+    dc = P dnu - (v_n H + n (H v_rel)^T) ds,        d(-P mu) = ((n . mu) H + n (H mu)^T) ds.
 
 `contact_bodies_jacobian.py` turns such pairs (A, K) into derivatives by the coordinates.
 """
@@ -43,9 +43,9 @@ class StickRows(NamedTuple):
     rows : (k, 3) c [m/s]
     by_v, by_q : (k, 3, m) dc/dv and dc/dq
     geometric : (k, m, m)
-        Derivative of by_v^T lam by q.
+        Derivative of by_v^T reactions by q.
     by_theta, geometric_by_theta : (k, 3, p), (k, m, p)
-        Derivatives of c and of by_v^T lam by the parameters.
+        Derivatives of c and of by_v^T reactions by the parameters.
     limit : (k,)
         What Coulomb allows [N]; -1 where the pair does not touch.
     stiffness : (k,)
@@ -89,22 +89,22 @@ def _slope(along, n, H, u, out):
 
 
 @njit(cache=True, error_model="numpy")
-def held_nodes(points, shapes, table, normal, held, lam, out):
-    """Fill ``out`` (StickRows, m = 3, p = 0) for nodes held on shapes of the world, in world axes.
+def stick_rows_of_nodes(points, shapes, table, normal, decision, reactions, out):
+    """Fill ``out`` (StickRows, m = 3, p = 0) for nodes that stick to shapes of the world, in world axes.
 
-    ``held`` (k, 3) are their rows of the decision; the features of those that do not touch are found here. `normal` is
-    that of `Law`, ``lam`` (k, 3) are the reactions.
+    ``decision`` (k, 3) are their rows; the features of those that do not touch are found here. `normal` is
+    that of `Law`, ``reactions`` (k, 3) are the reactions.
     """
     rows, by_v, by_q, geometric, _, _, limit, stiffness = out
     S, y, W, n_shapes, law = np.zeros((9, 3)), np.empty(3), shapes.W, shapes.kind.size, Law(NONE, normal)
-    for k in range(held.shape[0]):
-        i, o = held[k, PAIR] // n_shapes, held[k, PAIR] % n_shapes
-        bits = held[k, BITS]
+    for k in range(decision.shape[0]):
+        i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
+        bits = decision[k, BITS]
         if bits & ACTIVE == 0:
             X0, X1, X2 = to_frame(i, o, points.x, shapes.R, shapes.p)
-            held[k, FEATURE] = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+            decision[k, FEATURE] = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
         values = coefficients_of(table, points.group[i], table.column[o])
-        d, v_n = gap(i, o, points.x, points.v, shapes, held[k, FEATURE], 2, 0.0, NO_SPIN, S)
+        d, v_n = gap(i, o, points.x, points.v, shapes, decision[k, FEATURE], 2, 0.0, NO_SPIN, S)
         coulomb = penalty_law(d, v_n, values, law, True, bits, S)[2]
         limit[k] = points.scale[i] * values.c_f * coulomb[0] if bits & ACTIVE != 0 else -1.0
         stiffness[k] = points.scale[i] * values.k_t
@@ -124,8 +124,8 @@ def held_nodes(points, shapes, table, normal, held, lam, out):
             _project(n, y, S[7])
             for r in range(3):
                 by_q[k, r, c] -= S[7, r]
-        along = n[0] * lam[k, 0] + n[1] * lam[k, 1] + n[2] * lam[k, 2]
-        _slope(along, n, H, lam[k], geometric[k])
+        along = n[0] * reactions[k, 0] + n[1] * reactions[k, 1] + n[2] * reactions[k, 2]
+        _slope(along, n, H, reactions[k], geometric[k])
         for r in range(3):
             for c in range(3):
                 geometric[k, r, c] *= -1.0
@@ -140,8 +140,8 @@ def _turned_back(R, D, out):
 
 
 @njit(cache=True, error_model="numpy")
-def held_bodies(motion, contacts, normal, held, lam, out):
-    """As `held_nodes` for points and shapes on bodies (m = 12, p = 6), in the axes of the shape.
+def stick_rows_of_bodies(motion, contacts, normal, decision, reactions, out):
+    """As `stick_rows_of_nodes` for points and shapes on bodies (m = 12, p = 6), in the axes of the shape.
 
     Columns are the coordinates (x, w) of the point's carrier a, then those of the shape's body b; a node has the first
     three alone. Parameters are the centres of mass of a and of b.
@@ -153,22 +153,24 @@ def held_bodies(motion, contacts, normal, held, lam, out):
     DF, tau = work.DF, work.tau
     A_c, A_f, zero, world = np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.empty((7, 3))
     n_shapes, law = kind.size, Law(NONE, normal)
-    for k in range(held.shape[0]):
-        if held[k, BITS] & ACTIVE == 0:
-            i, o = held[k, PAIR] // n_shapes, held[k, PAIR] % n_shapes
+    for k in range(decision.shape[0]):
+        if decision[k, BITS] & ACTIVE == 0:
+            i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
             point_place(i, q, contacts, B, x, L)
             X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
-            held[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
-        i, o, a, lever, spin, v_n, values, found = evaluate(k, 2, motion, contacts, frames, law, True, held, scratch)
+            decision[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
+        i, o, a, lever, spin, v_n, values, found = evaluate(
+            k, 2, motion, contacts, frames, law, True, decision, scratch
+        )
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
-        limit[k] = scale * values.c_f * found[1][0] if held[k, BITS] & ACTIVE != 0 else -1.0
+        limit[k] = scale * values.c_f * found[1][0] if decision[k, BITS] & ACTIVE != 0 else -1.0
         stiffness[k] = scale * values.k_t
         n, v_rel, H, F = S[0], S[1], S[3:6], L[2]
         slope = 0.0
         if a >= 0:
             # The place of contact is on the surface, not on the point inside: lever g instead of r.
             X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
-            g = distance_branch(kind[o], size[o], X0, X1, X2, held[k, FEATURE], 0, n, H)
+            g = distance_branch(kind[o], size[o], X0, X1, X2, decision[k, FEATURE], 0, n, H)
             v_rel[0] += (lever - g) * (spin[1] * n[2] - spin[2] * n[1])
             v_rel[1] += (lever - g) * (spin[2] * n[0] - spin[0] * n[2])
             v_rel[2] += (lever - g) * (spin[0] * n[1] - spin[1] * n[0])
@@ -178,7 +180,7 @@ def held_bodies(motion, contacts, normal, held, lam, out):
         _project(n, v_rel, world[0])
         for r in range(3):
             rows[k, r] = R[o, 0, r] * world[0, 0] + R[o, 1, r] * world[0, 1] + R[o, 2, r] * world[0, 2]
-            world[1, r] = R[o, r, 0] * lam[k, 0] + R[o, r, 1] * lam[k, 1] + R[o, r, 2] * lam[k, 2]
+            world[1, r] = R[o, r, 0] * reactions[k, 0] + R[o, r, 1] * reactions[k, 1] + R[o, r, 2] * reactions[k, 2]
         along = _project(n, world[1], world[2])
         _slope(v_n, n, H, v_rel, A_c)
         _slope(along, n, H, world[1], A_f)

@@ -1,4 +1,4 @@
-"""Held pairs at work: which they are, their forces, and where their derivatives go.
+"""Pairs that stick: which they are, their forces, and where their derivatives go.
 
 A pair k has up to m coordinates, ``dofs[k]`` (-1 for none). Its share of a matrix is the dense block over those it has,
 row by row, from entry ``first[k]`` on.
@@ -7,35 +7,35 @@ row by row, from entry ``first[k]`` on.
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_pairs import ACTIVE, BITS, HELD, SLIP
+from add.kernels.contact_pairs import ACTIVE, BITS, SLIP, STICKS
 
 
 @njit(cache=True)
-def with_held(rows, slipping):
-    """Return a copy of a decision with all pairs held that touch, those that slip only if ``slipping``."""
+def with_sticking(rows, slipping):
+    """Return a copy of a decision with all pairs sticking that touch, those that slip only if ``slipping``."""
     out = rows.copy()
     for k in range(rows.shape[0]):
         bits = rows[k, BITS]
         if bits & ACTIVE != 0 and (slipping or bits & SLIP == 0):
-            out[k, BITS] = bits | HELD
+            out[k, BITS] = bits | STICKS
     return out
 
 
 @njit(cache=True)
-def all_held(rows):
-    """Whether all pairs are held that touch."""
+def all_sticking(rows):
+    """Whether all pairs stick that touch."""
     for k in range(rows.shape[0]):
-        if rows[k, BITS] & (ACTIVE | HELD) == ACTIVE:
+        if rows[k, BITS] & (ACTIVE | STICKS) == ACTIVE:
             return False
     return True
 
 
 @njit(cache=True)
-def beyond(lam, limits, margin):
+def beyond(reactions, limits, margin):
     """Which reactions (k, 3) are longer than margin times their limits (k,), or have none (below zero)."""
     out = np.empty(limits.size, dtype=np.bool_)
     for k in range(limits.size):
-        length = np.sqrt(lam[k, 0] ** 2 + lam[k, 1] ** 2 + lam[k, 2] ** 2)
+        length = np.sqrt(reactions[k, 0] ** 2 + reactions[k, 1] ** 2 + reactions[k, 2] ** 2)
         out[k] = limits[k] < 0.0 or length > margin * limits[k]
     return out
 
@@ -58,13 +58,15 @@ def meet(dofs, taken):
 
 
 @njit(cache=True, error_model="numpy")
-def pull(dofs, by_v, lam, out):
-    """Add by_v^T lam to ``out``; by_v (k, 3, m), lam (k, 3)."""
+def add_forces(dofs, by_v, reactions, out):
+    """Add by_v^T reactions to ``out``; by_v (k, 3, m), reactions (k, 3)."""
     for k in range(dofs.shape[0]):
         for m in range(dofs.shape[1]):
             i = dofs[k, m]
             if i >= 0:
-                out[i] += by_v[k, 0, m] * lam[k, 0] + by_v[k, 1, m] * lam[k, 1] + by_v[k, 2, m] * lam[k, 2]
+                out[i] += (
+                    by_v[k, 0, m] * reactions[k, 0] + by_v[k, 1, m] * reactions[k, 1] + by_v[k, 2, m] * reactions[k, 2]
+                )
 
 
 @njit(cache=True, error_model="numpy")

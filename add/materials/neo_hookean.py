@@ -18,24 +18,24 @@ _JIT = {"nogil": True, "error_model": "numpy", "inline": "always"}
 
 
 @njit(**_JIT)
-def logarithmic(mu, lam, jac):
+def logarithmic(mu, lame, jac):
     """Return U, U' and U'' of the form with (ln J)^2."""
     log = np.log(jac)
     return (
-        -mu * log + 0.5 * lam * log * log,
-        (lam * log - mu) / jac,
-        (mu - lam * log + lam) / (jac * jac),
+        -mu * log + 0.5 * lame * log * log,
+        (lame * log - mu) / jac,
+        (mu - lame * log + lame) / (jac * jac),
     )
 
 
 @njit(**_JIT)
-def ciarlet(mu, lam, jac):
+def ciarlet(mu, lame, jac):
     """Return U, U' and U'' of Ciarlet's form."""
     log = np.log(jac)
     return (
-        -mu * log + 0.5 * lam * (0.5 * (jac * jac - 1.0) - log),
-        -mu / jac + 0.5 * lam * (jac - 1.0 / jac),
-        mu / (jac * jac) + 0.5 * lam * (1.0 + 1.0 / (jac * jac)),
+        -mu * log + 0.5 * lame * (0.5 * (jac * jac - 1.0) - log),
+        -mu / jac + 0.5 * lame * (jac - 1.0 / jac),
+        mu / (jac * jac) + 0.5 * lame * (1.0 + 1.0 / (jac * jac)),
     )
 
 

@@ -15,10 +15,10 @@ _JIT = {"nogil": True, "error_model": "numpy"}
 
 
 @njit(**_JIT)
-def second_piola(mu, lam, f):
+def second_piola(mu, lame, f):
     """Return S = 2 mu E + lambda tr E I as six numbers."""
     c = cauchy_green(f)
-    volumetric = 0.5 * lam * (trace(c) - 3.0) - mu
+    volumetric = 0.5 * lame * (trace(c) - 3.0) - mu
     return (
         mu * c[0] + volumetric, mu * c[1] + volumetric, mu * c[2] + volumetric, mu * c[3], mu * c[4], mu * c[5],
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Bodies, links and obstacles together: the `System` that they make."""
+"""Bodies, joints and obstacles together: the `System` that they make."""
 
 from add.model.build import Model, build_model
 from add.model.joint_reactions import Reaction, reactions

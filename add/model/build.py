@@ -1,4 +1,4 @@
-"""From bodies, links, obstacles and contact settings to a `System`: who owns which slots, which term acts on what."""
+"""From bodies, joints, obstacles and contact settings to a `System`: who owns which slots, which term acts on what."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from add.equations.step_limit import StepLimit
 from add.equations.system import System
 from add.equations.term import Term
 from add.errors import InputError
-from add.joints.links import HingeStart, Link
+from add.joints.parts import HingeStart, JointPart
 from add.model.contact_terms import contact_terms
-from add.model.joint_terms import link_terms
+from add.model.joint_terms import joint_terms
 from add.model.mesh_terms import mesh_term
 from add.model.obstacles import ContactModel, Obstacle
 from add.model.parameters import parameter_layout
@@ -46,7 +46,7 @@ class Model(Summarised):
     obstacles : tuple of Obstacle
     lift : Lift
         Rows X = Phi(q), on which terms, markers and pictures are written.
-    links : tuple of Link
+    joint_parts : tuple of JointPart
     contact : ContactModel
     """
 
@@ -55,12 +55,15 @@ class Model(Summarised):
     bodies: tuple[Body, ...]
     obstacles: tuple[Obstacle, ...]
     lift: Lift
-    links: tuple[Link, ...] = ()
+    joint_parts: tuple[JointPart, ...] = ()
     contact: ContactModel = field(default_factory=ContactModel)
 
     def summary(self) -> Summary:
         """Return a few lines: the system's, obstacles and joints."""
-        rows = [("obstacles", ", ".join(item.name for item in self.obstacles)), ("joint parts", str(len(self.links)))]
+        rows = [
+            ("obstacles", ", ".join(item.name for item in self.obstacles)),
+            ("joint parts", str(len(self.joint_parts))),
+        ]
         return Summary("Model", (*self.system.summary().rows, *rows))
 
     @property
@@ -87,7 +90,7 @@ def build_model(
     obstacles: Sequence[Obstacle] = (),
     contact: ContactModel | None = None,
     *,
-    links: Sequence[Link] = (),
+    joint_parts: Sequence[JointPart] = (),
     starts: Sequence[HingeStart] = (),
     extra: Sequence[Block] = (),
 ) -> Model:
@@ -98,9 +101,9 @@ def build_model(
     bodies : in any order; their coordinates come in the order of kinds
     obstacles : shapes of the world
     contact : ContactModel, optional
-    links : springs, joints, motors, forces
+    joint_parts : springs, joints, motors, forces
     starts : bodies that start on hinges of others
-    extra : blocks (name, shape, unit) of theta that links read, or that only objectives read
+    extra : blocks (name, shape, unit) of theta that joint parts read, or that only objectives read
 
     Returns
     -------
@@ -115,7 +118,7 @@ def build_model(
     at = Layouts(dofs, rows, parameters)
     embeddings = [body.embedding(at) for body in bodies]
     lift = Lift(dofs, rows, tuple(embedding for embedding in embeddings if embedding is not None))
-    smooth, deciding = link_terms(links, bodies, at)
+    smooth, deciding = joint_terms(joint_parts, bodies, at)
     initial = InitialState(dofs.n, tuple(_poses(bodies, starts, at)))
     motion = _motion(bodies, at, initial)
     forces, own = _family_terms(bodies, at)
@@ -138,7 +141,7 @@ def build_model(
         np.array([start for body in bodies for start in body.rotations(at)], dtype=np.int64),
         None if meshes is None else _limit(meshes, lift),
     )
-    return Model(system, initial, tuple(bodies), tuple(obstacles), lift, tuple(links), contact)
+    return Model(system, initial, tuple(bodies), tuple(obstacles), lift, tuple(joint_parts), contact)
 
 
 def _limit(meshes: MeshContact, lift: Lift) -> StepLimit:

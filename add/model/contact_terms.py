@@ -57,7 +57,7 @@ def contact_terms(
                 pairs,
                 contact.law,
                 contact.total_normal,
-                contact.pulls,
+                contact.adhesive_damping,
             )
         )
     pairs = _pairs(rows, columns, contact, at.parameters, bodies=True)
@@ -99,7 +99,7 @@ def contact_terms(
             pairs=pairs,
             law=contact.law,
             total_normal=contact.total_normal,
-            pulls=contact.pulls,
+            adhesive_damping=contact.adhesive_damping,
             apart=np.array([[number[a], number[b]] for a, b in sorted(apart)], dtype=np.int64).reshape(-1, 2),
         )
     )

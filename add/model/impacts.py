@@ -27,7 +27,7 @@ class Pair:
     restitution : e that the damping gives without onset and ramp
     asked : whether the scene asks for it, instead of giving the damping
     onset, ramp : [m]
-    pulls : whether the contact may pull
+    adhesive_damping : whether the contact may pull
     """
 
     body: str
@@ -40,17 +40,19 @@ class Pair:
     asked: bool
     onset: float
     ramp: float
-    pulls: bool
+    adhesive_damping: bool
 
     def duration(self) -> float:
         """Return how long an impact lasts [s]."""
-        return impact_duration(self.damping, self.stiffness, self.mass, self.touching, pulls=self.pulls)
+        return impact_duration(
+            self.damping, self.stiffness, self.mass, self.touching, adhesive_damping=self.adhesive_damping
+        )
 
     def at(self, speed: float) -> float:
         """Return the restitution of the law at a speed [m/s], onset and ramp included."""
         return restitution_of_law(
             speed, self.damping, self.stiffness, self.mass, self.touching,
-            onset=self.onset, ramp=self.ramp, pulls=self.pulls,
+            onset=self.onset, ramp=self.ramp, adhesive_damping=self.adhesive_damping,
         )  # fmt: skip
 
 
@@ -147,9 +149,9 @@ def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str]
             continue
         masses = [value(f"bodies.{name}.mass") for name in (body, other) if f"bodies.{name}.mass" in parameters]
         mass, touching = effective_mass(*masses), asked.get((body, other), 1)
-        formula = restitution_from_damping if contact.pulls else clipped_restitution_from_damping
+        formula = restitution_from_damping if contact.adhesive_damping else clipped_restitution_from_damping
         e = max(formula(k_d, k_n, mass, touching), 1e-12)
-        out.append(Pair(body, other, k_n, k_d, mass, touching, e, given, onset, ramp, contact.pulls))
+        out.append(Pair(body, other, k_n, k_d, mass, touching, e, given, onset, ramp, contact.adhesive_damping))
     return out
 
 

@@ -9,10 +9,10 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.joints.links import Link
+from add.joints.parts import JointPart
 from add.kernels.rotation import left_jacobian
 from add.model.build import Model
-from add.model.joint_terms import link_terms
+from add.model.joint_terms import joint_terms
 from add.typing import FloatArray
 
 
@@ -32,19 +32,21 @@ class Reaction:
     torque: FloatArray
 
 
-def reactions(model: Model, links: Sequence[Link], kin: Kinematics, theta: FloatArray) -> dict[str, Reaction]:
-    """Return what some links together do to every body that they touch.
+def reactions(
+    model: Model, joint_parts: Sequence[JointPart], kin: Kinematics, theta: FloatArray
+) -> dict[str, Reaction]:
+    """Return what some joint parts together do to every body that they touch.
 
     Parameters
     ----------
     model : Model
-    links : of one coupling, e.g. the parts of a hinge
+    joint_parts : of one coupling, e.g. the parts of a hinge
     kin : Kinematics
         Where to look, e.g. ``trajectory.kinematics(k)``.
     theta : (n_theta,)
     """
     dofs, kin = model.lift.rows, model.lift.kinematics(kin, theta)
-    smooth, deciding = link_terms(links, model.bodies, model.layouts)
+    smooth, deciding = joint_terms(joint_parts, model.bodies, model.layouts)
     r = np.zeros(dofs.n)
     for term in smooth:
         term.residual(kin, theta, r)

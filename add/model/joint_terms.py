@@ -1,4 +1,4 @@
-"""Links gathered into terms: one a kind, or one a kind and signal."""
+"""Joint parts gathered into terms: one a kind, or one a kind and signal."""
 
 from __future__ import annotations
 
@@ -15,66 +15,68 @@ from add.equations.sites import Sites
 from add.equations.term import DecidingTerm, Term
 from add.joints.actuators import AxisTorque, Motor, PointForce
 from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
-from add.joints.links import (
+from add.joints.parts import (
     BodySite,
-    DampingLink,
-    ElasticJointLink,
-    ForceLink,
-    FrictionLink,
-    LimitLink,
-    Link,
-    MotorLink,
-    SliderLink,
-    SpringLink,
-    TorqueLink,
+    DampingPart,
+    ElasticJointPart,
+    ForcePart,
+    FrictionPart,
+    JointPart,
+    LimitPart,
+    MotorPart,
+    SliderPart,
+    SpringPart,
+    TorquePart,
 )
 from add.joints.springs import Cable, ElasticJoint, Spring
 from add.model.site_lookup import system_site
 from add.typing import IntArray
 
-L = TypeVar("L", bound=Link)
+L = TypeVar("L", bound=JointPart)
 
 
-def link_terms(links: Sequence[Link], bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list[DecidingTerm]]:
-    """Return the smooth and the deciding terms of all links."""
+def joint_terms(
+    joint_parts: Sequence[JointPart], bodies: Sequence[Body], at: Layouts
+) -> tuple[list[Term], list[DecidingTerm]]:
+    """Return the smooth and the deciding terms of all joint parts."""
     parameters = at.parameters
 
     def site(end: BodySite) -> Site:
         return system_site(end, bodies, at)
 
     def of(chosen: Sequence[L], sites: Callable[[L], Iterable[BodySite]]) -> Sites:
-        return gather([site(end) for link in chosen for end in sites(link)])
+        return gather([site(end) for part in chosen for end in sites(part)])
 
     def index(names: Iterable[str]) -> IntArray:
         return np.array([parameters[name].start for name in names], dtype=np.int64)
 
     def kind(wanted: type[L]) -> list[L]:
-        return [link for link in links if isinstance(link, wanted)]
+        return [part for part in joint_parts if isinstance(part, wanted)]
 
     terms: list[Term] = []
     deciding: list[DecidingTerm] = []
-    springs = kind(SpringLink)
+    springs = kind(SpringPart)
     for unilateral in (False, True):
-        chosen = [link for link in springs if link.unilateral is unilateral]
+        chosen = [part for part in springs if part.unilateral is unilateral]
         if not chosen:
             continue
-        sites = of(chosen, lambda link: (link.a, link.b))
-        k, c, length = (index(getattr(link, key) for link in chosen) for key in ("stiffness", "damping", "length"))
+        sites = of(chosen, lambda part: (part.a, part.b))
+        k, c, length = (index(getattr(part, key) for part in chosen) for key in ("stiffness", "damping", "length"))
         if unilateral:
             deciding.append(Cable.of(sites, k=k, c=c, length=length))
         else:
             terms.append(Spring.of(sites, k=k, c=c, length=length))
-    if bonds := kind(ElasticJointLink):
-        sites = of(bonds, lambda link: (link.a, link.b))
+    if bonds := kind(ElasticJointPart):
+        sites = of(bonds, lambda part: (part.a, part.b))
         terms.append(ElasticJoint.of(sites, k=index(b.stiffness for b in bonds), c=index(b.damping for b in bonds)))
-    if sliders := kind(SliderLink):
-        sites = of(sliders, lambda link: (link.a, link.b, link.axis))
+    if sliders := kind(SliderPart):
+        sites = of(sliders, lambda part: (part.a, part.b, part.axis))
         terms.append(Slider.of(sites, k=index(s.stiffness for s in sliders), c=index(s.damping for s in sliders)))
-    if dampers := kind(DampingLink):
-        sites = of(dampers, lambda link: (link.a, link.b))
+    if dampers := kind(DampingPart):
+        sites = of(dampers, lambda part: (part.a, part.b))
         terms.append(AngularDamping.of(sites, k_md=index(d.damping for d in dampers)))
-    if frictions := kind(FrictionLink):
-        sites = of(frictions, lambda link: (link.a, link.b, link.axis))
+    if frictions := kind(FrictionPart):
+        sites = of(frictions, lambda part: (part.a, part.b, part.axis))
         terms.append(
             JointFriction.of(
                 sites,
@@ -83,8 +85,8 @@ def link_terms(links: Sequence[Link], bodies: Sequence[Body], at: Layouts) -> tu
                 s_0=index(f.rate for f in frictions),
             )
         )
-    if limits := kind(LimitLink):
-        sites = of(limits, lambda link: (link.e1, link.e2, link.b))
+    if limits := kind(LimitPart):
+        sites = of(limits, lambda part: (part.e1, part.e2, part.b))
         deciding.append(
             AngleLimit.of(
                 sites,
@@ -94,19 +96,19 @@ def link_terms(links: Sequence[Link], bodies: Sequence[Body], at: Layouts) -> tu
                 hi=index(x.upper for x in limits),
             )
         )
-    for motors in _by_signal(kind(MotorLink), lambda link: link.angle):
-        sites = of(motors, lambda link: (link.e1, link.e2, link.b))
-        rows = np.stack([parameters[link.angle.parameter].indices[:, 0] for link in motors], axis=1)
-        k = index(link.stiffness for link in motors)
+    for motors in _by_signal(kind(MotorPart), lambda part: part.angle):
+        sites = of(motors, lambda part: (part.e1, part.e2, part.b))
+        rows = np.stack([parameters[part.angle.parameter].indices[:, 0] for part in motors], axis=1)
+        k = index(part.stiffness for part in motors)
         terms.append(Motor.of(sites, k=k, signal=motors[0].angle.signal, rows=rows))
-    for torques in _by_signal(kind(TorqueLink), lambda link: link.torque):
+    for torques in _by_signal(kind(TorquePart), lambda part: part.torque):
         # The term's torque acts on its first spin.
-        sites = of(torques, lambda link: (link.b, link.a, link.axis))
-        rows = np.stack([parameters[link.torque.parameter].indices[:, 0] for link in torques], axis=1)
+        sites = of(torques, lambda part: (part.b, part.a, part.axis))
+        rows = np.stack([parameters[part.torque.parameter].indices[:, 0] for part in torques], axis=1)
         terms.append(AxisTorque.of(sites, signal=torques[0].torque.signal, rows=rows))
-    for forces in _by_signal(kind(ForceLink), lambda link: link.force):
-        sites = of(forces, lambda link: (link.on,))
-        rows = np.stack([parameters[link.force.parameter].indices for link in forces], axis=1)
+    for forces in _by_signal(kind(ForcePart), lambda part: part.force):
+        sites = of(forces, lambda part: (part.on,))
+        rows = np.stack([parameters[part.force.parameter].indices for part in forces], axis=1)
         terms.append(PointForce.of(sites, signal=forces[0].force.signal, rows=rows))
     return terms, deciding
 
@@ -119,14 +121,14 @@ def _same(a: Signal, b: Signal) -> bool:
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in public)
 
 
-def _by_signal(links: Sequence[L], drive: Callable[[L], SignalParameter]) -> list[list[L]]:
-    """Group links whose signals have the same weights: they differ in their rows of theta alone."""
+def _by_signal(joint_parts: Sequence[L], drive: Callable[[L], SignalParameter]) -> list[list[L]]:
+    """Group joint parts whose signals have the same weights: they differ in their rows of theta alone."""
     groups: list[list[L]] = []
-    for link in links:
+    for part in joint_parts:
         for group in groups:
-            if _same(drive(group[0]).signal, drive(link).signal):
-                group.append(link)
+            if _same(drive(group[0]).signal, drive(part).signal):
+                group.append(part)
                 break
         else:
-            groups.append([link])
+            groups.append([part])
     return groups

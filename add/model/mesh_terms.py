@@ -115,7 +115,7 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         np.array(thickness, dtype=np.int64),
         law=FrictionLaw(contact.law.kernel),
         total_normal=contact.total_normal,
-        pulls=contact.pulls,
+        adhesive_damping=contact.adhesive_damping,
     )
 
 

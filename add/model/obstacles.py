@@ -53,7 +53,7 @@ class ContactModel:
     onset, ramp : float
         Depths [m]; see `add.kernels.contact_pairs`.
     total_normal : bool
-    pulls : bool
+    adhesive_damping : bool
         See `add.contact.PenaltyContact`.
     classes : contact class of bodies and obstacles; the others have one of their own, under their name
     disabled : pairs of classes (of points, of shapes) that pass through each other
@@ -66,7 +66,7 @@ class ContactModel:
     onset: float = 0.0
     ramp: float = 0.0
     total_normal: bool = False
-    pulls: bool = False
+    adhesive_damping: bool = False
     classes: Mapping[str, str] = field(default_factory=dict)
     disabled: frozenset[tuple[str, str]] = frozenset()
     apart: frozenset[tuple[str, str]] = frozenset()

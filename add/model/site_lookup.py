@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from add.bodies import Body, Layouts
 from add.equations.site_gathering import NO_INDICES, Site
 from add.equations.sites import SiteKind
-from add.joints.links import BodySite
+from add.joints.parts import BodySite
 from add.typing import IntArray
 
 

@@ -104,13 +104,13 @@ def solve(
     # Without velocities nothing can stick: static equilibrium knows no friction.
     if not assembler.system.sticking or replay is not None or not equations.c:
         return _attempts(work, guesses, 0.0)
-    work.held = at_rest(work, before) if before is not None else None
-    if work.held is not None:
+    work.sticking = at_rest(work, before) if before is not None else None
+    if work.sticking is not None:
         result = work.iterate(work.guess(guesses[0]), 0.0, 0)
         staying = still_sticking(work, result) if result.report.status.success else None
         if staying is not None:
             return staying
-        work.held = None
+        work.sticking = None
     result = _attempts(work, guesses, LOOSE_SHARE)
     return solve_hybrid(work, result) if result.report.status.success else result
 

@@ -23,7 +23,7 @@ from add.equations.term import Decision
 from add.kernels.sticking_rows import beyond
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
-from add.solve.reaction_shares import HeldPoints, share_coordinates
+from add.solve.reaction_shares import StickingPoints, share_coordinates
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -37,27 +37,27 @@ STICK_SHARE = 1e-6
 #: Reactions beyond this multiple of Coulomb's limit are no matter of a residual that is not small yet.
 BEARABLE = 1.5
 
-#: A solve with holds that takes longer than this is not going to find a solution: an impact may leave none near by.
+#: A solve with stick constraints that takes longer finds no solution: an impact may leave none near by.
 MOST_ITERATIONS = 25
 
 
 def at_rest(work: Solve, before: Kinematics) -> BranchEquations | None:
-    """Return decisions to hold from the beginning of a step; None unless everything that touches before it rests."""
+    """Return decisions that stick from the beginning of a step; None unless everything that touches before it rests."""
     system = work.system
-    # Terms that hold nothing ignore what is said here.
+    # Terms that never stick ignore what is said here.
     choices: list[Decision] = [np.zeros(0, dtype=np.int64)] * len(system.deciding)
     for k, term in system.sticking:
         resting = term.at_rest(before, work.theta)
         if resting is None:
             return None
         choices[k] = resting
-    held = system.on_branch(tuple(choices), work.candidates)
-    return held if held.holds else None
+    branch = system.on_branch(tuple(choices), work.candidates)
+    return branch if branch.stick_constraints else None
 
 
 def still_sticking(work: Solve, resting: NewtonResult) -> NewtonResult | None:
     """Return the hybrid solution of a step in which everything goes on resting; None if anything wants to move."""
-    if not all(term.all_held(resting.branch.decisions[k]) for k, term in work.system.sticking):
+    if not all(term.all_sticking(resting.branch.decisions[k]) for k, term in work.system.sticking):
         return None
     mu = distribute_reactions(work, resting, resting.mu)
     return None if _release(work, resting, mu) else replace(resting, mu=mu)
@@ -72,7 +72,7 @@ def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
     u = linear.kin.q - work.equations.q_star
     decisions = list(linear.branch.decisions)
     for k, term in system.sticking:
-        decisions[k] = term.hold(decisions[k])
+        decisions[k] = term.stick(decisions[k])
     sticking = system.on_branch(tuple(decisions), work.candidates)
     history = list(linear.report.history)
     bodies = _whole_bodies(work, linear, sticking)
@@ -84,14 +84,14 @@ def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
                 return result
     wanted: BranchEquations | None = sticking
     while wanted is not None:
-        held = wanted
-        wanted, start = _bearable(work, u, held, _first_reactions(work, linear, held), history)
-    return _finish(work, linear, start, held, history, True) or _creeping(work, linear, history)
+        branch = wanted
+        wanted, start = _bearable(work, u, branch, _first_reactions(work, linear, branch), history)
+    return _finish(work, linear, start, branch, history, True) or _creeping(work, linear, history)
 
 
-def _first_reactions(work: Solve, linear: NewtonResult, held: BranchEquations) -> FloatArray:
+def _first_reactions(work: Solve, linear: NewtonResult, branch: BranchEquations) -> FloatArray:
     """Return the multipliers to begin with: the forces of the linear law."""
-    rows = [hold.first_guess(linear.kin, work.theta) for _, hold in held.holds]
+    rows = [constraint.first_guess(linear.kin, work.theta) for _, constraint in branch.stick_constraints]
     return np.concatenate([linear.mu[: work.system.n_multipliers], *rows])
 
 
@@ -100,39 +100,41 @@ def _whole_bodies(work: Solve, linear: NewtonResult, sticking: BranchEquations) 
     system, terms = work.system, dict(work.system.sticking)
     choices = list(linear.branch.decisions)
     for k, term in terms.items():
-        choices[k] = term.touching(choices[k])
+        choices[k] = term.stick_touching(choices[k])
     everything = system.on_branch(tuple(choices), work.candidates)
-    holds = everything.holds
-    if everything.n_rows == sticking.n_rows or not share_coordinates(system, [hold for _, hold in holds]):
+    constraints = everything.stick_constraints
+    if everything.n_rows == sticking.n_rows or not share_coordinates(
+        system, [constraint for _, constraint in constraints]
+    ):
         return None
-    points = HeldPoints.of(system, [hold for _, hold in holds], linear.kin, work.theta)
-    already = np.concatenate([terms[k].is_held(choices[k], sticking.decisions[k]) for k, _ in holds])
+    points = StickingPoints.of(system, [constraint for _, constraint in constraints], linear.kin, work.theta)
+    already = np.concatenate([terms[k].is_sticking(choices[k], sticking.decisions[k]) for k, _ in constraints])
     groups = np.bincount(points.label, already) > 0
     wanted = groups[points.label]
     if wanted.sum() == already.sum():
         return None
     first = 0
-    for k, hold in holds:
-        part = wanted[first : first + hold.n_rows // 3]
+    for k, constraint in constraints:
+        part = wanted[first : first + constraint.n_rows // 3]
         choices[k] = terms[k].without(choices[k], ~part)
-        first += hold.n_rows // 3
+        first += constraint.n_rows // 3
     return system.on_branch(tuple(choices), work.candidates)
 
 
 def _finish(
-    work: Solve, linear: NewtonResult, point: Point, held: BranchEquations, history: list[float], releasing: bool
+    work: Solve, linear: NewtonResult, point: Point, branch: BranchEquations, history: list[float], releasing: bool
 ) -> NewtonResult | None:
-    """Return the solution with these holds, or with fewer if ``releasing`` is allowed; None if there is none."""
+    """Return the solution on this branch, or with fewer stick constraints if ``releasing``; None if there is none."""
     released = False
     while True:
-        work.held = held
+        work.sticking = branch
         # First as far as the reactions may be judged, then to the end, which may still release a point.
         for share in (STICK_SHARE, 0.0):
             result = work.iterate(point, 0.0, linear.report.attempt, share, MOST_ITERATIONS)
             history += result.report.history[1:]
             if not result.report.status.success and released:
-                # The solution with more holds may lie across a kink; that of the linear law has slipping points slip.
-                point = Point(work, linear.kin.q - work.equations.q_star, _first_reactions(work, linear, held))
+                # With more constraints the solution may lie across a kink; in that of the linear law points slip.
+                point = Point(work, linear.kin.q - work.equations.q_star, _first_reactions(work, linear, branch))
                 result = work.iterate(point, 0.0, linear.report.attempt, share, MOST_ITERATIONS)
                 history += result.report.history[1:]
             if not result.report.status.success:
@@ -147,22 +149,22 @@ def _finish(
             return replace(result, mu=mu, report=report)
         if not releasing:
             return None
-        held, mu = following
+        branch, mu = following
         released = True
-        work.held = held
+        work.sticking = branch
         point = Point(work, u, mu)
 
 
 def _bearable(
-    work: Solve, u: FloatArray, held: BranchEquations, mu: FloatArray, history: list[float]
+    work: Solve, u: FloatArray, branch: BranchEquations, mu: FloatArray, history: list[float]
 ) -> tuple[BranchEquations | None, Point]:
-    """Return the decisions without holds that one iteration shows to be far beyond Coulomb's limit; None if all bear.
+    """Return the branch without the points that one iteration shows far beyond Coulomb's limit; None if all bear.
 
     Where the linear law is weak, points that creep fast count as sticking in it. Stopping them within the step may have
     no solution near by: the body would topple over them. From the linear solution they begin to slip the right way.
     If all bear, the point to go on from is behind that iteration.
     """
-    work.held = held
+    work.sticking = branch
     point = Point(work, u, mu)
     if mu.size == work.system.n_multipliers:
         return None, point
@@ -186,7 +188,7 @@ def _bearable(
 def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> NewtonResult:
     """Return the tight solution with the linear law."""
     _log.info("step %d: sticking points creep, since holding them failed", work.equations.step)
-    work.held = None
+    work.sticking = None
     point = Point(work, linear.kin.q - work.equations.q_star, linear.mu)
     result = work.iterate(point, 0.0, linear.report.attempt + 1)
     history += result.report.history[1:]
@@ -199,17 +201,17 @@ def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> Newton
 def _release(
     work: Solve, at: Point | NewtonResult, mu: FloatArray, margin: float = 1.0
 ) -> tuple[BranchEquations, FloatArray] | None:
-    """Return the equations without the holds that Coulomb forbids, and the other reactions; None if there are none."""
+    """Return the branch without the points beyond Coulomb's limit, and the other reactions; None if all stick."""
     system, terms = work.system, dict(work.system.sticking)
     decisions = list(at.branch.decisions)
     kept, changed = [mu[: system.n_multipliers]], False
-    for k, hold in at.branch.holds:
-        lam = at.branch.reactions(k, mu).reshape(-1, 3)
-        free = beyond(lam, hold.limits(at.kin, work.theta), margin)
+    for k, constraint in at.branch.stick_constraints:
+        reactions = at.branch.reactions(k, mu).reshape(-1, 3)
+        free = beyond(reactions, constraint.limits(at.kin, work.theta), margin)
         if free.any():
             decisions[k] = terms[k].release(decisions[k], free)
             changed = True
-        kept.append(lam[~free].ravel())
+        kept.append(reactions[~free].ravel())
     if not changed:
         return None
     return system.on_branch(tuple(decisions), work.candidates), np.concatenate(kept)
@@ -218,10 +220,10 @@ def _release(
 def distribute_reactions(work: Solve, at: Point | NewtonResult, mu: FloatArray) -> FloatArray:
     """Return multipliers with the reactions that count, of which ``mu`` are some; see `add.solve.reaction_shares`."""
     system = work.system
-    holds = [hold for _, hold in at.branch.holds]
-    if not holds or not share_coordinates(system, holds):
+    constraints = [constraint for _, constraint in at.branch.stick_constraints]
+    if not constraints or not share_coordinates(system, constraints):
         return mu
     first = system.n_multipliers
-    points = HeldPoints.of(system, holds, at.kin, work.theta)
-    lam = points.distribute_reactions(mu[first:].reshape(-1, 3))
-    return np.concatenate([mu[:first], lam.ravel()])
+    points = StickingPoints.of(system, constraints, at.kin, work.theta)
+    reactions = points.distribute_reactions(mu[first:].reshape(-1, 3))
+    return np.concatenate([mu[:first], reactions.ravel()])

@@ -68,7 +68,7 @@ class Point:
             if solve.unmeasured:
                 families = np.zeros((system.n_families, system.n))
             self.r, self.rows, self.branch = system.residual(
-                self.kin, mu, solve.theta, solve.held, families, solve.candidates
+                self.kin, mu, solve.theta, solve.sticking, families, solve.candidates
             )
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
@@ -87,8 +87,8 @@ class Solve:
     candidates : of each deciding term, what it may decide within the step
     origin : (n,) or None
         Coordinates before the step, from which first guesses may be reached.
-    held : BranchEquations or None
-        What is held against sliding, by its holds.
+    sticking : BranchEquations or None
+        Its stick constraints hold from the first iterate on.
     factorizations : int
         Done so far.
     """
@@ -108,7 +108,7 @@ class Solve:
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free
         self.factorizations = 0
-        self.held: BranchEquations | None = None
+        self.sticking: BranchEquations | None = None
         self._rows: float | None = None
         self._scale: float | None = None
         self._scales: FloatArray | None = None
@@ -198,7 +198,7 @@ class Solve:
     @property
     def n_rows(self) -> int:
         """Number of multipliers."""
-        given = self.replay or self.held
+        given = self.replay or self.sticking
         return given.n_rows if given else self.system.n_multipliers
 
     def direction(self, point: Point, damping: float, reuse: bool = False) -> tuple[FloatArray, FloatArray] | None:

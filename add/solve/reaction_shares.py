@@ -1,8 +1,8 @@
-"""Reactions of held points that share coordinates, such as the corners of a box.
+"""Reactions of sticking points that share coordinates, such as the corners of a box.
 
 They are not unique. Those that count minimise
 
-    sum_i |lam_i|^2 / (c_f f_n,i)      at the same generalised force,
+    sum_i |reaction_i|^2 / (c_f f_n,i)      at the same generalised force,
 
 in proportion to what each point can bear: plain least squares would load the uphill points of a box on a slope like the
 downhill ones, and release them for nothing.
@@ -26,17 +26,17 @@ from add.kernels.sticking_rows import meet
 from add.typing import FloatArray, IntArray
 
 
-def share_coordinates(system: System, holds: Sequence[StickConstraint]) -> bool:
-    """Return whether two held points act on one free coordinate; nodes that are held once do not."""
+def share_coordinates(system: System, constraints: Sequence[StickConstraint]) -> bool:
+    """Return whether two sticking points act on one free coordinate; nodes with one contact each do not."""
     taken = np.zeros(system.n, dtype=np.int8)
     taken[system.partition.prescribed] = 2
-    return any(meet(hold.dofs, taken) for hold in holds)
+    return any(meet(constraint.dofs, taken) for constraint in constraints)
 
 
 @final
 @dataclass(frozen=True)
-class HeldPoints:
-    """All held points of a state, with the free coordinates that their reactions act on.
+class StickingPoints:
+    """All sticking points of a state, with the free coordinates that their reactions act on.
 
     Attributes
     ----------
@@ -55,20 +55,22 @@ class HeldPoints:
     rows: FloatArray
 
     @classmethod
-    def of(cls, system: System, holds: Sequence[StickConstraint], kin: Kinematics, theta: FloatArray) -> HeldPoints:
-        """Collect the points of some holds, in their order."""
+    def of(
+        cls, system: System, constraints: Sequence[StickConstraint], kin: Kinematics, theta: FloatArray
+    ) -> StickingPoints:
+        """Collect the points of some stick constraints, in their order."""
         free = np.zeros(system.n + 1, dtype=bool)
         free[system.partition.free] = True
         columns, points, rows, limits, first = [], [], [], [], 0
-        for hold in holds:
-            operators = hold.operators(kin, theta)
+        for constraint in constraints:
+            operators = constraint.operators(kin, theta)
             # No coordinate (-1) is the last entry, which is not free.
-            point, place = np.nonzero(free[hold.dofs])
-            columns.append(hold.dofs[point, place])
+            point, place = np.nonzero(free[constraint.dofs])
+            columns.append(constraint.dofs[point, place])
             points.append(first + point)
             rows.append(operators.by_v[point, :, place])
-            limits.append(hold.limits(kin, theta))
-            first += hold.n_rows // 3
+            limits.append(constraint.limits(kin, theta))
+            first += constraint.n_rows // 3
         return cls(first, np.concatenate(limits), np.concatenate(columns), np.concatenate(points), np.concatenate(rows))
 
     @cached_property
@@ -79,10 +81,10 @@ class HeldPoints:
         incidence = sp.csr_array((np.ones(column.size), (self.point, column)), shape=shape)
         return np.asarray(connected_components(incidence @ incidence.T, directed=False)[1], dtype=np.int64)
 
-    def distribute_reactions(self, lam: FloatArray) -> FloatArray:
-        """Return the reactions (n_points, 3) that count, of which ``lam`` are some with the same effect [N]."""
+    def distribute_reactions(self, reactions: FloatArray) -> FloatArray:
+        """Return the reactions (n_points, 3) that count, of which ``reactions`` are some with the same effect [N]."""
         shared = np.bincount(self.label) > 1
-        lam = lam.copy()
+        reactions = reactions.copy()
         # A point that bears nothing still needs a number; it will be released.
         weight = np.sqrt(np.maximum(self.limits, 1e-12 * max(float(self.limits.max()), 1e-300)))
         for group in np.flatnonzero(shared):
@@ -92,10 +94,10 @@ class HeldPoints:
             force = np.zeros((dofs.size, members.size, 3))
             force[column, np.searchsorted(members, self.point[entries])] = self.rows[entries]
             weighted = (force * weight[members][:, None]).reshape(dofs.size, -1)
-            total = force.reshape(dofs.size, -1) @ lam[members].ravel()
+            total = force.reshape(dofs.size, -1) @ reactions[members].ravel()
             # Coordinates have different units: rows of like size, so that the rank is found.
             size = np.linalg.norm(weighted, axis=1)
             size[size == 0.0] = 1.0
             shares = np.linalg.lstsq(weighted / size[:, None], total / size, rcond=1e-10)[0]
-            lam[members] = shares.reshape(-1, 3) * weight[members][:, None]
-        return lam
+            reactions[members] = shares.reshape(-1, 3) * weight[members][:, None]
+        return reactions

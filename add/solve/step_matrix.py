@@ -126,8 +126,10 @@ class Assembler:
         if base is not None:
             data[pattern.place] += steady[: base.nnz]
         if weights.q:
-            for k, hold in branch.holds:
-                hold.add_geometry(kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, branch, k))
+            for k, constraint in branch.stick_constraints:
+                constraint.add_geometry(
+                    kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, branch, k)
+                )
 
     def _slots(self, pattern: Pattern, branch: BranchEquations, deciding: int) -> IntArray:
         """Return the slots of the branch of a deciding term."""
@@ -166,14 +168,14 @@ class Assembler:
                 by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
                 out[:size] += by_state[:, : system.n] @ dot
                 first = size
-                for _, hold in branch.holds:
+                for _, constraint in branch.stick_constraints:
                     if name != "a":
-                        operators = hold.operators(kin, theta)
+                        operators = constraint.operators(kin, theta)
                         rows = operators.by_q if name == "q" else operators.by_v
                         # A missing coordinate has a zero column.
-                        moved = np.einsum("kam,kmj->kaj", rows, dot[hold.dofs])
-                        out[first : first + hold.n_rows] += moved.reshape(hold.n_rows, -1)
-                    first += hold.n_rows
+                        moved = np.einsum("kam,kmj->kaj", rows, dot[constraint.dofs])
+                        out[first : first + constraint.n_rows] += moved.reshape(constraint.n_rows, -1)
+                    first += constraint.n_rows
         return out
 
     def factor(
@@ -198,20 +200,20 @@ class Assembler:
         self._asked = None  # damping and penalties change the values
         n_free = self.system.partition.free.size
         diagonal = pattern.diagonal[:n_free]
-        size = float(np.abs(data[diagonal]).mean()) if branch.holds else 0.0
+        size = float(np.abs(data[diagonal]).mean()) if branch.stick_constraints else 0.0
         if damping:
             data[diagonal] += damping * np.abs(data[diagonal]).max()
-        if not branch.holds:
+        if not branch.stick_constraints:
             self.factorization.factor(pattern, data)
             return self.factorization
         exact = data.copy()
         penalty = PENALTY * size / weights.v
         dofs, by_v, by_u = [], [], []
-        for k, hold in branch.holds:
-            operators = hold.operators(kin, theta)
+        for k, constraint in branch.stick_constraints:
+            operators = constraint.operators(kin, theta)
             by_state = weights.q * operators.by_q + weights.v * operators.by_v
-            hold.add_products(penalty, operators.by_v, by_state, data, self._slots(pattern, branch, k))
-            dofs.append(hold.dofs)
+            constraint.add_products(penalty, operators.by_v, by_state, data, self._slots(pattern, branch, k))
+            dofs.append(constraint.dofs)
             by_v.append(operators.by_v)
             by_u.append(by_state)
         self.factorization.factor(pattern, data)

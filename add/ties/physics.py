@@ -45,12 +45,12 @@ class DampingFromRestitution(Rule):
     ----------
     n_points : int
         Points that touch at once.
-    pulls : bool
+    adhesive_damping : bool
         Whether the contact may pull: then k_d is that of Eq. 22 (Geilinger et al. 2020).
     """
 
     n_points: int
-    pulls: bool
+    adhesive_damping: bool
 
     @staticmethod
     def _mass(m_a: float, m_b: float) -> tuple[float, float, float]:
@@ -62,12 +62,12 @@ class DampingFromRestitution(Rule):
 
     def value(self, x: FloatArray) -> FloatArray:
         """Return k_d [N s/m]."""
-        formula = damping_from_restitution if self.pulls else clipped_damping_from_restitution
+        formula = damping_from_restitution if self.adhesive_damping else clipped_damping_from_restitution
         return np.array([[formula(e, k_n, self._mass(m_a, m_b)[0], self.n_points)] for e, k_n, m_a, m_b in x.tolist()])
 
     def derivative(self, x: FloatArray) -> FloatArray:
         """Return the slopes by e, k_n and both masses."""
-        formula = damping_derivatives if self.pulls else clipped_damping_derivatives
+        formula = damping_derivatives if self.adhesive_damping else clipped_damping_derivatives
         out = np.empty((x.shape[0], 1, 4))
         for i, (e, k_n, m_a, m_b) in enumerate(x.tolist()):
             mass, by_a, by_b = self._mass(m_a, m_b)

@@ -1,4 +1,4 @@
-"""The picture of a run: bodies, links, obstacles, markers and contact forces as actors that follow the time."""
+"""The picture of a run: bodies, joints, obstacles, markers and contact forces as actors that follow the time."""
 
 from typing import TYPE_CHECKING, final
 
@@ -7,7 +7,7 @@ import numpy as np
 from add.io.trajectory import RunData
 from add.view.forces import Arrows
 from add.view.framing import aim, framing_points, largest_body
-from add.view.links import link_parts
+from add.view.joints import joint_actors
 from add.view.parts import NEUTRAL_COLOUR, Canvas, Moment, Part
 from add.view.points import Points
 from add.view.quantities import Quantity, quantity
@@ -63,7 +63,7 @@ class Scene3D:
             *nodal_parts(canvas, edges),
             *(Solid(canvas, b, solid) for b, solid in enumerate(data.solids)),
             World(canvas),
-            *link_parts(canvas),
+            *joint_actors(canvas),
             Points(canvas),
             self._arrows,
         ]

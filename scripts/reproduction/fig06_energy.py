@@ -8,7 +8,7 @@ from matplotlib.figure import SubFigure
 from add.contact.restitution import clipped_restitution_from_damping, restitution_from_damping
 from scripts.reproduction.drawing import figure
 from scripts.reproduction.entry import Context, Entry, Outcome, Row
-from scripts.rigid_cases import Bounce, bouncing_cube
+from tests.support.rigid_cases import Bounce, bouncing_cube
 
 #: omega dt of the impact: how well steps resolve it.
 RESOLUTION = 0.3
@@ -48,9 +48,9 @@ def damped(ratio: float, duration: float) -> dict[str, Bounce]:
     fast = {"omega_dt": RESOLUTION * FASTER / FINER, "dt": DT / FINER, "duration": min(duration, 1.5)}
     fine = {**fast, "damping_ratio": ratio}
     return {
-        "flat": bouncing_cube(RESOLUTION, DT, duration, damping_ratio=ratio, pulls=True),
+        "flat": bouncing_cube(RESOLUTION, DT, duration, damping_ratio=ratio, adhesive_damping=True),
         "tilted": bouncing_cube(RESOLUTION, DT, duration, damping_ratio=ratio, ramp=RAMP, tilted=True),
-        "fine": bouncing_cube(**fine, pulls=True),
+        "fine": bouncing_cube(**fine, adhesive_damping=True),
         "fine, clipped": bouncing_cube(**fine),
     }
 
@@ -98,9 +98,9 @@ def run(context: Context) -> Outcome:
         "stiffness.",
         f"The five k_d are those of a corner, with damping ratios of {', '.join(f'{r:g}' for r in RATIOS)} on four. "
         "Eq. 22 gives the ratio of the speeds, e; that of the apexes above the height at which the cube touches is "
-        'e^2. It is that of contact that may pull while the bodies part (`"pulls": true`), of an impact without '
-        "gravity, on all corners at once. At this stiffness the cube sinks 0.25 m deep, gravity prolongs the impact, "
-        "and more is lost than Eq. 22 says; the second number has impacts "
+        'e^2. It is that of contact that may pull while the bodies part (`"adhesive_damping": true`), of an impact '
+        "without gravity, on all corners at once. At this stiffness the cube sinks 0.25 m deep, gravity prolongs the "
+        "impact, and more is lost than Eq. 22 says; the second number has impacts "
         f"{FASTER} times as fast (the same damping ratio, {FASTER**2} times k_n, 1/{FINER} of the step). The tilted "
         "cube lands on one corner, which bears less of its mass, and keeps part of the energy in its spin: Eq. 22 has "
         f"no value for it. Its contact may not pull, and its damping sets in over {RAMP:g} m: with contact that may "

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from derivatives.body_scene import NODES, check_crowd, crowd
+from support.body_scene import NODES, check_crowd, crowd
 from support.decisions import FEATURE_SHIFT, table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
@@ -56,7 +56,7 @@ class Case:
     radius: float = 0.0
     law: FrictionLaw = FrictionLaw.TANH
     total: bool = False
-    pulls: bool = False
+    adhesive_damping: bool = False
     onset: float = 0.0
     ramp: float = 0.0
     approach: float = -0.2  # normal velocity
@@ -135,7 +135,7 @@ class Case:
             pairs=pair_parameters(onset=self.onset, ramp=self.ramp),
             law=self.law,
             total_normal=self.total,
-            pulls=self.pulls,
+            adhesive_damping=self.adhesive_damping,
         )
 
     def check(self, expected=0, parameters=None):
@@ -187,9 +187,9 @@ BRANCHES = {
     "clipped": ({"approach": 6.0}, CLIPPED),
     "clipped, slip": ({"approach": 6.0, "law": LINEAR, "k_t": 200.0}, CLIPPED | SLIP),
     "clipped, stick": ({"approach": 6.0, "law": LINEAR, "k_t": 0.5}, CLIPPED),
-    "pulling": ({"approach": 6.0, "pulls": True}, 0),
-    "pulling, slip": ({"approach": 6.0, "law": LINEAR, "k_t": 200.0, "pulls": True}, SLIP),
-    "pulling, ramp": ({"approach": 12.0, "ramp": 2.0 * DEPTH, "pulls": True}, RAMPING),
+    "pulling": ({"approach": 6.0, "adhesive_damping": True}, 0),
+    "pulling, slip": ({"approach": 6.0, "law": LINEAR, "k_t": 200.0, "adhesive_damping": True}, SLIP),
+    "pulling, ramp": ({"approach": 12.0, "ramp": 2.0 * DEPTH, "adhesive_damping": True}, RAMPING),
     "clipped, ramp": ({"approach": 12.0, "ramp": 2.0 * DEPTH}, CLIPPED | RAMPING),
 }
 
@@ -203,7 +203,7 @@ def test_branches(place, point, branch, radius):
     case = Case(place, point, radius=radius, seed=3, **changes)
     decision = case.contact.decide(case.kin, case.theta)
     case.check(expected)
-    if case.pulls:  # towards the shape
+    if case.adhesive_damping:  # towards the shape
         assert case.contact.places(case.kin, case.theta, decision).force[0] @ case.n_world < 0.0
     counts = case.contact.describe(decision)
     assert counts["touching"] == 1

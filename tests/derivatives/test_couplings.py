@@ -263,8 +263,8 @@ def lengths(term, scene: Scene) -> np.ndarray:
     """Distances of the ends: a bond of unit stiffness pulls with them."""
     theta = np.concatenate([scene.theta, [1.0]])
     one = LawValues.of(np.full(term.sites.n, theta.size - 1), np.full(term.sites.n, -1))
-    pulls = ElasticJoint(term.sites, one).forces(scene.kin, theta)
-    return np.linalg.norm(pulls[:, 0], axis=1)
+    forces = ElasticJoint(term.sites, one).forces(scene.kin, theta)
+    return np.linalg.norm(forces[:, 0], axis=1)
 
 
 @pytest.mark.parametrize("clip", [False, True])

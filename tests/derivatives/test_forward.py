@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from derivatives.small_models import RoughObjective, hanging_block, two_bodies
+from support.small_models import RoughObjective, hanging_block, two_bodies
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.contact import FrictionLaw

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from derivatives.body_scene import NODES, STARTS, N, crowd
+from support.body_scene import NODES, STARTS, N, crowd
 
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from derivatives.small_models import RoughObjective, two_bodies
+from support.small_models import RoughObjective, two_bodies
 
 from add.adjoint import forward, prefetch, pushforward, value_and_gradient
 from add.errors import SolverError

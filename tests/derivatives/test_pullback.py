@@ -9,9 +9,9 @@ from typing import final
 
 import numpy as np
 import pytest
-from derivatives.rigid_models import DT, NEWTON, PAIRS, linkage
-from derivatives.run_checks import events
-from derivatives.small_models import hanging_block, two_bodies
+from support.rigid_models import DT, NEWTON, PAIRS, linkage
+from support.run_checks import events
+from support.small_models import hanging_block, two_bodies
 
 from add.adjoint import Cotangents, pullback, pushforward, value_and_gradient
 from add.contact import FrictionLaw

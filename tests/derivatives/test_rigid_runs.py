@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from derivatives.rigid_models import DT, NEWTON, PAIRS, linkage
-from derivatives.run_checks import check_gradient_of_run, events
-from derivatives.small_models import RoughObjective
+from support.rigid_models import DT, NEWTON, PAIRS, linkage
+from support.run_checks import check_gradient_of_run, events
+from support.small_models import RoughObjective
 
 from add.contact import FrictionLaw
 from add.simulation import BDF, StartUp

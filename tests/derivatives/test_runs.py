@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from derivatives.run_checks import check_gradient_of_run, events
-from derivatives.small_models import RoughObjective, hanging_block, two_bodies
+from support.run_checks import check_gradient_of_run, events
+from support.small_models import RoughObjective, hanging_block, two_bodies
 
 from add.contact import FrictionLaw
 from add.geometry import HEX8, TET4, TET10

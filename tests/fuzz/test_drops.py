@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from derivatives.small_models import RoughObjective
 from fuzz.drops import drop, run, run_many
+from support.small_models import RoughObjective
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.scene import scene_from_dict

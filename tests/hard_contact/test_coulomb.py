@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hard_contact.cases import MASS, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
-from validation.setups import observed_orders, place
+from support.hard_contact_cases import MASS, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
+from support.rigid_cases import G, Rigid, box, box_moments
+from support.setups import observed_orders, place
 
 from add.bodies import RigidBody
 from add.contact import FrictionLaw
 from add.hard_contact import Branch, ExactOptions
 from add.kernels.distance import PLANE, SPHERE
 from add.model import ContactModel, Obstacle
-from scripts.rigid_cases import G, Rigid, box, box_moments
 
 C_F = 0.4
 CRITICAL = float(np.arctan(C_F))

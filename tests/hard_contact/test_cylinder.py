@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hard_contact.cases import check_contacts, exact
+from support.hard_contact_cases import check_contacts, exact
 
 from add.hard_contact import Branch, ExactOptions, with_exact_contact
 from scripts import hard_reference

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hard_contact.cases import SHAPES, OnePair
+from support.hard_contact_cases import SHAPES, OnePair
 
 from add.hard_contact import Branch
 from add.hard_contact.equations import Iterate

@@ -2,8 +2,19 @@
 
 import numpy as np
 import pytest
-from hard_contact.cases import LINEAR, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, exact, run, soft_block
-from validation.setups import place
+from support.hard_contact_cases import (
+    LINEAR,
+    TIGHT,
+    ball_on_plane,
+    box_on_plane,
+    check_contacts,
+    down,
+    exact,
+    run,
+    soft_block,
+)
+from support.rigid_cases import G, Rigid, box, box_moments, floor
+from support.setups import place
 
 from add.bodies import SoftBody
 from add.errors import InputError, SolverError
@@ -16,7 +27,6 @@ from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from scripts.rigid_cases import G, Rigid, box, box_moments, floor
 
 
 def tumbling(seed: int) -> Rigid:

@@ -16,7 +16,7 @@ PARAMETERS = [
     {"path": "bodies.box.orientation"},
 ]
 HAND = {"type": "control", "basis": "cubic", "rows": 6, "values": [[0, 0, 0.02 * k] for k in range(6)]}
-HELD = {
+STICKS = {
     **BODY,
     "pins": [{"where": {"box": {"max": [-0.04, None, None]}}, "motion": {"signal": "hand"}}],
     "velocity": [0, 0, 0],
@@ -24,7 +24,7 @@ HELD = {
 }
 CONTROLLED = {
     **SCENE,
-    "bodies": {"box": {**HELD, "position": [0, 0, 0.05]}},
+    "bodies": {"box": {**STICKS, "position": [0, 0, 0.05]}},
     "signals": {"hand": HAND},
     "markers": {"top": SCENE["markers"]["top"]},
     "objective": [

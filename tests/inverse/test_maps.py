@@ -44,7 +44,7 @@ TIES = Composed(
 )
 
 
-def rebounds(pulls: bool) -> Composed:
+def rebounds(adhesive_damping: bool) -> Composed:
     """s = (e, k_n, m_1, m_2, e'); two balls, and the first of them on the ground with three points."""
     scaled = Extended(
         5,
@@ -54,12 +54,12 @@ def rebounds(pulls: bool) -> Composed:
         np.array([0, 4, 1, 2]),
         np.array([1.0, 2.0, 1.0, 0.5]),
     )
-    balls = Tie(DampingFromRestitution(1, pulls), np.array([[0, 5, 6, 7]]), np.array([[8]]))
-    ground = Tie(DampingFromRestitution(3, pulls), np.array([[4, 9, 6, 12]]), np.array([[10]]))
+    balls = Tie(DampingFromRestitution(1, adhesive_damping), np.array([[0, 5, 6, 7]]), np.array([[8]]))
+    ground = Tie(DampingFromRestitution(3, adhesive_damping), np.array([[4, 9, 6, 12]]), np.array([[10]]))
     return Composed((scaled, balls, ground, Selected(13, 5, 12)))
 
 
-REBOUNDS = rebounds(pulls=False)
+REBOUNDS = rebounds(adhesive_damping=False)
 X = np.array([0.4, -0.7, 1.3, 2.0])
 S = np.array([2e4, 0.3, 1e3, 5e3, -0.2, 0.7])
 
@@ -72,7 +72,7 @@ MAP_CASES = {
     Composed: [
         (TIES, S),
         (REBOUNDS, np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
-        (rebounds(pulls=True), np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
+        (rebounds(adhesive_damping=True), np.array([0.6, 1e3, 0.3, 0.8, 0.2])),
         (Composed((TRANSFORMED, PLACED)), X),
         (Composed((TRANSFORMED, Injection(S, np.array([1, 2, 3]), np.array([0, 2, 5]), 4), TIES)), X),
     ],
@@ -187,5 +187,5 @@ def test_damping_from_restitution():
     assert clipped_restitution_from_damping(theta[3], k, mass) == pytest.approx(e, rel=1e-12)
     assert clipped_restitution_from_damping(theta[5], 2.0 * k, m_1, 3) == pytest.approx(e_2, rel=1e-12)
     assert theta[6] == 4.0
-    pulling = rebounds(pulls=True).forward(np.array([e, k, m_1, m_2, e_2]))
+    pulling = rebounds(adhesive_damping=True).forward(np.array([e, k, m_1, m_2, e_2]))
     assert restitution_from_damping(pulling[3], k, mass) == pytest.approx(e, rel=1e-12)

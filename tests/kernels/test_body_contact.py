@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from derivatives.body_scene import NODES, STARTS, N, crowd, random_rotation, world_forces
+from support.body_scene import NODES, STARTS, N, crowd, random_rotation, world_forces
 from support.decisions import FEATURE_SHIFT, table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters

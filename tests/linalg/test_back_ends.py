@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from linalg.linalg_cases import error, pattern_of, random_blocks, saddle_point, soft_body
+from support.linalg_cases import error, pattern_of, random_blocks, saddle_point, soft_body
 
 from add.errors import SolverError
 from add.linalg import DENSE_LIMIT, Cholmod, DenseLU, MultifrontalLU, SparseLU, factorization_for

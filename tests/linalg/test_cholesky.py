@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from linalg.linalg_cases import error, pattern_of, soft_body
+from support.linalg_cases import error, pattern_of, soft_body
 
 from add.linalg import MultifrontalLU
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from linalg.linalg_cases import error, pattern_of, soft_body
+from support.linalg_cases import error, pattern_of, soft_body
 
 from add.adjoint import value_and_gradient
 from add.commands.cli import main

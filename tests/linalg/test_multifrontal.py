@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
-from linalg.linalg_cases import error, pattern_of, random_blocks, saddle_point, soft_body
+from support.linalg_cases import error, pattern_of, random_blocks, saddle_point, soft_body
 
 from add.linalg import MultifrontalLU, Statistics
 from add.linalg.fronts import BLOCK

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
-from validation.setups import Setup, one_body, upward_crossings
+from support.setups import Setup, one_body, upward_crossings
 
 from add.bodies import NodalLoad, Pin, SoftBody
 from add.equations.signals import constant

@@ -7,7 +7,7 @@ takes any: the scalar recurrence of a point on a spring, below, does the same. H
 
 import numpy as np
 import pytest
-from validation.setups import G, apexes, block_on_plane, bottom_nodes, cube, place
+from support.setups import G, apexes, block_on_plane, bottom_nodes, cube, place
 
 from add.geometry import HEX8, TET4, TET10
 from add.solve.step_equations import NewtonOptions

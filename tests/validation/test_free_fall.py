@@ -11,7 +11,7 @@ Internal forces sum to zero whatever the mesh does, so this holds to round-off w
 
 import numpy as np
 import pytest
-from validation.setups import G, one_body
+from support.setups import G, one_body
 
 from add.bodies import SoftBody
 from add.geometry import HEX8, TET4, TET10, box_mesh

@@ -5,8 +5,9 @@ from typing import final
 
 import numpy as np
 import pytest
-from derivatives.small_models import RoughObjective
 from fuzz.drops import drop
+from support.rigid_cases import Rigid, box, box_moments, floor
+from support.small_models import RoughObjective
 
 from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
 from add.contact import FrictionLaw
@@ -21,7 +22,6 @@ from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
 from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
-from scripts.rigid_cases import Rigid, box, box_moments, floor
 
 DT, K_N, MASS, SIZE = 1.0 / 60.0, 5e4, 0.1, (0.1, 0.1, 0.1)
 

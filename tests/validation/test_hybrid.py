@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from validation.setups import G, Setup
+from support.setups import G, Setup
 
 from add.adjoint import value_and_gradient
 from add.bodies import RigidBody, SoftBody
@@ -13,7 +13,7 @@ from add.contact import BodyContact, FrictionLaw, PenaltyContact
 from add.equations.kinematics import State
 from add.equations.term import DecidingTerm
 from add.geometry import HEX8, box_mesh
-from add.kernels.contact_pairs import BITS, HELD, PAIR
+from add.kernels.contact_pairs import BITS, PAIR, STICKS
 from add.kernels.distance import PLANE
 from add.model import ContactModel, Obstacle, build_model
 from add.objectives.base import Objective
@@ -105,7 +105,7 @@ def check_rest(setup: Setup, simulation: Simulation, q: np.ndarray, duration: fl
 
 def rows_of(term: DecidingTerm, record, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the velocities of the held points and their reactions in shares of Coulomb's limit."""
-    hold = term.held(record.decisions[0])
+    hold = term.stick_constraint(record.decisions[0])
     assert hold is not None
     rows = np.zeros(hold.n_rows)
     hold.residual(record.kin, record.mu, theta, np.zeros_like(record.kin.q), rows)
@@ -240,9 +240,9 @@ def test_an_objective_may_end_while_points_are_held() -> None:
     np.testing.assert_array_equal(long.gradient, short.gradient)
 
 
-def _held(rows):
+def _sticks(rows):
     """Return how many of the first four points are held on the only shape."""
-    return int(((rows[:, BITS] & HELD != 0) & (rows[:, PAIR] < 4)).sum())
+    return int(((rows[:, BITS] & STICKS != 0) & (rows[:, PAIR] < 4)).sum())
 
 
 def _light_and_heavy(mass: float) -> tuple[np.ndarray, list[int]]:
@@ -267,7 +267,7 @@ def _light_and_heavy(mass: float) -> tuple[np.ndarray, list[int]]:
         setup = setup.put(**values, **{f"contact__{name}__floor__{key}": value for key, value in contact.items()})
     stepper = BDF(0.02, 1, newton=NewtonOptions(atol=1e-9, rtol=1e-12))
     run = Simulation(model.system, GivenStart(model.initial), stepper, 25, setup.theta).run()
-    return run.q[:, 0], [_held(record.decisions[0]) for record in run.records]
+    return run.q[:, 0], [_sticks(record.decisions[0]) for record in run.records]
 
 
 def test_a_heavy_body_says_nothing_about_a_light_one() -> None:

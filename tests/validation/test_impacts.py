@@ -20,7 +20,13 @@ RAMP = 1e-4
 
 
 def _bounce(
-    e: float, dt: float, order: int = 2, phase: float = 0.0, ramp: float = RAMP, pulls: bool = False, steps: int = 80
+    e: float,
+    dt: float,
+    order: int = 2,
+    phase: float = 0.0,
+    ramp: float = RAMP,
+    adhesive_damping: bool = False,
+    steps: int = 80,
 ) -> BuiltScene:
     """A ball without weight that meets the floor after three steps and a part of one."""
     height = 0.05 + SPEED * dt * (3.0 + phase)
@@ -43,7 +49,7 @@ def _bounce(
                 "stiffness": K_N,
                 "friction": 0,
                 "damping_ramp": ramp,
-                "pulls": pulls,
+                "adhesive_damping": adhesive_damping,
                 "pairs": [{"body": "ball", "obstacle": "floor", "restitution": e}],
             },
         }
@@ -55,12 +61,12 @@ def _duration(e: float) -> float:
 
 
 @pytest.mark.parametrize("e", [0.05, 0.2, 0.39, 0.8, 1.0])
-@pytest.mark.parametrize("pulls", [False, True])
-def test_duration(e: float, pulls: bool) -> None:
+@pytest.mark.parametrize("adhesive_damping", [False, True])
+def test_duration(e: float, adhesive_damping: bool) -> None:
     """That of the formula is that of a run with steps as small as a four-hundredth of it."""
-    formula = damping_from_restitution if pulls else clipped_damping_from_restitution
-    duration = impact_duration(formula(e, K_N, MASS), K_N, MASS, pulls=pulls)
-    built = _bounce(e, duration / 400, pulls=pulls, steps=420)
+    formula = damping_from_restitution if adhesive_damping else clipped_damping_from_restitution
+    duration = impact_duration(formula(e, K_N, MASS), K_N, MASS, adhesive_damping=adhesive_damping)
+    built = _bounce(e, duration / 400, adhesive_damping=adhesive_damping, steps=420)
     (impact,) = shortest_impacts(built, built.run(), built.theta) or [None]
     assert impact is not None
     assert impact.steps == pytest.approx(400, abs=3)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from validation.setups import G, block_on_plane, bottom_nodes, place, rest_depth, turn_about_y
+from support.setups import G, block_on_plane, bottom_nodes, place, rest_depth, turn_about_y
 
 from add.contact import FrictionLaw
 from add.geometry import HEX8, box_mesh

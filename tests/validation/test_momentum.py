@@ -5,7 +5,7 @@
 
 import numpy as np
 import pytest
-from validation.setups import observed_orders, one_body
+from support.setups import observed_orders, one_body
 
 from add.bodies import SoftBody
 from add.geometry import HEX8, TET10, box_mesh

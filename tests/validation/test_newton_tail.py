@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from derivatives.rigid_models import PAIRS
-from derivatives.small_models import two_bodies
+from support.rigid_models import PAIRS
+from support.small_models import two_bodies
 
 from add.contact import FrictionLaw
 from add.geometry import TET10

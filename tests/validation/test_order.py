@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
 from scipy.integrate import solve_ivp
-from validation.setups import observed_orders, one_body
+from support.setups import observed_orders, one_body
 
 from add.bodies import Pin, SoftBody
 from add.equations.kinematics import Kinematics

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from validation.setups import TIGHT, lame, one_body
+from support.setups import TIGHT, lame, one_body
 
 from add.bodies import Pin, SoftBody
 from add.equations.kinematics import Kinematics

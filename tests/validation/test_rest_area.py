@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from validation.setups import G, block_on_plane, bottom_nodes, bottom_scale, cube, place, rest_depth
+from support.setups import G, block_on_plane, bottom_nodes, bottom_scale, cube, place, rest_depth
 
 from add.geometry import HEX8, TET4, TET10, box_mesh
 from add.solve.step_equations import NewtonOptions

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from validation.setups import block_on_plane, bottom_nodes, cube, place
+from support.setups import block_on_plane, bottom_nodes, cube, place
 
 from add.geometry import HEX8
 from add.solve.step_equations import NewtonOptions

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from derivatives.rigid_models import PAIRS
-from derivatives.small_models import RoughObjective, two_bodies
+from support.rigid_models import PAIRS
+from support.small_models import RoughObjective, two_bodies
 
 from add.adjoint import Checkpoints, value_and_gradient
 from add.contact import FrictionLaw

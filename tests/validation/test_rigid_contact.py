@@ -1,19 +1,11 @@
-"""Contact of rigid bodies against Coulomb's law, restitution, energy and momentum; see `scripts/rigid_cases.py`."""
+"""Contact of rigid bodies: Coulomb's law, restitution, energy and momentum; see `tests/support/rigid_cases.py`."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from validation.setups import observed_orders
-
-from add.contact import FrictionLaw
-from add.contact.restitution import (
-    clipped_damping_from_restitution,
-    clipped_restitution_from_damping,
-    damping_from_restitution,
-)
-from scripts.rigid_cases import (
+from support.rigid_cases import (
     ROLL_RADIUS,
     ROLL_SPEED,
     G,
@@ -22,6 +14,14 @@ from scripts.rigid_cases import (
     collision,
     restitution,
     slide_to_roll,
+)
+from support.setups import observed_orders
+
+from add.contact import FrictionLaw
+from add.contact.restitution import (
+    clipped_damping_from_restitution,
+    clipped_restitution_from_damping,
+    damping_from_restitution,
 )
 
 
@@ -96,7 +96,7 @@ def test_restitution(e: float) -> None:
 def test_restitution_of_eq_22(e: float) -> None:
     """Where the damping may pull while bodies part, Eq. 22 holds as it stands."""
     k_d = damping_from_restitution(e, 2000.0, 0.5)
-    found, box = restitution(k_d, pulls=True), restitution(k_d, edge=True, pulls=True)
+    found, box = restitution(k_d, adhesive_damping=True), restitution(k_d, edge=True, adhesive_damping=True)
     print(f"e {e}: ball {found:.5f}, box on four corners {box:.5f}")
     assert found == pytest.approx(e, rel=1e-2)
     assert box == pytest.approx(found, rel=1e-6)

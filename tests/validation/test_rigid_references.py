@@ -1,4 +1,4 @@
-"""Free tumbling and stiff linkages against independent solutions; see `scripts/rigid_cases.py`."""
+"""Free tumbling and stiff linkages against independent solutions; see `tests/support/rigid_cases.py`."""
 
 import json
 import subprocess
@@ -7,10 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from validation.setups import observed_orders
-
-from add.simulation import StartUp
-from scripts.rigid_cases import (
+from support.rigid_cases import (
     BROAD,
     MOMENTS,
     NEAR_MIDDLE,
@@ -27,6 +24,9 @@ from scripts.rigid_cases import (
     tumble,
     tumble_period,
 )
+from support.setups import observed_orders
+
+from add.simulation import StartUp
 
 
 def _reference(data_root: Path, name: str) -> Path:

@@ -14,7 +14,7 @@ from add.io.trajectory import ContactData, SolidData
 from add.view import COLOURS, export_html, movie, screenshot, show
 from add.view.framing import framing_points
 from add.view.hulls import solid_hull
-from add.view.links import coil
+from add.view.joints import coil
 from add.view.parts import Moment
 from add.view.shapes import solid_meshes
 from add.view.solids import pose_between

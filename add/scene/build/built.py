@@ -36,8 +36,8 @@ class BuiltScene(Summarised):
     marker_names : tuple of str
     markers : PointMap
         One point (or direction) a marker.
-    link_owners : tuple of str
-        The coupling that each link of the model belongs to.
+    part_owners : tuple of str
+        The coupling that each joint part of the model belongs to.
     """
 
     scene: SceneSpec
@@ -46,7 +46,7 @@ class BuiltScene(Summarised):
     numbers: SceneParameters
     marker_names: tuple[str, ...]
     markers: PointMap
-    link_owners: tuple[str, ...] = ()
+    part_owners: tuple[str, ...] = ()
 
     def summary(self) -> Summary:
         """Return a few lines: the scene's name, and its simulation."""
@@ -56,9 +56,9 @@ class BuiltScene(Summarised):
     def reactions(self, kin: Kinematics, theta: FloatArray | None = None) -> dict[str, dict[str, Reaction]]:
         """Return coupling -> body -> force and torque at ``kin``, e.g. ``trajectory.kinematics(k)``."""
         theta = self.theta if theta is None else theta
-        pairs = list(zip(self.link_owners, self.model.links, strict=True))
-        owned = {name: [link for owner, link in pairs if owner == name] for name in dict.fromkeys(self.link_owners)}
-        return {name: reactions(self.model, links, kin, theta) for name, links in owned.items()}
+        pairs = list(zip(self.part_owners, self.model.joint_parts, strict=True))
+        owned = {name: [part for owner, part in pairs if owner == name] for name in dict.fromkeys(self.part_owners)}
+        return {name: reactions(self.model, parts, kin, theta) for name, parts in owned.items()}
 
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulation.run.Simulation.run`."""

@@ -167,8 +167,8 @@ def _soft(built: BuiltScene) -> Iterator[str]:
             continue
         keys = [*(modulus.key for modulus in body.law.parameters), "density"]
         *moduli, density = (float(layout.view(theta, f"bodies.{body.name}.{key}")) for key in keys)
-        mu, lam = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
-        young = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
+        mu, lame = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
+        young = mu * (3.0 * lame + 2.0 * mu) / (lame + mu)
         start = built.model.system.dofs[body.name].start
         nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)
         height = float(np.ptp(nodes @ (pull / gravity))) if gravity else 0.0

@@ -15,7 +15,7 @@ from add.inverse.optimizers.phases import LBFGSB, Phase, PhasedOptimizer
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
 from add.inverse.transforms import Linear, Log, Softplus, Transform
-from add.joints.links import BodySite
+from add.joints.parts import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.mocap import Recording
 from add.model.site_lookup import place_site

@@ -1,4 +1,4 @@
-"""Couplings of a scene as links between sites, with the numbers they read."""
+"""Couplings of a scene as joint parts between sites, with the numbers they read."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from add.bodies import Block, Body, NodalBody, SoftBody
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.links import (
+from add.joints.parts import (
     BodySite,
-    DampingLink,
-    ElasticJointLink,
-    ForceLink,
-    FrictionLink,
+    DampingPart,
+    ElasticJointPart,
+    ForcePart,
+    FrictionPart,
     HingeStart,
-    LimitLink,
-    Link,
-    MotorLink,
-    SliderLink,
-    SpringLink,
-    TorqueLink,
+    JointPart,
+    LimitPart,
+    MotorPart,
+    SliderPart,
+    SpringPart,
+    TorquePart,
 )
 from add.kernels.rotation import rotation_vector
 from add.scene.build.numbers import SceneParameter, direction, pose_of, turn_of
@@ -58,7 +58,7 @@ MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
 class CouplingParts:
     """The share of the couplings of a scene in the model and in its numbers."""
 
-    links: list[Link] = field(default_factory=list)
+    joint_parts: list[JointPart] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     numbers: list[SceneParameter] = field(default_factory=list)
@@ -210,7 +210,7 @@ class _Bodies:
 
 
 def couplings(spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParameter) -> CouplingParts:
-    """Return links and numbers of all couplings of a scene.
+    """Return joint parts and numbers of all couplings of a scene.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def couplings(spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParamet
     parts, places = CouplingParts(), _Bodies(spec, bodies)
     for name, item in spec.couplings.items():
         pair = _coupling(item, f"couplings.{name}", places, parts, driven)
-        parts.owners += [name] * (len(parts.links) - len(parts.owners))
+        parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
         if pair is not None and not item.collide:
             parts.connected |= {pair, pair[::-1]}
     return parts
@@ -229,20 +229,20 @@ def couplings(spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParamet
 def _coupling(
     item: CouplingSpec, at: str, bodies: _Bodies, parts: CouplingParts, driven: MakeSignalParameter
 ) -> tuple[str, str] | None:
-    """Add the links of one coupling; return the bodies that it joins, if it joins any."""
+    """Add the joint parts of one coupling; return the bodies that it joins, if it joins any."""
     if isinstance(item, AttachmentSpec):
         _attachment(item, at, bodies, parts)
         return item.nodes, item.body
     if isinstance(item, ForceSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
         on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        parts.links.append(ForceLink(on.site, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
+        parts.joint_parts.append(ForcePart(on.site, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
         return None
     if isinstance(item, TorqueSpec):
         if item.body not in bodies.framed:
             raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
         drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
-        parts.links.append(ForceLink(bodies.spin(item.body), drive))
+        parts.joint_parts.append(ForcePart(bodies.spin(item.body), drive))
         return None
     _pair(item, at, bodies, parts, driven)
     return item.a.body or "", item.b.body or ""
@@ -262,7 +262,7 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingP
         a = BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
         poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
         arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
-        parts.links.append(ElasticJointLink(a, BodySite(SiteKind.POINT, item.body, arm), stiffness, damping))
+        parts.joint_parts.append(ElasticJointPart(a, BodySite(SiteKind.POINT, item.body, arm), stiffness, damping))
 
 
 def _pair(
@@ -282,10 +282,10 @@ def _pair(
             name = parts.follow(f"{at}.length", "m", Distance(), *poses, shape=())
         else:
             name = parts.number(f"{at}.length", item.length, "m")
-        parts.links.append(SpringLink(a, b, stiffness, damping, name, isinstance(item, CableSpec)))
+        parts.joint_parts.append(SpringPart(a, b, stiffness, damping, name, isinstance(item, CableSpec)))
         return
     if isinstance(item, BallSpec):
-        parts.links.append(ElasticJointLink(a, b, stiffness, damping))
+        parts.joint_parts.append(ElasticJointPart(a, b, stiffness, damping))
         return
     for end, key in ((item.a, "a"), (item.b, "b")):
         bodies.must_turn(end, f"{at}.{key}", item.type)
@@ -296,20 +296,20 @@ def _pair(
     none = f"{at}.none"
     parts.blocks.append((none, (), "-"))
     swing = parts.number(f"{at}.angular_damping", item.angular_damping, "N m s")
-    parts.links.append(DampingLink(bodies.spin(item.a.body), bodies.spin(item.b.body), swing))
+    parts.joint_parts.append(DampingPart(bodies.spin(item.a.body), bodies.spin(item.b.body), swing))
     if isinstance(item, HingeSpec):
-        parts.links.append(ElasticJointLink(a, b, stiffness, damping))
+        parts.joint_parts.append(ElasticJointPart(a, b, stiffness, damping))
         _hinge(item, at, bodies, parts, angular, none, driven)
         return
     for k, axis in enumerate(np.eye(3)):
         arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
         ends = bodies.direction(item.a.body, arm), _carried(item, arm, f"{at}.frame.{k}.b", bodies, parts)
-        parts.links.append(ElasticJointLink(*ends, angular, none))
+        parts.joint_parts.append(ElasticJointPart(*ends, angular, none))
     if isinstance(item, SliderSpec):
         line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
-        parts.links.append(SliderLink(a, b, line, stiffness, damping))
+        parts.joint_parts.append(SliderPart(a, b, line, stiffness, damping))
     else:
-        parts.links.append(ElasticJointLink(a, b, stiffness, damping))
+        parts.joint_parts.append(ElasticJointPart(a, b, stiffness, damping))
 
 
 def _carried(
@@ -354,7 +354,7 @@ def _hinge(
     axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
     line_a = bodies.direction(item.a.body, axis)
     line_b = _carried(item, axis, f"{at}.axis.b", bodies, parts)
-    parts.links.append(ElasticJointLink(line_a, line_b, angular, none))
+    parts.joint_parts.append(ElasticJointPart(line_a, line_b, angular, none))
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     if item.start is not None:
         parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies, parts))
@@ -367,19 +367,19 @@ def _hinge(
     if item.motor:
         angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1, driven)
         k = parts.number(f"{at}.motor.stiffness", item.motor.stiffness, "N m/rad")
-        parts.links.append(MotorLink(e1, e2, mark, angle, k))
+        parts.joint_parts.append(MotorPart(e1, e2, mark, angle, k))
     if item.limits:
         names = [
             parts.number(f"{at}.limits.{key}", getattr(item.limits, key), unit)
             for key, unit in (("stiffness", "N m/rad"), ("damping", "N m s"), ("lower", "rad"), ("upper", "rad"))
         ]
-        parts.links.append(LimitLink(e1, e2, mark, *names))
+        parts.joint_parts.append(LimitPart(e1, e2, mark, *names))
     if item.friction:
         names = [
             parts.number(f"{at}.friction.{key}", getattr(item.friction, key), unit)
             for key, unit in (("viscous", "N m s"), ("coulomb", "N m"), ("rate", "rad/s"))
         ]
-        parts.links.append(FrictionLink(*spins, line_a, *names))
+        parts.joint_parts.append(FrictionPart(*spins, line_a, *names))
     if item.torque is not None:
         torque = parts.signal(item.torque, f"{at}.torque", "N m", 1, driven)
-        parts.links.append(TorqueLink(*spins, line_a, torque))
+        parts.joint_parts.append(TorquePart(*spins, line_a, torque))

@@ -14,7 +14,7 @@ from add.equations.site_gathering import gather
 from add.equations.site_points import SitePoints
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.links import BodySite
+from add.joints.parts import BodySite
 from add.model import Model
 from add.model.site_lookup import system_site
 from add.scene.build.numbers import SceneParameter, direction

@@ -100,7 +100,7 @@ class SceneParameters:
         self._values: list[FloatArray] = []
         self._copies: list[tuple[str, str, float | FloatArray]] = []
         self._derived: list[Derived] = list(derived)
-        self._pulls = spec.contact.pulls
+        self._adhesive_damping = spec.contact.adhesive_damping
         self._restitutions: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
         for name, body in spec.bodies.items():
@@ -258,7 +258,7 @@ class SceneParameters:
                 found=f"body '{pair[0]}'",
             )
         name = f"contact.{pair[0]}.{pair[1]}"
-        rule = DampingFromRestitution(touching, self._pulls)
+        rule = DampingFromRestitution(touching, self._adhesive_damping)
         return Derived((f"{name}.k_d",), rule, (OfScene(path), f"{name}.k_n", *masses))
 
     def root(self, path: str) -> str:

@@ -87,7 +87,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
         bodies,
         obstacles,
         _contact_model(spec, parts.connected),
-        links=parts.links,
+        joint_parts=parts.joint_parts,
         starts=parts.starts,
         extra=blocks,
     )
@@ -215,7 +215,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactM
         onset=contact.onset,
         ramp=contact.damping_ramp,
         total_normal=contact.coulomb_normal == "total",
-        pulls=contact.pulls,
+        adhesive_damping=contact.adhesive_damping,
         classes=classes.of,
         disabled=frozenset(off),
         apart=joined | by_meshes,

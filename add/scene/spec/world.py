@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, Tag, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, Tag, model_validator
 
 from add.scene.spec.common import (
     Count,
@@ -353,8 +353,10 @@ class ContactSpec(Spec):
     coulomb_normal: Literal["elastic", "total"] = Field(
         "elastic", description="normal force in Coulomb's limit: `elastic` part only, or `total` with damping"
     )
-    pulls: Flag = Field(
+    # Scenes of before say "pulls".
+    adhesive_damping: Flag = Field(
         False,
+        validation_alias=AliasChoices("adhesive_damping", "pulls"),
         description="whether the damping may pull while bodies part, down to where they lose touch; false: the normal "
         "force is never negative. Eq. 22 of the paper, which then gives `restitution`, holds for true",
     )
@@ -368,9 +370,9 @@ class ContactSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> "ContactSpec":
-        if self.pulls and self.coulomb_normal == "total":
+        if self.adhesive_damping and self.coulomb_normal == "total":
             raise problem(
-                "friction cannot be limited by a force that pulls", key="pulls",
+                "friction cannot be limited by a force that pulls", key="adhesive_damping",
                 found="true, and coulomb_normal 'total'", expected="coulomb_normal 'elastic'",
             )  # fmt: skip
         return self

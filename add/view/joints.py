@@ -159,7 +159,7 @@ class Joints(Part):
             self._axes.copy_from(polylines(list(np.stack([places[known] - arms, places[known] + arms], axis=1))))
 
 
-def link_parts(canvas: Canvas) -> list[Part]:
+def joint_actors(canvas: Canvas) -> list[Part]:
     """Return the parts of all lines and joints, as far as there are any."""
     kinds = {line.kind for line in canvas.data.lines.values()}
     parts: list[Part] = []

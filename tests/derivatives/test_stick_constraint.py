@@ -10,7 +10,7 @@ from add.contact.penalty_nodes import StickingNodes
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import FrameMap, Frames, NodePoints, WeightedPoints
 from add.errors import SolverError
-from add.kernels.contact_pairs import ACTIVE, BITS, HELD
+from add.kernels.contact_pairs import ACTIVE, BITS, STICKS
 from add.kernels.rotation import rotation_matrix
 from add.linalg import DenseLU, MultifrontalLU, SparseLU
 from add.linalg.augmented_lagrangian import AugmentedSolve, Rows
@@ -36,9 +36,9 @@ class Spinning(FrameMap):
 
 def held_by(case: Case) -> StickingBodies:
     """Return what holds the pair of a case."""
-    codes = case.contact.touching(case.contact.decide(case.kin, case.theta))
-    assert codes[0, BITS] & ACTIVE and codes[0, BITS] & HELD
-    hold = case.contact.held(codes)
+    codes = case.contact.stick_touching(case.contact.decide(case.kin, case.theta))
+    assert codes[0, BITS] & ACTIVE and codes[0, BITS] & STICKS
+    hold = case.contact.stick_constraint(codes)
     assert isinstance(hold, StickingBodies)
     return hold
 
@@ -84,7 +84,7 @@ def test_nodes(place):
         Shapes(("shape",), np.array([kind]), np.array([size]), frames), np.zeros(1, dtype=np.int64),
         pair_parameters(), FrictionLaw.HYBRID,
     )  # fmt: skip
-    hold = contact.held(contact.touching(contact.decide(kin, THETA)))
+    hold = contact.stick_constraint(contact.stick_touching(contact.decide(kin, THETA)))
     assert isinstance(hold, StickingNodes) and hold.n_rows == 3
     found = check_constraint(hold, kin, rng.normal(size=3), THETA, rng=rng, scales={"q": 0.05, "v": 0.05}, rtol=1e-7)
     assert found.v > 0.0

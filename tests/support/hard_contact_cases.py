@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from validation.setups import block_on_plane
+from support.rigid_cases import Rigid, ball, box, box_moments, floor
+from support.setups import block_on_plane
 
 from add.bodies import CarriedShape, RigidBody
 from add.contact import FrictionLaw
@@ -18,7 +19,6 @@ from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
-from scripts.rigid_cases import Rigid, ball, box, box_moments, floor
 
 TIGHT = NewtonOptions(atol=1e-11, rtol=1e-13)
 SIZE, MASS = (0.2, 0.2, 0.1), 1.0

@@ -428,15 +428,20 @@ def box_on_incline(degrees: float, friction: float, dt: float = 1e-3, duration: 
     return float((speed[-1] - speed[n // 2]) / (run.t[-1] - run.t[n // 2])), float(speed[-1])
 
 
-def restitution(k_d: float, steps_per_impact: int = 400, *, edge: bool = False, pulls: bool = False) -> float:
+def restitution(
+    k_d: float, steps_per_impact: int = 400, *, edge: bool = False, adhesive_damping: bool = False
+) -> float:
     """Return the speed after over the speed before of a ball (``edge``: a flat box on four corners) and a floor.
 
-    Mass 0.5 kg, k_n = 2000 N/m in all, no gravity; ``k_d`` of all points together. ``pulls``: the damping may pull.
+    Mass 0.5 kg, k_n = 2000 N/m in all, no gravity; ``k_d`` of all points together; with ``adhesive_damping``
+    it may pull.
     """
     mass, k_n = 0.5, 2000.0
     n = 4 if edge else 1
     solid = box("body", (0.1, 0.1, 0.1)) if edge else ball("body", 0.05)
-    setup = Rigid.of([solid], [floor()], ContactModel(law=FrictionLaw.NONE, pulls=pulls), gravity=(0, 0, 0))
+    setup = Rigid.of(
+        [solid], [floor()], ContactModel(law=FrictionLaw.NONE, adhesive_damping=adhesive_damping), gravity=(0, 0, 0)
+    )
     period = np.pi * np.sqrt(mass / k_n)
     dt = period / steps_per_impact
     setup.body("body", mass, [1e-3] * 3, position=(0, 0, 0.05 + 0.37 * dt), velocity=(0, 0, -1.0))
@@ -459,15 +464,17 @@ class Bounce:
 
 def bouncing_cube(
     omega_dt: float, dt: float = 1.0 / 60.0, duration: float = 6.0, order: int = 2, *, tilted: bool = False,
-    damping_ratio: float = 0.0, pulls: bool = False, ramp: float = 0.0,
+    damping_ratio: float = 0.0, adhesive_damping: bool = False, ramp: float = 0.0,
 ) -> Bounce:  # fmt: skip
     """A cube of 1 m and 1 kg dropped from 1 m, without friction; flat or tilted.
 
     omega = sqrt(4 k_n / m) is that of the cube on four corners, and ``damping_ratio`` zeta = 4 k_d / (2 m omega);
-    ``pulls``: the damping may pull, as in Eq. 22; it sets in over ``ramp`` [m].
+    ``adhesive_damping``: the damping may pull, as in Eq. 22; it sets in over ``ramp`` [m].
     """
     size, mass, height = (1.0, 1.0, 1.0), 1.0, 1.0
-    setup = Rigid.of([box("cube", size)], [floor()], ContactModel(law=FrictionLaw.NONE, pulls=pulls, ramp=ramp))
+    setup = Rigid.of(
+        [box("cube", size)], [floor()], ContactModel(law=FrictionLaw.NONE, adhesive_damping=adhesive_damping, ramp=ramp)
+    )
     pose: dict[str, Sequence[float]] = {"position": (0, 0, 0.5 + height)}
     if tilted:
         pose |= {"orientation": (0.3, 0.2, 0.1), "angular_velocity": (0.5, 1.0, 0.3), "velocity": (0.3, 0, 0)}

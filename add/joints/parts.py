@@ -34,13 +34,13 @@ class BodySite:
     weights: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
-class Link:
+class JointPart:
     """One spring, joint part or force. Names are blocks of theta."""
 
 
 @final
 @dataclass(frozen=True)
-class SpringLink(Link):
+class SpringPart(JointPart):
     """Along the line between two points; ``unilateral`` for a cable."""
 
     a: BodySite
@@ -53,7 +53,7 @@ class SpringLink(Link):
 
 @final
 @dataclass(frozen=True)
-class ElasticJointLink(Link):
+class ElasticJointPart(JointPart):
     """Two points, or two directions, stay together."""
 
     a: BodySite
@@ -64,7 +64,7 @@ class ElasticJointLink(Link):
 
 @final
 @dataclass(frozen=True)
-class SliderLink(Link):
+class SliderPart(JointPart):
     """Two points stay together across an axis that the body of ``a`` carries."""
 
     a: BodySite
@@ -76,7 +76,7 @@ class SliderLink(Link):
 
 @final
 @dataclass(frozen=True)
-class MotorLink(Link):
+class MotorPart(JointPart):
     """A direction of one body follows one of the other that is turned by a target angle in the plane (e1, e2)."""
 
     e1: BodySite
@@ -88,7 +88,7 @@ class MotorLink(Link):
 
 @final
 @dataclass(frozen=True)
-class DampingLink(Link):
+class DampingPart(JointPart):
     """A torque against the relative angular velocity of two spins."""
 
     a: BodySite
@@ -98,7 +98,7 @@ class DampingLink(Link):
 
 @final
 @dataclass(frozen=True)
-class FrictionLink(Link):
+class FrictionPart(JointPart):
     """Viscous and dry friction about an axis."""
 
     a: BodySite
@@ -111,7 +111,7 @@ class FrictionLink(Link):
 
 @final
 @dataclass(frozen=True)
-class TorqueLink(Link):
+class TorquePart(JointPart):
     """A given torque about an axis on ``b``, the opposite on ``a``."""
 
     a: BodySite
@@ -122,7 +122,7 @@ class TorqueLink(Link):
 
 @final
 @dataclass(frozen=True)
-class LimitLink(Link):
+class LimitPart(JointPart):
     """Stops of the angle of direction ``b`` in the plane (e1, e2) of the other body."""
 
     e1: BodySite
@@ -136,7 +136,7 @@ class LimitLink(Link):
 
 @final
 @dataclass(frozen=True)
-class ForceLink(Link):
+class ForcePart(JointPart):
     """A given force on a point, or a torque on a spin, in world axes."""
 
     on: BodySite

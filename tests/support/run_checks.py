@@ -8,7 +8,7 @@ import pytest
 
 from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
 from add.contact import BodyContact, PenaltyContact
-from add.kernels.contact_pairs import ACTIVE, BITS, HELD, PAIR, SLIP
+from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, SLIP, STICKS
 from add.objectives.base import Objective
 from add.simulation.run import Simulation, Trajectory
 
@@ -96,6 +96,6 @@ def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
             seen["impacts"] += len(touching.keys() - was.keys())
             seen["partings"] += len(was.keys() - touching.keys())
             both = was.keys() & touching.keys()
-            seen["switches"] += sum((was[pair] ^ touching[pair]) & (SLIP | HELD) != 0 for pair in both)
+            seen["switches"] += sum((was[pair] ^ touching[pair]) & (SLIP | STICKS) != 0 for pair in both)
         before = decisions
     return seen

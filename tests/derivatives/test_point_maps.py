@@ -1,0 +1,74 @@
+"""Points between nodes and frames of the world against differences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.concrete import concrete
+
+from add.contact import Shapes
+from add.equations.kinematics import Kinematics
+from add.equations.lifted import LiftedPoints
+from add.equations.points import FrameMap, LinearPoints, NodePoints, PointMap, WeightedPoints, WorldFrames
+from add.equations.site_points import SitePoints
+from add.kernels.rotation import rotation_matrix
+from add.testing import check_pullback
+
+POINT_MAPS: dict[str, LinearPoints] = {
+    "nodes": NodePoints(np.array([1, 4, 2])),
+    "weighted": WeightedPoints(
+        np.array([[0, 1, 2], [3, 4, 3], [1, 2, 5]]), np.array([[0.2, 0.5, 0.3], [0.7, 0.3, -0.4], [1.2, 0.0, -0.2]])
+    ),
+}
+
+
+def test_every_map_has_a_case() -> None:
+    linear = {type(points) for points in POINT_MAPS.values()}
+    assert concrete(PointMap) == linear | {SitePoints, LiftedPoints}  # in test_rigid, test_lift
+    assert concrete(FrameMap) == {WorldFrames}
+
+
+@pytest.mark.parametrize("name", POINT_MAPS)
+def test_point_map(name: str, rng: np.random.Generator) -> None:
+    points = POINT_MAPS[name]
+    n, m = 18, 3 * points.n_points
+    kin = Kinematics(rng.normal(size=n), rng.normal(size=n), np.zeros(n), 0.2, 3)
+    rows, cols, values = points.entries()
+    jacobian = np.zeros((m, n))
+    np.add.at(jacobian, (rows, cols), values)
+    _, v = points.points(kin, kin.q)
+    np.testing.assert_allclose(v.ravel(), jacobian @ kin.v, atol=1e-14)
+
+    def place(q: np.ndarray) -> np.ndarray:
+        return points.points(replace(kin, q=q), q)[0].ravel()
+
+    def pull(q: np.ndarray, bar: np.ndarray) -> np.ndarray:
+        out = np.full(n, 2.0)
+        points.pull(bar.reshape(-1, 3), out)
+        return out - 2.0
+
+    found = check_pullback(place, lambda q, dot: jacobian @ dot, pull, kin.q, rng=rng, scale=1.0)
+    np.testing.assert_allclose(found, jacobian)
+    blocks = rng.normal(size=(points.n_points, 3, 3))
+    full = np.zeros((m, m))
+    for k, block in enumerate(blocks):
+        full[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] = block
+    rows, cols = points.block_pattern()
+    data = np.zeros(rows.size)
+    points.scatter_blocks(blocks, data, np.arange(rows.size))
+    dense = np.zeros((n, n))
+    np.add.at(dense, (rows, cols), data)
+    np.testing.assert_allclose(dense, jacobian.T @ full @ jacobian, atol=1e-13)
+
+
+def test_world_frames_move_as_they_say(rng: np.random.Generator) -> None:
+    rotation = np.stack([rotation_matrix(rng.normal(size=3)) for _ in range(2)])
+    frames = WorldFrames(rotation, rng.normal(size=(2, 3)), rng.normal(size=(2, 3)))
+    shapes = Shapes(("a", "b"), np.array([0, 1]), np.ones((2, 3)), frames)
+    kin = Kinematics(np.zeros(3), np.zeros(3), np.zeros(3), 0.4, 1)
+    h = 1e-3
+    now, later = frames.frames(replace(kin, t=0.4 - h)), frames.frames(replace(kin, t=0.4 + h))
+    _, _, rotation, position, linear, angular = shapes.at(kin)
+    np.testing.assert_allclose((later.position - now.position) / (2 * h), linear, atol=1e-12)
+    np.testing.assert_allclose(position, frames.position + 0.4 * frames.velocity)
+    assert np.array_equal(rotation, frames.rotation) and not angular.any()

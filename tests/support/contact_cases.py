@@ -1,0 +1,181 @@
+"""Cases of nodes in contact with obstacles: one body in exactly the branch that is asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from support.decisions import FEATURE_SHIFT, table_of
+from support.term_models import deformed, random_theta, rough_box
+
+from add.bodies import SoftBody
+from add.contact import FrictionLaw, PenaltyContact
+from add.equations.kinematics import Kinematics
+from add.equations.points import FrameMap, Frames, WeightedPoints, WorldFrames
+from add.geometry import HEX8, TET4, TET10
+from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
+from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
+from add.kernels.rotation import rotation_matrix
+from add.model import ContactModel, Obstacle, build_model
+from add.testing import check_deciding_term
+
+DEPTH = 0.004
+CLOSING = 0.3
+E = np.array([0.6, -0.8, 0.0])
+# place: kind, size, feature, a point of the surface there, the normal there
+PLACES = {
+    "plane": (PLANE, (0.0, 0.0, 0.0), 0, np.zeros(3), np.array([0.0, 0.0, 1.0])),
+    "sphere": (SPHERE, (0.7, 0.0, 0.0), 0, 0.7 * np.array([2.0, 3.0, -6.0]) / 7.0, np.array([2.0, 3.0, -6.0]) / 7.0),
+    "box": (BOX, (0.5, 0.8, 0.6), 10, np.array([0.1, -0.8, 0.2]), np.array([0.0, -1.0, 0.0])),
+    "capsule side": (CAPSULE, (0.4, 0.6, 0.0), SIDE, 0.4 * E + (0.0, 0.0, 0.2), E),
+    "capsule cap": (CAPSULE, (0.4, 0.6, 0.0), TOP, np.array([0.8, 1.2, 6.6]) / 7, np.array([2, 3, 6]) / 7),
+    "cylinder side": (CYLINDER, (0.5, 0.7, 0.0), SIDE, 0.5 * E + (0.0, 0.0, 0.2), E),
+    "cylinder cap": (CYLINDER, (0.5, 0.7, 0.0), TOP, np.array([0.1, 0.15, 0.7]), np.array([0.0, 0.0, 1.0])),
+}
+FRICTION = {
+    "none": (FrictionLaw.NONE, 0.4),
+    "stick": (FrictionLaw.LINEAR, 1e4),
+    "slip": (FrictionLaw.LINEAR, 0.01),
+    "tanh": (FrictionLaw.TANH, 0.4),
+}
+
+
+@dataclass(frozen=True)
+class SpinningFrames(FrameMap):
+    """Frames that also turn: what obstacles on a given motion give to the kernels."""
+
+    world: WorldFrames
+    angular: np.ndarray
+
+    @property
+    def n_frames(self) -> int:
+        return self.world.n_frames
+
+    @property
+    def carried(self) -> bool:
+        return False
+
+    def frames(self, kin: Kinematics) -> Frames:
+        return replace(self.world.frames(kin), angular=self.angular)
+
+    def pull(self, force, place, index, out) -> None:
+        pass
+
+
+def touch(place: str, q: np.ndarray, nodes: np.ndarray, t: float, rng: np.random.Generator) -> tuple[Obstacle, int]:
+    """Return a turned, moving obstacle whose surface the lowest of the nodes has passed by DEPTH; and that node."""
+    kind, size, _, surface, normal = PLACES[place]
+    rotation = rotation_matrix(rng.normal(size=3))
+    x = q.reshape(-1, 3)[nodes]
+    lowest = int(np.argmin(x @ (rotation @ normal)))
+    velocity = 0.1 * rng.normal(size=3)
+    position = x[lowest] - rotation @ (surface - DEPTH * normal) - t * velocity
+    return Obstacle(place, kind, size, rotation, position, velocity), int(nodes[lowest])
+
+
+def contact(
+    place: str,
+    friction: str,
+    *,
+    onset: float = 0.0,
+    ramp: float = 0.0,
+    clip: bool = False,
+    per_area: bool = False,
+    total: bool = False,
+    spin: bool = False,
+    weighted: bool = False,
+    adhesive_damping: bool = False,
+) -> Callable[[np.random.Generator], None]:
+    """One body in one obstacle, in exactly the branch that is asked for, which is asserted."""
+
+    def check(rng: np.random.Generator) -> None:
+        law, c_f = FRICTION[friction]
+        body = SoftBody("one", rough_box(TET4, 1))
+        kin = deformed(build_model([body]), rng, noise=0.001)
+        obstacle, node = touch(place, kin.q, np.arange(body.mesh.n_nodes), kin.t, rng)
+        normal = obstacle.rotation @ PLACES[place][4]
+        kin.v.reshape(-1, 3)[:] += 30.0 * normal if clip or adhesive_damping else -CLOSING * normal
+        settings = ContactModel(
+            law=law, per_area=per_area, onset=onset, ramp=ramp, total_normal=total, adhesive_damping=adhesive_damping
+        )
+        model = build_model([body], [obstacle], settings)
+        layout = model.system.parameters
+        (term,) = model.term(PenaltyContact)
+        theta = random_theta(model, rng)
+        layout.view(theta, f"contact.one.{place}.c_f")[...] = c_f
+        if per_area:
+            for key in ("k_n", "k_d"):
+                layout.view(theta, f"contact.one.{place}.{key}")[...] *= 1e3
+        if spin:
+            frames = SpinningFrames(term.shapes.frames, 0.5 * rng.normal(size=(1, 3)))
+            term = replace(term, shapes=replace(term.shapes, frames=frames))
+        point = int(np.flatnonzero(term.points.nodes == node)[0])
+        if weighted:
+            # Every contact point becomes a mean of nodes, the heaviest being its own.
+            others = np.roll(term.points.nodes, 1)
+            nodes = np.stack([term.points.nodes, others], axis=1)
+            weights = np.tile([0.995, 0.005], (nodes.shape[0], 1))
+            term = replace(term, points=WeightedPoints(nodes, weights))
+        decision, found = check_deciding_term(term, kin, theta, rng=rng, layout=layout, scales={"q": 0.02, "v": 0.3})
+        code = int(table_of(term, decision)[point, 0])
+        assert code >> FEATURE_SHIFT == PLACES[place][2]
+        bits = ACTIVE | (SLIP if friction == "slip" else 0) | (CLIPPED if clip else 0)
+        bits |= (QUADRATIC if onset > DEPTH else 0) | (RAMPING if ramp > DEPTH else 0)
+        if clip and total and friction == "stick":
+            bits |= SLIP  # Coulomb's limit is zero
+        assert code & ((1 << FEATURE_SHIFT) - 1) == bits
+        assert term.describe(decision)["touching"] >= 1
+        keys = {layout.describe(i).split(".")[-1] for i in found.parameters}
+        expected = set() if clip else {"k_n", "k_d"}
+        if friction != "none" and not (clip and total):
+            expected |= {"k_t"} if friction == "stick" else {"k_n", "c_f"}
+            expected |= {"k_t"} if friction == "tanh" else set()
+        if clip:
+            # Other nodes may touch without being clipped; the point itself adds what its branch says.
+            assert expected <= keys or term.describe(decision)["touching"] > 1
+        else:
+            assert keys == expected
+        assert (found.q > 0.0) or (clip and (total or friction == "none"))
+
+    return check
+
+
+def many_contacts(law: FrictionLaw, per_area: bool) -> Callable[[np.random.Generator], None]:
+    """Two bodies, every kind of obstacle at once, one pair switched off; a point in two obstacles."""
+
+    def check(rng: np.random.Generator) -> None:
+        bodies = [SoftBody("one", rough_box(TET10, 1)), SoftBody("two", rough_box(HEX8, 2))]
+        plain = build_model(bodies)
+        kin = deformed(plain, rng, noise=0.001)
+        ranges = [b.first_node(plain.layouts) + np.arange(b.mesh.n_nodes) for b in bodies]
+        obstacles = [
+            replace(touch(place, kin.q, ranges[k % 2], kin.t, rng)[0], name=f"obstacle {k}")
+            for k, place in enumerate(PLACES)
+        ]
+        off = frozenset({("one", "obstacle 2")})
+        settings = ContactModel(law, per_area, onset=0.003, ramp=0.003, total_normal=True, disabled=off)
+        model = build_model(bodies, obstacles, settings)
+        (term,) = model.term(PenaltyContact)
+        theta = random_theta(model, rng)
+        layout = model.system.parameters
+        decision, found = check_deciding_term(
+            term, kin, theta, rng=rng, layout=layout, scales={"q": 0.02, "v": 0.3}, rtol=1e-5
+        )
+        touching = table_of(term, decision) & ACTIVE != 0
+        assert not touching[term.owner == 0, 2].any()
+        assert (touching.sum(axis=0)[[0, 1, 3, 4, 5, 6]] >= 1).all()
+        assert (touching.sum(axis=1) >= 2).any()
+        names = {layout.describe(i).rsplit(".", 1)[0] for i in found.parameters}
+        assert {name.split(".")[1] for name in names} == {"one", "two"}
+        assert "contact.one.obstacle 2" not in names
+
+    return check
+
+
+def no_contact(rng: np.random.Generator) -> None:
+    """Far away nothing is decided and nothing added."""
+    body = SoftBody("one", rough_box(TET4, 1))
+    far = Obstacle("far", SPHERE, (0.1, 0.0, 0.0), np.eye(3), np.full(3, 5.0), np.zeros(3))
+    model = build_model([body], [far])
+    (term,) = model.term(PenaltyContact)
+    decision, found = check_deciding_term(term, deformed(model, rng), random_theta(model, rng), rng=rng)
+    assert not decision.size and found.q == found.v == 0.0 and not found.parameters
