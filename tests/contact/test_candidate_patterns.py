@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from derivatives.body_scene import crowd
+from support.body_scene import crowd
 
 from add.contact.sparsity import union
 from add.equations.kinematics import Weights
