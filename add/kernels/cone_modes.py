@@ -145,6 +145,28 @@ def mode_matrix(G, blocks, by_l, by_u, out):
 
 
 @njit(**_JIT)
+def _singular_values(matrix):
+    """Return the singular value decomposition; by eigenvalues where LAPACK's divide and conquer does not converge.
+
+    Those of [[0, A], [A^T, 0]] are plus and minus the singular values of A, with the vectors (u, v)/sqrt(2).
+    """
+    m = matrix.shape[0]
+    try:
+        return np.linalg.svd(matrix)
+    except Exception:
+        both = np.zeros((2 * m, 2 * m))
+        both[:m, m:] = matrix
+        both[m:, :m] = matrix.T
+        values, vectors = np.linalg.eigh(both)
+        scale = np.sqrt(2.0)
+        left, right = np.empty((m, m)), np.empty((m, m))
+        for k in range(m):
+            left[:, k] = scale * vectors[:m, 2 * m - 1 - k]
+            right[k] = scale * vectors[m:, 2 * m - 1 - k]
+        return left, np.maximum(values[::-1][:m], 0.0), right
+
+
+@njit(**_JIT)
 def least_norm_inverse(K):
     """Return X with X r the least-norm solution of K x = r, and a basis (m, redundant rows) of the kernel of K.
 
@@ -157,7 +179,9 @@ def least_norm_inverse(K):
         if sizes[i] == 0.0:
             sizes[i] = 1.0
         scaled[i] /= sizes[i]
-    left, s, right = np.linalg.svd(scaled)
+    if not np.isfinite(scaled.sum()):
+        return np.full((m, m), np.nan), np.zeros((m, 0))
+    left, s, right = _singular_values(scaled)
     rank = 0
     while rank < m and s[rank] > REDUNDANT * s[0]:
         rank += 1
