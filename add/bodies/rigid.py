@@ -43,6 +43,8 @@ class RigidBody(Body):
         latter added to the rotation vector.
     vertices, triangles, outline : for drawing
         A surface mesh, or kind and size of a shape as in `add.kernels.distance` (-1 for none).
+    touching : bool
+        Whether its surface meets those of others.
     """
 
     order: ClassVar[int] = 2
@@ -59,6 +61,7 @@ class RigidBody(Body):
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     outline: tuple[int, tuple[float, float, float]] = (-1, (0.0, 0.0, 0.0))
+    touching: bool = True
 
     @property
     def moves(self) -> bool:
@@ -133,7 +136,7 @@ class RigidBody(Body):
         vertices, triangles = self.vertices, self.triangles
         if kind == BOX:
             vertices, triangles = box_surface(2.0 * np.array(size))
-        if not triangles.size or not self.points.size:
+        if not triangles.size or not self.touching:
             return None
         return ContactMesh(vertices, None, triangles, np.zeros((0, 2), dtype=np.int64))
 

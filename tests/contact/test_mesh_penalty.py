@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from contact.reference_meshes import table
+from support.reference_tables import table
 
 from add.contact import FrictionLaw
 from add.contact.meshes import MeshContact

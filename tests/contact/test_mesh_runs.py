@@ -12,7 +12,7 @@ from support.small_models import RoughObjective
 import add
 from add.contact import MeshContact
 from add.equations.kinematics import Kinematics
-from add.scene import apply_overrides
+from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.scene import build
 from add.simulation.run import Trajectory
@@ -78,3 +78,73 @@ def test_gradient_of_two_balls(law: str, integrator: str) -> None:
     assert counts["touching"] > 100
     if law == "linear":
         assert counts["sticking"] > 10 and counts["slipping"] > 10
+
+
+def run_of(raw: dict[str, Any]) -> tuple[BuiltScene, Trajectory]:
+    scene = scene_from_dict({"schema": "add-scene/1", **raw}).build()
+    return scene, scene.simulation.run()
+
+
+def test_crossed_edges_of_two_boxes_do_not_pass() -> None:
+    """Of two bars that lie across each other no corner ever meets a face: points and shapes miss it, meshes do not."""
+
+    def bar(size: list[float], **more: Any) -> dict[str, Any]:
+        return {"geometry": {"shape": "box", "size": size}, **more}
+
+    raw: dict[str, Any] = {
+        "time": {"dt": 0.002, "steps": 120},
+        "bodies": {
+            "low": bar([1.0, 0.1, 0.1], type="kinematic"),
+            "up": bar([0.1, 1.0, 0.1], type="rigid", density=500.0, position=[0.02, 0.01, 0.13]),
+        },
+        "contact": {"mesh": {"thickness": 0.01, "stiffness": 1e8, "damping": 1e5}},
+    }
+    scene, trajectory = run_of(raw)
+    assert trajectory.state(120).q[0][scene.model.system.dofs["up"].start + 2] < -0.05, "corners meet no face"
+    raw["contact"]["pairs"] = [{"between": ["low", "up"], "by_meshes": True}]
+    scene, trajectory = run_of(raw)
+    height = [trajectory.state(k).q[0][scene.model.system.dofs["up"].start + 2] for k in range(121)]
+    assert min(height) > 0.105 and abs(height[-1] - height[-2]) < 1e-3
+    (term,) = scene.model.term(MeshContact)
+    last = trajectory.kinematics(120)
+    weight = 500.0 * 0.01 * 9.81
+    pushed = term.forces(last, scene.theta)[scene.model.system.dofs["up"].start :][:3]
+    assert term.describe(trajectory.records[-1].decisions[0])["touching"] == 4
+    assert pushed[2] == pytest.approx(weight, rel=0.2)
+
+
+def incline(meshes: bool, friction: float) -> np.ndarray:
+    """Return the velocity after 0.3 s of a soft block on an incline of 0.2 rad: a plane, or another mesh."""
+    slope = 0.2
+    block = {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": [4, 4, 2]}
+    soft = {"type": "soft", "material": {"young": 1e6, "poisson": 0.3, "density": 1000.0, "viscosity": 500.0}}
+    skin = {"onset": 1e-4, "damping_ramp": 1e-4}
+    raw: dict[str, Any] = {
+        "gravity": [9.81 * np.sin(slope), 0.0, -9.81 * np.cos(slope)],
+        "time": {"dt": 0.002, "steps": 150},
+        "bodies": {"block": soft | {"mesh": block, "position": [0.0, 0.0, 0.0285]}},
+        "contact": {"friction": friction, "stiffness_per": "area", "stiffness": 1e8, "damping": 1e6} | skin,
+    }
+    raw["contact"] |= {"stick_stiffness": 1e5, "mesh": {"thickness": 0.004}}
+    if meshes:
+        ground = {"shape": "box", "size": [0.5, 0.3, 0.03], "divisions": [14, 9, 1]}
+        raw["bodies"]["ground"] = soft | {
+            "mesh": ground, "position": [0.0, 0.0, -0.015], "pins": [{"where": {"all": True}}],
+        }  # fmt: skip
+    else:
+        raw["obstacles"] = {"ground": {"shape": "plane", "point": [0.0, 0.0, 0.004], "normal": [0.0, 0.0, 1.0]}}
+    scene, trajectory = run_of(raw)
+    return velocity(scene, trajectory, "block", 150)
+
+
+def test_a_block_slides_on_a_mesh_as_on_a_plane() -> None:
+    on_mesh, on_plane = incline(True, 0.1), incline(False, 0.1)
+    assert on_plane[0] > 0.2 and np.abs(on_mesh - on_plane).max() < 0.01 * on_plane[0]
+
+
+def test_a_block_creeps_on_a_mesh_as_on_a_plane_of_its_area() -> None:
+    """It sticks by k_t: how fast it creeps says how much area the pairs count, which is not quite that of the block."""
+    on_mesh, on_plane = incline(True, 0.6), incline(False, 0.6)
+    assert 0.0 < on_plane[0] < 1e-3
+    assert 0.6 < on_mesh[0] / on_plane[0] < 1.0
+    assert np.abs(on_mesh[1:]).max() < 0.01 * on_mesh[0]

@@ -188,7 +188,7 @@ for _friction in LAWS:
                 _vertices, _region, _carriers, _friction, parallel=_parallel, onset=0.01, ramp=0.01, total=True
             )
     for _total in (False, True):
-        CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "nodes-rigid", _friction, clip=True, total=_total)
+        CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "rigid-nodes", _friction, clip=True, total=_total)
     CASES[f"pull-{_friction}"] = pair(False, 7, "rigid-nodes", _friction, adhesive_damping=True)
 
 
@@ -219,3 +219,22 @@ def test_two_bodies_with_many_pairs() -> None:
     )  # fmt: skip
     assert len(decision) > 10 and {int(row[FEATURE]) & 15 for row in decision} >= {FACE, EDGES}
     assert {LAYOUT.describe(i) for i in found.parameters} >= {"k_n", "k_d", "k_t", "c_f", "onset", "ramp", "h_a", "h_b"}
+
+
+@pytest.mark.parametrize("region", [*ABOVE, *OVER])
+def test_momentum(region: int) -> None:
+    """Forces add up to zero, and without friction torques do; friction leaves the couple of its two sides."""
+    rng = np.random.default_rng(region)
+    surface, q = contact_between("nodes-nodes", *primitives(region in ABOVE, region, False), rng)
+    v = rng.normal(size=q.size)
+    kin = Kinematics(q, v, np.zeros_like(q), 0.0, 1)
+    for friction in LAWS:
+        contact = MeshContact(surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), LAWS[friction][0])
+        force = contact.forces(kin, numbers(rng, friction, 0.01, 0.01)).reshape(-1, 3)
+        size = np.abs(force).sum()
+        assert size > 100.0 and np.abs(force.sum(axis=0)).max() < 1e-14 * size
+        torque = np.linalg.norm(np.cross(q.reshape(-1, 3), force).sum(axis=0))
+        if friction == "none":
+            assert torque < 1e-13 * size
+        else:  # d n x f_t, at most the gap times the force on one side
+            assert 1e-6 * size < torque < 0.5 * 0.07 * size

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contact.reference_meshes import table
+from support.reference_tables import table
 
 from add.kernels.stencil import (
     EDGE_END,

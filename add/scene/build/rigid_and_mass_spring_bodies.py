@@ -79,10 +79,11 @@ def rigid_body(
     shapes: tuple[CarriedShape, ...] = ()
     if outline[0] >= 0 and body.collision.shape:
         shapes = (CarriedShape(*outline, np.eye(3), np.zeros(3)),)
-    elif isinstance(geometry, FileGeometrySpec) and body.collision.shape:
+    elif isinstance(geometry, FileGeometrySpec) and body.collision.shape and body.collision.closed:
         with asked_for_by(f"{at}.geometry.file"):
             mesh = collision_mesh(geometry.file, vertices, triangles)
         shapes = (CarriedShape(distance.MESH, mesh.half_extent, np.eye(3), np.zeros(3), mesh),)
+    touching = bool(body.collision.shape)
     areas = np.full(radii.size, area / max(radii.size, 1))
     numbers = pose_numbers(at, body)
     if isinstance(body, KinematicBodySpec):
@@ -94,10 +95,12 @@ def rigid_body(
         for key, value, unit in given:
             if isinstance(value, tuple):
                 numbers.append(SceneParameter(f"{at}.{key}", np.array(value), unit, ((f"{at}.{key}", 1.0),)))
-        moving = RigidBody(name, points, radii, areas, shapes, True, moves[0], moves[1], vertices, triangles, outline)
+        moving = RigidBody(
+            name, points, radii, areas, shapes, True, moves[0], moves[1], vertices, triangles, outline, touching
+        )
         return moving, numbers
     numbers += _mass_numbers(at, body, vertices, triangles)
-    solid = RigidBody(name, points, radii, areas, shapes, False, None, None, vertices, triangles, outline)
+    solid = RigidBody(name, points, radii, areas, shapes, False, None, None, vertices, triangles, outline, touching)
     return solid, numbers
 
 

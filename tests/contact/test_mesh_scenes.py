@@ -1,0 +1,107 @@
+"""Which bodies of a scene meet by their meshes, with which numbers, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from add.contact import MeshContact
+from add.errors import InputError
+from add.scene import scene_from_dict
+from add.scene.build.built import BuiltScene
+
+CUBE = {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [2, 2, 2]}
+OVERLAP = {"position": [0.013, 0.007, 0.07]}
+SOFT = {"type": "soft", "mesh": CUBE, "material": {"young": 1e5, "poisson": 0.3, "density": 1e3}}
+SHEET = {"type": "mass-spring", "mesh": {"shape": "sheet", "size": [0.2, 0.2], "divisions": [4, 4]}, "mass": 0.1,
+         "stiffness": 10.0}  # fmt: skip
+BOX = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "density": 500.0}
+SPRING = {"type": "spring", "stiffness": 1.0} | {side: {"body": side, "at": [0, 0, 0]} for side in "ab"}
+BALL = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "density": 500.0}
+
+
+def at(body: dict[str, Any], z: float, **more: Any) -> dict[str, Any]:
+    return body | {"position": [0.0, 0.0, z]} | more
+
+
+def built(bodies: dict[str, Any], **more: Any) -> BuiltScene:
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.001, "steps": 2}, "bodies": bodies, **more}
+    return scene_from_dict(raw).build()
+
+
+def pairs(scene: BuiltScene) -> set[tuple[str, str]]:
+    """Return the names of bodies that meet by meshes."""
+    terms = scene.model.term(MeshContact)
+    if not terms:
+        return set()
+    owners = [b.name for b in scene.model.bodies if f"bodies.{b.name}.half_thickness" in scene.model.system.parameters]
+    meets = terms[0].surface.meets
+    return {(owners[a], owners[b]) for a, b in zip(*np.nonzero(np.triu(meets)), strict=True)}
+
+
+ALL = {"a": at(SOFT, 0.0), "b": at(SOFT, 0.2), "s": at(SHEET, 0.4), "box": at(BOX, 0.6), "ball": at(BALL, 0.8)}
+
+
+def test_bodies_meet_by_meshes_whose_points_meet_no_shape() -> None:
+    assert pairs(built(ALL)) == {("a", "b"), ("a", "s"), ("b", "s")}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"contact": {"between_bodies": False}}, set()),
+        ({"contact": {"friction_law": "exact"}}, set()),
+        ({"contact": {"pairs": [{"between": ["a", "b"], "enabled": False}]}}, {("a", "s"), ("b", "s")}),
+        ({"contact": {"pairs": [{"between": ["box", "a"], "by_meshes": True}]}},
+         {("a", "b"), ("a", "s"), ("b", "s"), ("a", "box")}),
+        ({"couplings": {"k": SPRING}}, {("a", "s"), ("b", "s")}),
+    ],
+)  # fmt: skip
+def test_who_meets_whom_as_the_scene_says(more: dict[str, Any], expected: set[tuple[str, str]]) -> None:
+    assert pairs(built(ALL, **more)) == expected
+
+
+def test_bodies_meet_themselves_where_asked() -> None:
+    bodies = ALL | {"s": at(SHEET, 0.4, contact={"self": True})}
+    assert pairs(built(bodies)) == {("a", "b"), ("a", "s"), ("b", "s"), ("s", "s")}
+
+
+def test_numbers() -> None:
+    bodies = {"a": at(SOFT, 0.0, contact={"class": "rubber", "thickness": 0.01}), "b": at(SOFT, 0.2)}
+    row = {"between": ["rubber", "b"], "friction": 0.7}
+    scene = built(bodies, contact={"stiffness": 100.0, "damping": 2.0, "pairs": [row], "mesh": {"thickness": 0.02}})
+    layout, theta = scene.model.system.parameters, scene.theta
+    (term,) = scene.model.term(MeshContact)
+    area = term.surface.vertex_areas.mean()
+    wanted = {"k_n": 100.0 / area, "k_d": 2.0 / area, "k_t": 0.1 / area, "c_f": 0.7, "onset": 0.3 * 0.015}
+    for key, value in wanted.items():
+        assert layout.view(theta, f"mesh_contact.rubber.b.{key}") == pytest.approx(value), key
+    assert layout.view(theta, "bodies.a.half_thickness") == 0.005
+    assert layout.view(theta, "bodies.b.half_thickness") == 0.01
+    paths = [entry.name for entry in scene.numbers.layout.entries]
+    assert {"bodies.a.contact.thickness", "contact.mesh.thickness", "contact.pairs.0.friction"} <= set(paths)
+    given = built(bodies, contact={"stiffness_per": "area", "stiffness": 5.0, "mesh": {"damping": 3.0, "onset": 1e-3}})
+    layout, theta = given.model.system.parameters, given.theta
+    (name,) = {entry.name[:-4] for entry in layout.entries if entry.name.endswith("k_n")}
+    found = [float(layout.view(theta, f"{name}.{key}")) for key in ("k_n", "k_d", "k_t", "onset", "ramp")]
+    assert found == pytest.approx([5.0, 3.0, 0.005, 1e-3, 1e-3])
+
+
+@pytest.mark.parametrize(
+    ("bodies", "contact", "place", "words"),
+    [
+        ({"a": at(SOFT, 0.0), "b": at(SOFT, 0.2)}, {"mesh": {"thickness": 0.2}}, "contact.mesh.thickness",
+         "thicker than the mesh is wide"),
+        ({"a": at(SOFT, 0.0, contact={"thickness": 0.2}), "b": at(SOFT, 0.2)}, {}, "bodies.a.contact.thickness",
+         "thicker than the mesh is wide"),
+        ({"a": at(BOX, 0.0, contact={"self": True}), "b": at(SOFT, 0.2)}, {}, "bodies.a.contact.self",
+         "can meet themselves"),
+        ({"a": at(SOFT, 0.0), "b": at(BALL, 0.2)}, {"pairs": [{"between": ["a", "b"], "by_meshes": True}]},
+         "contact.pairs.0.by_meshes", "no mesh to meet others by"),
+        ({"a": at(SOFT, 0.0), "b": SOFT | OVERLAP}, {}, "bodies", "surfaces pass through each other at the start"),
+    ],
+)  # fmt: skip
+def test_one_clear_error(bodies: dict[str, Any], contact: dict[str, Any], place: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        built(bodies, contact=contact)
+    assert caught.value.place == place and words in str(caught.value)
