@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from support.crossings import crossing_pairs
 
 from add.contact import MeshContact
@@ -66,3 +67,52 @@ def test_a_ball_that_moves_ten_edges_a_step_does_not_pass_a_sheet():
     state, _ = free.step(state, assembler=assembler)
     x = surface.places(state.q[0], simulation.theta)
     assert crossings_between(surface, x) or above(x) < 0.0, "without a limit it would not have passed either"
+
+
+def dropped_sheet(n, over_sphere, steps):
+    """Return a scene of a sheet of n x n cells that meets itself: dropped over a ball, or standing, on its edge."""
+    half = 0.46 * np.pi / 2.0
+    pose = {"position": [0.01, 0.013, 0.19], "velocity": [0, 0, -1.5]}
+    if not over_sphere:
+        pose = {"position": [0, 0, 0.165], "velocity": [0, 0, -1], "orientation": [np.cos(half), np.sin(half), 0, 0]}
+    ball = {"ball": {"shape": "sphere", "center": [0, 0, 0.1], "radius": 0.08}} if over_sphere else {}
+    return scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.004, "steps": steps, "integrator": "bdf1"},
+            "bodies": {
+                "sheet": {
+                    "type": "mass-spring",
+                    "mesh": {"shape": "sheet", "size": [0.32, 0.32], "divisions": [n, n]},
+                    "mass": 0.2,
+                    "stiffness": 20,
+                    "damping": 0.3,
+                    "rayleigh_mass": 4.0,
+                    "contact": {"self": True},
+                    **pose,
+                }
+            },
+            "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}, **ball},
+            "contact": {
+                "stiffness": 200,
+                "friction": 0.3,
+                "onset": 0.002,
+                "friction_law": "tanh",
+                "mesh": {"thickness": 0.1024 / n, "stiffness": 1e7},
+            },
+        }
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("over_sphere", "steps"), [(False, 66), (True, 60)], ids=["itself", "sphere"])
+def test_a_sheet_that_falls_never_crosses_itself(over_sphere, steps):
+    built = dropped_sheet(32, over_sphere, steps).build()
+    (term,) = built.model.term(MeshContact)
+    surface, simulation = term.surface, built.simulation
+    number = built.model.system.deciding.index(term)
+    trajectory = simulation.run()
+    touching = [term.describe(record.decisions[number])["touching"] for record in trajectory.records]
+    crossed = [len(crossing_pairs(surface.places(q, simulation.theta), surface.faces)) for q in trajectory.q]
+    assert crossed == [0] * (steps + 1)
+    assert over_sphere or max(touching) > 1000
