@@ -74,7 +74,7 @@ def test_a_mesh_of_the_world(ring, tmp_path):
 
 @pytest.mark.parametrize("friction_law", ["tanh", "hybrid"])
 def test_a_rigid_body_from_a_file_is_met_and_feels_it(ring, friction_law):
-    body = {"type": "rigid", "geometry": {"file": ring}, "density": 300}
+    body = {"type": "rigid", "geometry": {"file": ring}, "density": 300, "collision": {"closed": True}}
     built = scene(ring, body, friction_law=friction_law).build()
     counts, trajectory = touched(built)
     assert counts["touching"] > 0
@@ -83,15 +83,16 @@ def test_a_rigid_body_from_a_file_is_met_and_feels_it(ring, friction_law):
 
 
 def test_a_kinematic_body_from_a_file_is_met(ring):
-    counts, _ = touched(scene(ring, {"type": "kinematic", "geometry": {"file": ring}}).build())
+    counts, _ = touched(
+        scene(ring, {"type": "kinematic", "geometry": {"file": ring}, "collision": {"closed": True}}).build()
+    )
     assert counts["touching"] > 0
 
 
 def test_without_a_shape_nothing_is_met(ring):
-    off = {"shape": False, "points": False}
-    body = {"type": "rigid", "geometry": {"file": ring}, "density": 300, "collision": off}
-    built = scene(ring, body).build()
-    assert not built.model.body("ring").shapes
+    for off in ({"shape": False, "closed": True, "points": False}, {"points": False}):
+        body = {"type": "rigid", "geometry": {"file": ring}, "density": 300, "collision": off}
+        assert not scene(ring, body).build().model.body("ring").shapes
 
 
 @pytest.mark.parametrize(
@@ -104,10 +105,10 @@ def test_a_file_that_is_no_closed_surface_is_one_error(tmp_path, spoil, message)
         scene(file).build()
     assert error.value.exit_code == 2
     body = {"type": "rigid", "geometry": {"file": file}, "mass": 1.0, "inertia": [1, 1, 1, 0, 0, 0]}
-    body["center_of_mass"] = [0, 0, 0]
+    body |= {"center_of_mass": [0, 0, 0], "collision": {"closed": True}}
     with pytest.raises(InputError, match=message):
         scene(file, body).build()
-    scene(file, body | {"collision": {"shape": False}}).build()
+    scene(file, body | {"collision": {"closed": False}}).build()
 
 
 def test_a_start_deep_in_a_mesh_is_told(ring):

@@ -79,7 +79,7 @@ def rigid_body(
     shapes: tuple[CarriedShape, ...] = ()
     if outline[0] >= 0 and body.collision.shape:
         shapes = (CarriedShape(*outline, np.eye(3), np.zeros(3)),)
-    elif isinstance(geometry, FileGeometrySpec) and body.collision.shape:
+    elif isinstance(geometry, FileGeometrySpec) and body.collision.shape and body.collision.closed:
         with asked_for_by(f"{at}.geometry.file"):
             mesh = collision_mesh(geometry.file, vertices, triangles)
         shapes = (CarriedShape(distance.MESH, mesh.half_extent, np.eye(3), np.zeros(3), mesh),)

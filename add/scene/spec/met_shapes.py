@@ -15,7 +15,10 @@ def met_shapes(spec: SceneSpec) -> list[str]:
     carriers = [
         name
         for name, body in spec.bodies.items()
-        if isinstance(body, RigidBodySpec | KinematicBodySpec) and body.collision.shape and body.geometry is not None
+        if isinstance(body, RigidBodySpec | KinematicBodySpec)
+        and body.collision.shape
+        and body.geometry is not None
+        and (body.collision.closed or not isinstance(body.geometry, FileGeometrySpec))
     ]
     return [*spec.obstacles, *carriers]
 

@@ -90,8 +90,11 @@ class CollisionSpec(Spec):
     spacing: Positive | None = Field(
         None, description="largest distance between neighbouring points on edges and faces [m]; null = the fewest"
     )
-    shape: Flag = Field(
-        True, description="whether points of others meet this body's shape; a mesh from a file has to be closed"
+    shape: Flag = Field(True, description="whether other bodies meet this body's shape")
+    closed: Flag = Field(
+        False,
+        description="whether a mesh from a file is a closed shape that points meet by its signed distance; false: it "
+        "meets others by its mesh",
     )
 
 
