@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )
     from add.errors import AddError, InputError, SolverError
     from add.inverse import InverseProblem
-    from add.mocap import Recording, read_csv, register, write_csv
+    from add.mocap import Recording, Take, read_csv, read_take, register, write_csv
     from add.model import build_model
     from add.scene import Scene, apply_overrides, load_scene, scene_from_dict
     from add.scene.objects import *  # noqa: F403
@@ -34,6 +34,7 @@ _HOMES = {
     "Simulation": "add.simulation.run",
     "SolverError": "add.errors",
     "StoreAll": "add.adjoint",
+    "Take": "add.mocap",
     "Trajectory": "add.simulation.run",
     "apply_overrides": "add.scene",
     "build_model": "add.model",
@@ -42,6 +43,7 @@ _HOMES = {
     "pullback": "add.adjoint",
     "pushforward": "add.adjoint",
     "read_csv": "add.mocap",
+    "read_take": "add.mocap",
     "register": "add.mocap",
     "scene_from_dict": "add.scene",
     "value_and_gradient": "add.adjoint",
@@ -59,6 +61,7 @@ __all__ = [
     "Simulation",
     "SolverError",
     "StoreAll",
+    "Take",
     "Trajectory",
     "__version__",
     "apply_overrides",
@@ -68,6 +71,7 @@ __all__ = [
     "pullback",
     "pushforward",
     "read_csv",
+    "read_take",
     "register",
     "scene_from_dict",
     "value_and_gradient",

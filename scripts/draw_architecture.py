@@ -31,6 +31,7 @@ ROOMS = {
     "joints": "springs, hinges, motors",
     "kernels": "compiled mathematics",
     "linalg": "patterns, factorisations",
+    "cones": "complementarity",
     "machine": "memory, files, signals",
     "materials": "constitutive laws",
     "mocap": "recordings",

@@ -20,6 +20,7 @@ ORDER = (
     "materials",
     "geometry",
     "linalg",
+    "cones",
     "equations",
     "terms",
     "joints",

@@ -12,11 +12,11 @@ from typing import Any
 import click
 
 from add import __version__
+from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
     Console,
     console_options,
-    evaluations_bar,
     gradient_json,
     gradient_text,
     numbers_bar,
@@ -93,7 +93,7 @@ def _say_impacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_impacts(result)
 
 
-for command in (view, plot, info):
+for command in (view, plot, info, recording):
     cli.add_command(command)
 
 
@@ -130,6 +130,10 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
 @click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes that share the experiments [default: none].")
 @click.option("--cluster", metavar="ADDRESS", help="Share the experiments among the workers of this Dask scheduler.")
+@click.option(
+    "--log/--no-log", default=None, help="A line for each evaluation [default: where standard error is no terminal]."
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Write the evaluations to evaluations.csv in the run folder, too.")
 @console_options
 @strict_option
 def optimize(
@@ -141,13 +145,17 @@ def optimize(
     checkpoints: bool,
     jobs: int | None,
     cluster: str | None,
+    log: bool | None,
+    as_csv: bool,
 ) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints
+    from add.commands.evaluation_lines import evaluations
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
     from add.commands.parallel.experiments import require_shareable
     from add.commands.report import one_by_one, write_report
+    from add.io.runfolder import EVALUATIONS_CSV
 
     _require_one(resume, force)
     loaded = loaded_scene(console, scene)
@@ -160,7 +168,8 @@ def optimize(
     spec = loaded.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
     with run_in(loaded, _folder(scene, output), "optimize", force=force, resume=resume) as folder:
-        with _keeping(folder, scene), evaluations_bar(console, most) as progress:
+        table = folder.path / EVALUATIONS_CSV if as_csv else None
+        with _keeping(folder, scene), evaluations(console, problem, most, log, table) as progress:
             result = optimize_scene(
                 loaded,
                 folder,

@@ -166,19 +166,6 @@ def steps_bar(console: Console, total: int) -> Iterator[Callable[[Any, Any], Any
 
 
 @contextmanager
-def evaluations_bar(console: Console, total: int) -> Iterator[Callable[[Any, bool], None]]:
-    """Yield what an optimisation calls with every evaluation, and whether it was the best so far."""
-    with tqdm(total=total, unit="run", desc="optimize", disable=not console.bars, file=sys.stderr) as bar:
-
-        def progress(evaluation: Any, better: bool) -> None:
-            bar.update(1)
-            if better:
-                bar.set_postfix(phase=evaluation.phase, objective=f"{evaluation.value:.4g}")
-
-        yield progress
-
-
-@contextmanager
 def numbers_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
     """Yield what a gradient check calls after each number, with how many are done and how many there are.
 
@@ -269,7 +256,8 @@ def say_contents(console: Console, result: dict[str, Any], few: dict[str, Any], 
 def _say_fits(console: Console, result: dict[str, Any]) -> None:
     """Say how far simulated markers are from recorded ones: of several experiments, of each."""
     runs = result.get("experiments", {})
-    fits = {f"markers of {name}": run["fit"] for name, run in runs.items() if "fit" in run}
+    said = {"validate": "markers of {}, predicted", "fit": "markers of {}"}
+    fits = {said[run.get("use", "fit")].format(name): run["fit"] for name, run in runs.items() if "fit" in run}
     if len(runs) < 2:
         fits = {"markers": result["fit"]} if "fit" in result else {}
     for what, fit in fits.items():

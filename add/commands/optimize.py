@@ -6,6 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,16 @@ from add.adjoint import Schedule
 from add.commands.evaluation_log import SAME, FolderLog
 from add.commands.expectations import checks_of
 from add.commands.folders import locking, note_versions, title
+from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
 from add.commands.parallel.experiments import evaluated_by
 from add.commands.parallel.threads import on_all_cores
 from add.commands.parallel.workers import Workers
 from add.commands.run_data import run_data, summary
 from add.errors import InputError, SolverError
-from add.inverse import Experiment, InverseProblem, OptimizationResult, PhasedOptimizer
+from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
 from add.inverse.uncertainty import uncertainty
+from add.inverse.validation import fit_own, in_order
 from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
 from add.io.trajectory import write_run
 from add.scene import Scene, experiment_scenes
@@ -29,7 +32,6 @@ from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.sizes import in_scene, require_room_to_run
 from add.scene.build.write_back import with_values
 from add.simulation.run import Observer, Trajectory
-from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
 
@@ -164,10 +166,13 @@ def optimize_scene(
         here = contextlib.nullcontext(on_all_cores(problem))
         with evaluated_by(workers, scene, problem) if workers else here as shared:
             found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
-        result, runs = _result(scene, problem, found)
+        found = _fit_starts(scene, problem, optimizer, found)
+        result, runs, compared = _result(scene, problem, found)
         result["seconds"] = before + time.perf_counter() - begin
         result["replayed_evaluations"] = log.replayed
         _write_trajectories(scene, problem, found, runs, folder)
+        if compared:
+            write_residuals(folder, compared)
         _write_fitted(scene, problem, found, result["objective"]["end"], folder)
     except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
@@ -192,7 +197,7 @@ def _write_trajectories(
 ) -> None:
     """Write the run of every experiment at the optimum."""
     scenes = experiment_scenes(scene)
-    for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
+    for k, (experiment, item) in enumerate(zip(in_order(problem, scenes), scenes.values(), strict=True)):
         path = folder.trajectory if k == 0 else folder.path / f"trajectory_{experiment.name}.h5"
         run, theta = runs[experiment.name], problem.theta(found.x, experiment)
         origin = None if experiment.tracking is None else experiment.tracking.origin_of(run.states(), theta)
@@ -222,11 +227,25 @@ def _write_fitted(
     folder.write_json(FITTED, fitted.raw)
 
 
+def _fit_starts(
+    scene: Scene, problem: InverseProblem, optimizer: PhasedOptimizer, found: OptimizationResult
+) -> OptimizationResult:
+    """Fit what validated experiments have alone, such as the start of a throw, over their windows."""
+    for item in scene.experiments:
+        if item.use == "validate" and item.fit_window is not None:
+            most = scene.optimizer.max_evaluations
+            x, phase = fit_own(problem, optimizer, found.x, item.name, item.fit_window, most)
+            found = replace(found, x=x, phases=(*found.phases, phase))
+    return found
+
+
 def _result(
     scene: Scene, problem: InverseProblem, found: OptimizationResult
-) -> tuple[dict[str, Any], dict[str, Trajectory]]:
-    """Return the numbers of the optimum and the runs there."""
+) -> tuple[dict[str, Any], dict[str, Trajectory], dict[str, tuple[str, Samples]]]:
+    """Return the numbers of the optimum, the runs there, and their samples."""
     value, runs = problem.value(found.x)
+    predicted = {item.name: problem.predicting(item.name).value(found.x) for item in problem.validation}
+    runs |= {name: more[name] for name, (_, more) in predicted.items()}
     begin = problem.value(problem.x0)[0]
     estimate = uncertainty(problem, found.x)
     errors = np.full(problem.n, np.nan) if estimate is None else estimate.standard_errors
@@ -262,13 +281,17 @@ def _result(
         "experiments": {},
     }
     scenes = experiment_scenes(scene)
-    for experiment, item in zip(problem.experiments, scenes.values(), strict=True):
+    compared: dict[str, tuple[str, Samples]] = {}
+    for experiment, item in zip(in_order(problem, scenes), scenes.values(), strict=True):
         theta = problem.theta(found.x, experiment)
         trajectory = runs[experiment.name]
         entry = summary(item.build(), trajectory, theta)
-        fit = _fit(experiment, trajectory, theta)
-        if fit:
-            entry["fit"] = fit
+        use = "validate" if experiment.name in predicted else "fit"
+        entry["use"] = use
+        seen = samples(experiment, trajectory, theta)
+        if seen is not None:
+            compared[experiment.name] = use, seen
+            fit = entry["fit"] = fit_numbers(seen)
             if fit["frames_outside"]:
                 _log.warning(
                     "experiment %s: the time offset has moved %d frames before the start or beyond the end of the run, "
@@ -277,48 +300,9 @@ def _result(
                     fit["frames_outside"],
                 )
         result["experiments"][experiment.name] = entry
-    if len(problem.experiments) == 1:
+    if len(scenes) == 1:
         only = next(iter(result["experiments"].values()))
         result |= {key: only[key] for key in ("bodies", "markers", "contact", "impacts", "newton") if key in only}
         if "fit" in only:
             result["fit"] = only["fit"]
-    return result, runs
-
-
-def _fit(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -> dict[str, Any] | None:
-    """Return how far the simulated markers are from the recorded ones."""
-    if experiment.recording is None or experiment.tracking is None:
-        return None
-    tracking = experiment.tracking.for_run()
-    names = experiment.recording.names
-    squares = np.zeros(len(names))
-    seen = np.zeros(len(names))
-    peak = np.zeros(len(names))
-    first: FloatArray | None = None
-    for state in trajectory.states():
-        for frame, residual in tracking.residuals(state, theta):
-            valid = tracking.weights[frame] > 0.0
-            squares[valid] += (residual[valid] ** 2).sum(axis=1) / tracking.weights[frame][valid]
-            seen += valid
-            targets = np.where(valid[:, None], tracking.targets[frame], np.nan)
-            first = targets if first is None else np.where(np.isnan(first), targets, first)
-            moved = np.linalg.norm(targets - first, axis=1)
-            peak = np.fmax(peak, moved)
-    times = tracking.simulation_times(theta)
-    # Within a step of the run a straight line is as good as the step.
-    room = (1.0 + 1e-6) * experiment.simulation.stepper.dt
-    outside = (times < -room) | (times > trajectory.t[-1] + room)
-    rms = np.sqrt(squares / np.maximum(seen, 1))
-    together = float(np.sqrt(squares.sum() / max(seen.sum(), 1)))
-    return {
-        "rms": together,
-        "unit": "m",
-        "samples": int(seen.sum()),
-        "frames_outside": int(outside.sum()),
-        "peak_displacement": float(peak.max(initial=0.0)),
-        "rms_over_peak": together / float(peak.max()) if peak.max(initial=0.0) > 0 else None,
-        "per_marker": {
-            name: {"rms": float(r), "peak_displacement": float(p), "samples": int(n)}
-            for name, r, p, n in zip(names, rms, peak, seen, strict=True)
-        },
-    }
+    return result, runs, compared

@@ -20,6 +20,7 @@ MOST_ROWS = 12
 _CAPTIONS = {
     "landscape": "Objective over the parameters, with its gradient at the samples.",
     "convergence": "Objective (points; line: best so far in the phase) and norm of its gradient over the evaluations.",
+    "residuals": "Distance of simulated from recorded markers over time, by experiment.",
     "markers": "Simulated (lines) over recorded (points) markers.",
     "energies": "Energies over time.",
     "newton": "Newton iterations and final residual of every step.",
@@ -246,12 +247,28 @@ def _fits(result: Mapping[str, Any]) -> str:
     if sum(bool(fit) for fit in fits.values()) < 2:
         only = result.get("fit") or next((fit for fit in fits.values() if fit), {})
         return "## Fit\n\n" + _fit(only) if only else ""
-    rows = [[_cell(name), number(fit.get("rms"), 4), number(fit.get("samples"))] for name, fit in fits.items() if fit]
-    parts = ["## Fit", _table(["experiment", "rms distance [m]", "samples"], rows)]
+    uses = {name: "predicted" if result["experiments"][name].get("use") == "validate" else "fitted" for name in names}
+    rows = [
+        [
+            _cell(name),
+            uses[name],
+            number(fit.get("rms"), 4),
+            _percent(fit.get("rms_over_peak")),
+            number(fit.get("samples")),
+        ]
+        for name, fit in fits.items()
+        if fit
+    ]
+    head = ["experiment", "", "rms distance [m]", "of the largest displacement", "samples"]
+    parts = ["## Fit", _table(head, rows, numbers_from=2)]
     for name, fit in fits.items():
         if fit:
-            parts += [f"### Experiment {_cell(name)}", _fit(fit)]
+            parts += [f"### Experiment {_cell(name)}, {uses[name]}", _fit(fit)]
     return "\n\n".join(parts)
+
+
+def _percent(share: object) -> str:
+    return f"{100.0 * share:.3g} %" if isinstance(share, int | float) else "–"
 
 
 def _fit(fit: Mapping[str, Any]) -> str:

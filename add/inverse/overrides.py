@@ -36,6 +36,6 @@ def with_overrides(problem: InverseProblem, overrides: tuple[NumberOverride, ...
     if not overrides:
         return problem
     numbers = {experiment.name: experiment.numbers.copy() for experiment in problem.experiments}
-    for item in overrides:
+    for item in (one for one in overrides if one.experiment in numbers):
         numbers[item.experiment][item.index] = item.values
     return replace(problem, experiments=tuple(replace(e, numbers=numbers[e.name]) for e in problem.experiments))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -58,6 +58,8 @@ class InverseProblem(Summarised):
     optimizer : Optimizer, optional
     evaluator : Evaluator, optional
         Default: this process.
+    validation : tuple of Experiment
+        Runs that the objective does not count: they are predicted.
     design : Transformed
         x -> physical values.
     """
@@ -67,6 +69,7 @@ class InverseProblem(Summarised):
     priors: tuple[Prior, ...] = ()
     optimizer: Optimizer | None = None
     evaluator: Evaluator | None = None
+    validation: tuple[Experiment, ...] = ()
     design: Transformed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -110,14 +113,23 @@ class InverseProblem(Summarised):
         return [p.unit for p in self.parameters for _ in range(p.n)]
 
     def index_of(self, names: tuple[str, ...] | None) -> IntArray:
-        """Return the design variables of the named parameters; all for None."""
+        """Return the variables of the named parameters, as far as an experiment of the fit has them; all for None."""
+        counting = {experiment.name for experiment in self.experiments}
+        fitted = [p for p in self.parameters if counting & p.targets.keys()]
         if names is None:
-            return np.arange(self.n)
-        chosen = [p for p in self.parameters if any(p.answers_to(name) for name in names)]
+            return np.concatenate([np.arange(p.first, p.first + p.n) for p in fitted])
+        chosen = [p for p in fitted if any(p.answers_to(name) for name in names)]
         missing = [name for name in names if not any(p.answers_to(name) for p in self.parameters)]
         if missing:
             raise InputError("there is no such parameter", found=missing[0], expected=", ".join(self.labels()))
+        if not chosen:
+            raise InputError("belongs to an experiment that is only validated", found=", ".join(names))
         return np.concatenate([np.arange(p.first, p.first + p.n) for p in chosen])
+
+    def predicting(self, name: str) -> InverseProblem:
+        """Return the problem of one run alone, of the fit or not, with all parameters."""
+        chosen = [item for item in (*self.experiments, *self.validation) if item.name == name]
+        return replace(self, experiments=tuple(chosen), validation=(), evaluator=None)
 
     def map_of(self, experiment: Experiment) -> Composed:
         """Return x -> theta of one experiment."""

@@ -22,12 +22,14 @@ from add.machine.files import is_text, lines_of, most_of_memory, open_regular, p
 
 __all__ = [
     "EVALUATIONS",
+    "EVALUATIONS_CSV",
     "FITTED",
     "FULL",
     "GRID",
     "MARKS",
     "MESHES",
     "REPORT",
+    "RESIDUALS",
     "RESULT",
     "SAMPLES",
     "SCENE",
@@ -41,9 +43,23 @@ __all__ = [
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
+RESIDUALS, EVALUATIONS_CSV = "residuals.csv", "evaluations.csv"
 GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
 MESHES = "meshes"
-MARKS = (SCENE, VERSIONS, TRAJECTORY, EVALUATIONS, RESULT, REPORT, FITTED, GRID, SAMPLES, SWEEP)
+MARKS = (
+    SCENE,
+    VERSIONS,
+    TRAJECTORY,
+    EVALUATIONS,
+    RESULT,
+    REPORT,
+    FITTED,
+    RESIDUALS,
+    EVALUATIONS_CSV,
+    GRID,
+    SAMPLES,
+    SWEEP,
+)
 """A folder with one of these is a run folder."""
 _PARTIAL = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.|\.[0-9]+\.")
 """How the names of files begin that a killed run was writing; the second form is that of versions before."""
@@ -171,6 +187,11 @@ class RunFolder:
         return self.path / EVALUATIONS
 
     @property
+    def residuals(self) -> Path:
+        """Every sample of a fit: simulated beside recorded markers, of all experiments."""
+        return self.path / RESIDUALS
+
+    @property
     def sweep(self) -> Path:
         """See `add.io.sweeps`."""
         return self.path / SWEEP
@@ -197,7 +218,7 @@ class RunFolder:
         InputError
             naming the file that cannot be removed.
         """
-        made = ("convergence", "energies", "markers", "newton", "landscape")
+        made = ("convergence", "residuals", "energies", "markers", "newton", "landscape")
         diagrams = [f"{name}.{suffix}" for name in made for suffix in ("png", "svg")]
         needed = {path.resolve() for path in keep}
         try:

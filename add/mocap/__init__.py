@@ -3,19 +3,29 @@
 from add.mocap.angles import AngleRecording
 from add.mocap.body_csv import read_angle_csv, read_pose_csv
 from add.mocap.csv import read_csv, write_csv
+from add.mocap.formats import read_take
 from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
 from add.mocap.registration import RigidTransform, register, rigid_fit
+from add.mocap.take import Event, Signal, Take
+from add.mocap.write import write_pose_csv, write_signals, write_trc
 
 __all__ = [
     "AngleRecording",
+    "Event",
     "PoseRecording",
     "Recording",
     "RigidTransform",
+    "Signal",
+    "Take",
     "read_angle_csv",
     "read_csv",
     "read_pose_csv",
+    "read_take",
     "register",
     "rigid_fit",
     "write_csv",
+    "write_pose_csv",
+    "write_signals",
+    "write_trc",
 ]

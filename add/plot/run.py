@@ -11,6 +11,7 @@ from add.io.sweeps import read_sweep
 from add.io.trajectory import read_run
 from add.plot.convergence import plot_convergence
 from add.plot.landscape import plot_landscape
+from add.plot.residuals import plot_residuals
 from add.plot.time import plot_energies, plot_markers, plot_newton
 
 
@@ -34,8 +35,8 @@ def plot_run(
     Returns
     -------
     list of Path
-        Of landscape, convergence, energies, markers and newton, those for which there is something to draw. Of several
-        experiments every one has its own: those after the first, with trajectory_NAME.h5, as markers_NAME.
+        Of landscape, convergence, residuals, energies, markers and newton, those for which there is something to draw.
+        Of several experiments every one has its own: those after the first, with trajectory_NAME.h5, as markers_NAME.
     """
     if format not in ("png", "svg"):
         raise InputError("unknown format of pictures", found=repr(format), expected="'png' or 'svg'")
@@ -49,6 +50,8 @@ def plot_run(
     evaluations = run.read_lines(EVALUATIONS)
     if evaluations:
         written.append(plot_convergence(evaluations, run.path / f"convergence.{format}"))
+    if run.residuals.is_file():
+        written.append(plot_residuals(run.residuals, run.path / f"residuals.{format}"))
     for name, path in trajectories(run).items():
         data, end = read_run(path), f"_{name}.{format}" if name else f".{format}"
         if data.energy:

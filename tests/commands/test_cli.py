@@ -1,6 +1,7 @@
 """The commands from outside: what they print, leave behind and end with."""
 
 import copy
+import csv
 import json
 import logging
 import re
@@ -252,7 +253,7 @@ def test_output_every_keeps_the_last(add, here):
 
 
 def test_optimize(add, here):
-    code, out, err = add("optimize", write(scene(**INVERSE, expect={})), "-o", "run")
+    code, out, err = add("optimize", write(scene(**INVERSE, expect={})), "-o", "run", "--no-log")
     assert (code, err) == (0, "")
     assert "objective" in out and "bodies.box.velocity" in out and "m/s" in out
     names = {p.name for p in (here / "run").iterdir()}
@@ -262,6 +263,29 @@ def test_optimize(add, here):
     assert result["objective"]["end"] < result["objective"]["start"]
     lines = (here / "run" / "evaluations.jsonl").read_text().splitlines()
     assert len(lines) == result["evaluations"]
+
+
+def test_lines_of_a_log_without_a_terminal(add, here):
+    """Number, phase, objective, parameters and time of every evaluation; in a table on request; not with --quiet."""
+    path = write(scene(**INVERSE, expect={}))
+    code, out, err = add("optimize", path, "-o", "run", "--csv")
+    assert code == 0 and "evaluation" not in out.splitlines()[0]
+    lines = [line for line in err.splitlines() if line != COMPILING]
+    logged = [json.loads(line) for line in (here / "run" / "evaluations.jsonl").read_text().splitlines()]
+    assert len(lines) == len(logged) >= 2
+    for k, (line, known) in enumerate(zip(lines, logged, strict=True)):
+        value, velocity = float.fromhex(known["value"]), known["parameters"]["bodies.box.velocity"]
+        start = f"evaluation {k + 1} of at most 4, phase all: objective {value:.6g}"
+        assert line.startswith(start) and f"bodies.box.velocity = {velocity:.6g} m/s; " in line
+    assert " left" in lines[0]
+    with (here / "run" / "evaluations.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["objective"]) for row in rows] == [float.fromhex(item["value"]) for item in logged]
+    assert [float(row["bodies.box.velocity [m/s]"]) for row in rows] == [
+        item["parameters"]["bodies.box.velocity"] for item in logged
+    ]
+    assert add("optimize", path, "-o", "run", "--force", "-q")[2] == ""
+    assert not (here / "run" / "evaluations.csv").exists()
 
 
 def test_optimize_prints_json_only(add):
@@ -586,7 +610,7 @@ def test_full_disk(here, command, file):
     more = ["--parameter", "bodies.box.velocity.0=0:1:2", "--jobs", "1"] if command == "sweep" else []
     code = FULL.format(command=command, file=file, arguments=[command, "scene.json", "-o", "run", *more])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    errors = [line for line in done.stderr.splitlines() if line != COMPILING]
+    errors = [line for line in done.stderr.splitlines() if line != COMPILING and not line.startswith("evaluation ")]
     assert (done.returncode, errors) == (2, [f"error: run/{file}: no space left on device"])
     left = {path.name for path in (here / "run").iterdir()}
     assert not [name for name in left if name.startswith(".")]

@@ -122,7 +122,7 @@ def pair(
     ramp: float = 0.2,
     clip: bool = False,
     total: bool = False,
-    pulls: bool = False,
+    adhesive_damping: bool = False,
 ) -> Callable[[np.random.Generator], None]:
     """One pair in exactly the branch that is asked for, which is asserted."""
 
@@ -130,11 +130,11 @@ def pair(
         surface, q = contact_between(carriers, *primitives(vertices, region, parallel), rng)
         law, _ = LAWS[friction]
         # The indices of theta of static bodies' centres are not read.
-        contact = MeshContact(surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), law, total, pulls)
+        contact = MeshContact(surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), law, total, adhesive_damping)
         theta = numbers(rng, friction, onset, ramp)
         v = 0.2 * rng.normal(size=q.size)
         kin = Kinematics(q, v, rng.normal(size=q.size), 0.3, 4)
-        if clip or pulls:
+        if clip or adhesive_damping:
             # Away from each other: against the elastic force, and faster than damping allows.
             push = -contact.forces(replace(kin, v=np.zeros_like(v)), theta)
             kin = replace(kin, v=v - 400.0 * push / np.linalg.norm(push))
@@ -156,7 +156,7 @@ def pair(
         bits |= SLIP if friction == "slip" or (clip and total and friction == "stick") else 0
         assert rows[0][BITS] & ~MOLLIFIED == bits
         names = {LAYOUT.describe(i) for i in found.parameters}
-        if not (clip or pulls):  # so fast, tanh sticks no more
+        if not (clip or adhesive_damping):  # so fast, tanh sticks no more
             assert {"k_n", "k_d", "onset", "h_a", "h_b"} <= names
             assert ("ramp" in names) == (ramp > 0.1)
             assert ("k_t" in names) == (friction in ("stick", "tanh"))
@@ -188,8 +188,8 @@ for _friction in LAWS:
                 _vertices, _region, _carriers, _friction, parallel=_parallel, onset=0.01, ramp=0.01, total=True
             )
     for _total in (False, True):
-        CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "rigid-nodes", _friction, clip=True, total=_total)
-    CASES[f"pull-{_friction}"] = pair(False, 7, "rigid-nodes", _friction, pulls=True)
+        CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "nodes-rigid", _friction, clip=True, total=_total)
+    CASES[f"pull-{_friction}"] = pair(False, 7, "rigid-nodes", _friction, adhesive_damping=True)
 
 
 @pytest.mark.parametrize("case", CASES)

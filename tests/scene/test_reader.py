@@ -184,7 +184,7 @@ def test_experiment_scenes(folder):
     assert scenes["low"].bodies["ball"].position == (0.0, 0.0, 0.5)
     assert scenes["high"].bodies["ball"].position == (0.0, 0.0, 2.0)
     assert scenes["low"].recording.unit == "mm"
-    assert scenes["high"].recording.unit == "m"
+    assert scenes["high"].recording.unit is None
     assert scenes["high"].contact.friction == 0.2
     assert [len(scene.objective) for scene in scenes.values()] == [4, 4]
     assert not scenes["high"].experiments

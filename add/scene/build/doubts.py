@@ -17,7 +17,7 @@ from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
-from add.scene.build.recordings import load_recording
+from add.scene.build.recordings import load_recording, recording_doubts
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
@@ -198,12 +198,13 @@ def _markers(built: BuiltScene) -> Iterator[str]:
 
 
 def _recording(built: BuiltScene) -> Iterator[str]:
-    """Markers that are recorded far from where the scene puts them."""
+    """Doubts of the file, and markers that are recorded far from where the scene puts them."""
     spec = built.scene.recording
     if spec is None:
         return
     try:
         recording = load_recording(built.scene, "recording")
+        yield from (f"recording.file: {spec.file}: {text}" for text in recording_doubts(spec))
     except InputError:  # said where the recording is needed
         return
     starts = _starts(built)

@@ -92,12 +92,17 @@ def _inverse_problem(scene: SceneSpec) -> InverseProblem:
     scenes = experiment_scenes(scene)
     built = {name: build(item) for name, item in scenes.items()}
     parameters = _parameters(spec, built)
-    experiments = []
+    fitted: list[Experiment] = []
+    validated: list[Experiment] = []
     for k, (name, item) in enumerate(built.items()):
         own = bool(spec.experiments) and spec.experiments[k].recording is not None
         place = f"experiments.{k}.recording" if own else "recording"
-        experiments.append(_experiment(name, item, spec, parameters, place))
-    return InverseProblem(tuple(experiments), tuple(parameters), _priors(spec, parameters), optimizer(scene, built))
+        use = spec.experiments[k].use if spec.experiments else "fit"
+        (fitted if use == "fit" else validated).append(_experiment(name, item, spec, parameters, place))
+    chosen = optimizer(scene, built)
+    return InverseProblem(
+        tuple(fitted), tuple(parameters), _priors(spec, parameters), chosen, validation=tuple(validated)
+    )
 
 
 def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> PhasedOptimizer:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap import PoseRecording, Recording, read_angle_csv, read_csv, read_pose_csv, register
+from add.mocap import AngleRecording, PoseRecording, Recording, Take, read_take, register
 from add.mocap.recording import require_names
 from add.scene.read.files import asked_for_by
 from add.scene.spec.markers import AngleSourceSpec, DirectionMarkerSpec, JointAngleSpec, PointMarkerSpec, RecordingSpec
@@ -60,14 +60,25 @@ def load_recording(scene: SceneSpec, place: str) -> Recording:
     return replace(recording, times=np.where(np.abs(recording.times) < room, 0.0, recording.times))
 
 
+def recording_doubts(spec: RecordingSpec) -> tuple[str, ...]:
+    """Return what is in doubt about a recording's file: its frames, and which axis points up where that matters."""
+    take = _take(spec)
+    return take.doubts + ((take.frame,) if take.frame and spec.up is None and spec.register_ is None else ())
+
+
+def _take(spec: RecordingSpec) -> Take:
+    return read_take(spec.file, unit=spec.unit, up=spec.up, number_repeated=spec.number_repeated)
+
+
 def _read(spec: RecordingSpec, scene: SceneSpec) -> Recording:
     """Return the recording under the names of the scene's markers."""
+    take = _take(spec)
     if spec.markers is not None:
-        return _markers(spec, spec.markers)
+        return _markers(take.require_markers(), spec, spec.markers)
     if spec.angles is not None:
-        return _angles(spec.file, spec.angles)
+        return _angles(take.require_angles(), spec.angles)
     assert spec.pose is not None
-    pose = read_pose_csv(spec.file)
+    pose = take.body(spec.pose.name)
     pose = replace(pose, position=spec.scale * pose.position)
     recording = _on_body(pose, scene, spec.pose.body)
     if spec.pose.joint is None:
@@ -81,8 +92,7 @@ def _read(spec: RecordingSpec, scene: SceneSpec) -> Recording:
     )
 
 
-def _markers(spec: RecordingSpec, names: dict[str, str]) -> Recording:
-    recording = read_csv(spec.file, unit=spec.unit)
+def _markers(recording: Recording, spec: RecordingSpec, names: dict[str, str]) -> Recording:
     recording = replace(recording, positions=spec.scale * recording.positions)
     require_names(list(names), recording.names, source=recording.source)
     if spec.register_ is not None:
@@ -92,9 +102,8 @@ def _markers(spec: RecordingSpec, names: dict[str, str]) -> Recording:
     return recording.select(list(names)).rename(dict(names))
 
 
-def _angles(file: str, angles: dict[str, AngleSourceSpec]) -> Recording:
+def _angles(recording: AngleRecording, angles: dict[str, AngleSourceSpec]) -> Recording:
     """Return directions exp(angle [axis]x) zero as positions on the unit sphere [-]."""
-    recording = read_angle_csv(file)
     require_names(list(angles), recording.names, source=recording.source)
     tips = []
     for name, item in angles.items():

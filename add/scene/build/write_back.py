@@ -9,6 +9,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.inverse import Experiment, InverseProblem
+from add.inverse.validation import in_order
 from add.scene.build.numbers import CLOCK
 from add.scene.build.scene import build
 from add.scene.read.coordinates import file_value
@@ -42,7 +43,7 @@ def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
     full = scene.full()
     scenes = experiment_scenes(scene)
     _keep_proximity(scene, raw)
-    for k, (experiment, item) in enumerate(zip(problem.experiments, scenes.values(), strict=True)):
+    for k, (experiment, item) in enumerate(zip(in_order(problem, scenes), scenes.values(), strict=True)):
         numbers = _numbers(problem, experiment, x)
         built = build(item)
         whole = item.full()

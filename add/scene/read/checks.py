@@ -32,7 +32,7 @@ _LISTED = 200
 
 def check_world(spec: SceneSpec) -> list[Problem]:
     """Names and times of everything but the parameters."""
-    parts = (_bodies, _couplings, _fixed_loops, _contact, check_exact_contact, _markers, _recordings, _objective)
+    parts = (_bodies, _couplings, _fixed_loops, _contact, check_exact_contact, _markers, _recordings, _uses, _objective)
     return list(islice((problem for part in parts for problem in part(spec)), _LISTED))
 
 
@@ -193,6 +193,22 @@ def _recordings(spec: SceneSpec) -> Iterator[Problem]:
             yield from named(f"{place}.mask.{k}.marker", "recording marker", mask.marker, maskable)
         if not place.startswith("experiments") and _runs_itself(spec):
             yield from inside(f"{place}.crop", recording.crop, spec)
+
+
+def _uses(spec: SceneSpec) -> Iterator[Problem]:
+    """Experiments that are predicted, and what is fitted of them alone."""
+    if spec.experiments and all(item.use == "validate" for item in spec.experiments):
+        yield Problem("experiments", "none of them is fitted", '"use": "validate" in each', 'one with "use": "fit"')
+    for k, item in enumerate(spec.experiments):
+        own = [j for j, parameter in enumerate(spec.parameters) if parameter.experiment == item.name]
+        place = f"experiments.{k}.fit_window"
+        if item.use == "fit" and item.fit_window is not None:
+            yield Problem(place, 'goes with "use": "validate"', None, "phases, for an experiment that is fitted")
+        elif item.use == "validate" and own and item.fit_window is None:
+            at = f"parameters.{own[0]}.experiment"
+            yield Problem(at, f"'{item.name}' is only validated", None, f"a {place}, over which this is fitted")
+        elif item.fit_window is not None and not own:
+            yield Problem(place, "there is nothing to fit", None, f'a parameter with "experiment": "{item.name}"')
 
 
 def _followed(place: str, recording: RecordingSpec, spec: SceneSpec) -> Iterator[Problem]:

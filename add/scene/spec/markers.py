@@ -135,6 +135,7 @@ class PoseSourceSpec(Spec):
     """The file holds the pose of a body: every scene marker on it counts as seen."""
 
     body: Name = Field(description="name of the body")
+    name: NonEmpty | None = Field(None, description="its name in the file; null = the only one there")
     joint: JointAngleSpec | None = Field(None, description="a second body, by the angle of its hinge")
 
 
@@ -149,8 +150,19 @@ class AngleSourceSpec(Spec):
 class RecordingSpec(Spec):
     """A motion capture recording and how it belongs to the scene; give one of `markers`, `pose` and `angles`."""
 
-    file: FilePath = Field(description="recording, relative to the scene file; `${NAME}` is an environment variable")
-    unit: Literal["m", "cm", "mm"] = Field("m", description="unit of the positions in a file of markers")
+    file: FilePath = Field(
+        description="recording, relative to the scene file; `${NAME}` is an environment variable. C3D, TRC, CSV of "
+        "Motive and Vicon, TSV of Qualisys, plain CSV: known by what is in it"
+    )
+    unit: Literal["m", "cm", "mm"] | None = Field(
+        None, description="unit of the positions in a file of markers that does not say its own; null = the file's"
+    )
+    up: Literal["x", "y", "z"] | None = Field(
+        None, description="the file's axis that points up; it becomes z; null = z, or what the file says"
+    )
+    number_repeated: Flag = Field(
+        False, description="call tracks of the file that share a name `name#1`, `name#2` instead of refusing them"
+    )
     scale: Positive = Field(1.0, description="true over recorded length, for cameras that were not well calibrated [-]")
     register_: RegisterSpec | None = Field(
         None, alias="register", description="rigid registration; null = the recording is in the scene's frame"
@@ -175,7 +187,7 @@ class RecordingSpec(Spec):
         if self.markers is None:
             if self.register_ is not None:
                 raise problem("only markers can be registered", key="register")
-            if self.unit != "m":
+            if self.unit not in (None, "m"):
                 raise problem("poses are read in metres", key="unit", found=f"'{self.unit}'", expected="'m'")
         return self
 
@@ -188,3 +200,11 @@ class ExperimentSpec(Spec):
         default_factory=dict, description="path into the scene -> JSON value that replaces it in this experiment"
     )
     recording: RecordingSpec | None = Field(None, description="recording; null = the scene's")
+    use: Literal["fit", "validate"] = Field(
+        "fit", description="`fit`: the objective counts it; `validate`: it is predicted with what the others found"
+    )
+    fit_window: Window | None = Field(
+        None,
+        description="`validate`: simulation times over which the parameters of this experiment alone, such as the "
+        "start of a throw, are fitted to its recording before it is predicted [s]; what others found is held",
+    )

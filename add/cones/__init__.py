@@ -1,0 +1,34 @@
+"""Complementarity problems over the cones of contact, solved to round-off, with certificates and derivatives.
+
+    u = G l + g,      K contains l  _|_  u + s(u) in K*
+
+for half-lines (normal impulses), discs (friction at given normal impulses), Coulomb's cone, its pyramid, and free rows
+(joints). G = J A^-1 J^T is Delassus's operator. The room knows no bodies: all is arrays.
+"""
+
+from add.cones.certificate import Certificate, certify
+from add.cones.cones import ConeKind, Cones
+from add.cones.layers import QCQPLayer, QPLayer
+from add.cones.sensitivity import ConeCotangent, Sensitivity
+from add.cones.solver import ConeSolution, solve
+from add.cones.staggered import StaggeredResult, solve_staggered
+from add.cones.step import ContactStep, DenseMetric, StepCotangent, StepSolution
+
+__all__ = [
+    "Certificate",
+    "ConeCotangent",
+    "ConeKind",
+    "ConeSolution",
+    "Cones",
+    "ContactStep",
+    "DenseMetric",
+    "QCQPLayer",
+    "QPLayer",
+    "Sensitivity",
+    "StaggeredResult",
+    "StepCotangent",
+    "StepSolution",
+    "certify",
+    "solve",
+    "solve_staggered",
+]

@@ -1,0 +1,110 @@
+"""Derivatives of the solution of a complementarity problem, all modes held.
+
+The mode equations F(l, u; bound) = 0 with u = G l + g (see `add.kernels.cone_modes`) give
+
+    K dl = -(dF/du (dG l + dg) + dF/dbound dbound),      K = dF/dl + dF/du G
+
+Redundant contacts make K singular; then dl is the one of least norm (in scaled impulses), and du and J^T dl are unique
+as long as the kernel of K has no velocity, which `Sensitivity.velocity_is_unique` tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from add.cones.cones import ConeKind, Cones
+from add.kernels import cone_modes as kernel
+from add.kernels.cones import Blocks
+from add.typing import FloatArray, IntArray
+
+
+class ConeCotangent(NamedTuple):
+    """Cotangents of G (m, m), g (m,) and the bounds (k,) of a problem."""
+
+    delassus: FloatArray
+    offset: FloatArray
+    bound: FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Sensitivity:
+    """The linearised solution.
+
+    Attributes
+    ----------
+    cones : Cones
+    impulse : (m,) l [N s]
+    inverse : (m, m) of K
+    by_u : (m, m) dF/du
+    by_bound : (m,) dF/dbound of the row's own block
+    redundant : int
+        Number of impulses that others could replace.
+    velocity_is_unique : bool
+        False where the modes leave the motion open.
+    derivative_is_unique : bool
+        False also where redundant impulses of sliding contacts can be shared otherwise: the velocities of this step are
+        unique, but how they change with a single friction coefficient, or with a spin, depends on the shares.
+    """
+
+    cones: Cones
+    impulse: FloatArray
+    inverse: FloatArray
+    by_u: FloatArray
+    by_bound: FloatArray
+    redundant: int
+    velocity_is_unique: bool
+    derivative_is_unique: bool
+
+    @classmethod
+    def of(
+        cls, G: FloatArray, cones: Cones, impulse: FloatArray, velocity: FloatArray, modes: IntArray, scale: FloatArray
+    ) -> Sensitivity:
+        """Linearise the mode equations at a solution; in scaled numbers, so that the rank is found."""
+        m = impulse.size
+        bound = np.where(cones.kind == ConeKind.DISC, cones.bound / scale[cones.first], cones.bound)
+        F, by_bound = np.empty(m), np.empty(m)
+        by_l, by_u, K = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
+        blocks = Blocks(cones.kind, cones.first, bound)
+        scaled = np.ascontiguousarray(scale[:, None] * G * scale)
+        kernel.mode_equations(blocks, modes, impulse / scale, scale * velocity, F, by_l, by_u, by_bound)
+        kernel.mode_matrix(scaled, blocks, by_l, by_u, K)
+        inverse, basis = kernel.least_norm_inverse(K)
+        still = bool(np.abs(scaled @ basis).max(initial=0.0) <= 1e-7)
+        # A tangent follows its own velocity through dF/du only where it slides or is at a bound.
+        shared = np.abs(basis[(np.diagonal(by_l) != 0.0) & (modes != kernel.SEPARATE)[cones.block_of_row]])
+        radii = np.where(cones.kind == ConeKind.DISC, 1.0 / scale[cones.first], 1.0)
+        return cls(
+            cones,
+            impulse,
+            scale[:, None] * inverse,
+            by_u * scale,
+            by_bound * radii[cones.block_of_row],
+            basis.shape[1],
+            still,
+            still and bool(shared.max(initial=0.0) <= 1e-7),
+        )
+
+    def pushforward(
+        self, delassus_dot: FloatArray | None, offset_dot: FloatArray, bound_dot: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the tangent of the impulse (m,) along tangents of G, g and the bounds."""
+        u_dot = offset_dot if delassus_dot is None else delassus_dot @ self.impulse + offset_dot
+        rhs = self.by_u @ u_dot
+        if bound_dot is not None:
+            rhs = rhs + self.by_bound * bound_dot[self.cones.block_of_row]
+        return np.asarray(-(self.inverse @ rhs))
+
+    def velocity_cotangent(self, impulse_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return minus the cotangents of u at fixed l (m,), and the cotangents of the bounds (k,)."""
+        b = self.inverse.T @ impulse_bar
+        shares = np.bincount(self.cones.block_of_row, self.by_bound * b, self.cones.kind.size)
+        return self.by_u.T @ b, -shares.astype(float)
+
+    def pullback(self, impulse_bar: FloatArray) -> ConeCotangent:
+        """Return the cotangents of G, g and the bounds from that of the impulse (m,)."""
+        c, bound = self.velocity_cotangent(impulse_bar)
+        return ConeCotangent(-np.outer(c, self.impulse), -c, bound)

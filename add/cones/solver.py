@@ -1,0 +1,177 @@
+"""Solve a complementarity problem over cones: scale it, find the modes by ADMM, finish with Newton."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.cones.cones import ConeKind, Cones
+from add.cones.sensitivity import Sensitivity
+from add.errors import SolverError
+from add.kernels import cone_modes as kernel
+from add.kernels.cones import Blocks
+from add.typing import BoolArray, FloatArray, IntArray
+
+#: Largest natural map, of the scaled problem, of a solution: certificates of steps (`certify`) are then below 1e-8.
+CERTIFIED = 1e-10
+
+#: A margin below this one is that of a weakly active contact: the derivative there is one-sided.
+WEAK = 1e-6
+
+
+@final
+@dataclass(frozen=True)
+class ConeSolution:
+    """A solution of u = G l + g, K contains l _|_ u + s(u) in K*.
+
+    Attributes
+    ----------
+    delassus : (m, m) G [1/kg], offset : (m,) g [m/s]
+    cones : Cones
+    impulse : (m,) l [N s]
+        Of the least norm, in scaled impulses, where redundant contacts leave a choice and the cones allow it.
+    velocity : (m,) u [m/s]
+    modes : (k,)
+        0 separate, 1 stick (a closed contact), 2 slide; a pyramid: 1 + s_1 + 3 s_2, see `add.kernels.cone_modes`.
+    natural_map : float
+        Of the scaled problem; zero for an exact solution.
+    iterations, rounds : int
+        Of ADMM, and of Newton with changed modes.
+    scale : (m,)
+        One number a block: with l = scale l', u = u'/scale, the scaled G has blocks of trace one a row.
+    size : float
+        The unit of scaled impulses and velocities: max |scale g|.
+    """
+
+    delassus: FloatArray
+    offset: FloatArray
+    cones: Cones
+    impulse: FloatArray
+    velocity: FloatArray
+    modes: IntArray
+    natural_map: float
+    iterations: int
+    rounds: int
+    scale: FloatArray
+    size: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether the natural map is small enough for a solution."""
+        return self.natural_map <= CERTIFIED
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """The derivatives of the impulse, all modes held.
+
+        Raises
+        ------
+        SolverError
+            If the solution is not certified: the implicit function theorem holds at solutions only.
+        """
+        if not self.certified:
+            raise SolverError(f"no derivative: the natural map is {self.natural_map:.1e} > {CERTIFIED:g}")
+        return Sensitivity.of(self.delassus, self.cones, self.impulse, self.velocity, self.modes, self.scale)
+
+    @cached_property
+    def margins(self) -> FloatArray:
+        """How far each block (k,) is from another mode; 1 for a joint.
+
+        Separate: the normal velocity over the largest velocity. Others: the least of normal impulse over the largest
+        impulse, of slip over the largest velocity where it slides, and of 1 - |l_t|/(mu l_n) where it sticks; all on
+        scaled numbers.
+        """
+        l, u = self.impulse / self.scale, self.velocity * self.scale
+        largest_l, largest_u = (
+            max(np.abs(l).max(initial=0.0), 1e-300),
+            max(np.abs(self.offset * self.scale).max(), 1e-300),
+        )
+        out = np.ones(self.modes.size)
+        for b, (kind, first, bound) in enumerate(zip(self.cones.kind, self.cones.first, self.cones.bound, strict=True)):
+            if kind == ConeKind.FREE:
+                continue
+            last = first + self.cones.sizes[b] - 1
+            if self.modes[b] == kernel.SEPARATE:
+                out[b] = u[last] / largest_u if kind != ConeKind.DISC else 1.0
+                continue
+            if kind != ConeKind.DISC:
+                out[b] = l[last] / largest_l
+            if kind == ConeKind.HALF_LINE:
+                continue
+            limit = bound / self.scale[first] if kind == ConeKind.DISC else bound * l[last]
+            out[b] = min(out[b], _tangential_margin(kind, int(self.modes[b]), l[first:], u[first:], limit, largest_u))
+        return out
+
+    @property
+    def weakly_active(self) -> BoolArray:
+        """Which blocks (k,) are on the border of two modes: their derivative is one-sided."""
+        return self.margins < WEAK
+
+
+def _tangential_margin(kind: int, mode: int, l: FloatArray, u: FloatArray, limit: float, largest_u: float) -> float:
+    """Return the margin of the tangents of one block; without friction there is none to lose."""
+    if limit == 0.0:
+        return 1.0
+    if kind == ConeKind.PYRAMID:
+        sides = [kernel.pyramid_side(mode, a) for a in range(2)]
+        return min(abs(u[a]) / largest_u if s else 1.0 - abs(l[a]) / limit for a, s in enumerate(sides))
+    if mode == kernel.SLIDE:
+        return float(np.hypot(u[0], u[1])) / largest_u
+    return 1.0 - float(np.hypot(l[0], l[1])) / limit
+
+
+def solve(delassus: FloatArray, offset: FloatArray, cones: Cones, *, max_iterations: int = 20_000) -> ConeSolution:
+    """Return the solution of u = G l + g with l in the cones, complementary to u + s(u).
+
+    The problem is scaled by one positive number a block, which keeps cones cones. ADMM (Carpentier, Le Lidec, Montaut
+    2024; with De Saxce's term for cones) finds the modes, Newton on their equations the digits.
+
+    Parameters
+    ----------
+    delassus : (m, m)
+        G = J A^-1 J^T; positive semidefinite, symmetric or nearly so.
+    offset : (m,)
+        Velocities g without any impulse, with restitution and stabilisation [m/s].
+    cones : Cones of m rows
+    max_iterations : of ADMM
+
+    Returns
+    -------
+    ConeSolution
+        The best that was found: ask `ConeSolution.certified`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a number is not finite.
+    """
+    G, g, m = np.asarray(delassus, dtype=float), np.asarray(offset, dtype=float), cones.n_rows
+    if G.shape != (m, m) or g.shape != (m,):
+        raise ValueError(f"cones of {m} rows need G ({m}, {m}) and g ({m},), found {G.shape} and {g.shape}")
+    if not (np.isfinite(G).all() and np.isfinite(g).all()):
+        raise ValueError("G and g must be finite")
+    scale = _scale(G, cones)
+    size = float(np.abs(scale * g).max(initial=0.0))
+    if size == 0.0:
+        modes = np.where(cones.kind == ConeKind.FREE, kernel.STICK, kernel.SEPARATE)
+        return ConeSolution(G, g, cones, np.zeros(m), g.copy(), modes, 0.0, 0, 0, scale, 1.0)
+    disc = cones.kind == ConeKind.DISC
+    bound = np.where(disc, cones.bound / (scale[cones.first] * size), cones.bound)
+    scaled = np.ascontiguousarray(scale[:, None] * G * scale)
+    l, u, modes, natural_map, iterations, rounds = kernel.solve(
+        scaled, scale * g / size, Blocks(cones.kind, cones.first, bound), cones.is_convex, max_iterations
+    )
+    return ConeSolution(
+        G, g, cones, size * scale * l, size * u / scale, modes, natural_map, iterations, rounds, scale, size
+    )
+
+
+def _scale(G: FloatArray, cones: Cones) -> FloatArray:
+    """Return one number a block, on its rows (m,): the inverse root of the mean diagonal; 1 where nothing moves."""
+    trace = np.bincount(cones.block_of_row, np.diagonal(G), minlength=cones.kind.size) / np.maximum(cones.sizes, 1)
+    floor = 1e-14 * trace.max(initial=0.0)
+    per_block = np.where(trace > floor, 1.0 / np.sqrt(np.maximum(trace, 1e-300)), 1.0)
+    return np.asarray(per_block[cones.block_of_row])

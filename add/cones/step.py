@@ -1,0 +1,123 @@
+"""One step of contact in velocities: A (v - v_f) = J^T l,  u = J v + b,  l and u complementary over the cones.
+
+A is the metric of the step, M + h C + h^2 K; only solves with it are needed. Derivatives follow by the implicit
+function theorem on the modes: with the residuals R_1 = A (v - v_f) - J^T l and u(v) = J v + b, a cotangent v_bar gives
+
+    y = A^-T v_bar,   b = K^-T J y,   c = (dF/du)^T b,   a = y - A^-T J^T c,      x_bar -= a^T dR_1/dx + c^T du/dx
+
+for every input x, at fixed v and l.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+
+from add.cones.cones import Cones
+from add.cones.solver import ConeSolution, solve
+from add.linalg.base import LinearSolve
+from add.typing import FloatArray
+
+
+@final
+class DenseMetric(LinearSolve):
+    """A full matrix A, factored once."""
+
+    def __init__(self, A: FloatArray) -> None:
+        self._factors = lu_factor(A)
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Return A^-1 b."""
+        return np.asarray(lu_solve(self._factors, b))
+
+    def solve_transposed(self, b: FloatArray) -> FloatArray:
+        """Return A^-T b."""
+        return np.asarray(lu_solve(self._factors, b, trans=1))
+
+
+class StepCotangent(NamedTuple):
+    """What a cotangent of the velocities after a step gives.
+
+    Attributes
+    ----------
+    balance : (n,)
+        a: of every input x that enters R_1 = A (v - v_f) - J^T l, x_bar -= a^T dR_1/dx.
+    rows : (m,)
+        c: of every input x that enters u = J v + b, x_bar -= c^T du/dx.
+    bound : (k,)
+        Of the friction coefficients.
+    """
+
+    balance: FloatArray
+    rows: FloatArray
+    bound: FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class ContactStep:
+    """The problem of a step.
+
+    Attributes
+    ----------
+    metric : LinearSolve
+        A, ready to be solved with.
+    free : (n,) v_f, the velocity without contact
+    rows : (m, n) J
+    bias : (m,) b
+        Restitution, stabilisation and given motions [m/s].
+    cones : Cones of m rows
+    """
+
+    metric: LinearSolve
+    free: FloatArray
+    rows: FloatArray
+    bias: FloatArray
+    cones: Cones
+
+    def solve(self) -> StepSolution:
+        """Return the velocities and impulses; see `add.cones.solver.solve`."""
+        columns = self.metric.solve(np.ascontiguousarray(self.rows.T))
+        cone = solve(self.rows @ columns, self.rows @ self.free + self.bias, self.cones)
+        return StepSolution(self, columns, cone)
+
+
+@final
+@dataclass(frozen=True)
+class StepSolution:
+    """A solved step.
+
+    Attributes
+    ----------
+    step : ContactStep
+    columns : (n, m) A^-1 J^T
+    cone : ConeSolution
+        Impulses, modes, natural map, margins.
+    """
+
+    step: ContactStep
+    columns: FloatArray
+    cone: ConeSolution
+
+    @cached_property
+    def velocity(self) -> FloatArray:
+        """The velocities v (n,) after the step."""
+        return np.asarray(self.step.free + self.columns @ self.cone.impulse)
+
+    def pullback(self, velocity_bar: FloatArray) -> StepCotangent:
+        """Return the cotangents of the inputs from that of `velocity`."""
+        rows, y = self.step.rows, self.step.metric.solve_transposed(velocity_bar)
+        c, bound = self.cone.sensitivity.velocity_cotangent(rows @ y)
+        return StepCotangent(y - self.step.metric.solve_transposed(rows.T @ c), c, bound)
+
+    def pushforward(
+        self, balance_dot: FloatArray, rows_dot: FloatArray, bound_dot: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the tangent of `velocity` from those of R_1 (n,) and u (m,) at fixed v and l, and of the bounds."""
+        moved = -self.step.metric.solve(balance_dot)
+        impulse_dot = self.cone.sensitivity.pushforward(None, rows_dot + self.step.rows @ moved, bound_dot)
+        return np.asarray(moved + self.columns @ impulse_dot)

@@ -1,0 +1,189 @@
+"""Projections on the cones of contact, and ADMM for complementarity problems over them.
+
+A problem has m rows: impulses l and velocities u = G l + g, in blocks of one cone each. Blocks are given by ``kind``,
+``first`` row and ``bound``:
+
+    FREE       1 row    no condition on l; u = 0                        (a joint)
+    HALF_LINE  1 row    0 <= l  _|_  u >= 0                             (a contact without friction)
+    DISC       2 rows   |l| <= r,  l = -r u/|u| where u != 0            (friction at a given normal impulse)
+    CONE       3 rows   |l_t| <= mu l_n, Signorini in n, l_t = -mu l_n u_t/|u_t| where u_t != 0
+    PYRAMID    3 rows   the same with |l_1| <= mu l_n and |l_2| <= mu l_n, each against its own velocity
+
+``bound`` is r or mu. With De Saxce's term s_n = mu |u_t| (PYRAMID: mu (|u_1| + |u_2|)) the last two are complementarity
+of l in K and u + s in its dual (De Saxce, Feng 1998); `admm` finds it as Carpentier, Le Lidec, Montaut 2024 do.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.typing import FloatArray, IntArray
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+FREE, HALF_LINE, DISC, CONE, PYRAMID = 0, 1, 2, 3, 4
+
+#: Weight of the proximal term, as a share of the largest eigenvalue of G.
+PROXIMAL = 1e-6
+
+
+class Blocks(NamedTuple):
+    """The cones of the rows.
+
+    Attributes
+    ----------
+    kind, first : (k,) int64
+    bound : (k,) radius of a disc, in the units of l; friction coefficient of a cone or pyramid
+    """
+
+    kind: IntArray
+    first: IntArray
+    bound: FloatArray
+
+
+@njit(**_JIT)
+def block_size(kind):
+    """Return the number of rows of a block."""
+    return 1 if kind <= HALF_LINE else 2 if kind == DISC else 3
+
+
+@njit(**_JIT)
+def _project_pyramid(mu, l, i, out):
+    """Write the closest point of {|l_1|, |l_2| <= mu l_n}: one tangent, then both, may lie beyond the new limit."""
+    small, large = min(abs(l[i]), abs(l[i + 1])), max(abs(l[i]), abs(l[i + 1]))
+    height = l[i + 2]
+    if large > mu * height:
+        height = (l[i + 2] + mu * large) / (1.0 + mu * mu)
+        if small > mu * height:
+            height = (l[i + 2] + mu * (large + small)) / (1.0 + 2.0 * mu * mu)
+    height = max(height, 0.0)
+    limit = mu * height
+    out[i] = min(max(l[i], -limit), limit)
+    out[i + 1] = min(max(l[i + 1], -limit), limit)
+    out[i + 2] = height
+
+
+@njit(**_JIT)
+def project(blocks, l, out):
+    """Write the closest point of the cones to ``l`` (m,)."""
+    for b in range(blocks.kind.size):
+        i, mu, kind = blocks.first[b], blocks.bound[b], blocks.kind[b]
+        if kind == FREE:
+            out[i] = l[i]
+        elif kind == HALF_LINE:
+            out[i] = max(l[i], 0.0)
+        elif kind == DISC:
+            size = np.sqrt(l[i] ** 2 + l[i + 1] ** 2)
+            share = 1.0 if size <= mu else mu / size
+            out[i], out[i + 1] = share * l[i], share * l[i + 1]
+        elif kind == CONE:
+            size, n = np.sqrt(l[i] ** 2 + l[i + 1] ** 2), l[i + 2]
+            if size <= mu * n:
+                share, height = 1.0, n
+            elif mu * size <= -n:
+                share, height = 0.0, 0.0
+            else:
+                height = (n + mu * size) / (1.0 + mu * mu)
+                share = mu * height / size
+            out[i], out[i + 1], out[i + 2] = share * l[i], share * l[i + 1], height
+        else:
+            _project_pyramid(mu, l, i, out)
+
+
+@njit(**_JIT)
+def add_de_saxce(blocks, u, out):
+    """Add De Saxce's term of the velocities ``u`` to the normal rows of ``out``."""
+    for b in range(blocks.kind.size):
+        i = blocks.first[b]
+        if blocks.kind[b] == CONE:
+            out[i + 2] += blocks.bound[b] * np.sqrt(u[i] ** 2 + u[i + 1] ** 2)
+        elif blocks.kind[b] == PYRAMID:
+            out[i + 2] += blocks.bound[b] * (abs(u[i]) + abs(u[i + 1]))
+
+
+@njit(**_JIT)
+def natural_map(blocks, l, u):
+    """Return max |l - P_K(l - u - s)| over max(1, |l|): zero at solutions, and nowhere else."""
+    shifted, closest = u.copy(), np.empty(l.size)
+    add_de_saxce(blocks, u, shifted)
+    project(blocks, l - shifted, closest)
+    worst, largest = 0.0, 1.0
+    for i in range(l.size):
+        # A comparison with NaN is false: it must not look like a solution.
+        if not abs(l[i] - closest[i]) <= worst:
+            worst = abs(l[i] - closest[i])
+        largest = max(largest, abs(l[i]))
+    return worst / largest
+
+
+class Splitting(NamedTuple):
+    """State of `admm`: it can go on from there to a tighter tolerance.
+
+    Attributes
+    ----------
+    x, z, y : (m,) free copy, feasible copy, dual (minus the velocity)
+    rho : (3,) penalty weight, size of its next change, direction of the last one
+    """
+
+    x: FloatArray
+    z: FloatArray
+    y: FloatArray
+    rho: FloatArray
+
+
+@njit(**_JIT)
+def new_splitting(m, largest, convex):
+    """Return where ADMM begins: no impulse, and the weight that suits the condition number m = 1 / PROXIMAL."""
+    rho = np.array([np.sqrt(PROXIMAL) * largest * (1.0 / PROXIMAL) ** (0.4 if convex else 0.2), 1.0, 0.0])
+    return Splitting(np.zeros(m), np.zeros(m), np.zeros(m), rho)
+
+
+@njit(**_JIT)
+def admm(vectors, values, g, blocks, state, tolerance, most, convex):
+    """Iterate until |x - z|, the dual residual and the change of De Saxce's term are below ``tolerance``.
+
+        x <- (G + (eta + rho) I)^-1 (eta x + rho z - y - g - s),    x^ = a x + (1 - a) z_old
+        z <- P(x^ + y/rho),    y <- y + rho (x^ - z),    s from y
+
+    ``vectors``, ``values`` are those of G: a new rho costs nothing. A rho that one residual outruns tenfold is changed,
+    at most every fifth iteration, by ever smaller factors once the direction has turned. Returns the number of
+    iterations, negative if the tolerance was not met.
+    """
+    m = g.size
+    eta = PROXIMAL * values[m - 1]
+    ratio = (1.0 / PROXIMAL) ** (0.1 if convex else 0.05)
+    relax = 1.5 if convex else 1.0  # over-relaxed, cones fail in one of a hundred piles
+    x, z, y, rho = state.x, state.z, state.y, state.rho
+    transposed = np.ascontiguousarray(vectors.T)
+    shift, old_shift, rhs = np.zeros(m), np.zeros(m), np.empty(m)
+    x_hat, closest, since = np.empty(m), np.empty(m), 0
+    for k in range(most):
+        shift[:] = 0.0
+        add_de_saxce(blocks, y, shift)
+        rhs[:] = eta * x + rho[0] * z - y - g - shift
+        x_new = vectors @ ((transposed @ rhs) / (values + (eta + rho[0])))
+        x_hat[:] = relax * x_new + (1.0 - relax) * z
+        project(blocks, x_hat + y / rho[0], closest)
+        primal, dual, scale = 0.0, 0.0, 1.0
+        for i in range(m):
+            y[i] += rho[0] * (x_hat[i] - closest[i])
+            primal = max(primal, abs(x_new[i] - closest[i]))
+            dual = max(dual, abs(rho[0] * (closest[i] - z[i]) + eta * (x_new[i] - x[i])))
+            dual = max(dual, abs(shift[i] - old_shift[i]))
+            scale = max(scale, abs(closest[i]))
+            x[i], z[i], old_shift[i] = x_new[i], closest[i], shift[i]
+        primal /= scale
+        if not np.isfinite(y.sum() + x.sum()):
+            return -(k + 1)
+        if primal < tolerance and dual < tolerance:
+            return k + 1
+        since += 1
+        way = 1.0 if primal > 10.0 * dual else -1.0 if dual > 10.0 * primal else 0.0
+        if since >= 5 and way != 0.0:
+            if way * rho[2] < 0.0:
+                rho[1] *= 0.8
+            rho[2], since = way, 0
+            factor = 1.0 + (ratio - 1.0) * rho[1]
+            rho[0] = rho[0] * factor if way > 0.0 else rho[0] / factor
+    return -most

@@ -1,0 +1,62 @@
+"""Files of capture systems: recognised by what is in them, read into a `Take`."""
+
+from __future__ import annotations
+
+import os
+
+from add.errors import InputError
+from add.mocap.formats.base import Capture, Choices, Format
+from add.mocap.formats.c3d import C3D
+from add.mocap.formats.motive import MotiveCSV
+from add.mocap.formats.plain import PlainCSV
+from add.mocap.formats.qualisys import QualisysTSV
+from add.mocap.formats.trc import TRC
+from add.mocap.formats.unknown import likeness
+from add.mocap.formats.vicon import ViconCSV
+from add.mocap.take import Take
+
+__all__ = ["FORMATS", "Capture", "Choices", "Format", "read_take"]
+
+#: In the order in which they are asked; their first lines or bytes exclude each other.
+FORMATS: tuple[Format, ...] = (C3D(), MotiveCSV(), QualisysTSV(), TRC(), ViconCSV(), PlainCSV())
+
+
+def read_take(
+    path: str | os.PathLike[str],
+    *,
+    unit: str | None = None,
+    up: str | None = None,
+    number_repeated: bool = False,
+) -> Take:
+    """Read a file of a capture system, whatever its name: C3D, TRC, Motive, Vicon and plain CSV, Qualisys TSV.
+
+    Parameters
+    ----------
+    path : the file
+    unit : "m", "cm" or "mm", for a file that does not say its unit of length
+    up : "x", "y" or "z", the file's axis that points up, for a file that does not say it; it becomes z
+    number_repeated : call tracks that share a name `name#1`, `name#2`
+
+    Raises
+    ------
+    InputError
+        One line that names the format, the place, what was found and what was expected.
+    """
+    capture = Capture.of(path)
+    choices = Choices(unit, up, number_repeated)
+    for kind in FORMATS:
+        if kind.recognises(capture):
+            try:
+                return kind.read(capture, choices)
+            except InputError as error:
+                if not error.message.startswith(kind.name):
+                    error.message = f"{kind.name}: {error.message}"
+                    error.args = (error.message,)
+                raise
+    raise InputError(
+        "not a recording in a format that is known",
+        file=capture.file,
+        place=None if capture.is_binary else f"line {capture.first_line}",
+        found=likeness(capture),
+        expected=f"{', '.join(kind.name for kind in FORMATS[:-1])}, or {FORMATS[-1].name} that begins with 'time_s'",
+    )

@@ -1,0 +1,172 @@
+"""The contract of a file format, and the choices that are left to whoever reads."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from add.errors import InputError
+from add.machine.files import most_of_memory, read_regular
+from add.mocap.take import Take
+
+__all__ = ["Capture", "Choices", "Format", "Remarks"]
+
+#: Memory that reading takes, in sizes of the file.
+_MEMORY = 30.0
+
+
+@final
+@dataclass(frozen=True)
+class Choices:
+    """What a file may not say by itself.
+
+    Parameters
+    ----------
+    unit : of length; None = the file's own
+    up : "x", "y" or "z", the file's axis that points up; None = z, or as the file says
+    number_repeated : give tracks that share a name the names `name#1`, `name#2`, instead of refusing them
+    """
+
+    unit: str | None = None
+    up: str | None = None
+    number_repeated: bool = False
+
+
+@final
+@dataclass
+class Remarks:
+    """Remarks that a reader collects while it reads; see `Take`."""
+
+    notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    frame: str = ""
+
+    def said(self) -> dict[str, Any]:
+        """Return them as the fields of a `Take`."""
+        return {"notes": tuple(self.notes), "doubts": tuple(self.doubts), "frame": self.frame}
+
+    def count(self, what: str, promised: int, found: int) -> None:
+        """Doubt a file that does not have as many frames as it says."""
+        if promised != found:
+            self.doubts.append(f"{what} promises {promised} frames, and {found} are there: is the file whole?")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """A file in memory.
+
+    Parameters
+    ----------
+    file : path, for messages
+    data : all of its bytes
+    """
+
+    file: str
+    data: bytes
+    _lines: list[list[str]] = field(default_factory=list, repr=False)
+
+    @staticmethod
+    def of(path: str | os.PathLike[str]) -> Capture:
+        """Read a file.
+
+        Raises
+        ------
+        InputError
+            If it is missing, a folder, empty or larger than the memory.
+        """
+        file = os.fspath(path)
+        try:
+            data = read_regular(file, most=most_of_memory(_MEMORY))
+        except FileNotFoundError as error:
+            raise InputError("no such file", file=file, expected="a recording") from error
+        except IsADirectoryError as error:
+            raise InputError("is a directory", file=file, expected="a recording") from error
+        except (OSError, ValueError) as error:
+            raise InputError(
+                "cannot read the file", file=file, found=getattr(error, "strerror", None) or error
+            ) from error
+        if not data.strip():
+            raise InputError("the file is empty", file=file, expected="a recording")
+        return Capture(file, data)
+
+    @property
+    def head(self) -> str:
+        """The first kilobytes as text, as far as they are any: for the recognition of a format."""
+        return self.data[:8192].decode("utf-8-sig", errors="replace")
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the first kilobytes are no text."""
+        return b"\0" in self.data[:8192]
+
+    @property
+    def first_line(self) -> int:
+        """Number of the first line that is not blank, from 1."""
+        return 1 + self.head[: len(self.head) - len(self.head.lstrip())].count("\n")
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of a text, without their ends; LF, CRLF or CR, UTF-8 with or without a byte-order mark.
+
+        Raises
+        ------
+        InputError
+            If it is not UTF-8.
+        """
+        if not self._lines:
+            self._lines.append(_split(self._decoded()))
+        return self._lines[0]
+
+    def _decoded(self) -> str:
+        if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError("not UTF-8 text", file=self.file, found="UTF-16", expected="UTF-8 (save or export it so)")
+        try:
+            text = self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            start = self.data.rfind(b"\n", 0, error.start) + 1
+            raise InputError(
+                "not UTF-8 text",
+                file=self.file,
+                place=f"line {1 + self.data.count(bytes([10]), 0, error.start)}, byte {error.start - start + 1}",
+                found=f"byte 0x{self.data[error.start]:02x}",
+                expected="UTF-8 (save or export the file so)",
+            ) from error
+        if "\0" in text:
+            line = 1 + text.count("\n", 0, text.index("\0"))
+            raise InputError(
+                "not text", file=self.file, place=f"line {line}", found="a zero byte", expected="UTF-8 text"
+            )
+        return text
+
+
+def _split(text: str) -> list[str]:
+    # Not str.splitlines: it also splits at characters that may stand in a name.
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+class Format(ABC):
+    """One kind of file.
+
+    Attributes
+    ----------
+    name : as people call it
+    """
+
+    name: str
+
+    @abstractmethod
+    def recognises(self, capture: Capture) -> bool:
+        """Whether the content is of this kind, whatever the file is called."""
+
+    @abstractmethod
+    def read(self, capture: Capture, choices: Choices) -> Take:
+        """Read it.
+
+        Raises
+        ------
+        InputError
+            One line with file, line and column, what was found and what was expected.
+        """

@@ -1,0 +1,246 @@
+"""C3D files through `c3d`: three processors, integers and floats, markers with residuals, analog channels, events.
+
+`c3d` and not `ezc3d`, which refuses the files of MIPS (big-endian) processors and, being compiled, could end this
+process on a damaged one. Frame 1 is at t = 0, also where a trial was cut and begins later; so are the times of events.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import c3d
+import numpy as np
+from numpy.typing import NDArray
+
+from add.errors import InputError
+from add.mocap.formats.base import Capture, Choices, Format, Remarks
+from add.mocap.formats.force_plates import plate_signals
+from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
+from add.mocap.recording import Recording
+from add.mocap.take import Event, Signal, Take
+
+__all__ = ["C3D"]
+
+#: Lists of points that are no markers but outputs of a model, where POINT:TYPE_GROUPS names no others.
+_MODELLED = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS", "REACTIONS", "MODELED_MARKERS", "MODELLED_MARKERS")
+_BLOCK = 512
+
+
+@final
+@dataclass(frozen=True)
+class C3D(Format):
+    """C3D."""
+
+    name: str = "C3D"
+
+    def recognises(self, capture: Capture) -> bool:
+        # The second byte is the format's key; the first says where the parameters are, which begin with their own.
+        return len(capture.data) >= 2 and capture.data[1] == 0x50 and 1 <= capture.data[0] <= 64
+
+    def read(self, capture: Capture, choices: Choices) -> Take:
+        if len(capture.data) < _BLOCK * 2:
+            raise InputError(
+                "the file is cut off",
+                file=capture.file,
+                found=f"{len(capture.data)} bytes",
+                expected="a C3D of 1024 or more",
+            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                reader = c3d.Reader(io.BytesIO(capture.data))
+                _check(reader, capture)
+                return _take(reader, list(reader.read_frames()), capture, choices)
+        except InputError:
+            raise
+        except Exception as error:  # of another package, on bytes that may be anything
+            raise InputError(
+                "not a readable C3D",
+                file=capture.file,
+                found=f"{type(error).__name__}: {str(error)[:120]}",
+                expected="a whole C3D file",
+            ) from error
+
+
+def _check(reader: Any, capture: Capture) -> None:
+    """Refuse a file that does not hold what its header promises."""
+    header = reader.header
+    file = capture.file
+    if reader.get("POINT") is None:
+        raise InputError(
+            "the group of parameters POINT is missing", file=file, expected="POINT:USED, POINT:RATE, POINT:LABELS"
+        )
+    for what, found, expected in (
+        ("POINT:USED does not agree with the header", reader.point_used, header.point_count),
+        (
+            "the analog channels do not agree with the header",
+            reader.analog_used * reader.analog_per_frame,
+            header.analog_count,
+        ),
+    ):
+        if found != expected:
+            raise InputError(what, file=file, place="parameters", found=found, expected=expected)
+    rate = reader.point_rate
+    if not (np.isfinite(rate) and 0.0 < rate < 1e7):
+        raise InputError("bad rate", file=file, place="POINT:RATE", found=rate, expected="a number above 0 [Hz]")
+    n_frames = reader.last_frame - reader.first_frame + 1
+    width = 4 if reader.point_scale < 0 else 2
+    need = n_frames * width * (4 * reader.point_used + reader.analog_used * reader.analog_per_frame)
+    room = len(capture.data) - (header.data_block - 1) * _BLOCK
+    if n_frames < 1 or not 0 < header.data_block or need <= 0:
+        raise InputError(
+            "no frames", file=file, place="header", found=f"frames {reader.first_frame} to {reader.last_frame}"
+        )
+    if room < need:
+        raise InputError(
+            "the file is cut off", file=file, place="data",
+            found=f"{max(room, 0)} bytes, {max(room, 0) * n_frames // need} frames",
+            expected=f"{need} bytes for {n_frames} frames",
+        )  # fmt: skip
+
+
+def _take(reader: Any, frames: Sequence[Any], capture: Capture, choices: Choices) -> Take:
+    """Return what was read, under its names."""
+    group, file = reader.get("POINT"), capture.file
+    remarks = Remarks()
+    times = (reader.first_frame - 1 + np.arange(len(frames))) / float(reader.point_rate)
+    points = np.array([points for _, points, _ in frames], dtype=np.float64).reshape(len(frames), -1, 5)
+    positions = points[:, :, :3]
+    positions[points[:, :, 3] < 0.0] = np.nan
+    labels = (_all_strings(group, "LABELS") + [""] * points.shape[1])[: points.shape[1]]
+    modelled = _modelled(group)
+    measured = [k for k, label in enumerate(labels) if label not in modelled]
+    signals = [
+        Signal(f"{label} {axis}", times, positions[:, k, i], modelled[label])
+        for k, label in enumerate(labels)
+        if label in modelled
+        for i, axis in enumerate("XYZ")
+    ]
+    recording: Recording | None = None
+    unlabelled: tuple[str, ...] = ()
+    unit, up = "", "z"
+    if measured:
+        up = _up(group, choices, remarks)
+        unit = length_unit((_strings(group.get("UNITS")) or [""])[0], "POINT:UNITS", choices, file)
+        names = track_names([labels[k] for k in measured], [f"POINT:LABELS {k + 1}" for k in measured], choices, file)
+        recording, unlabelled = tracks(names.names, times, positions[:, measured], unit, up, file), names.unlabelled
+    analog = _analog(reader, frames, float(times[0]))
+    signals += analog
+    signals += plate_signals(_parameters(reader.get("FORCE_PLATFORM")), analog, remarks.notes)
+    return Take(
+        f"C3D ({reader.proc_type}, {'floats' if reader.point_scale < 0 else 'integers'})",
+        file, recording, unlabelled, signals=tuple(signals), events=_events(reader), unit=unit,
+        rate=float(reader.point_rate), up=up, **remarks.said(),
+    )  # fmt: skip
+
+
+def _strings(parameter: Any) -> list[str]:
+    """Return the texts of a parameter, blanks taken off; the first dimension is their length."""
+    if parameter is None or not parameter.bytes:
+        return []
+    width = int(parameter.dimensions[0]) if len(parameter.dimensions) else len(parameter.bytes)
+    data = bytes(parameter.bytes)
+    if width < 1:
+        return []
+    texts = [data[k : k + width] for k in range(0, len(data) - width + 1, width)]
+    return [_decoded(text).strip(" \0") for text in texts]
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
+
+
+def _all_strings(group: Any, name: str) -> list[str]:
+    """Return the texts of NAME, NAME2, NAME3, ...: one parameter holds 255 at most."""
+    found: list[str] = []
+    for number in range(1, 100):
+        parameter = group.get(name if number == 1 else f"{name}{number}")
+        if parameter is None:
+            break
+        found += _strings(parameter)
+    return found
+
+
+def _modelled(group: Any) -> dict[str, str]:
+    """Return the labels of points that are outputs of a model, with their units."""
+    rows = _strings(group.get("TYPE_GROUPS"))
+    kinds = {**dict.fromkeys(_MODELLED), **dict.fromkeys(rows[: len(rows) // 2])}
+    found = {}
+    for kind in kinds:
+        unit = (_strings(group.get(f"{kind.removesuffix('S')}_UNITS")) or [""])[0] if kind else ""
+        found.update({label: unit for label in _all_strings(group, kind) if label} if kind else {})
+    return found
+
+
+def _up(group: Any, choices: Choices, remarks: Remarks) -> str:
+    """Return the axis that points up: POINT:Y_SCREEN is the one that runs up the screen."""
+    said = (_strings(group.get("Y_SCREEN")) or [""])[0].upper()
+    axis = {"+Y": "y", "Y": "y", "+X": "x", "X": "x"}.get(said)
+    up = upright(axis, f"POINT:Y_SCREEN is {said}", choices, remarks)
+    if choices.up is None and axis is None and said not in ("", "+Z", "Z"):
+        remarks.frame = (
+            f'POINT:Y_SCREEN is {said}: positions are as written; --up (in a scene "up") says which axis is up'
+        )
+    return up
+
+
+def _analog(reader: Any, frames: Sequence[Any], begin: float) -> list[Signal]:
+    """Return the analog channels in their units: (word - OFFSET) SCALE GEN_SCALE."""
+    if not reader.analog_used:
+        return []
+    values = np.concatenate([np.atleast_2d(analog) for _, _, analog in frames], axis=1)
+    rate = float(reader.point_rate) * reader.analog_per_frame
+    times = begin + np.arange(values.shape[1]) / rate
+    group = reader.get("ANALOG")
+    labels, units = _all_strings(group, "LABELS"), _all_strings(group, "UNITS")
+    count: dict[str, int] = {}
+    found = []
+    for k, row in enumerate(values):
+        name = labels[k] if k < len(labels) and labels[k] else f"channel {k + 1}"
+        count[name] = count.get(name, 0) + 1
+        unique = name if count[name] == 1 else f"{name}#{count[name]}"
+        found.append(Signal(unique, times, row, units[k] if k < len(units) else ""))
+    return found
+
+
+def _parameters(group: Any) -> dict[str, NDArray[np.float64]]:
+    """Return the numbers of a group, first index of the file last."""
+    if group is None:
+        return {}
+    return {
+        name.upper(): _numbers(item)
+        for name, item in group.param_items()
+        if item.bytes_per_element in (2, 4) and item.bytes
+    }
+
+
+def _numbers(parameter: Any) -> NDArray[np.float64]:
+    """Return the numbers of a parameter, at least one."""
+    real = parameter.bytes_per_element == 4
+    if len(parameter.dimensions):
+        found = parameter.float_array if real else parameter.int16_array
+    else:
+        found = parameter.float_value if real else parameter.int16_value
+    return np.atleast_1d(np.asarray(found, dtype=np.float64))
+
+
+def _events(reader: Any) -> tuple[Event, ...]:
+    """Return the events of the group EVENT, or of the header where that has none."""
+    group = reader.get("EVENT")
+    found = []
+    if group is not None and group.get("TIMES") is not None and group.get("TIMES").bytes:
+        times = _numbers(group.get("TIMES")).reshape(-1, 2)  # minutes, seconds
+        labels, contexts = _all_strings(group, "LABELS"), _all_strings(group, "CONTEXTS")
+        for k, (minutes, seconds) in enumerate(times):
+            parts = [items[k] for items in (contexts, labels) if k < len(items) and items[k]]
+            found.append(Event(" ".join(parts) or "event", float(60.0 * minutes + seconds)))
+    if not found:
+        found = [Event(name.strip(" \0") or "event", float(time)) for time, name in reader.header.events]
+    return tuple(sorted(found, key=lambda event: event.time))

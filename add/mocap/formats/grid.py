@@ -1,0 +1,227 @@
+"""Tables of numbers between other lines of a text: cells with their places, times on their grid."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from add.errors import InputError
+from add.mocap.formats.base import Capture, Remarks
+
+__all__ = ["Grid", "Text", "frame_times", "positive", "whole"]
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+
+
+@final
+@dataclass(frozen=True)
+class Text:
+    """The lines of a file, and what separates their cells.
+
+    Parameters
+    ----------
+    file : path, for messages
+    lines : without their ends
+    delimiter : "," ";" or a tab
+    """
+
+    file: str
+    lines: Sequence[str]
+    delimiter: str
+
+    @staticmethod
+    def of(capture: Capture, by: str) -> Text:
+        """Split as a line says that is known to have several cells.
+
+        Parameters
+        ----------
+        capture : the file
+        by : that line
+        """
+        counts = {mark: by.count(mark) for mark in ("\t", ";", ",")}
+        return Text(capture.file, capture.lines, max(counts, key=lambda mark: counts[mark]))
+
+    def cells(self, index: int) -> list[str]:
+        """Return the cells of a line, from 0, without blanks around them; quotes taken off."""
+        line = self.lines[index]
+        if '"' not in line:
+            return [cell.strip() for cell in line.split(self.delimiter)]
+        try:
+            cells = next(csv.reader([line], strict=True, skipinitialspace=True, delimiter=self.delimiter))
+        except csv.Error as error:
+            raise InputError(
+                "not a line of cells", file=self.file, place=f"line {index + 1}", found=error, expected="closed quotes"
+            ) from error
+        return [cell.strip() for cell in cells]
+
+    def is_blank(self, index: int) -> bool:
+        """Whether nothing stands in a line but separators."""
+        return not self.lines[index].strip(f" {self.delimiter}\t\r,;")
+
+    def fail(self, message: str, index: int, column: int | None = None, **said: object) -> InputError:
+        """Return an error in a line, and a column, both from 0."""
+        place = f"line {index + 1}" + ("" if column is None else f", column {column + 1}")
+        return InputError(message, file=self.file, place=place, **said)  # type: ignore[arg-type]
+
+    def grid(self, first: int, last: int, width: int, headings: Sequence[str], *, longer: bool = False) -> Grid:
+        """Return the numbers of lines [first, last), blank lines left out; a blank or NaN cell is NaN.
+
+        Parameters
+        ----------
+        first, last : lines, from 0
+        width : number of cells that count; empty ones may follow
+        headings : of the columns, for messages
+        longer : whether cells beyond may hold something
+
+        Raises
+        ------
+        InputError
+            At a cell that is no number, or a line with too few or too many cells.
+        """
+        rows = [index for index in range(first, last) if not self.is_blank(index)]
+        if not rows:
+            raise self.fail("no frames after the header", first - 1, found=0, expected=">= 1 frame")
+        values = np.empty((len(rows), width))
+        for row, index in enumerate(rows):
+            cells = self.cells(index)
+            if len(cells) < width or (not longer and any(cells[width:])):
+                raise self.fail(
+                    "wrong number of cells",
+                    index,
+                    found=len(cells),
+                    expected=f"{width}, as in the header (is the file whole?)",
+                )
+            values[row] = self._numbers(cells[:width], index, headings)
+        return Grid(self, rows, values, tuple(headings))
+
+    def _numbers(self, cells: list[str], index: int, headings: Sequence[str]) -> NDArray[np.float64] | list[float]:
+        try:
+            found = np.array([float(cell) if cell else math.nan for cell in cells])
+            if not np.isinf(found).any() and "_" not in self.lines[index]:  # float() takes "1_000" for a number
+                return found
+        except ValueError:
+            pass
+        return [self._number(cell, index, column, headings) for column, cell in enumerate(cells)]
+
+    def _number(self, cell: str, index: int, column: int, headings: Sequence[str]) -> float:
+        if not cell:
+            return math.nan
+        text = cell.replace(",", ".") if self.delimiter == ";" and _DECIMAL_COMMA.fullmatch(cell) else cell
+        try:
+            value = math.nan if "_" in text else float(text)
+            wrong = "not a number" if "_" in text else "infinite value" if math.isinf(value) else ""
+        except ValueError:
+            wrong = "not a number"
+        if wrong:
+            name = f" ({headings[column]})" if column < len(headings) and headings[column] else ""
+            raise InputError(
+                wrong,
+                file=self.file,
+                place=f"line {index + 1}, column {column + 1}{name}",
+                found=repr(cell[:60]),
+                expected="a finite number, or a blank cell where it is missing",
+            )
+        return value
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Numbers of lines of a text.
+
+    Parameters
+    ----------
+    text : where they stand
+    rows : (n,) lines, from 0
+    values : (n, width)
+    headings : of the columns
+    """
+
+    text: Text
+    rows: list[int]
+    values: NDArray[np.float64]
+    headings: tuple[str, ...]
+
+    def increasing(self, column: int, what: str) -> NDArray[np.float64]:
+        """Return a column that has to be there in every row and to increase.
+
+        Raises
+        ------
+        InputError
+            At the first row where it does not.
+        """
+        values = self.values[:, column]
+        for row, value in enumerate(values.tolist()):
+            if math.isnan(value):
+                raise self.text.fail(f"the {what} is missing", self.rows[row], column, expected="a finite number")
+            if row and value <= values[row - 1]:
+                verb = "repeats" if value == values[row - 1] else "runs backwards"
+                raise self.text.fail(
+                    f"the {what} {verb}",
+                    self.rows[row],
+                    column,
+                    found=f"{value:.10g} after {values[row - 1]:.10g} in line {self.rows[row - 1] + 1}",
+                    expected="increasing ones",
+                )
+        return values
+
+    def digits(self, column: int) -> int:
+        """Return the largest number of decimals that a column is written with."""
+        most = 0
+        for index in self.rows[:1000]:
+            cell = self.text.cells(index)[column].replace(",", ".")
+            most = max(most, len(cell.partition(".")[2]) if "e" not in cell.lower() else 15)
+        return most
+
+
+def frame_times(written: NDArray[np.float64], digits: int, rate: float | None, remarks: Remarks) -> NDArray[np.float64]:
+    """Return times without the rounding of the decimals that they are written with, where the rate explains them.
+
+    t_k = (n + k) / rate, if no written time is further from it than half a unit of its last digit; else as written.
+    A rate that the times contradict by more than 1 % is a doubt.
+    """
+    if rate is None or len(written) < 2:
+        return written
+    found = 1.0 / float(np.median(np.diff(written)))  # frames may be missing
+    half = 0.5000001 * 10.0**-digits + 1e-12
+    if abs(1.0 / found - 1.0 / rate) > 2.0 * half + 0.01 / rate:
+        remarks.doubts.append(f"the header says {rate:g} frames a second, the times {found:.6g}: the times are taken")
+        return written
+    frames = np.round(written * rate)
+    exact = (np.diff(frames) >= 1.0).all() and np.abs(frames / rate - written).max() <= half
+    return frames / rate if exact else written
+
+
+def positive(text: str, what: str, file: str, place: str) -> float:
+    """Return a number above 0 of a header.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        value = math.nan
+    if not (0.0 < value < math.inf):
+        raise InputError(f"bad {what}", file=file, place=place, found=repr(text[:60]), expected="a number above 0")
+    return value
+
+
+def whole(text: str, what: str, file: str, place: str) -> int:
+    """Return a whole number of a header, 0 or more.
+
+    Raises
+    ------
+    InputError
+    """
+    if not text.isascii() or not text.isdigit():
+        raise InputError(f"bad {what}", file=file, place=place, found=repr(text[:60]), expected="a whole number")
+    return int(text)

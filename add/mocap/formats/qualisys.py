@@ -1,0 +1,211 @@
+"""TSV files of Qualisys Track Manager: keys and values, a row of columns that may be left out, one row a frame.
+
+Positions are in millimetres by the definition of the format; a sample that is missing is blank or 0.000, 0.000, 0.000.
+Which keys there are differs between versions. Events are rows `EVENT, name, frame, time`. Rows may begin with frame
+and time or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.errors import InputError
+from add.mocap.formats.base import Capture, Choices, Format, Remarks
+from add.mocap.formats.grid import Grid, Text, frame_times, positive, whole
+from add.mocap.formats.tracks import track_names, tracks, upright
+from add.mocap.take import Event, Take
+
+__all__ = ["QualisysTSV"]
+
+_KEY = re.compile(r"[A-Z][A-Z0-9_]+")
+#: Keys by one of which a file is known.
+_FIRST = (
+    "NO_OF_FRAMES",
+    "FILE_VERSION",
+    "TOT_NO_OF_CHAN",
+    "NO_OF_CAMERAS",
+    "NO_OF_MARKERS",
+    "MARKER_NAMES",
+    "NO_OF_DATA_TYPES",
+)
+_AXIS = re.compile(r"(?P<name>.*?)[ _]?(?P<axis>[XYZ])")
+
+
+@final
+@dataclass(frozen=True)
+class _Header:
+    """Keys of a file with their values and lines, events, and the line at which the data begin."""
+
+    values: Mapping[str, Sequence[str]]
+    lines: Mapping[str, int]
+    events: Sequence[tuple[str, float, int]]
+    data: int
+
+
+@final
+@dataclass(frozen=True)
+class QualisysTSV(Format):
+    """Qualisys QTM TSV."""
+
+    name: str = "Qualisys TSV"
+
+    def recognises(self, capture: Capture) -> bool:
+        return any(capture.head.lstrip("\ufeff").startswith(key) for key in _FIRST)
+
+    def read(self, capture: Capture, choices: Choices) -> Take:
+        text = Text(capture.file, capture.lines, "\t")
+        header = _header(text)
+        kind = " ".join(header.values.get("DATA_INCLUDED", ["3D"])).strip() or "3D"
+        if kind.upper() != "3D" or "MARKER_NAMES" not in header.values:
+            raise InputError(
+                "a Qualisys export without trajectories", file=text.file,
+                place=f"line {header.lines.get('DATA_INCLUDED', 0) + 1}", found=f"DATA_INCLUDED {kind}",
+                expected="an export of 3D data with MARKER_NAMES",
+            )  # fmt: skip
+        remarks = Remarks()
+        rate = _rate(text, header)
+        grid, names, first, places = _columns(text, header)
+        times = _times(grid, first, rate, remarks)
+        if "NO_OF_FRAMES" in header.values:
+            place = f"line {header.lines['NO_OF_FRAMES'] + 1}"
+            promised = whole(header.values["NO_OF_FRAMES"][0], "number of frames", text.file, place)
+            remarks.count("NO_OF_FRAMES", promised, len(times))
+        unit = choices.unit or "mm"
+        up = upright(None, "", choices, remarks)
+        labels = track_names(names, places, choices, text.file)
+        positions = grid.values[:, first:].reshape(len(times), len(names), 3)
+        positions[(positions == 0.0).all(axis=2)] = np.nan
+        recording = tracks(labels.names, times, positions, unit, up, text.file)
+        version = header.values.get("FILE_VERSION", [""])[0]
+        events = tuple(Event(name, time) for name, time, _ in sorted(header.events, key=lambda item: item[1]))
+        return Take(
+            f"{self.name} {version}".strip(), text.file, recording, labels.unlabelled, events=events, unit=unit,
+            rate=rate, up=up, **remarks.said(),
+        )  # fmt: skip
+
+
+def _header(text: Text) -> _Header:
+    """Return the keys above the data."""
+    values: dict[str, list[str]] = {}
+    lines: dict[str, int] = {}
+    events: list[tuple[str, float, int]] = []
+    for index in range(len(text.lines)):
+        if text.is_blank(index):
+            continue
+        cells = text.lines[index].split("\t")
+        key = cells[0].strip().strip('"')
+        if not _KEY.fullmatch(key):
+            return _Header(values, lines, events, index)
+        if key == "EVENT":
+            if len(cells) < 4:
+                raise text.fail(
+                    "bad event", index, found=repr(text.lines[index][:60]), expected="EVENT, name, frame and time"
+                )
+            try:
+                events.append((cells[1].strip(), float(cells[3]), index))
+            except ValueError:
+                raise text.fail("bad time of an event", index, 3, found=repr(cells[3]), expected="seconds") from None
+            continue
+        if key in values:
+            raise text.fail(
+                "a key appears twice", index, 0, found=repr(key), expected=f"once, as in line {lines[key] + 1}"
+            )
+        values[key] = [cell.strip() for cell in cells[1:]] or [""]
+        lines[key] = index
+    raise text.fail("no frames after the header", len(text.lines) - 1, found=0, expected=">= 1 frame")
+
+
+def _rate(text: Text, header: _Header) -> float | None:
+    """Return FREQUENCY; None where the frames came from an external clock."""
+    said = header.values.get("FREQUENCY", [""])[0]
+    if not said or said.upper() == "EXT":
+        return None
+    return positive(said, "FREQUENCY", text.file, f"line {header.lines['FREQUENCY'] + 1}, column 2")
+
+
+def _columns(text: Text, header: _Header) -> tuple[Grid, list[str], int, list[str]]:
+    """Return the numbers, the name of each track, the first column of positions, and the places of the names."""
+    line = header.lines["MARKER_NAMES"]
+    names = list(header.values["MARKER_NAMES"])
+    n_markers = None
+    if "NO_OF_MARKERS" in header.values:
+        place = f"line {header.lines['NO_OF_MARKERS'] + 1}, column 2"
+        n_markers = whole(header.values["NO_OF_MARKERS"][0], "number of markers", text.file, place)
+    top, heads = header.data, text.cells(header.data)
+    while heads and not heads[-1]:
+        heads.pop()
+    titled, longer = not _is_number(heads[0]), False
+    if titled:
+        first = sum(cell.lower() in ("frame", "time") for cell in heads[:2])
+        all_titles = len(heads)
+        while len(heads) > first and not _AXIS.fullmatch(heads[-1]):
+            heads.pop()
+        names = _titles(text, top, heads, first)
+        places = [f"line {top + 1}, column {first + 3 * k + 1}" for k in range(len(names))]
+        longer = len(heads) < all_titles  # columns that are no coordinates, such as residuals
+        headings = heads
+    else:
+        count = len(names) if n_markers is None else n_markers
+        names = (names + [""] * count)[: max(count, len([name for name in names if name]))]
+        places = [f"line {line + 1}, column {k + 2}" for k in range(len(names))]
+        first = len(heads) - 3 * len(names)
+        if first not in (0, 2):
+            raise text.fail(
+                "wrong number of cells", top, found=len(heads),
+                expected=f"{3 * len(names)}, or two more with frame and time, for {len(names)} markers",
+            )  # fmt: skip
+        headings = [
+            ["Frame", "Time"][k] if k < first else f"{names[(k - first) // 3]} {'XYZ'[(k - first) % 3]}"
+            for k in range(len(heads))
+        ]
+    if n_markers is not None and n_markers != len(names):
+        raise text.fail(
+            "NO_OF_MARKERS does not agree with the columns", header.lines["NO_OF_MARKERS"], 1, found=n_markers,
+            expected=len(names),
+        )  # fmt: skip
+    grid = text.grid(top + titled, len(text.lines), first + 3 * len(names), headings, longer=longer)
+    return grid, names, first, places
+
+
+def _titles(text: Text, top: int, heads: Sequence[str], first: int) -> list[str]:
+    """Return the names in a row `Frame, Time, a X, a Y, a Z, ...`."""
+    names = []
+    found = [_AXIS.fullmatch(cell) for cell in heads[first:]]
+    for k in range(0, len(found), 3):
+        group = found[k : k + 3]
+        axes = "".join(match["axis"] if match else "?" for match in group)
+        if axes != "XYZ" or len({match["name"] for match in group if match}) > 1:
+            raise text.fail(
+                "not the coordinates of a marker", top, first + k,
+                found=", ".join(map(repr, heads[first + k : first + k + 3])),
+                expected="'<name> X', '<name> Y', '<name> Z'",
+            )  # fmt: skip
+        names.append(group[0]["name"] if group[0] else "")
+    if not names:
+        raise text.fail("no markers in the row of columns", top, expected="'<name> X', '<name> Y', '<name> Z'")
+    return names
+
+
+def _times(grid: Grid, first: int, rate: float | None, remarks: Remarks) -> np.ndarray:
+    """Return the times of the frames, from their column or from the rate."""
+    if first == 2:
+        grid.increasing(0, "frame number")
+        return frame_times(grid.increasing(1, "time"), grid.digits(1), rate, remarks)
+    if rate is None:
+        raise grid.text.fail("the rate is missing", 0, expected="a key FREQUENCY, or columns Frame and Time")
+    if first == 1:
+        return (grid.increasing(0, "frame number") - 1.0) / rate
+    return np.arange(len(grid.rows)) / rate
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

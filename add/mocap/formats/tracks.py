@@ -1,0 +1,222 @@
+"""From columns of a file to the tracks of a `Take`: names, units, missing samples, the axis that points up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from add.errors import InputError
+from add.mocap.formats.base import Choices, Remarks
+from add.mocap.poses import PoseRecording
+from add.mocap.recording import Recording
+
+__all__ = ["PER_METRE", "Names", "length_unit", "track_names", "tracks", "turned", "upright"]
+
+#: How many of a unit are a metre, under the names that files use.
+PER_METRE: Mapping[str, float] = {
+    "m": 1.0,
+    "dm": 10.0,
+    "cm": 100.0,
+    "mm": 1000.0,
+    "um": 1e6,
+    "in": 1 / 0.0254,
+    "ft": 1 / 0.3048,
+}
+_SPELT = {"meter": "m", "metre": "m", "millimeter": "mm", "millimetre": "mm", "centimeter": "cm", "centimetre": "cm",
+          "decimeter": "dm", "decimetre": "dm", "micrometer": "um", "micrometre": "um", "micron": "um", "µm": "um",
+          "inch": "in", "inche": "in", "foot": "ft", "feet": "ft"}  # fmt: skip
+#: Names that capture systems give to tracks without a label: "*12", "Unlabeled:108", "Unlabeled_3", "unidentified 3".
+_UNLABELLED = re.compile(r"\*\d*|(?:.*:)?(?:\*\d+|un-?(?:labell?ed|identified|named)(?![a-z]).*)", re.IGNORECASE)
+#: Rotations that bring the file's axis to z: of y about x, as in (x, -z, y); of x by the cycle (y, z, x).
+_TURNS = {
+    "x": np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    "y": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
+    "z": np.eye(3),
+}
+_WORDS = {"x": "(x, y, z) became (y, z, x)", "y": "(x, y, z) became (x, -z, y)"}
+
+
+@final
+@dataclass(frozen=True)
+class Names:
+    """Names of tracks, all different.
+
+    Parameters
+    ----------
+    names : one a track
+    unlabelled : those that no label was given to
+    """
+
+    names: tuple[str, ...]
+    unlabelled: tuple[str, ...]
+
+
+def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices, file: str) -> Names:
+    """Return names of tracks; those without one are numbered.
+
+    Parameters
+    ----------
+    raw : as the file has them, blank for none
+    places : of each in the file, for messages
+    choices, file
+
+    Raises
+    ------
+    InputError
+        If two labelled tracks have the same name and nobody said to number them, or a name cannot be printed.
+    """
+    names: list[str] = []
+    lacking: list[str] = []
+    places_of: dict[str, list[int]] = {}
+    for k, text in enumerate(raw):
+        name = text.strip()
+        if not name.isprintable():
+            raise InputError("bad name of a track", file=file, place=places[k], found=repr(name[:60]), expected="text")
+        if not name:
+            name = f"unlabelled {1 + sum(item.startswith('unlabelled ') for item in names)}"
+        places_of.setdefault(name, []).append(k)
+        names.append(name)
+    for name, columns in places_of.items():
+        free = _UNLABELLED.fullmatch(name) is not None
+        if len(columns) > 1:
+            if not free and not choices.number_repeated:
+                raise InputError(
+                    "two tracks have the same name",
+                    file=file,
+                    place=places[columns[1]],
+                    found=f"{name!r}, also at {places[columns[0]]}",
+                    expected='unique names; --number-repeated (in a scene "number_repeated": true) calls them '
+                    f"'{name}#1', '{name}#2'",
+                )
+            for number, column in enumerate(columns, start=1):
+                names[column] = f"{name}#{number}"
+                if names[column] in places_of:
+                    raise InputError(
+                        "two tracks have the same name", file=file, place=places[column], found=repr(names[column])
+                    )
+        if free:
+            lacking += [names[column] for column in columns]
+    return Names(tuple(names), tuple(lacking))
+
+
+def length_unit(said: str | None, place: str, choices: Choices, file: str) -> str:
+    """Return the unit of length: that of the file, or the one that was asked for where it says none.
+
+    Raises
+    ------
+    InputError
+        If neither says one, both differ, or nobody knows it.
+    """
+    known = None
+    if said:
+        text = said.strip()
+        short = text if text in PER_METRE else text.lower()
+        short = short if short in PER_METRE else _SPELT.get(short.rstrip("s"), _SPELT.get(short, ""))
+        if not short:
+            raise InputError(
+                "unknown unit of length",
+                file=file,
+                place=place,
+                found=repr(text[:60]),
+                expected=f"one of {', '.join(PER_METRE)}",
+            )
+        known = short
+    if choices.unit is None and known is None:
+        raise InputError(
+            "the file does not say its unit of length",
+            file=file,
+            place=place,
+            expected='--unit mm, or "unit" of the recording in a scene: m, cm or mm',
+        )
+    if choices.unit is not None and known is not None and choices.unit != known:
+        raise InputError(
+            "another unit was asked for than the file says", file=file, place=place, found=f"{known!r}",
+            expected=f"{choices.unit!r}",
+        )  # fmt: skip
+    return known or choices.unit or ""
+
+
+def upright(said: str | None, place: str, choices: Choices, remarks: Remarks) -> str:
+    """Return the file's axis that points up, and note it where the frame is turned for it.
+
+    Parameters
+    ----------
+    said : "y" or "x" where the file says so; "z" or None otherwise
+    place : where it says so
+    choices
+    remarks : extended
+    """
+    up = choices.up or said or "z"
+    if up != "z":
+        why = "as asked for" if choices.up else f"{place}: {up} points up there"
+        remarks.frame = f"the frame was turned so that z points up, {_WORDS[up]} ({why})"
+    return up
+
+
+def turned(up: str) -> NDArray[np.float64]:
+    """Return the rotation (3, 3) from the file's axes to axes with z up."""
+    return _TURNS[up]
+
+
+def tracks(
+    names: Sequence[str],
+    times: NDArray[np.float64],
+    positions: NDArray[np.float64],
+    unit: str,
+    up: str,
+    file: str,
+) -> Recording:
+    """Return a recording in metres with z up; samples of which a coordinate is NaN are missing.
+
+    Parameters
+    ----------
+    names : (nm,)
+    times : (nf,) [s]
+    positions : (nf, nm, 3) in the file's unit and axes
+    unit, up : of the file
+    file : path
+
+    Raises
+    ------
+    InputError
+        If every sample is missing.
+    """
+    valid = np.asarray(~np.isnan(positions).any(axis=2))
+    if not valid.any():
+        raise InputError(
+            "every sample of every marker is missing",
+            file=file,
+            found=f"{len(times)} frames of {len(names)} markers without a complete x, y, z",
+            expected="at least one sample",
+        )
+    scaled = positions / PER_METRE[unit]
+    return Recording(tuple(names), times, scaled if up == "z" else scaled @ _TURNS[up].T, valid, file)
+
+
+def body_pose(
+    times: NDArray[np.float64],
+    position: NDArray[np.float64],
+    quaternion: NDArray[np.float64],
+    unit: str,
+    up: str,
+    file: str,
+) -> PoseRecording | None:
+    """Return the pose of a body over the frames in which it was seen; None if it never was.
+
+    Parameters
+    ----------
+    times : (nf,) [s]
+    position : (nf, 3) in the file's unit and axes, NaN where not seen
+    quaternion : (nf, 4) w, x, y, z
+    unit, up, file
+    """
+    seen = np.isfinite(position).all(axis=1) & np.isfinite(quaternion).all(axis=1)
+    if not seen.any():
+        return None
+    pose = PoseRecording(times[seen], position[seen] / PER_METRE[unit], quaternion[seen], source=file)
+    return pose if up == "z" else pose.transformed(_TURNS[up], np.zeros(3))
