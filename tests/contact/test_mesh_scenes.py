@@ -98,6 +98,8 @@ def test_numbers() -> None:
          "can meet themselves"),
         ({"a": at(SOFT, 0.0), "b": at(BALL, 0.2)}, {"pairs": [{"between": ["a", "b"], "by_meshes": True}]},
          "contact.pairs.0.by_meshes", "no mesh to meet others by"),
+        ({"a": at(SOFT, 0.0), "b": at(SOFT, 0.2)}, {"pairs": [{"between": ["a", "b"], "restitution": 0.5}]},
+         "contact.pairs.0.restitution", "give 'damping' for meshes"),
         ({"a": at(SOFT, 0.0), "b": SOFT | OVERLAP}, {}, "bodies", "surfaces pass through each other at the start"),
     ],
 )  # fmt: skip

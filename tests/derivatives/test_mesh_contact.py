@@ -188,7 +188,7 @@ for _friction in LAWS:
                 _vertices, _region, _carriers, _friction, parallel=_parallel, onset=0.01, ramp=0.01, total=True
             )
     for _total in (False, True):
-        CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "rigid-nodes", _friction, clip=True, total=_total)
+        CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "nodes-rigid", _friction, clip=True, total=_total)
     CASES[f"pull-{_friction}"] = pair(False, 7, "rigid-nodes", _friction, adhesive_damping=True)
 
 

@@ -112,6 +112,12 @@ def _require_meshes(spec: SceneSpec, model: Model) -> None:
                 found="true",
             )
     for k, row in enumerate(spec.contact.pairs):
+        if row.restitution is not None and frozenset(row.sides) in met:
+            raise InputError(
+                "a restitution is of points and shapes: give 'damping' for meshes",
+                place=f"contact.pairs.{k}.restitution",
+                found=f"{row.restitution:g} for '{row.sides[0]}' and '{row.sides[1]}', which meet by their meshes",
+            )
         if not row.by_meshes:
             continue
         at = f"contact.pairs.{k}.by_meshes"
