@@ -57,7 +57,7 @@ def predict(scene: add.Scene, values: dict[str, float], mass: float) -> tuple[np
 
 
 def takes(folder: Path) -> list[Path]:
-    """Return the files of `TAKES`.
+    """Return the files of `TAKES`, CSV or C3D.
 
     Raises
     ------
@@ -65,6 +65,8 @@ def takes(folder: Path) -> list[Path]:
         If one is not there.
     """
     files = [folder / f"beam_{name}_V2_a.csv" for name, *_ in TAKES]
+    if not files[0].is_file() and files[0].with_suffix(".c3d").is_file():
+        files = [file.with_suffix(".c3d") for file in files]
     for file in files:
         if not file.is_file():
             raise InputError("no recording", file=file, expected=", ".join(file.name for file in files))
@@ -88,7 +90,9 @@ def main() -> None:
     head = [f"{what} {kind}" for what in ("f", "decrement", "sag") for kind in ("measured", "predicted", "error")]
     print("| " + " | ".join(["take", "marker", *head]) + " |", "|" + "---|" * 11, sep="\n")
     for file, (name, mass, window, release, frequency) in zip(files, TAKES, strict=True):
-        recording, _ = add.register(add.read_csv(file), places, window=window)
+        markers = add.read_take(file).require_markers()
+        markers = markers.rename({name: name.replace(" ", "") for name in markers.names})  # "Tip - 1" in a C3D
+        recording, _ = add.register(markers, places, window=window)
         held = recording.crop(*window).mean()[:3, 2]
         seen = (recording.times > release + 0.15) & (recording.times <= release + 2.0)
         t, z = predict(scene, values, mass)

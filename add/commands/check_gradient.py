@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import final
@@ -14,7 +14,6 @@ from add.adjoint.reverse import Evaluation
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
-from add.equations.term import DecidingTerm
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, experiment_scenes
@@ -234,9 +233,9 @@ def _check(
 
     rng = np.random.default_rng(seed)
     checks = []
-    chosen, deciding = _chosen(layout, gradient, rng), built.model.system.deciding
+    chosen = _chosen(layout, gradient, rng)
     for k, i in enumerate(chosen):
-        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay, deciding))
+        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay, simulation))
         if progress:
             progress(k + 1, chosen.size)
 
@@ -252,8 +251,13 @@ def _check(
     ]
     counts: dict[str, int] = {}
     for record in trajectory.records:
-        for term, decision in zip(built.model.system.deciding, record.decisions, strict=True):
-            for key, number in term.describe(decision).items():
+        described = [
+            term.describe(decision) for term, decision in zip(simulation.system.deciding, record.decisions, strict=True)
+        ]
+        forces = simulation.stepper.contact_forces(record, theta)
+        described += [forces.counts] if forces else []
+        for part in described:
+            for key, number in part.items():
                 counts[key] = counts.get(key, 0) + number
     return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n)
 
@@ -280,7 +284,7 @@ def _parameter(
     norm: float,
     at: Callable[..., tuple[float, Trajectory]],
     replay: Replay,
-    deciding: Sequence[DecidingTerm],
+    simulation: Simulation,
 ) -> ParameterCheck:
     unit = np.zeros_like(s)
     unit[i] = scale[i]
@@ -290,7 +294,9 @@ def _parameter(
         changed = 0
         if held is None:
             for a, b in zip(ends[0][1].records, ends[1][1].records, strict=True):
-                changed += sum(d.changes(x, y) for d, x, y in zip(deciding, a.decisions, b.decisions, strict=True))
+                chosen = zip(simulation.system.deciding, a.decisions, b.decisions, strict=True)
+                changed += sum(term.changes(x, y) for term, x, y in chosen)
+                changed += simulation.stepper.contact_changes(a, b)
         return (ends[0][0] - ends[1][0]) / (2.0 * h), changed
 
     replayed, error = np.nan, np.inf

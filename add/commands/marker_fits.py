@@ -48,9 +48,9 @@ def samples(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -
     tracking = experiment.tracking.for_run()
     found = np.full(tracking.targets.shape, np.nan)
     for state in trajectory.states():
-        for frame, residual in tracking.residuals(state, theta):
+        for frame, difference in tracking.differences(state, theta):
             valid = tracking.weights[frame] > 0.0
-            found[frame, valid] = residual[valid] / np.sqrt(tracking.weights[frame][valid])[:, None]
+            found[frame, valid] = difference[valid]
     seen = np.isfinite(found).all(axis=2)
     targets = np.where(seen[:, :, None], tracking.targets, np.nan)
     times = tracking.simulation_times(theta)

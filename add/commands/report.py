@@ -251,16 +251,16 @@ def _fits(result: Mapping[str, Any]) -> str:
     rows = [
         [
             _cell(name),
-            uses[name],
             number(fit.get("rms"), 4),
-            _percent(fit.get("rms_over_peak")),
             number(fit.get("samples")),
+            _percent(fit.get("rms_over_peak")),
+            uses[name],
         ]
         for name, fit in fits.items()
         if fit
     ]
-    head = ["experiment", "", "rms distance [m]", "of the largest displacement", "samples"]
-    parts = ["## Fit", _table(head, rows, numbers_from=2)]
+    head = ["experiment", "rms distance [m]", "samples", "rms over the largest displacement", "use"]
+    parts = ["## Fit", _table(head, rows)]
     for name, fit in fits.items():
         if fit:
             parts += [f"### Experiment {_cell(name)}, {uses[name]}", _fit(fit)]

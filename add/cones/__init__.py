@@ -10,7 +10,7 @@ from add.cones.certificate import Certificate, certify
 from add.cones.cones import ConeKind, Cones
 from add.cones.layers import QCQPLayer, QPLayer
 from add.cones.sensitivity import ConeCotangent, Sensitivity
-from add.cones.solver import ConeSolution, solve
+from add.cones.solver import ConeSolution, solve, solve_on_modes
 from add.cones.staggered import StaggeredResult, solve_staggered
 from add.cones.step import ContactStep, DenseMetric, StepCotangent, StepSolution
 
@@ -30,5 +30,6 @@ __all__ = [
     "StepSolution",
     "certify",
     "solve",
+    "solve_on_modes",
     "solve_staggered",
 ]

@@ -16,6 +16,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.cones.cones import ConeKind, Cones
+from add.cones.scale import block_scale
 from add.kernels import cone_modes as kernel
 from add.kernels.cones import Blocks
 from add.typing import FloatArray, IntArray
@@ -60,6 +61,11 @@ class Sensitivity:
     derivative_is_unique: bool
 
     @classmethod
+    def at(cls, G: FloatArray, cones: Cones, impulse: FloatArray, velocity: FloatArray, modes: IntArray) -> Sensitivity:
+        """Linearise the mode equations at a solution that was found before; the scale is that of `solve`."""
+        return cls.of(G, cones, impulse, velocity, modes, block_scale(G, cones))
+
+    @classmethod
     def of(
         cls, G: FloatArray, cones: Cones, impulse: FloatArray, velocity: FloatArray, modes: IntArray, scale: FloatArray
     ) -> Sensitivity:
@@ -91,11 +97,11 @@ class Sensitivity:
     def pushforward(
         self, delassus_dot: FloatArray | None, offset_dot: FloatArray, bound_dot: FloatArray | None = None
     ) -> FloatArray:
-        """Return the tangent of the impulse (m,) along tangents of G, g and the bounds."""
+        """Return the tangent of the impulse along tangents of G, g and the bounds; of g and the bounds also (., c)."""
         u_dot = offset_dot if delassus_dot is None else delassus_dot @ self.impulse + offset_dot
         rhs = self.by_u @ u_dot
         if bound_dot is not None:
-            rhs = rhs + self.by_bound * bound_dot[self.cones.block_of_row]
+            rhs = rhs + (self.by_bound * bound_dot[self.cones.block_of_row].T).T
         return np.asarray(-(self.inverse @ rhs))
 
     def velocity_cotangent(self, impulse_bar: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -9,10 +9,11 @@ from typing import final
 import numpy as np
 
 from add.cones.cones import ConeKind, Cones
+from add.cones.scale import block_scale
 from add.cones.sensitivity import Sensitivity
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
-from add.kernels.cones import Blocks
+from add.kernels.cones import Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Largest natural map, of the scaled problem, of a solution: certificates of steps (`certify`) are then below 1e-8.
@@ -123,7 +124,14 @@ def _tangential_margin(kind: int, mode: int, l: FloatArray, u: FloatArray, limit
     return 1.0 - float(np.hypot(l[0], l[1])) / limit
 
 
-def solve(delassus: FloatArray, offset: FloatArray, cones: Cones, *, max_iterations: int = 20_000) -> ConeSolution:
+def solve(
+    delassus: FloatArray,
+    offset: FloatArray,
+    cones: Cones,
+    *,
+    max_iterations: int = 20_000,
+    guess: tuple[IntArray, FloatArray] | None = None,
+) -> ConeSolution:
     """Return the solution of u = G l + g with l in the cones, complementary to u + s(u).
 
     The problem is scaled by one positive number a block, which keeps cones cones. ADMM (Carpentier, Le Lidec, Montaut
@@ -137,6 +145,8 @@ def solve(delassus: FloatArray, offset: FloatArray, cones: Cones, *, max_iterati
         Velocities g without any impulse, with restitution and stabilisation [m/s].
     cones : Cones of m rows
     max_iterations : of ADMM
+    guess : modes (k,) and impulses (m,), optional
+        Newton is tried from there first.
 
     Returns
     -------
@@ -153,7 +163,7 @@ def solve(delassus: FloatArray, offset: FloatArray, cones: Cones, *, max_iterati
         raise ValueError(f"cones of {m} rows need G ({m}, {m}) and g ({m},), found {G.shape} and {g.shape}")
     if not (np.isfinite(G).all() and np.isfinite(g).all()):
         raise ValueError("G and g must be finite")
-    scale = _scale(G, cones)
+    scale = block_scale(G, cones)
     size = float(np.abs(scale * g).max(initial=0.0))
     if size == 0.0:
         modes = np.where(cones.kind == ConeKind.FREE, kernel.STICK, kernel.SEPARATE)
@@ -161,17 +171,39 @@ def solve(delassus: FloatArray, offset: FloatArray, cones: Cones, *, max_iterati
     disc = cones.kind == ConeKind.DISC
     bound = np.where(disc, cones.bound / (scale[cones.first] * size), cones.bound)
     scaled = np.ascontiguousarray(scale[:, None] * G * scale)
+    modes, start = guess if guess is not None else (np.zeros(0, dtype=np.int64), np.zeros(m))
     l, u, modes, natural_map, iterations, rounds = kernel.solve(
-        scaled, scale * g / size, Blocks(cones.kind, cones.first, bound), cones.is_convex, max_iterations
+        scaled,
+        scale * g / size,
+        Blocks(cones.kind, cones.first, bound),
+        cones.is_convex,
+        max_iterations,
+        start / (scale * size),
+        modes,
     )
     return ConeSolution(
         G, g, cones, size * scale * l, size * u / scale, modes, natural_map, iterations, rounds, scale, size
     )
 
 
-def _scale(G: FloatArray, cones: Cones) -> FloatArray:
-    """Return one number a block, on its rows (m,): the inverse root of the mean diagonal; 1 where nothing moves."""
-    trace = np.bincount(cones.block_of_row, np.diagonal(G), minlength=cones.kind.size) / np.maximum(cones.sizes, 1)
-    floor = 1e-14 * trace.max(initial=0.0)
-    per_block = np.where(trace > floor, 1.0 / np.sqrt(np.maximum(trace, 1e-300)), 1.0)
-    return np.asarray(per_block[cones.block_of_row])
+def solve_on_modes(
+    delassus: FloatArray, offset: FloatArray, cones: Cones, modes: IntArray, start: FloatArray
+) -> ConeSolution:
+    """Return the solution of the equations of given modes, whatever their signs: a replayed step.
+
+    Parameters
+    ----------
+    delassus, offset, cones : as in `solve`
+    modes : (k,)
+    start : (m,) impulses to begin with; slip begins in the direction against them
+    """
+    G, g = np.asarray(delassus, dtype=float), np.asarray(offset, dtype=float)
+    scale = block_scale(G, cones)
+    size = max(float(np.abs(scale * g).max(initial=0.0)), 1e-300)
+    bound = np.where(cones.kind == ConeKind.DISC, cones.bound / (scale[cones.first] * size), cones.bound)
+    blocks = Blocks(cones.kind, cones.first, bound)
+    scaled, l = np.ascontiguousarray(scale[:, None] * G * scale), start / (scale * size)
+    u = scaled @ l + scale * g / size
+    kernel.polish(scaled, scale * g / size, blocks, modes, l, u, 30)
+    natural_map = float(natural_map_of(blocks, l, u))
+    return ConeSolution(G, g, cones, size * scale * l, size * u / scale, modes, natural_map, 0, 0, scale, size)

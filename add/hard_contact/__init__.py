@@ -9,6 +9,8 @@ scene, or `with_exact_contact`.
 from add.hard_contact.carried import CarriedContacts
 from add.hard_contact.contact_state import ContactState
 from add.hard_contact.exact_solve import ExactContactSolve
+from add.hard_contact.impulse import ImpulseContact, with_impulse_contact
+from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs, contact_terms
@@ -22,6 +24,9 @@ __all__ = [
     "ExactContact",
     "ExactContactSolve",
     "ExactOptions",
+    "ImpulseContact",
+    "ImpulseOptions",
     "contact_terms",
     "with_exact_contact",
+    "with_impulse_contact",
 ]

@@ -41,8 +41,8 @@ class ContactPairs:
         Indices in theta of that body's centre of mass; -1 is zero.
     rotation, position, velocity : (m, 3, 3), (m, 3), (m, 3)
         Pose of the shape in the host's frame, or in the world at t = 0 [m], and its steady velocity there [m/s].
-    c_f : (m,)
-        Indices in theta of the coefficients of friction; -1 is none.
+    c_f, k_d : (m,)
+        Indices in theta of the coefficients of friction (-1 is none) and of the dampings.
     source : (m, 3)
         Number of the term, of its point and of its shape.
     """
@@ -60,6 +60,7 @@ class ContactPairs:
     position: FloatArray
     velocity: FloatArray
     c_f: IntArray
+    k_d: IntArray
     source: IntArray
 
     @property
@@ -132,6 +133,7 @@ def _nothing() -> ContactPairs:
         vectors,
         vectors,
         none,
+        none,
         at,
     )
 
@@ -170,6 +172,7 @@ def _of_nodes(number: int, term: PenaltyContact) -> ContactPairs:
         position=frames.position[o],  # type: ignore[attr-defined]
         velocity=frames.velocity[o],  # type: ignore[attr-defined]
         c_f=_friction(term.law, pairs.c_f[term.group[i], term.shape_group[o]]),
+        k_d=pairs.k_d[term.group[i], term.shape_group[o]],
         source=np.stack([np.full(m, number), i, o], axis=1),
     )
 
@@ -190,5 +193,6 @@ def _of_bodies(number: int, term: BodyContact) -> ContactPairs:
         position=np.asarray(term.position, dtype=float)[o],
         velocity=np.where(term.shape_carrier[o, None] >= 0, 0.0, np.asarray(term.velocity, dtype=float)[o]),
         c_f=_friction(term.law, term.pairs.c_f[term.group[i], term.shape_group[o]]),
+        k_d=term.pairs.k_d[term.group[i], term.shape_group[o]],
         source=np.stack([np.full(i.size, number), i, o], axis=1),
     )

@@ -145,6 +145,28 @@ def mode_matrix(G, blocks, by_l, by_u, out):
 
 
 @njit(**_JIT)
+def _singular_values(matrix):
+    """Return the singular value decomposition; by eigenvalues where LAPACK's divide and conquer does not converge.
+
+    Those of [[0, A], [A^T, 0]] are plus and minus the singular values of A, with the vectors (u, v)/sqrt(2).
+    """
+    m = matrix.shape[0]
+    try:
+        return np.linalg.svd(matrix)
+    except Exception:
+        both = np.zeros((2 * m, 2 * m))
+        both[:m, m:] = matrix
+        both[m:, :m] = matrix.T
+        values, vectors = np.linalg.eigh(both)
+        scale = np.sqrt(2.0)
+        left, right = np.empty((m, m)), np.empty((m, m))
+        for k in range(m):
+            left[:, k] = scale * vectors[:m, 2 * m - 1 - k]
+            right[k] = scale * vectors[m:, 2 * m - 1 - k]
+        return left, np.maximum(values[::-1][:m], 0.0), right
+
+
+@njit(**_JIT)
 def least_norm_inverse(K):
     """Return X with X r the least-norm solution of K x = r, and a basis (m, redundant rows) of the kernel of K.
 
@@ -157,7 +179,9 @@ def least_norm_inverse(K):
         if sizes[i] == 0.0:
             sizes[i] = 1.0
         scaled[i] /= sizes[i]
-    left, s, right = np.linalg.svd(scaled)
+    if not np.isfinite(scaled.sum()):
+        return np.full((m, m), np.nan), np.zeros((m, 0))
+    left, s, right = _singular_values(scaled)
     rank = 0
     while rank < m and s[rank] > REDUNDANT * s[0]:
         rank += 1
@@ -170,7 +194,7 @@ def least_norm_inverse(K):
 
 
 @njit(**_JIT)
-def _polish(G, g, blocks, modes, l, u, most):
+def polish(G, g, blocks, modes, l, u, most):
     """Take Newton steps on the mode equations until they bring nothing more."""
     m = g.size
     F, by_l, by_u, by_bound, K = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty((m, m))
@@ -212,7 +236,9 @@ def _revise(blocks, l, u, modes):
         if kind == FREE:
             continue
         if kind == DISC:
-            if mode == STICK and np.sqrt(l[i] ** 2 + l[i + 1] ** 2) > mu + EXACT:
+            if mode == SLIDE and l[i] * u[i] + l[i + 1] * u[i + 1] > 0.0:
+                new = STICK
+            elif mode == STICK and np.sqrt(l[i] ** 2 + l[i + 1] ** 2) > mu + EXACT:
                 new = SLIDE
         elif mode == SEPARATE:
             new = STICK if u[n] < -EXACT else SEPARATE
@@ -221,6 +247,9 @@ def _revise(blocks, l, u, modes):
         elif kind == CONE:
             if mode == STICK and np.sqrt(l[i] ** 2 + l[i + 1] ** 2) > mu * l[n] + EXACT:
                 new = SLIDE
+            elif mode == SLIDE and l[i] * u[i] + l[i + 1] * u[i + 1] > 0.0:
+                # Newton went to slip along the friction: it passed through rest.
+                new = STICK
         elif kind == PYRAMID:
             new = STICK
             for a in range(2):
@@ -237,15 +266,13 @@ def _revise(blocks, l, u, modes):
 
 
 @njit(**_JIT)
-def _finish(G, g, blocks, l, tolerance, best_l, best_u, best_modes):
+def _finish(G, g, blocks, l, modes, best_l, best_u, best_modes):
     """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds."""
     u = G @ l + g
-    modes = best_modes.copy()
-    identify(blocks, l, u, tolerance, modes)
     best = natural_map(blocks, best_l, best_u)
     for k in range(_ROUNDS):
         trial, velocity = l.copy(), u.copy()
-        _polish(G, g, blocks, modes, trial, velocity, 12)
+        polish(G, g, blocks, modes, trial, velocity, 12)
         size = natural_map(blocks, trial, velocity)
         if size < best:
             best = size
@@ -256,8 +283,10 @@ def _finish(G, g, blocks, l, tolerance, best_l, best_u, best_modes):
 
 
 @njit(**_JIT)
-def solve(G, g, blocks, convex, most):
+def solve(G, g, blocks, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
+
+    Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
 
     Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
     """
@@ -270,12 +299,18 @@ def solve(G, g, blocks, convex, most):
     rounds, iterations, tolerance = 0, 0, 1e-4
     if values[m - 1] == 0.0 or best == 0.0:
         return l, u, modes, best, 0, 0
-    state = new_splitting(m, values[m - 1], convex)
+    if start_modes.size:
+        best, rounds = _finish(G, g, blocks, start, start_modes.copy(), l, u, modes)
+    state, skew = new_splitting(m, values[m - 1], convex), 0.5 * (G - G.T)
     while best >= EXACT and tolerance > EXACT and iterations < most and np.isfinite(state.z.sum()):
-        # Modes may be right long before ADMM meets a tolerance.
-        done = admm(vectors, values, g, blocks, state, tolerance, min(_PATIENCE, most - iterations), convex)
+        # ADMM knows the symmetric part of G; gyroscopic steps have another, which follows round by round. Modes may be
+        # right long before its tolerance is met.
+        shifted = g + skew @ state.z
+        done = admm(vectors, values, shifted, blocks, state, tolerance, min(_PATIENCE, most - iterations), convex)
         iterations += abs(done)
-        best, more = _finish(G, g, blocks, state.z, 10.0 * tolerance, l, u, modes)
+        trial_modes = modes.copy()
+        identify(blocks, state.z, G @ state.z + g, 10.0 * tolerance, trial_modes)
+        best, more = _finish(G, g, blocks, state.z, trial_modes, l, u, modes)
         rounds += more
         if done > 0:
             tolerance *= 1e-2

@@ -79,7 +79,7 @@ def project(blocks, l, out):
             out[i], out[i + 1] = share * l[i], share * l[i + 1]
         elif kind == CONE:
             size, n = np.sqrt(l[i] ** 2 + l[i + 1] ** 2), l[i + 2]
-            if size <= mu * n:
+            if size <= mu * n and n >= 0.0:
                 share, height = 1.0, n
             elif mu * size <= -n:
                 share, height = 0.0, 0.0

@@ -7,6 +7,7 @@ from add.mocap.formats import read_take
 from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
 from add.mocap.registration import RigidTransform, register, rigid_fit
+from add.mocap.starts import first_touch, release_time
 from add.mocap.take import Event, Signal, Take
 from add.mocap.write import write_pose_csv, write_signals, write_trc
 
@@ -18,11 +19,13 @@ __all__ = [
     "RigidTransform",
     "Signal",
     "Take",
+    "first_touch",
     "read_angle_csv",
     "read_csv",
     "read_pose_csv",
     "read_take",
     "register",
+    "release_time",
     "rigid_fit",
     "write_csv",
     "write_pose_csv",

@@ -142,6 +142,11 @@ class PoseRecording:
         """Count time from t0 [s]: the new times are t - t0."""
         return replace(self, times=self.times - t0)
 
+    def turned(self, rotations: ArrayLike) -> PoseRecording:
+        """Give the body other orientations: R (nf, 3, 3), from its axes to the world's, one a frame."""
+        quaternion = Rotation.from_matrix(np.asarray(rotations, dtype=np.float64)).as_quat()[:, [3, 0, 1, 2]]
+        return replace(self, quaternion=quaternion)
+
     def transformed(self, R: ArrayLike, t: ArrayLike) -> PoseRecording:
         """Move the world: every position x becomes R x + t, and all axes turn with it; R (3, 3), t (3,) [m]."""
         turn = np.asarray(R, dtype=np.float64)

@@ -1,7 +1,20 @@
 """Objectives: numbers by which a run is judged."""
 
 from add.objectives.base import LeastSquares, Objective, WeightedSum, total
+from add.objectives.losses import Cauchy, Huber, Loss, SoftL1
 from add.objectives.regularisers import Proximity, Smoothness
 from add.objectives.tracking import Tracking
 
-__all__ = ["LeastSquares", "Objective", "Proximity", "Smoothness", "Tracking", "WeightedSum", "total"]
+__all__ = [
+    "Cauchy",
+    "Huber",
+    "LeastSquares",
+    "Loss",
+    "Objective",
+    "Proximity",
+    "Smoothness",
+    "SoftL1",
+    "Tracking",
+    "WeightedSum",
+    "total",
+]

@@ -13,6 +13,7 @@ from add.equations.points import PointMap
 from add.equations.tangents import Columns, Directions, StateTangents, generic
 from add.objectives.base import LeastSquares
 from add.objectives.interpolation import Interpolant, StepWeights
+from add.objectives.losses import Loss, bend, bending
 from add.objectives.state_columns import StateReads
 from add.typing import FloatArray, IntArray
 
@@ -43,7 +44,7 @@ class Origin:
 @final
 @dataclass(frozen=True)
 class Tracking(LeastSquares):
-    """phi = sum_fp w_fp (x_p(t_f) - x_p(t_ref) - y_fp)^T P (x_p(t_f) - x_p(t_ref) - y_fp) [m^2].
+    """phi = sum_fp w_fp rho(d^T d), d = P (x_p(t_f) - x_p(t_ref) - y_fp) [m^2]; rho(s^2) = s^2 without a loss.
 
     x_p(t_ref), from which displacements count, is left out where positions are compared. Between two steps x is
     interpolated by the cubic through positions and velocities, so that recording and simulation keep their own clocks.
@@ -73,6 +74,8 @@ class Tracking(LeastSquares):
         The step that ends the run; a clock needs it. Frames that the clock moves beyond it see that state and its
         velocity, straight on: no offset of the clock makes the objective lose a frame, and none meets a kink at the
         end.
+    loss : Loss, optional
+        rho; default: the square.
     """
 
     points: PointMap
@@ -85,6 +88,7 @@ class Tracking(LeastSquares):
     clock: int | None = None
     clock_start: float = 0.0
     last: int | None = None
+    loss: Loss | None = None
     origin: Origin | None = field(default=None, repr=False)
     _interval: IntArray = field(init=False, repr=False)
 
@@ -180,8 +184,8 @@ class Tracking(LeastSquares):
             walked.residuals(state, theta)
         return None if walked.origin is None else walked.origin.place
 
-    def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
-        """Return (frame, sqrt(w) P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
+    def differences(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
+        """Return (frame, d = P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
         if self._starts_at(state, theta):
             coefficients = self._between.weights(state.step, self.reference_time(theta))
             self._memory().place = self._combine(state, coefficients, theta)
@@ -196,7 +200,15 @@ class Tracking(LeastSquares):
         out = []
         for frame in frames:
             difference = self.observed(state, frame, theta) - offset - self.targets[frame]
-            out.append((int(frame), np.sqrt(self.weights[frame])[:, None] * (difference @ self.projector)))
+            out.append((int(frame), difference @ self.projector))
+        return out
+
+    def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
+        """Return (frame, sqrt(w) sqrt(rho / d^T d) d (n_points, 3)) for the frames of this interval [m]."""
+        out = []
+        for frame, difference in self.differences(state, theta):
+            bent = difference if self.loss is None else bend(self.loss, difference)
+            out.append((frame, np.sqrt(self.weights[frame])[:, None] * bent))
         return out
 
     def step_value(self, state: State, theta: FloatArray) -> float:
@@ -204,10 +216,13 @@ class Tracking(LeastSquares):
         return sum(float(np.vdot(r, r)) for _, r in self.residuals(state, theta))
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
-        """Add 2 w P (x - x_ref - y), spread over the two states; over those of x_ref when the run is back there."""
+        """Add 2 w rho' d, spread over the two states; over those of x_ref when the run is back there."""
         times = self.simulation_times(theta)
-        for frame, residual in self.residuals(state, theta):
-            bar = 2.0 * np.sqrt(self.weights[frame])[:, None] * residual
+        for frame, difference in self.differences(state, theta):
+            root = np.sqrt(self.weights[frame])[:, None]
+            bar = 2.0 * root * (root * difference)
+            if self.loss is not None:
+                bar *= self.loss.slope((difference * difference).sum(axis=1))[:, None]
             self._pull(state, times[frame], bar, theta, state_bar, theta_bar)
             if self.reference is not None:
                 memory = self._memory()
@@ -242,10 +257,17 @@ class Tracking(LeastSquares):
         times = self.simulation_times(theta)
         frames = self.frames(state, theta)
         found = self._tangents(state, [times[frame] for frame in frames], theta, tangent, theta_dot)
+        matrices = self._bendings(state, theta)
         return [
-            np.sqrt(self.weights[frame])[:, None] * (change @ self.projector)
+            np.sqrt(self.weights[frame])[:, None] * _times(matrices.get(int(frame)), change @ self.projector)
             for frame, change in zip(frames, found, strict=True)
         ]
+
+    def _bendings(self, state: State, theta: FloatArray) -> dict[int, FloatArray]:
+        """Return the derivatives of the residuals by d (n_points, 3, 3) of each frame; none without a loss."""
+        if self.loss is None:
+            return {}
+        return {frame: bending(self.loss, difference) for frame, difference in self.differences(state, theta)}
 
     def reference_tangent(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
@@ -275,7 +297,7 @@ class Tracking(LeastSquares):
         return out
 
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
-        """Return sqrt(w) P (x - x_ref - y) of all samples of the interval that count [m]."""
+        """Return `residuals` of all samples of the interval that count, as one vector [m]."""
         return self._counting((f, r) for f, r in self.residuals(state, theta))
 
     def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
@@ -329,10 +351,14 @@ class Tracking(LeastSquares):
         places = np.searchsorted(index, origin.index)
         moved = origin.values.reshape(-1, 3, origin.index.size)
         first = 0
+        matrices = self._bendings(state, theta)
         for frame in self.frames(state, theta):
             seen = self.weights[frame] > 0.0
             roots = np.sqrt(self.weights[frame][seen])[:, None, None]
-            rows = roots * np.einsum("pik,ij->pjk", moved[seen], self.projector)
+            rows = np.einsum("pik,ij->pjk", moved[seen], self.projector)
+            if self.loss is not None:
+                rows = np.einsum("pij,pjk->pik", matrices[int(frame)][seen], rows)
+            rows = roots * rows
             values[first : first + 3 * rows.shape[0], places] -= rows.reshape(-1, origin.index.size)
             first += 3 * rows.shape[0]
         return Columns(index, values)
@@ -352,6 +378,11 @@ class Tracking(LeastSquares):
         """Number of samples (point and frame) that count; displacements from a frame say nothing at that frame."""
         counting = np.ones(self.times.size, dtype=bool) if self.reference is None else self.times != self.reference
         return int((self.weights[counting] > 0.0).sum())
+
+
+def _times(matrices: FloatArray | None, vectors: FloatArray) -> FloatArray:
+    """Return M_p v_p of every point; without matrices the vectors."""
+    return vectors if matrices is None else np.einsum("pij,pj->pi", matrices, vectors)
 
 
 def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:

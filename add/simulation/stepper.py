@@ -123,6 +123,10 @@ class Stepper(ABC):
             If the equations of the step are not solved.
         """
 
+    def contact_changes(self, record: Record, other: Record) -> int:
+        """Return in how many contacts of its own, not of terms of the system, two records of a step differ."""
+        return 0
+
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces | None:
         """Return the contact forces that a step solved for; None where terms of the system make them."""
         return None

@@ -101,7 +101,8 @@ def test_report_and_screen(tmp_path, capsys):
     assert "markers of one: rms" in said
     assert "markers of two, predicted: rms" in said
     report = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
-    assert "| two | predicted |" in report
+    rows = {line.split(" | ")[0]: line for line in report.splitlines() if line.startswith(("| one |", "| two |"))}
+    assert rows["| one"].endswith("| fitted |") and rows["| two"].endswith("| predicted |")
     assert "### Experiment one, fitted" in report
     for name in ("residuals.png", "markers.png", "markers_two.png"):
         assert (tmp_path / "run" / name).stat().st_size > 5000

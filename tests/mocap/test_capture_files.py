@@ -308,6 +308,17 @@ def test_rigid_body_of_motive_has_gaps(tmp_path):
     np.testing.assert_allclose(body.position[0], (1e-3, 2e-3, 3e-3), atol=1e-15)
 
 
+def test_velocities_of_vicon_are_no_markers(tmp_path):
+    lines = made.vicon(MOTION, end="\n").decode().splitlines()
+    lines[2] += ",Anna:hip',,"
+    lines[3] += ",X',Y',Z'"
+    lines[4] += ",mm/s,mm/s,mm/s"
+    lines[5:] = [line + ",1.0,2.0,3.0" for line in lines[5:]]
+    found = take(tmp_path, "\n".join(lines).encode())
+    require_motion(found)
+    assert found.markers.n_markers == 3
+
+
 def test_decimal_commas_of_vicon(tmp_path):
     data = made.vicon(MOTION, delimiter=";").decode()
     require_motion(take(tmp_path, data.replace(".", ",").encode()))

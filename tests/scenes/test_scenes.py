@@ -92,6 +92,7 @@ QUICK = {
     ),
     "strings_cube": ({}, 3, ("touching", "sticking")),
     "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
+    "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
 }
 #: Scenes with so many numbers that even two steps take a while.
 LARGE = ("fig11b_bunny", "robot_rigid", "robot_soft_feet", "sheet_flip")

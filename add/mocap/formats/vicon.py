@@ -13,6 +13,7 @@ Frame 1 is at t = 0, also where an export begins later.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -28,6 +29,7 @@ from add.mocap.take import Event, Signal, Take
 __all__ = ["ViconCSV"]
 
 _MARKERS, _EVENTS = "trajectories", "events"
+_DERIVATIVE = re.compile(r"[XYZ](?:'{1,2}|\"{1,2})", re.IGNORECASE)
 _SECTIONS = (_MARKERS, _EVENTS, "devices", "joints", "segments", "model outputs", "global parameters", "emg", "forces")
 
 
@@ -156,14 +158,16 @@ def _trajectories(
         row = int(np.flatnonzero(grid.values[:, 1])[0])
         raise text.fail("a subframe of a trajectory", grid.rows[row], 1, found=f"{grid.values[row, 1]:g}", expected="0")
     triples = [k for k in range(2, len(headings) - 2) if [h.upper() for h in headings[k : k + 3]] == ["X", "Y", "Z"]]
-    left = set(range(2, len(headings))) - {k + i for k in triples for i in range(3)}
+    # Velocities and accelerations, where they were exported, too: X', Y', Z', X'', ...
+    rates = {k for k in range(2, len(headings)) if _DERIVATIVE.fullmatch(headings[k])}
+    left = set(range(2, len(headings))) - {k + i for k in triples for i in range(3)} - rates
     if left or not triples:
         column = min(left, default=2)
         raise text.fail(
             "not the coordinate of a marker", top, column,
             found=repr(headings[column] if column < len(headings) else ""), expected="X, Y, Z of every marker",
         )  # fmt: skip
-    stray = [k for k in range(2, len(names)) if names[k] and k not in triples]
+    stray = [k for k in range(2, len(names)) if names[k] and k not in triples and k not in rates]
     if stray:
         raise text.fail(
             "a name above no marker", top - 1, stray[0], found=repr(names[stray[0]]), expected="one above every X"

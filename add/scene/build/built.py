@@ -72,9 +72,9 @@ class BuiltScene(Summarised):
     def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
         """Return the pairs of bodies with one mass that a restitution or a damping acts between.
 
-        Exact contact knows neither.
+        Contact without a penalty has no impacts that take time.
         """
-        if self.scene.contact.friction_law == "exact":
+        if self.scene.contact.friction_law in ("exact", "impulse"):
             return []
         rows = self.scene.contact.pairs
         found = ContactClasses.read(self.scene).restitutions(self.scene)

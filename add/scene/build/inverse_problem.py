@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from add.equations.points import NodePoints, PointMap
@@ -19,7 +21,7 @@ from add.joints.parts import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.mocap import Recording
 from add.model.site_lookup import place_site
-from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
+from add.objectives import Cauchy, Huber, Loss, Objective, Proximity, Smoothness, SoftL1, Tracking, WeightedSum
 from add.objectives.tracking import at_steps
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
@@ -43,6 +45,9 @@ from add.ties import unit_vector
 from add.typing import FloatArray
 
 _TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
+
+
+_LOSSES: dict[str, type[Loss]] = {"huber": Huber, "soft-l1": SoftL1, "cauchy": Cauchy}
 
 
 def require_gradient(scene: SceneSpec) -> None:
@@ -233,6 +238,8 @@ def _experiment(
             continue
         if isinstance(item, MarkersObjectiveSpec):
             recording, tracking = _marker_tracking(built, place)
+            if item.loss_scale is not None:
+                tracking = replace(tracking, loss=_LOSSES[item.loss](item.loss_scale))
             followed = tracking
             parts.append(tracking)
         elif isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):

@@ -221,7 +221,9 @@ class SceneParameters:
                 special.setdefault(name, {}).update(own)
         for pair, k in classes.restitutions(spec).items():
             self._restitutions[pair] = f"contact.pairs.{k}.restitution", contact.pairs[k].touching or 1
-        damped = {f"contact.{a}.{b}" for a, b in self._restitutions}
+        damped = {f"contact.{a}.{b}": path for (a, b), (path, _) in self._restitutions.items()}
+        if contact.friction_law == "impulse":
+            self._restitutions.clear()
         for name in known:
             source = {key: (path, 1.0) for key, path in {**given, **special.get(name, {})}.items()}
             if name in mesh_areas:
@@ -233,7 +235,10 @@ class SceneParameters:
                 source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
             stiffness, factor = source["stiffness"]
             self._copies += [(stiffness, f"{name}.k_n", factor), (source["friction"][0], f"{name}.c_f", 1.0)]
-            if name not in damped:
+            if contact.friction_law == "impulse":  # without damping: its place has the restitution
+                if name in damped:
+                    self._copies.append((damped[name], f"{name}.k_d", 1.0))
+            elif name not in damped:
                 self._copies.append((source["damping"][0], f"{name}.k_d", source["damping"][1]))
             stick, times = source.get("stick_stiffness", (stiffness, factor * stick_factor))
             self._copies.append((stick, f"{name}.k_t", times))

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap import AngleRecording, PoseRecording, Recording, Take, read_take, register
+from add.mocap import AngleRecording, PoseRecording, Recording
 from add.mocap.recording import require_names
 from add.scene.read.files import asked_for_by
+from add.scene.read.recordings import markers_of, pose_of, take_of
 from add.scene.spec.markers import AngleSourceSpec, DirectionMarkerSpec, JointAngleSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.scene import SceneSpec
 from add.ties import unit_vector
@@ -62,24 +63,19 @@ def load_recording(scene: SceneSpec, place: str) -> Recording:
 
 def recording_doubts(spec: RecordingSpec) -> tuple[str, ...]:
     """Return what is in doubt about a recording's file: its frames, and which axis points up where that matters."""
-    take = _take(spec)
+    take = take_of(spec)
     return take.doubts + ((take.frame,) if take.frame and spec.up is None and spec.register_ is None else ())
-
-
-def _take(spec: RecordingSpec) -> Take:
-    return read_take(spec.file, unit=spec.unit, up=spec.up, number_repeated=spec.number_repeated)
 
 
 def _read(spec: RecordingSpec, scene: SceneSpec) -> Recording:
     """Return the recording under the names of the scene's markers."""
-    take = _take(spec)
+    take = take_of(spec)
     if spec.markers is not None:
-        return _markers(take.require_markers(), spec, spec.markers)
+        return markers_of(take, spec).select(list(spec.markers)).rename(dict(spec.markers))
     if spec.angles is not None:
         return _angles(take.require_angles(), spec.angles)
     assert spec.pose is not None
-    pose = take.body(spec.pose.name)
-    pose = replace(pose, position=spec.scale * pose.position)
+    pose = pose_of(take, spec)
     recording = _on_body(pose, scene, spec.pose.body)
     if spec.pose.joint is None:
         return recording
@@ -90,16 +86,6 @@ def _read(spec: RecordingSpec, scene: SceneSpec) -> Recording:
         positions=np.concatenate([recording.positions, second.positions], axis=1),
         valid=np.concatenate([recording.valid, second.valid], axis=1),
     )
-
-
-def _markers(recording: Recording, spec: RecordingSpec, names: dict[str, str]) -> Recording:
-    recording = replace(recording, positions=spec.scale * recording.positions)
-    require_names(list(names), recording.names, source=recording.source)
-    if spec.register_ is not None:
-        first = float(recording.times[0])
-        window = spec.register_.window or (first, first)
-        recording, _ = register(recording, spec.register_.markers, window=window)
-    return recording.select(list(names)).rename(dict(names))
 
 
 def _angles(recording: AngleRecording, angles: dict[str, AngleSourceSpec]) -> Recording:

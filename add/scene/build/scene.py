@@ -10,7 +10,7 @@ from add.bodies import Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import FrictionLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
-from add.hard_contact import with_exact_contact
+from add.hard_contact import with_exact_contact, with_impulse_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.materials import material
@@ -39,7 +39,9 @@ _LAWS = {
     "linear": FrictionLaw.LINEAR,
     "tanh": FrictionLaw.TANH,
     "hybrid": FrictionLaw.HYBRID,
-    "exact": FrictionLaw.LINEAR,  # of the terms that say what may touch what; `with_exact_contact` takes their place
+    # Of the terms that say what may touch what; `with_exact_contact` and `with_impulse_contact` take their place.
+    "exact": FrictionLaw.LINEAR,
+    "impulse": FrictionLaw.LINEAR,
 }
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _NORMS = {"l1": 1, "l2": 2}
@@ -105,6 +107,8 @@ def _build(scene: SceneSpec) -> BuiltScene:
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
     if spec.contact.friction_law == "exact":
         simulation = with_exact_contact(simulation)
+    elif spec.contact.friction_law == "impulse":
+        simulation = with_impulse_contact(simulation, bounces=True)
     names = tuple(spec.markers)
     return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
 

@@ -1,4 +1,4 @@
-"""Checks of scenes with exact contact: what it cannot do is refused when the scene is read, and never ignored."""
+"""Checks of scenes with contact without penalties: the impossible is refused when the scene is read, never ignored."""
 
 from collections.abc import Iterator
 
@@ -7,11 +7,19 @@ from add.scene.spec.scene import SceneSpec
 
 
 def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
-    """Starts and restitutions that exact contact has no equations for."""
-    if spec.contact.friction_law != "exact":
+    """Starts, integrators and restitutions that exact contact, or contact in velocities, has no equations for."""
+    law = spec.contact.friction_law
+    if law not in ("exact", "impulse"):
         return
     if spec.time.initial == "equilibrium":
-        yield Problem("time.initial", "exact contact starts from a given state", "'equilibrium'", "'given'")
+        yield Problem("time.initial", f"the friction law '{law}' starts from a given state", "'equilibrium'", "'given'")
+    if law == "impulse":
+        if spec.time.integrator != "bdf1":
+            yield Problem(
+                "time.integrator", "the friction law 'impulse' steps velocities by bdf1", f"'{spec.time.integrator}'",
+                "'bdf1'",
+            )  # fmt: skip
+        return
     for k, pair in enumerate(spec.contact.pairs):
         if pair.restitution is not None:
             yield Problem(

@@ -23,6 +23,7 @@ from add.scene.read.path_slots import path_slots
 from add.scene.read.paths import explain_missing, get_value, nearest, set_value
 from add.scene.read.phase_checks import check_phase_overrides
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
+from add.scene.read.recorded_starts import fill_in_starts
 from add.scene.spec.scene import SCHEMA, SceneSpec
 
 __all__ = ["apply_overrides", "check_scene", "experiment_scenes", "from_source", "get_value", "read_scene", "set_value"]
@@ -180,6 +181,7 @@ def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]
         raise_problems(from_pydantic(error), source)
         raise  # not reached
     raise_problems([*_missing_files(raw, written), *check_world(spec)], source)
+    spec = fill_in_starts(raw, spec)
     scene = _of_kind(kind, spec, raw, source)
     _require_few_repeats(scene)
     raise_problems(_check_experiments(scene), source)

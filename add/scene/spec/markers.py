@@ -175,6 +175,11 @@ class RecordingSpec(Spec):
         None, description="the file holds angles: name of the angle -> the direction that it turns"
     )
     time_offset: Number = Field(0.0, description="recording time at which the simulation time is 0 [s]")
+    start: Literal["release"] | None = Field(
+        None,
+        description="`release`: where `time_offset` is not given, it is the time at which the markers, at rest before, "
+        "begin to move; found from the file, to a fraction of a frame",
+    )
     crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
     mask: tuple[MaskSpec, ...] = Field((), description="stretches left out; of `pose` and `angles` by scene marker")
     displacement: Flag = Field(
@@ -185,6 +190,8 @@ class RecordingSpec(Spec):
     def _check(self) -> "RecordingSpec":
         exactly_one(self, "markers", "pose", "angles")
         if self.markers is None:
+            if self.start is not None:
+                raise problem("a release is found from markers", key="start")
             if self.register_ is not None:
                 raise problem("only markers can be registered", key="register")
             if self.unit not in (None, "m"):

@@ -47,10 +47,26 @@ Weight = Annotated[NonNegative, Field(description="factor of this term [-]")]
 
 
 class MarkersObjectiveSpec(Spec):
-    """Mean squared distance of the markers from the recording [m^2]."""
+    """Mean squared distance of the markers from the recording, or a robust loss of it [m^2]."""
 
     type: Literal["markers"] = Field("markers", description="kind of objective")
     weight: Weight = 1.0
+    loss: Literal["squared", "huber", "soft-l1", "cauchy"] = Field(
+        "squared",
+        description="what a sample at the distance s counts: `squared` s^2; less for those that are far off, with k = "
+        "`loss_scale`: `huber` 2 k s - k^2 beyond k, `soft-l1` 2 k^2 (sqrt(1 + s^2/k^2) - 1), `cauchy` "
+        "k^2 ln(1 + s^2/k^2)",
+    )
+    loss_scale: Positive | None = Field(
+        None, description="distance from which on a sample counts less, such as three times the noise [m]"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "MarkersObjectiveSpec":
+        if (self.loss == "squared") != (self.loss_scale is None):
+            needs = "no 'loss_scale'" if self.loss == "squared" else "a 'loss_scale'"
+            raise problem(f"the loss '{self.loss}' has {needs}", key="loss_scale")
+        return self
 
 
 class PointObjectiveSpec(_TimedSpec):

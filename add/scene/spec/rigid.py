@@ -18,6 +18,7 @@ from add.scene.spec.common import (
     Spec,
     ValueSpec,
     Vector3,
+    Window,
     by_key,
     by_value,
     exactly_one,
@@ -134,10 +135,20 @@ class RigidBodySpec(_MovingSpec):
     )
     center_of_mass: Vector3 | None = Field(None, description="in the body's frame [m]; null = the geometry's")
     collision: CollisionSpec = Field(default_factory=CollisionSpec, description="what meets other bodies")
+    start: Literal["recording"] | None = Field(
+        None,
+        description="`recording`: those of `position`, `orientation`, `velocity` and `angular_velocity` that are not "
+        "given are taken from the flight that the recording shows of this body from t = 0 on",
+    )
+    start_window: Window | None = Field(
+        None, description="simulation times of the frames that the start is from [s]; null = up to the first touch"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "RigidBodySpec":
         exactly_one(self, "mass", "density")
+        if self.start is None and self.start_window is not None:
+            raise problem("goes with 'start'", key="start_window")
         if self.geometry is None:
             for key in ("density", "inertia"):
                 if (getattr(self, key) is None) == (key == "inertia"):

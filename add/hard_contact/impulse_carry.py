@@ -1,0 +1,51 @@
+"""What the record of a step with contact in velocities keeps of its contacts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import Carry
+from add.hard_contact.impulse_rows import NearPairs
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class CarriedImpulses:
+    """Contacts of a step: for its derivatives, and for where the solver of the next step begins.
+
+    In a `Carry` forces and slopes are one row of the memory; the others are the marks.
+
+    Attributes
+    ----------
+    near : NearPairs
+    modes : (k,) of the cones
+    force : (3 k,) in the pairs' axes at the beginning of the step [N]
+    """
+
+    near: NearPairs
+    modes: IntArray
+    force: FloatArray
+
+    @classmethod
+    def of(cls, carry: Carry) -> CarriedImpulses:
+        """Return what a record keeps."""
+        pair, impact, modes = carry.marks
+        memory = carry.memory.ravel()
+        return cls(NearPairs(pair, memory[: pair.size], impact.astype(bool)), modes, memory[pair.size :])
+
+    def on(self, pairs: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return modes and forces of some pairs (by number); those that were not near are separate."""
+        modes, force = np.zeros(pairs.size, dtype=np.int64), np.zeros((pairs.size, 3))
+        _, here, there = np.intersect1d(pairs, self.near.pair, assume_unique=True, return_indices=True)
+        modes[here], force[here] = self.modes[there], self.force.reshape(-1, 3)[there]
+        return modes, force.ravel()
+
+    def carry(self) -> Carry:
+        """Return it as a state carries it."""
+        near = self.near
+        memory = np.concatenate([near.slope, self.force]).reshape(1, -1)
+        return Carry(memory, (near.pair, near.impact.astype(np.int64), self.modes))

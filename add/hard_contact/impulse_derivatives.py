@@ -1,0 +1,119 @@
+"""How the contacts of a step in velocities change with the state before it and with theta, all modes held.
+
+The step solves R = r - J^T F = 0 and the mode equations of u = J v - V + bias. These are the derivatives of J^T F and u
+at fixed F (in the pairs' axes) and v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import StateTangent
+from add.equations.tangents import Columns, Directions, ThetaMap, push
+from add.hard_contact.impulse_rows import ImpulseRows, RowDerivatives
+from add.typing import BoolArray, FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class ContactDerivatives:
+    """The contacts of a finished step, ready for both directions.
+
+    Attributes
+    ----------
+    rows : ImpulseRows
+    force : (3 k,) in the pairs' axes [N]
+    velocity : (n,) after the step
+    theta : (n_theta,)
+    restitution : (k,) index in theta of e of the pairs; -1 is zero
+    """
+
+    rows: ImpulseRows
+    force: FloatArray
+    velocity: FloatArray
+    theta: FloatArray
+    restitution: IntArray
+
+    @cached_property
+    def _present(self) -> BoolArray:
+        return np.asarray(self.rows.dofs >= 0)
+
+    @cached_property
+    def _by_coordinates(self) -> RowDerivatives:
+        return self.rows.by_coordinates(self.velocity, self.rows.world(self.force), self.theta)
+
+    @cached_property
+    def _by_centres(self) -> RowDerivatives:
+        return self.rows.by_centres(self.velocity, self.rows.world(self.force), self.theta)
+
+    @cached_property
+    def _bounces(self) -> IntArray:
+        """Index in theta of e where restitution acts, else -1."""
+        return np.where(self.rows.near.impact, self.restitution, -1)
+
+    def pullback(
+        self, adjoint: FloatArray, by_rows: FloatArray, bound: FloatArray, before: StateTangent, theta_bar: FloatArray
+    ) -> None:
+        """Add a^T d(J^T F) - c^T du, and the cotangents of the friction coefficients.
+
+        Parameters
+        ----------
+        adjoint : (n,) a, by_rows : (3 k,) c, bound : (k,)
+        before, theta_bar : what takes the cotangents of the state before the step and of theta
+        """
+        rows, c, present = self.rows, by_rows.reshape(-1, 3), self._present
+        a = np.where(present, adjoint[rows.dofs], 0.0)
+
+        def bar(derivative: RowDerivatives) -> FloatArray:
+            share = np.einsum("km,kmp->kp", a, derivative.pushed)
+            return np.asarray(share - np.einsum("ka,kap->kp", c, derivative.rows))
+
+        np.add.at(before.q[0], rows.dofs[present], bar(self._by_coordinates)[present])
+        np.add.at(before.v[0], rows.dofs[present], -(c[:, 2:] * rows.by_velocity)[present])
+        centres = rows.centres
+        if (centres >= 0).any():
+            np.add.at(theta_bar, centres[centres >= 0], bar(self._by_centres)[centres >= 0])
+        bounces, friction = self._bounces, rows.pairs.c_f
+        np.add.at(theta_bar, bounces[bounces >= 0], -(c[:, 2] * rows.at.normal_velocity)[bounces >= 0])
+        np.add.at(theta_bar, friction[friction >= 0], bound[friction >= 0])
+
+    def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of J^T F (n, k) and u (3 k, .) along those of the state before, (n, .) each."""
+        rows, present = self.rows, self._present
+        local = np.where(present[:, :, None], q_dot[rows.dofs], 0.0)
+        pushed = np.zeros_like(q_dot)
+        np.add.at(pushed, rows.dofs[present], (self._by_coordinates.pushed @ local)[present])
+        moving = self._by_coordinates.rows @ local
+        fast = np.where(present[:, :, None], v_dot[rows.dofs], 0.0)
+        moving[:, 2] += np.einsum("km,kmc->kc", rows.by_velocity, fast)
+        return pushed, moving.reshape(-1, q_dot.shape[1])
+
+    def by_theta(self, directions: Directions) -> Columns:
+        """Return the tangents of (J^T F, u, bounds), (n + 4 k, .), along directions of theta."""
+        rows, k, n = self.rows, self.rows.n, self.velocity.size
+        if not k:
+            return push([], n, directions)
+        derivative, centres, present = self._by_centres, rows.centres, self._present
+        bounces, friction, approach = self._bounces, rows.pairs.c_f, rows.at.normal_velocity
+
+        def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
+            dot = np.where(centres >= 0, theta_dot[centres], 0.0)
+            np.add.at(out[:n], rows.dofs[present], np.einsum("kmp,kp->km", derivative.pushed, dot)[present])
+            u = out[n : n + 3 * k].reshape(k, 3)
+            u += np.einsum("kap,kp->ka", derivative.rows, dot)
+            u[:, 2] += np.where(bounces >= 0, theta_dot[bounces] * approach, 0.0)
+            out[n + 3 * k :] += np.where(friction >= 0, theta_dot[friction], 0.0)
+
+        def vjp(bar: FloatArray, out: FloatArray) -> None:
+            local = np.where(present, bar[:n][rows.dofs], 0.0)
+            u = bar[n : n + 3 * k].reshape(k, 3)
+            share = np.einsum("km,kmp->kp", local, derivative.pushed) + np.einsum("ka,kap->kp", u, derivative.rows)
+            np.add.at(out, centres[centres >= 0], share[centres >= 0])
+            np.add.at(out, bounces[bounces >= 0], (u[:, 2] * approach)[bounces >= 0])
+            np.add.at(out, friction[friction >= 0], bar[n + 3 * k :][friction >= 0])
+
+        return push([ThetaMap(jvp, vjp)], n + 4 * k, directions)

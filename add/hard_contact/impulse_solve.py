@@ -1,0 +1,197 @@
+"""The equations of a step with contact in velocities: Newton on the smooth forces, a cone problem in each iteration.
+
+    r(q, v, a) - J^T F = 0,    v = c u,    u_c = J v - V + bias in the dual cones of F
+
+J is that of the beginning of the step (`add.hard_contact.impulse_rows`), so the contact forces are linear in F and do
+no work that they should not do. With K = dr/du of an iterate, du = K^-1 (J^T F - r): Delassus's operator is
+G = c J K^-1 J^T, velocities per force.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.cones import Cones, ConeSolution, solve, solve_on_modes
+from add.equations.kinematics import Kinematics
+from add.equations.system import BranchEquations
+from add.equations.term import Decisions
+from add.errors import SolverError
+from add.hard_contact.impulse_rows import ImpulseRows
+from add.linalg import LinearSolve
+from add.solve.fallbacks import SMALLER_STEP
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
+from add.solve.step_matrix import Assembler
+from add.typing import FloatArray, IntArray
+
+#: Residual, as a share of the largest force family, that no iteration need improve.
+_ROUND_OFF = 1e4 * float(np.finfo(float).eps)
+
+#: Shares of a Newton step that are tried.
+_LENGTHS = (1.0, 0.5, 0.25, 0.0625)
+
+
+@final
+@dataclass(frozen=True)
+class ImpulseStepSolution:
+    """A solved step.
+
+    Attributes
+    ----------
+    u, mu : increment (n,) and multipliers
+    kin, branch : there
+    force : (3 k,) of the near pairs, in their axes [N]
+    cone : ConeSolution or None
+        None without any pair near.
+    report : NewtonReport
+    """
+
+    u: FloatArray
+    mu: FloatArray
+    kin: Kinematics
+    branch: BranchEquations
+    force: FloatArray
+    cone: ConeSolution | None
+    report: NewtonReport
+
+
+class Delassus:
+    """G = c J K^-1 J^T of a factored K, and solves with K over all coordinates.
+
+    Attributes
+    ----------
+    columns : (n_unknowns, 3 k) K^-1 J^T
+    matrix : (3 k, 3 k) G
+    """
+
+    def __init__(self, assembler: Assembler, factors: LinearSolve, J: FloatArray, c: float) -> None:
+        self.free = assembler.system.partition.free
+        self.n_rows = assembler.system.n_multipliers
+        self.factors = factors
+        self.J = J[:, self.free]
+        wide = np.zeros((self.free.size + self.n_rows, J.shape[0]))
+        wide[: self.free.size] = self.J.T
+        self.columns = factors.solve(wide) if J.shape[0] else wide
+        self.matrix = c * self.J @ self.columns[: self.free.size]
+
+    def extended(self, free: FloatArray) -> FloatArray:
+        """Return a vector over free coordinates with zeros for the multipliers."""
+        return np.concatenate([free, np.zeros((self.n_rows, *free.shape[1:]))])
+
+
+def solve_step(
+    assembler: Assembler,
+    equations: StepEquations,
+    theta: FloatArray,
+    rows: ImpulseRows,
+    cones: Cones,
+    guess: FloatArray,
+    options: NewtonOptions,
+    replay: tuple[Decisions, IntArray, FloatArray] | None = None,
+    last: tuple[IntArray, FloatArray] | None = None,
+) -> ImpulseStepSolution:
+    """Solve a step over given pairs.
+
+    Parameters
+    ----------
+    guess : u (n,)
+    replay : decisions of the other terms, and modes and forces of the contacts, of an earlier run
+
+    last : modes and forces to begin with, those of the step before
+
+    Raises
+    ------
+    SolverError
+        If Newton does not converge, or a cone problem is not solved; it names step, time, residual and remedy.
+    """
+    system, c = assembler.system, equations.c
+    free = system.partition.free
+    J = rows.matrix(system.n)
+    u = guess.copy()
+    u[system.partition.prescribed] = equations.u_prescribed
+    mu = np.zeros(system.n_multipliers)
+    force = np.zeros(J.shape[0])
+    kept = system.on_branch(replay[0]) if replay else None
+
+    def evaluate(u: FloatArray, mu: FloatArray) -> tuple[Kinematics, FloatArray, BranchEquations]:
+        kin = equations.kinematics(u)
+        if kept is not None:
+            r, constraint_rows = kept.residual(kin, mu, theta)
+            return kin, np.concatenate([r[free], constraint_rows]), kept
+        r, constraint_rows, branch = system.residual(kin, mu, theta)
+        return kin, np.concatenate([r[free], constraint_rows]), branch
+
+    def size(r: FloatArray, force: FloatArray) -> float:
+        left = r.copy()
+        left[: free.size] -= J[:, free].T @ force
+        value = float(np.linalg.norm(left, options.norm)) if left.size else 0.0
+        return value if math.isfinite(value) else math.inf
+
+    kin, r, branch = evaluate(u, mu)
+    merit, scale = size(r, force), branch.force_scale(kin, theta, options.norm)
+    history, factorizations, cone = [merit], 0, None
+    tolerance, status = options.atol + options.rtol * scale, Status.MAX_ITERATIONS
+    for _ in range(options.max_iterations):
+        factors = assembler.factor(kin, mu, theta, equations.weights, branch)
+        factorizations += 1
+        freely = -factors.solve(r)
+        new_force = force
+        step = freely
+        if J.shape[0]:
+            delassus = Delassus(assembler, factors, J, c)
+            ahead = u.copy()
+            ahead[free] += freely[: free.size]
+            offset = J @ (c * ahead) + rows.shift
+            cone = (
+                solve_on_modes(delassus.matrix, offset, cones, replay[1], replay[2])
+                if replay
+                else solve(delassus.matrix, offset, cones, guess=last)
+            )
+            new_force = cone.impulse
+            last = (cone.modes, new_force) if cone.certified else last
+            step = freely + delassus.columns @ new_force
+        best = None
+        for length in _LENGTHS:
+            trial = u.copy()
+            trial[free] += length * step[: free.size]
+            trial_mu = mu + length * step[free.size :]
+            found = evaluate(trial, trial_mu)
+            value = size(found[1], new_force)
+            if best is None or value < best[0]:
+                best = (value, trial, trial_mu, found)
+            if value <= max(0.9 * merit, tolerance) or (length == 1.0 and len(history) == 1):
+                break
+        assert best is not None
+        previous = merit
+        merit, u, mu, (kin, r, branch) = best
+        force = new_force
+        history.append(merit)
+        if merit <= tolerance:
+            status = Status.CONVERGED
+            break
+        if (
+            len(history) > 3
+            and merit >= 0.5 * previous
+            and merit <= 1e3 * np.finfo(float).eps * max(scale, 1e-300) * 10.0
+        ):
+            status = Status.ROUND_OFF
+            break
+    worst = int(free[np.abs(r[: free.size] - J[:, free].T @ force).argmax()]) if free.size else 0
+    report = NewtonReport(status, len(history) - 1, factorizations, merit, tolerance, worst, 0, tuple(history))
+    if not status.success:
+        raise SolverError(
+            f"step {equations.step} (t={equations.t:.6g} s), contact in velocities: |r|={merit:.3e} N > "
+            f"{tolerance:.3e} N after {report.iterations} iterations ({status.value}); worst dof "
+            f"{system.dofs.describe(worst)}; {SMALLER_STEP.format(dt=0.25 * equations.dt)}"
+        )
+    if cone is not None and not replay and not cone.certified:
+        raise SolverError(
+            f"step {equations.step} (t={equations.t:.6g} s): no solution of the contacts was found "
+            f"({cone.cones.kind.size} near; {np.bincount(cone.modes, minlength=3).tolist()} separate, stick, slide; "
+            f"natural map {cone.natural_map:.1e} after {cone.iterations} iterations): with much friction there may be "
+            f"none; {SMALLER_STEP.format(dt=0.25 * equations.dt)}"
+        )
+    return ImpulseStepSolution(u, mu, kin, branch, force, cone, report)

@@ -1,0 +1,169 @@
+"""Numbers of a scene that are taken from its recordings where they are not given: releases, and starts of flights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from add.errors import InputError
+from add.mocap import PoseRecording, Recording, release_time, rigid_fit
+from add.mocap.flights import flight_of_point, flight_spin
+from add.mocap.recording import require_names
+from add.scene.read.recordings import markers_of, pose_of, take_of
+from add.scene.spec.markers import PointMarkerSpec, RecordingSpec
+from add.scene.spec.rigid import RigidBodySpec
+from add.scene.spec.scene import SceneSpec
+from add.typing import FloatArray
+
+__all__ = ["fill_in_starts"]
+
+#: Digits that are written: far below what a recording knows.
+_DIGITS = 9
+_STATE = ("position", "orientation", "velocity", "angular_velocity")
+
+
+def fill_in_starts(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
+    """Write what recordings say into a valid scene, where its numbers are not given, and return what it then says.
+
+    The scene of a run holds the numbers, so that it says by itself what was simulated.
+
+    Parameters
+    ----------
+    raw : the scene as JSON, changed in place
+    spec : what it says
+
+    Raises
+    ------
+    InputError
+        Naming the place, if a recording cannot be read or does not show what is asked for.
+    """
+    found = [("recording", raw.get("recording"), spec.recording)]
+    found += [
+        (f"experiments.{k}.recording", item.get("recording"), experiment.recording)
+        for k, (item, experiment) in enumerate(zip(raw.get("experiments", ()), spec.experiments, strict=True))
+    ]
+    before = spec
+    for place, section, recording in found:
+        if recording is None or section is None or recording.start is None or "time_offset" in section:
+            continue
+        with _asked_by(f"{place}.start", spec):
+            section["time_offset"] = round(_release(recording), 6)
+            spec = SceneSpec.model_validate(raw)
+    # Experiments have recordings and bodies of their own: each is filled in when it is read as a scene.
+    for name, body in () if spec.experiments else before.bodies.items():
+        lacking = [key for key in _STATE if key not in raw["bodies"][name]]
+        if isinstance(body, RigidBodySpec) and body.start is not None and lacking:
+            with _asked_by(f"bodies.{name}.start", spec):
+                state = _flight(spec, name, body)
+                raw["bodies"][name] |= {key: state[key] for key in lacking if key in state}
+                spec = SceneSpec.model_validate(raw)
+    return spec
+
+
+@contextmanager
+def _asked_by(place: str, spec: SceneSpec) -> Iterator[None]:
+    """Let an error name the place of the scene that asked, and its own in front of its message."""
+    try:
+        yield
+    except InputError as error:
+        where = [str(part) for part in (error.file, error.place) if part is not None]
+        error.message = ": ".join([*where, error.message])
+        error.file, error.place = spec.source, place
+        raise
+
+
+def _release(spec: RecordingSpec) -> float:
+    """Return the time at which the markers that the scene names are let go [s]."""
+    markers = take_of(spec).require_markers()
+    names = list(spec.markers or ())
+    require_names(names, markers.names, source=markers.source)
+    return release_time(markers.select(names))
+
+
+def _flight(spec: SceneSpec, name: str, body: RigidBodySpec) -> dict[str, list[float]]:
+    """Return the state of a flying body at t = 0 as the scene writes it; of a body with one marker no rotation."""
+    recording = spec.recording
+    if recording is None:
+        raise InputError("there is no recording to start from", expected="'recording' in the scene or the experiment")
+    centre = _centre(body)
+    take = take_of(recording)
+    source, gravity = take.source, np.array(spec.gravity)
+    if recording.pose is not None and recording.pose.body == name:
+        pose = pose_of(take, recording).with_origin(recording.time_offset)
+    elif recording.markers is not None:
+        seen = markers_of(take, recording).with_origin(recording.time_offset)
+        places = {
+            file: np.array(marker.point)
+            for file, scene in recording.markers.items()
+            if isinstance(marker := spec.markers[scene], PointMarkerSpec) and marker.body == name
+        }
+        if len(places) < 3:
+            return _flight_of_marker(seen, places, centre, gravity, body.start_window)
+        pose = _pose(seen, places)
+    else:
+        raise InputError("the recording does not show this body", file=source, expected="its pose, or markers on it")
+    path = pose.markers(centre[None], ["centre"]).positions[:, 0]
+    flight, window = flight_of_point(pose.times, path, gravity, body.start_window, source)
+    spin = flight_spin(pose.crop(*window))
+    turn = PoseRecording(np.zeros(1), np.zeros((1, 3)), spin.quaternion[None]).rotations[0]
+    return {
+        "position": _written(flight.position - turn @ centre),
+        "orientation": [float(x) for x in spin.quaternion],
+        "velocity": _written(flight.velocity),
+        "angular_velocity": _written(spin.angular_velocity),
+    }
+
+
+def _flight_of_marker(
+    seen: Recording,
+    places: dict[str, FloatArray],
+    centre: FloatArray,
+    gravity: FloatArray,
+    window: tuple[float, float] | None,
+) -> dict[str, list[float]]:
+    """Return position and velocity of a body whose centre of mass is a marker."""
+    name = next((file for file, place in places.items() if np.abs(place - centre).max() < 1e-9), None)
+    if name is None:
+        raise InputError(
+            "too few markers for a pose", file=seen.source, found=f"{len(places)} points of the body",
+            expected="3 or more that are not on a line, or one at its centre of mass",
+        )  # fmt: skip
+    column = seen.names.index(name)
+    frames = seen.valid[:, column]
+    flight, _ = flight_of_point(seen.times[frames], seen.positions[frames, column], gravity, window, seen.source)
+    return {"position": _written(flight.position - centre), "velocity": _written(flight.velocity)}
+
+
+def _pose(seen: Recording, places: dict[str, FloatArray]) -> PoseRecording:
+    """Return the pose of a body from its markers, in the frames in which three of them are seen."""
+    columns = [seen.names.index(name) for name in places]
+    points = np.stack(list(places.values()))
+    times, positions, turns = [], [], []
+    for frame in range(seen.n_frames):
+        valid = seen.valid[frame, columns]
+        if valid.sum() >= 3 and seen.times[frame] >= -1e-9:
+            fit = rigid_fit(points, np.where(valid[:, None], seen.positions[frame, columns], 0.0), valid.astype(float))
+            times.append(seen.times[frame])
+            positions.append(fit.t)
+            turns.append(fit.R)
+    if not times:
+        raise InputError("no frame shows three markers of the body after t = 0", file=seen.source)
+    identity = np.tile([1.0, 0.0, 0.0, 0.0], (len(times), 1))
+    still = PoseRecording(np.array(times), np.array(positions), identity, source=seen.source)
+    return still.turned(np.array(turns))
+
+
+def _centre(body: RigidBodySpec) -> FloatArray:
+    """Return the centre of mass in the body's frame [m]; that of a shape is its origin."""
+    if body.center_of_mass is not None:
+        return np.array(body.center_of_mass)
+    if body.geometry is not None and getattr(body.geometry, "file", None) is not None:
+        raise InputError("the centre of mass of a mesh is not known here", expected="'center_of_mass' of the body")
+    return np.zeros(3)
+
+
+def _written(values: FloatArray) -> list[float]:
+    return [round(float(value), _DIGITS) for value in values]

@@ -1,0 +1,247 @@
+"""Contact in velocities: closed forms, gradients of whole runs through all modes, errors."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.rigid_models import DT, NEWTON, PAIRS
+from support.run_checks import check_gradient_of_run
+from support.small_models import RoughObjective
+
+import add
+from add.adjoint import value_and_gradient
+from add.contact import FrictionLaw
+from add.equations.kinematics import State, StateTangent
+from add.errors import InputError, SolverError
+from add.hard_contact import ImpulseOptions, with_impulse_contact
+from add.hard_contact.impulse_carry import CarriedImpulses
+from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
+from add.objectives.base import Objective
+from add.simulation import BDF
+from add.simulation.run import Simulation, Trajectory
+
+G = 9.81
+ANALYTIC = Path(__file__).resolve().parents[3] / "shared" / "specs" / "hard-contact" / "reference" / "analytic"
+
+
+def reference(name: str) -> dict:
+    """Return a closed form, or skip."""
+    path = ANALYTIC / f"{name}.json"
+    if not path.exists():
+        pytest.skip(f"no reference at {path}")
+    return json.loads(path.read_text())
+
+
+def scene(body: dict, *, dt: float, steps: int, friction: float = 0.4, gravity=(0, 0, -G), **more) -> dict:
+    """A rigid body over a plane."""
+    pairs = more.pop("pairs", [])
+    return {
+        "schema": "add-scene/1",
+        "time": {"dt": dt, "steps": steps, "integrator": "bdf1", "newton": {"atol": 1e-12, "rtol": 1e-13}},
+        "gravity": list(gravity),
+        "bodies": {"body": {"type": "rigid", **body}},
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
+        "contact": {"friction_law": "impulse", "friction": friction, "pairs": pairs},
+        **more,
+    }
+
+
+def modes(trajectory: Trajectory) -> tuple[Counter, int]:
+    """Return how often each mode holds, and how often a pair changes its own between two steps."""
+    seen, before, switches = Counter(), {}, 0
+    for record in trajectory.records:
+        kept = CarriedImpulses.of(record.carry)
+        now = dict(zip(kept.near.pair.tolist(), kept.modes.tolist(), strict=True))
+        seen.update(now.values())
+        switches += sum(before.get(pair, SEPARATE) != mode for pair, mode in now.items())
+        before = now
+    return seen, switches
+
+
+@dataclass(frozen=True)
+class EndCoordinate(Objective):
+    """A coordinate of the last state."""
+
+    row: int
+    n_steps: int
+
+    def step_value(self, state: State, theta: np.ndarray) -> float:
+        return float(state.q[0, self.row]) if state.step == self.n_steps else 0.0
+
+    def step_pullback(self, state: State, theta: np.ndarray, state_bar: StateTangent, theta_bar: np.ndarray) -> None:
+        if state.step == self.n_steps:
+            state_bar.q[0, self.row] += 1.0
+
+
+def end_and_slopes(raw: dict, row: int, *paths: str) -> tuple[float, list[float]]:
+    """Return a coordinate of the last state and its derivatives by numbers of the scene."""
+    built = add.scene_from_dict(raw).build()
+    found = value_and_gradient(built.simulation, EndCoordinate(row, raw["time"]["steps"]))
+    by_number = built.numbers.ties.pullback(built.numbers.values, found.gradient)
+    return found.value, [float(by_number[built.numbers.resolve(path)[0][0]]) for path in paths]
+
+
+CUBE = {"geometry": {"shape": "box", "size": [0.2, 0.2, 0.2]}, "mass": 1.0, "position": [0, 0, 0.1]}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_gradient_of_run(pair: str) -> None:
+    """Nodes and rigid bodies on the world, on rigid bodies, on moving ones: reverse, forward, replayed differences."""
+    model, simulation = PAIRS[pair](FrictionLaw.LINEAR, BDF(DT, 1, newton=NEWTON))
+    simulation = with_impulse_contact(simulation)
+    seen, switches = modes(simulation.run())
+    assert seen[SLIDE] and switches
+    check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=model.system.n)))
+
+
+def test_sliding_cube_stops_where_it_should() -> None:
+    """The discrete answer: v_k = v_0 - k mu g h while positive, then exactly zero; with its derivatives."""
+    data = reference("sliding_cube_stop")
+    given = data["inputs"]
+    for row in data["one_step_implicit"]:
+        h, n = row["h"], row["sliding_steps"]
+        raw = scene(CUBE | {"velocity": [given["v0"], 0, 0]}, dt=h, steps=n + 20, friction=given["mu"])
+        x, slopes = end_and_slopes(raw, 0, "bodies.body.velocity", "contact.friction", "bodies.body.mass")
+        assert x == pytest.approx(row["distance"], abs=1e-10)
+        assert slopes == pytest.approx([row["d_by_v0"], row["d_by_mu"], 0.0], abs=1e-9)
+
+
+@pytest.mark.parametrize("angle", np.linspace(0.0, np.pi / 2, 7))
+def test_sliding_is_isotropic(angle: float) -> None:
+    raw = scene(CUBE | {"velocity": [2.0 * np.cos(angle), 2.0 * np.sin(angle), 0]}, dt=0.005, steps=140)
+    end = add.scene_from_dict(raw).build().run().state(140).q[0]
+    assert np.hypot(end[0], end[1]) == pytest.approx(0.5046869, abs=1e-12)
+    assert np.abs(end[3:]).max() < 1e-12
+
+
+def test_incline_near_the_critical_angle() -> None:
+    """Below it nothing moves, to the last bit but rounding; beyond it the discrete answer."""
+    for row in reference("incline_at_critical_angle")["rows"]:
+        angle, h = row["angle"], row["h"]
+        gravity = [G * np.sin(angle), 0.0, -G * np.cos(angle)]
+        raw = scene(CUBE, dt=h, steps=round(row["T"] / h), friction=0.5, gravity=gravity)
+        x, (by_mu,) = end_and_slopes(raw, 0, "contact.friction")
+        assert x == pytest.approx(row["x_one_step_implicit"], abs=1e-10)
+        assert by_mu == pytest.approx(row["dx_dmu_one_step"], abs=1e-8)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.4, 0.8, 1.0])
+def test_bounces(e: float) -> None:
+    """A ball returns with e times the speed of its approach; with e = 1 it never gains height."""
+    ball = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 1.05]}
+    pairs = [{"body": "body", "obstacle": "floor", "restitution": e}] if e else []
+    built = add.scene_from_dict(scene(ball, dt=1e-3, steps=1500, friction=0.0, pairs=pairs)).build()
+    run = built.run()
+    speed = np.array([state.v[0, 2] for state in (run.state(k) for k in range(1501))])
+    hits = np.flatnonzero((speed[:-1] < -0.1) & (speed[1:] >= 0.0))
+    assert hits.size >= 1
+    for k in hits:
+        assert speed[k + 1] == pytest.approx(-e * speed[k], abs=1e-9 if e else 0.06)
+    height = [run.state(k).q[0, 2] - 0.05 for k in range(1501)]
+    assert min(height) > -6e-3 and max(height) <= 1.0
+    energy = np.array(height) * G + 0.5 * speed**2
+    # A bounce does without the gravity of its step, and begins up to a step below the floor.
+    assert np.diff(energy).max() <= 2.0 * G * 1e-3 * np.sqrt(2.0 * G)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.5])
+def test_gradient_of_a_tumbling_cube(e: float) -> None:
+    """Every number of theta, the restitution and the centre of mass among them, through impacts, slip and stick."""
+    body = CUBE | {
+        "position": [0, 0, 0.25], "orientation": [0.9621028, 0.2025480, 0.1519110, 0.1012740],
+        "velocity": [0.8, 0.1, -0.5], "angular_velocity": [1, 5, 2],
+    }  # fmt: skip
+    pairs = [{"body": "body", "obstacle": "floor", "restitution": e}] if e else []
+    raw = scene(body, dt=0.004, steps=90, friction=0.1 if e else 0.3, pairs=pairs)
+    raw["bodies"]["body"]["geometry"] = {"shape": "box", "size": [0.2, 0.15, 0.1]}
+    built = add.scene_from_dict(raw).build()
+    run = built.run()
+    seen, switches = modes(run)
+    assert seen[SLIDE] and switches >= 2
+    impacts = sum(CarriedImpulses.of(record.carry).near.impact.sum() for record in run.records)
+    assert bool(impacts) is (e > 0.0)
+    check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(1).normal(size=6)))
+
+
+def test_gradient_through_sticking() -> None:
+    """A cube that stops sticks on redundant corners: loads, tangential starts and friction change nothing then."""
+    raw = scene(CUBE | {"velocity": [0.3, 0.1, 0.0]}, dt=0.005, steps=40)
+    built = add.scene_from_dict(raw).build()
+    run = built.run()
+    seen, _ = modes(run)
+    assert seen[SLIDE] and seen[STICK]
+    assert CarriedImpulses.of(run.records[-1].carry).modes.tolist() == [STICK] * 4
+    check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(2).normal(size=6)))
+
+
+def test_stack_rests() -> None:
+    """Four boxes, each a little smaller than the one below, for two seconds: no drift, no speed."""
+    bodies = {
+        f"b{k}": {"type": "rigid", "geometry": {"shape": "box", "size": [0.4 - 0.02 * k] * 2 + [0.1]},
+                  "mass": 1.0 + k % 3, "position": [0.002 * (k % 2), 0, 0.05 + 0.1 * k]} for k in range(4)
+    }  # fmt: skip
+    raw = scene({}, dt=0.01, steps=200, friction=0.5)
+    raw["bodies"] = bodies
+    built = add.scene_from_dict(raw).build()
+    run = built.run()
+    start, end = run.state(0), run.state(200)
+    assert np.abs(end.q[0] - start.q[0]).max() < 1e-9
+    assert np.abs(end.v[0]).max() < 1e-9
+
+
+def test_start_inside_the_floor_is_slow() -> None:
+    """A body that starts 0.1 m deep comes up with the speed of the limit, not 20 m/s."""
+    raw = scene(CUBE | {"position": [0, 0, 0.0]}, dt=0.005, steps=3)
+    built = add.scene_from_dict(raw).build()
+    limited = with_impulse_contact(_penalty(raw), ImpulseOptions(stabilisation_speed=0.5))
+    assert limited.run().state(1).v[0, 2] == pytest.approx(0.5, abs=1e-9)
+    assert built.run().state(1).v[0, 2] == pytest.approx(1.0, abs=1e-9)
+
+
+def _penalty(raw: dict) -> Simulation:
+    """Return the scene with linear friction, whose contact a caller replaces."""
+    raw = json.loads(json.dumps(raw))
+    raw["contact"]["friction_law"] = "linear"
+    return add.scene_from_dict(raw).build().simulation
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "message"),
+    [
+        ({"integrator": "bdf2"}, "time.integrator", "'impulse' steps velocities by bdf1"),
+        ({"initial": "equilibrium"}, "time.initial", "starts from a given state"),
+    ],
+)
+def test_refused_scenes(change: dict, place: str, message: str) -> None:
+    raw = scene(CUBE, dt=0.01, steps=3)
+    raw["time"] |= change
+    with pytest.raises(InputError, match=message) as caught:
+        add.scene_from_dict(raw)
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5])
+def test_refused_restitution(value: float) -> None:
+    raw = scene(CUBE, dt=0.01, steps=3, pairs=[{"body": "body", "obstacle": "floor", "restitution": value}])
+    with pytest.raises(InputError, match=r"contact\.pairs\.0\.restitution"):
+        add.scene_from_dict(raw)
+
+
+def test_unsolved_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step without a certified solution names step, time, contacts and modes, and keeps the steps before."""
+    from add.hard_contact import impulse_solve
+
+    built = add.scene_from_dict(scene(CUBE | {"position": [0, 0, 0.12]}, dt=0.01, steps=30)).build()
+    whole = impulse_solve.solve
+
+    def poor(*args, **options):
+        found = whole(*args, **options)
+        return found if not found.cones.kind.size else replace(found, natural_map=1e-3)
+
+    monkeypatch.setattr(impulse_solve, "solve", poor)
+    with pytest.raises(SolverError, match=r"step \d+ \(t=.*\): no solution of the contacts.*4 near.*stick") as caught:
+        built.run()
+    assert caught.value.trajectory.n_steps > 2
