@@ -25,7 +25,7 @@ def at(body: dict[str, Any], z: float, **more: Any) -> dict[str, Any]:
 
 
 def built(bodies: dict[str, Any], **more: Any) -> BuiltScene:
-    raw = {"schema": "add-scene/1", "time": {"dt": 0.001, "steps": 2}, "bodies": bodies, **more}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.001, "steps": 2}, "bodies": bodies} | more
     return scene_from_dict(raw).build()
 
 
@@ -51,6 +51,7 @@ def test_bodies_meet_by_meshes_whose_points_meet_no_shape() -> None:
     [
         ({"contact": {"between_bodies": False}}, set()),
         ({"contact": {"friction_law": "exact"}}, set()),
+        ({"contact": {"friction_law": "impulse"}, "time": {"dt": 0.001, "steps": 2, "integrator": "bdf1"}}, set()),
         ({"contact": {"pairs": [{"between": ["a", "b"], "enabled": False}]}}, {("a", "s"), ("b", "s")}),
         ({"contact": {"pairs": [{"between": ["box", "a"], "by_meshes": True}]}},
          {("a", "b"), ("a", "s"), ("b", "s"), ("a", "box")}),

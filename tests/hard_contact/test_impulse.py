@@ -223,6 +223,17 @@ def test_refused_scenes(change: dict, place: str, message: str) -> None:
     assert caught.value.place == place
 
 
+@pytest.mark.parametrize("law", ["exact", "impulse"])
+def test_closed_meshes_are_refused(law: str) -> None:
+    """Their distances are not evaluated by these steppers."""
+    raw = scene(CUBE, dt=0.01, steps=3)
+    raw["contact"]["friction_law"] = law
+    raw["obstacles"]["rock"] = {"shape": "mesh", "file": "rock.obj"}
+    with pytest.raises(InputError, match="knows no closed meshes") as caught:
+        add.scene_from_dict(raw)
+    assert caught.value.place == "obstacles.rock"
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.5])
 def test_refused_restitution(value: float) -> None:
     raw = scene(CUBE, dt=0.01, steps=3, pairs=[{"body": "body", "obstacle": "floor", "restitution": value}])

@@ -81,7 +81,7 @@ def test_contact_pairs():
         "cube.floor": (1000, 2, 7, 0.4),
         "cube.ball": (1000, 0, 10, 0.4),
     }
-    term = scene.model.system.deciding[0]
+    term, _ = scene.model.system.deciding  # nodes on obstacles, and the two soft bodies by their meshes
     assert term.law is FrictionLaw.TANH and term.total_normal
     assert term.pairs.enabled.tolist() == [[True, True], [True, False]]
     assert (term.pairs.onset == 0.001).all() and (term.pairs.ramp == 0.002).all()

@@ -115,8 +115,8 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
         yield (
             f"contact.between_bodies: {named}{more} pass through each other: points of bodies meet the boxes, balls, "
             "capsules, cylinders and closed meshes that rigid bodies carry, and neither of these carries one, nor have "
-            "both a mesh (or the contact is exact, which has no meshes); contact.pairs with 'enabled': false say that "
-            "it is meant"
+            "both a mesh (or the contact is exact or by impulses, without meshes); contact.pairs with 'enabled': "
+            "false say that it is meant"
         )
 
 

@@ -223,7 +223,9 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactM
         classes=classes.of,
         disabled=frozenset(off),
         apart=joined | by_meshes,
-        meshes=None if contact.friction_law == "exact" else MeshModel(by_meshes, joined, _meet_themselves(spec)),
+        meshes=None
+        if contact.friction_law in ("exact", "impulse")
+        else MeshModel(by_meshes, joined, _meet_themselves(spec)),
     )
 
 

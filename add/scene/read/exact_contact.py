@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
+from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
+from add.scene.spec.world import MeshObstacleSpec
 
 
 def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
@@ -13,6 +15,21 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
         return
     if spec.time.initial == "equilibrium":
         yield Problem("time.initial", f"the friction law '{law}' starts from a given state", "'equilibrium'", "'given'")
+    meshes = {f"obstacles.{name}": isinstance(item, MeshObstacleSpec) for name, item in spec.obstacles.items()}
+    for name, body in spec.bodies.items():
+        if isinstance(body, RigidBodySpec | KinematicBodySpec):
+            meshes[f"bodies.{name}.collision.closed"] = body.collision.closed
+    for place in [place for place, is_mesh in meshes.items() if is_mesh]:
+        yield Problem(
+            place, f"the friction law '{law}' knows no closed meshes as collision shapes", "a mesh",
+            "planes, boxes, spheres, capsules and cylinders, or another contact.friction_law",
+        )  # fmt: skip
+    for k, pair in enumerate(spec.contact.pairs):
+        if pair.by_meshes:
+            yield Problem(
+                f"contact.pairs.{k}.by_meshes", f"the friction law '{law}' lets no meshes meet", "true",
+                "false, or another contact.friction_law",
+            )  # fmt: skip
     if law == "impulse":
         if spec.time.integrator != "bdf1":
             yield Problem(
