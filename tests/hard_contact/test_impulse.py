@@ -24,6 +24,7 @@ from add.simulation import BDF
 from add.simulation.run import Simulation, Trajectory
 
 G = 9.81
+RING = Path(__file__).resolve().parents[2] / "data" / "meshes" / "ring.obj"
 ANALYTIC = Path(__file__).resolve().parents[3] / "shared" / "specs" / "hard-contact" / "reference" / "analytic"
 
 
@@ -228,7 +229,7 @@ def test_closed_meshes_are_refused(law: str) -> None:
     """Their distances are not evaluated by these steppers."""
     raw = scene(CUBE, dt=0.01, steps=3)
     raw["contact"]["friction_law"] = law
-    raw["obstacles"]["rock"] = {"shape": "mesh", "file": "rock.obj"}
+    raw["obstacles"]["rock"] = {"shape": "mesh", "file": str(RING)}
     with pytest.raises(InputError, match="knows no closed meshes") as caught:
         add.scene_from_dict(raw)
     assert caught.value.place == "obstacles.rock"
