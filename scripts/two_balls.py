@@ -199,7 +199,7 @@ def optimum(stiffness: float) -> Optimum:
     )
     contact = ContactModel(law=FrictionLaw.NONE, onset=0.3 * 2.5 / omega)
     extra = [("centre", (3,), "m"), ("force", (n_steps, 3), "N")]
-    model = build_model(bodies, contact=contact, links=[push], extra=extra)
+    model = build_model(bodies, contact=contact, joint_parts=[push], extra=extra)
     layout = model.system.parameters
     theta = np.zeros(layout.n)
     for name, x in zip(("first", "second"), CONTROL_X, strict=True):
