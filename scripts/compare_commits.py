@@ -338,7 +338,7 @@ class Row:
             return f"| {self.name} | {self.error} | | | | **no** |"
         counts = " / ".join(str(count) for count in self.counts) if self.touches else "-"
         numbers = f"{self.step:.1e} | {self.gradient:.1e} | {self.free_run:.1e}"
-        return f"| {self.name} | {counts} | {numbers} | {'yes' if self.stick_constraints else '**no**'} |"
+        return f"| {self.name} | {counts} | {numbers} | {'yes' if self.holds else '**no**'} |"
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> float:
@@ -409,7 +409,7 @@ def main() -> None:
         *(row.markdown() for row in rows),
     ]
     print("\n".join(lines))
-    broken = [row.name for row in rows if not row.stick_constraints]
+    broken = [row.name for row in rows if not row.holds]
     summary = f"\n{len(rows) - len(broken)} of {len(rows)} scenes agree"
     if broken:
         summary += f"; not: {', '.join(broken)}"
