@@ -21,7 +21,7 @@ __all__ = ["Samples", "fit_numbers", "samples", "write_residuals"]
 @final
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What was compared in one run.
+    """The comparison of one run with its recording.
 
     Attributes
     ----------

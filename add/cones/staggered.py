@@ -23,7 +23,7 @@ from add.typing import FloatArray
 @final
 @dataclass(frozen=True)
 class StaggeredResult:
-    """What the sweeps ended with.
+    """The end of the sweeps.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class DenseMetric(LinearSolve):
 
 
 class StepCotangent(NamedTuple):
-    """What a cotangent of the velocities after a step gives.
+    """Cotangents of the inputs of a step, from one of the velocities after it.
 
     Attributes
     ----------

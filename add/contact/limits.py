@@ -50,7 +50,7 @@ class CollisionLimit(StepLimit):
 
     @cached_property
     def primitives(self) -> Primitives:
-        """What detection asks of the surfaces."""
+        """The surfaces as detection reads them."""
         return Primitives.of(self.surface)
 
     @cached_property

@@ -29,7 +29,7 @@ THICKER = 1.5
 
 
 class MeshPlaces(NamedTuple):
-    """Where meshes touch, for display.
+    """Places at which meshes touch, for display.
 
     Attributes
     ----------

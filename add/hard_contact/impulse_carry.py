@@ -1,4 +1,4 @@
-"""What the record of a step with contact in velocities keeps of its contacts."""
+"""The contacts that a step with contact in velocities keeps and hands on."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from add.typing import FloatArray, IntArray
 
 
 class Contacts(NamedTuple):
-    """What a term of contact between bodies is made of; np points, ns shapes, nb rigid bodies.
+    """The arrays of a term of contact between bodies; np points, ns shapes, nb rigid bodies.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ from add.typing import FloatArray, IntArray
 
 
 class Slots(NamedTuple):
-    """Where the blocks of the derivatives begin among the entries of a pattern; see `add.contact.sparsity`.
+    """The first entries of the blocks of the derivatives in a pattern; see `add.contact.sparsity`.
 
     Attributes
     ----------
