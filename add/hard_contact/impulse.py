@@ -23,7 +23,7 @@ from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, Sta
 from add.simulation.implicit_solve import Linearised, NewtonSolve
 from add.simulation.run import Simulation
 from add.simulation.stepper import DifferentiableStepper
-from add.solve.step_equations import NewtonOptions
+from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -107,21 +107,19 @@ class ImpulseContact(DifferentiableStepper):
             cones = self._cones(rows, theta)
             found = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, decided)
         else:
-            rows, found = self._over_near_pairs(assembler, before, theta, guess, state.carry)
+            rows, found = self._over_near_pairs(assembler, equations, before, theta, state.carry)
         modes = found.cone.modes if found.cone is not None else np.zeros(0, dtype=np.int64)
         carry = CarriedImpulses(rows.near, modes, found.force).carry()
         solution = Solution(found.kin, found.mu, found.branch.decisions, equations.c, equations.dt, found.report, carry)
         return self.formula.finish(assembler.system, state, solution, replay.charts if replay else None)
 
     def _over_near_pairs(
-        self, assembler: Assembler, before: Kinematics, theta: FloatArray, guess: FloatArray, carry: Carry
+        self, assembler: Assembler, equations: StepEquations, before: Kinematics, theta: FloatArray, carry: Carry
     ) -> tuple[ImpulseRows, ImpulseStepSolution]:
         """Solve over the pairs that touch or would be passed through; add those that are missed, and solve again."""
-        state = State(before.t, before.step, np.stack([before.q, before.q]), np.stack([before.v, before.v]))
-        equations = self.formula.equations(assembler, state, theta)
         at = touches(self.pairs, before, theta)
-        movable = self._movable(assembler)
-        may = movable & ~((self._restitution(theta) > 0.0) & (at.gap > self.options.touching))
+        guess = before.v / equations.c
+        may = self._movable(assembler) & ~((self._restitution(theta) > 0.0) & (at.gap > self.options.touching))
         near = may & (at.gap + self.dt * np.minimum(at.normal_velocity, 0.0) <= 0.0)
         while True:
             pairs = np.flatnonzero(near)

@@ -54,7 +54,7 @@ class Event:
 @final
 @dataclass(frozen=True, eq=False)
 class Take:
-    """What one file of a capture system holds.
+    """The content of one file of a capture system.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ class Solve:
 
     @property
     def limits(self) -> StepLimit | None:
-        """What bounds trials; nothing where decisions are given, which are those of a way that was free."""
+        """The bound of trials; none where decisions are given: they are those of a way that was free."""
         return self.system.limit if self.replay is None else None
 
     def length(self, point: Point, step: FloatArray) -> float:

@@ -20,7 +20,7 @@ _MEMORY = 30.0
 @final
 @dataclass(frozen=True)
 class Choices:
-    """What a file may not say by itself.
+    """Answers to questions that a file may leave open.
 
     Parameters
     ----------
