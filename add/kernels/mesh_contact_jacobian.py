@@ -92,7 +92,7 @@ def point_derivatives(n, d, v_n, weight, m, energy, values, found, mollified, wo
 
 
 class Slots(NamedTuple):
-    """Where the blocks begin among the entries of a pattern.
+    """The first entries of the blocks in a pattern.
 
     ``keys`` (m,) sorted: number of the lower carrier times the number of carriers, plus the higher one; ``first`` (m,)
     of the block (lower, higher), behind which (higher, lower) stands.

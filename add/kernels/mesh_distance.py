@@ -29,7 +29,7 @@ LEAF, DEEPEST = 4, 64
 
 
 class Layout(NamedTuple):
-    """Where the arrays of a mesh begin in its row.
+    """The first entries of the arrays of a mesh in its row.
 
     Attributes
     ----------
