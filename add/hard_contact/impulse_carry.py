@@ -11,6 +11,9 @@ from add.equations.kinematics import Carry
 from add.hard_contact.impulse_rows import NearPairs
 from add.typing import FloatArray, IntArray
 
+#: The mark of an impact that has a time within the step; without, it is 1.
+_TIMED = 2
+
 
 @final
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class CarriedImpulses:
         """Return what a record keeps."""
         pair, impact, modes = carry.marks
         memory = carry.memory.ravel()
-        return cls(NearPairs(pair, memory[: pair.size], impact.astype(bool)), modes, memory[pair.size :])
+        near = NearPairs(pair, memory[: pair.size], impact > 0, impact == _TIMED)
+        return cls(near, modes, memory[pair.size :])
 
     def on(self, pairs: IntArray) -> tuple[IntArray, FloatArray]:
         """Return modes and forces of some pairs (by number); those that were not near are separate."""
@@ -48,4 +52,5 @@ class CarriedImpulses:
         """Return it as a state carries it."""
         near = self.near
         memory = np.concatenate([near.slope, self.force]).reshape(1, -1)
-        return Carry(memory, (near.pair, near.impact.astype(np.int64), self.modes))
+        impact = np.where(near.timed, _TIMED, near.impact.astype(np.int64))
+        return Carry(memory, (near.pair, impact, self.modes))
