@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from add.cones import Cones, Sensitivity
+from add.cones import WEAK, Cones, Sensitivity
 from add.equations import charts
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
@@ -20,7 +20,7 @@ from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
 from add.hard_contact.pairs import ContactPairs
 from add.kernels.cone_modes import SEPARATE, STICK
-from add.simulation import BDFFormula, ContactForces, Record, Solution, StartUp
+from add.simulation import BDFFormula, ContactForces, Record, Solution, StartUp, WeakContact
 from add.simulation.implicit_solve import Linearised, NewtonSolve
 from add.simulation.stepper import DifferentiableStepper
 from add.solve.step_equations import NewtonOptions, StepEquations
@@ -108,8 +108,7 @@ class ImpulseContact(DifferentiableStepper):
             found = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, decided)
         else:
             rows, found = self._over_near_pairs(assembler, equations, before, theta, state.carry)
-        modes = found.cone.modes if found.cone is not None else np.zeros(0, dtype=np.int64)
-        carry = CarriedImpulses(rows.near, modes, found.force).carry()
+        carry = CarriedImpulses.solved(rows.near, found.force, found.cone).carry()
         solution = Solution(found.kin, found.mu, found.branch.decisions, equations.c, equations.dt, found.report, carry)
         times, changed = self._times(rows, assembler), replay.charts if replay else None
         if not times.any:
@@ -201,7 +200,7 @@ class ImpulseContact(DifferentiableStepper):
         nothing = near.none()
         cones, guess = Cones.half_lines(0), before.v / equations.c
         found = solve_step(assembler, equations, theta, self._rows(nothing, before, theta), cones, guess, self.newton)
-        carry = CarriedImpulses(nothing, np.zeros(0, dtype=np.int64), np.zeros(0)).carry()
+        carry = CarriedImpulses.solved(nothing, found.force, None).carry()
         solution = Solution(found.kin, found.mu, found.branch.decisions, equations.c, equations.dt, found.report, carry)
         return Record(solution, (1.0,))
 
@@ -220,12 +219,21 @@ class ImpulseContact(DifferentiableStepper):
             "sticking": int((kept.modes == STICK).sum()),
             "slipping": int((kept.modes > STICK).sum()),
             "impacts": int(kept.near.impact.sum()),
+            "weakly_active": int((kept.margin < WEAK).sum()),
         }
         if self.options.timed_impacts:
             early = kept.near.impact & ~kept.near.timed & (rows.at.gap > self.options.touching)
             counts["untimed_impacts"] = int(early.sum())
         force = rows.world(kept.force)
-        return ContactForces(generalised, rows.at.place[touching], force[touching], rows.pairs.rigid[touching], counts)
+        weak = tuple(
+            WeakContact(term, point, shape, float(margin))
+            for (term, point, shape), margin in zip(rows.pairs.source.tolist(), kept.margin, strict=True)
+            if margin < WEAK
+        )
+        return ContactForces(
+            generalised, rows.at.place[touching], force[touching], rows.pairs.rigid[touching], counts,
+            kept.modes[touching], kept.margin[touching], weak, kept.natural_map,
+        )  # fmt: skip
 
     def contact_changes(self, record: Record, other: Record) -> int:
         """Return how many pairs are near in one record alone, or in another mode."""
