@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from add import __version__
+from add.commands.cli_compare import compare
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
@@ -95,7 +96,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_weak_contacts(result)
 
 
-for command in (view, plot, info, recording):
+for command in (view, plot, info, recording, compare):
     cli.add_command(command)
 
 
