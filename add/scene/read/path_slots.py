@@ -10,6 +10,7 @@ _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "geometry", "file"),
     ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),
+    ("objective", "*", "file"),
     ("recording", "file"),
 )
 """Keys from the scene to a path; "*" is any name, or any number of a list."""

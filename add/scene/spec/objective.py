@@ -132,6 +132,25 @@ class PoseObjectiveSpec(_TimedSpec):
         return self
 
 
+class OneStepObjectiveSpec(Spec):
+    """Mean squared error of one step, over all steps, each from the recorded state before it.
+
+    The terms are q |dq|^2 + v |dv|^2 + a |dv/dt|^2, with rotations in radians: lengths and radians count alike. It goes
+    with no other objective but `prior`, `smoothness` and `proximity`. Noise of the recording biases what it finds.
+    """
+
+    type: Literal["one-step"] = Field("one-step", description="kind of objective")
+    file: FilePath = Field(
+        description="recorded states: `trajectory.h5` of a run, or an .npz file with t (k,) [s], q (k, n) and perhaps "
+        "v (k, n), in the order of the bodies; a state at each step is needed; without v, differences of q"
+    )
+    q: NonNegative = Field(1.0, description="weight of the coordinates [1/m^2]")
+    v: NonNegative = Field(1.0, description="weight of the velocities [s^2/m^2]")
+    a: NonNegative = Field(0.0, description="weight of the accelerations, differences of the velocities [s^4/m^2]")
+    bodies: tuple[Name, ...] | None = Field(None, description="bodies that count; null = all")
+    weight: Weight = 1.0
+
+
 class PriorObjectiveSpec(Spec):
     """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
 
@@ -181,10 +200,11 @@ ObjectiveSpec = Annotated[
     | Annotated[LineObjectiveSpec, Tag("<line>")]
     | Annotated[TrackObjectiveSpec, Tag("<track>")]
     | Annotated[PoseObjectiveSpec, Tag("<pose>")]
+    | Annotated[OneStepObjectiveSpec, Tag("<one-step>")]
     | Annotated[PriorObjectiveSpec, Tag("<prior>")]
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
     | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
-    by_value("type", "markers", "point", "line", "track", "pose", "prior", "smoothness", "proximity"),
+    by_value("type", "markers", "point", "line", "track", "pose", "one-step", "prior", "smoothness", "proximity"),
 ]
 
 # --- parameters ------------------------------------------------------------------------------------------------------
