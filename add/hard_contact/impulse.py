@@ -11,7 +11,7 @@ from add.cones import WEAK, Cones, Sensitivity
 from add.equations import charts
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
-from add.hard_contact.geometry import touches
+from add.hard_contact.geometry import Touches, touches
 from add.hard_contact.impact_times import ImpactTimes, free_dofs, one_time
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.hard_contact.impulse_derivatives import ContactDerivatives
@@ -140,10 +140,12 @@ class ImpulseContact(DifferentiableStepper):
         while True:
             pairs = np.flatnonzero(near)
             decided = self._decide(pairs, at.gap[pairs], at.normal_velocity[pairs], theta, assembler)
-            rows = self._rows(decided, before, theta, self._free(decided, assembler, before, theta))
+            rows = self._rows(decided, before, theta, self._free(decided, assembler, before, theta), at)
             last = CarriedImpulses.of(carry).on(pairs) if carry.marks else None
             cones = self._cones(rows, theta)
             found = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, last=last)
+            if not (may & ~near).any():
+                return rows, found
             after = touches(self.pairs, replace(before, v=found.kin.v), theta)
             missed = may & ~near & (at.gap + self.dt * after.normal_velocity < -1e-6 * self.options.touching)
             if not missed.any():
@@ -185,11 +187,17 @@ class ImpulseContact(DifferentiableStepper):
             return 0.0
         return 2.0 * self.dt * float(np.linalg.norm(layout.view(theta, "gravity")))
 
-    def _rows(self, near: NearPairs, before: Kinematics, theta: FloatArray, free: Record | None = None) -> ImpulseRows:
+    def _rows(
+        self,
+        near: NearPairs,
+        before: Kinematics,
+        theta: FloatArray,
+        free: Record | None = None,
+        known: Touches | None = None,
+    ) -> ImpulseRows:
         velocity = None if free is None else free.kin.v
-        return ImpulseRows.of(
-            self.pairs, near, self._restitution(theta), before, theta, self.options, self.dt, velocity
-        )
+        e = self._restitution(theta)
+        return ImpulseRows.of(self.pairs, near, e, before, theta, self.options, self.dt, velocity, known)
 
     def _free(self, near: NearPairs, assembler: Assembler, before: Kinematics, theta: FloatArray) -> Record | None:
         """Return the step without contacts, where impacts within the step ask for it."""

@@ -22,7 +22,15 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.hard_contact.geometry import TouchDerivatives, Touches, cross_matrices, derivatives, push_derivatives, touches
+from add.hard_contact.geometry import (
+    TouchDerivatives,
+    Touches,
+    cross,
+    cross_matrices,
+    derivatives,
+    push_derivatives,
+    touches,
+)
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.pairs import ContactPairs
 from add.typing import BoolArray, FloatArray, IntArray
@@ -53,9 +61,9 @@ class NearPairs:
 
 def _axes(normal: FloatArray) -> FloatArray:
     """Return orthonormal axes (k, 3, 3), columns t_1, t_2, n."""
-    first = np.cross(normal, _furthest(normal))
+    first = cross(normal, _furthest(normal))
     first /= np.linalg.norm(first, axis=1, keepdims=True)
-    return np.stack([first, np.cross(normal, first), normal], axis=2)
+    return np.stack([first, cross(normal, first), normal], axis=2)
 
 
 def _furthest(normal: FloatArray) -> FloatArray:
@@ -68,8 +76,8 @@ def _turn(axes: FloatArray, by_normal: FloatArray) -> FloatArray:
     second, normal = axes[:, :, 1], axes[:, :, 2]
     furthest = _furthest(normal)
     # first = n x e / |n x e| moves along second by (dn x e) . second / |n x e|.
-    size = np.linalg.norm(np.cross(normal, furthest), axis=1)
-    spin = np.einsum("ki,kip->kp", np.cross(furthest, second), by_normal) / size[:, None]
+    size = np.linalg.norm(cross(normal, furthest), axis=1)
+    spin = np.einsum("ki,kip->kp", cross(furthest, second), by_normal) / size[:, None]
     return np.asarray(cross_matrices(normal) @ by_normal + normal[:, :, None] * spin[:, None, :])
 
 
@@ -114,13 +122,19 @@ class ImpulseRows:
         options: ImpulseOptions,
         dt: float,
         free: FloatArray | None = None,
+        known: Touches | None = None,
     ) -> ImpulseRows:
         """Evaluate the geometry of ``near`` pairs of all ``pairs``; ``restitution`` is that of all.
 
-        Without ``free``, what a step does to velocities before and after timed impacts is left out.
+        Without ``free``, what a step does to velocities before and after timed impacts is left out. ``known`` is the
+        geometry of all pairs, if there is one.
         """
-        own = pairs.select(near.pair)
-        at = touches(own, before, theta)
+        whole = near.pair.size == pairs.n
+        own = pairs if whole else pairs.select(near.pair)
+        if known is None:
+            at = touches(own, before, theta)
+        else:
+            at = known if whole else known.select(near.pair)
         by = derivatives(own, at, 0.0)
         e = restitution[near.pair]
         limited = (near.slope == 0.0) & ~near.impact & (at.gap < 0.0) & (options.stabilisation > 0.0)
