@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 TIED = 0.95
 #: A candidate is worth a sentence if it lowers the spread along a weak direction at least so many times.
 WORTH = 2.0
+#: A fit that another step would move by more than this share of the noise's standard error has not ended.
+UNFINISHED = 0.5
 
 
 def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: RunFolder) -> dict[str, Any] | None:
@@ -61,7 +63,7 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
                 "upper": _number(drawn.upper[k]),
             }
         out["bootstrap"] = {"over": drawn.over, "blocks": drawn.blocks, "draws": scene.uncertainty.bootstrap}
-    out["contains"] = [*_contents(found), *said, *profiled]
+    out["contains"] = [*_contents(found), *_unfinished(problem, x, found), *said, *profiled]
     return out
 
 
@@ -158,6 +160,24 @@ def _contents(found: Uncertainty) -> list[str]:
     if found.at_bound.any():
         lines.append("Numbers on a bound have no ±; those of the others hold for these values.")
     return lines
+
+
+def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list[str]:
+    """Say which numbers another step of Gauss-Newton would still move by more than a good part of their error."""
+    followed = sum(item.objective.looks for item in problem.experiments)
+    squares = [part for item in problem.experiments for _, part in item.objective.as_squares() if not part.looks]
+    if problem.priors or squares or followed != len(found.rows):
+        return []
+    slopes = np.concatenate([rows.slopes for rows in found.rows])
+    step = -np.linalg.lstsq(slopes, np.concatenate([rows.residual for rows in found.rows]), rcond=1e-12)[0]
+    lower, upper = problem.bounds
+    moved = problem.values(np.clip(x + step, lower, upper)) - problem.values(x)
+    far = [k for k in range(problem.n) if np.abs(moved[k]) > UNFINISHED * found.noise[k]]
+    labels = problem.labels()
+    texts = [f"{labels[k]} by {moved[k]:+.2g}" for k in far]
+    if not texts:
+        return []
+    return [f"The fit ended before its minimum: another step would move {', '.join(texts)} (lower the tolerance)."]
 
 
 def _tied(labels: Sequence[str], matrix: FloatArray) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from add.adjoint import Schedule
+from add.commands.convergence_file import read_convergence
 from add.commands.error_bars import error_bars
 from add.commands.evaluation_log import SAME, FolderLog
 from add.commands.expectations import checks_of
@@ -44,6 +45,8 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
     InputError
         If not; names the file and the place.
     """
+    if scene.uncertainty.convergence is not None:
+        read_convergence(scene.uncertainty.convergence)  # before the fit, not after it
     problem = scene.inverse_problem()
     optimizer = problem.optimizer
     assert isinstance(optimizer, PhasedOptimizer)
