@@ -13,6 +13,7 @@ import click
 
 from add import __version__
 from add.commands.cli_compare import compare
+from add.commands.cli_converge import converge
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
@@ -96,7 +97,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_weak_contacts(result)
 
 
-for command in (view, plot, info, recording, compare):
+for command in (view, plot, info, recording, compare, converge):
     cli.add_command(command)
 
 

@@ -12,6 +12,7 @@ _PLACES: tuple[Pattern, ...] = (
     ("objective", "*", "positions_file"),
     ("objective", "*", "file"),
     ("recording", "file"),
+    ("uncertainty", "convergence"),
 )
 """Keys from the scene to a path; "*" is any name, or any number of a list."""
 
