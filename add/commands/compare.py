@@ -88,6 +88,7 @@ def under_law(scene: Scene, law: str) -> tuple[Scene, tuple[str, ...]]:
     contact = raw.setdefault("contact", {})
     contact["friction_law"] = law
     if law != "impulse":
+        changed += ["exact gradients"] if raw.pop("gradient", None) else []
         changed += [f"without {key}" for key in _OF_IMPULSES if contact.pop(key, None) is not None]
     elif scene.time.integrator != "bdf1":
         raw.setdefault("time", {})["integrator"] = "bdf1"

@@ -153,6 +153,8 @@ def _head(result: Mapping[str, Any]) -> str:
     if end is not None or start is not None:
         fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
         rows.append(["objective", f"{number(start)} → {number(end)}{fall}"])
+    if result.get("gradient"):
+        rows.append(["gradient", _cell(result["gradient"])])
     if result.get("evaluations") is not None:
         rows.append(["evaluations", number(result["evaluations"])])
     if result.get("seconds") is not None:

@@ -109,7 +109,9 @@ def _build(scene: SceneSpec) -> BuiltScene:
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":
         options = ImpulseOptions(
-            timed_impacts=spec.contact.impact_time == "linear", pyramids=spec.contact.friction_cone == "pyramid"
+            relaxation=spec.gradient.relaxation if spec.gradient.contact == "relaxed" else 0.0,
+            timed_impacts=spec.contact.impact_time == "linear",
+            pyramids=spec.contact.friction_cone == "pyramid",
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
     names = tuple(spec.markers)

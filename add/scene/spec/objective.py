@@ -263,6 +263,19 @@ class ParameterSpec(Spec):
         return self.paths if self.paths is not None else (self.path or "",)
 
 
+class GradientSpec(Spec):
+    """How derivatives are taken; steps are not changed by it."""
+
+    contact: Literal["exact", "relaxed"] = Field(
+        "exact",
+        description="`impulse`: `exact`: the derivatives of the steps; `relaxed`: those of a central path through the "
+        "cones (relaxed complementarity), which see the way out of a contact that rests; never in `add check`",
+    )
+    relaxation: Positive = Field(
+        1e-3, description="`relaxed`: kappa, relative to the square of the largest impulse of a step [-]"
+    )
+
+
 class PhaseSpec(Spec):
     """One stage of a continuation; it starts where the stage before ended."""
 
