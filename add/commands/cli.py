@@ -13,6 +13,7 @@ import click
 
 from add import __version__
 from add.commands.cli_converge import converge
+from add.commands.cli_mesh import mesh
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
@@ -94,7 +95,7 @@ def _say_impacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_impacts(result)
 
 
-for command in (view, plot, info, recording, converge):
+for command in (view, plot, info, recording, converge, mesh):
     cli.add_command(command)
 
 
