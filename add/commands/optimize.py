@@ -307,7 +307,8 @@ def _result(
         result["experiments"][experiment.name] = entry
     if len(scenes) == 1:
         only = next(iter(result["experiments"].values()))
-        result |= {key: only[key] for key in ("bodies", "markers", "contact", "impacts", "newton") if key in only}
+        shown = ("bodies", "markers", "contact", "impacts", "weak_contacts", "contact_certificate", "newton")
+        result |= {key: only[key] for key in shown if key in only}
         if "fit" in only:
             result["fit"] = only["fit"]
     return result, runs, compared

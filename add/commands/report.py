@@ -10,6 +10,7 @@ from urllib.parse import quote
 from add.errors import AddError
 from add.io.impacts import impacts_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
+from add.io.weak_contacts import weak_contacts_of
 from add.plot import experiment_names, plot_run
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
         _uncertainty(result),
         _fits(result),
         _impacts(result),
+        _weak_contacts(result),
         _checks(result.get("checks") or {}),
         _pictures(run, experiment_names(result)),
         _versions(run),
@@ -200,6 +202,15 @@ def _impacts(result: Mapping[str, Any]) -> str:
     """Say how many steps the shortest impacts lasted, and what that does to their restitution."""
     lines = [f"- {_cell(impact['text'])}" for impact in impacts_of(result)]
     return "\n".join(["## Impacts", "", *lines]) if lines else ""
+
+
+def _weak_contacts(result: Mapping[str, Any]) -> str:
+    """Say which contacts were on the border of two modes, and how well contacts were solved."""
+    lines = [f"- {_cell(text)}" for text in weak_contacts_of(result)]
+    certificate = result.get("contact_certificate")
+    if certificate:
+        lines.append(f"- Contacts are solved to a natural map of {number(certificate['natural_map'], 2)}.")
+    return "\n".join(["## Contacts", "", *lines]) if lines else ""
 
 
 def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:

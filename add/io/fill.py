@@ -95,6 +95,7 @@ def _tetrahedra(path: Path) -> dict[str, NDArray[Any]]:
     """Call the mesher, in a process of its own: it is C++ that may end the program."""
     import pytetwild
 
+    os.chdir(path.parent)  # it leaves a file of its own where it works
     with np.load(path) as given:
         points, cells = pytetwild.tetrahedralize(
             given["points"],
