@@ -159,8 +159,9 @@ def optimize(
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
     from add.commands.parallel.experiments import require_shareable
-    from add.commands.report import one_by_one, write_report
-    from add.io.runfolder import EVALUATIONS_CSV
+    from add.commands.report import write_report
+    from add.commands.report_texts import one_by_one
+    from add.io.runfolder import EVALUATIONS_CSV, REPORT_HTML
 
     _require_one(resume, force)
     loaded = loaded_scene(console, scene)
@@ -186,7 +187,7 @@ def optimize(
         say_optimization(console, result, *one_by_one(result["parameters"]))
         _say_contacts(console, result)
         report = write_report(folder)
-        console.say(f"report: {report}")
+        console.say(f"report: {report}, {report.with_name(REPORT_HTML).name}")
         console.result(result)
 
 
