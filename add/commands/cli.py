@@ -14,6 +14,8 @@ import click
 from add import __version__
 from add.commands.cli_compare import compare
 from add.commands.cli_converge import converge
+from add.commands.cli_mesh import mesh
+from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
@@ -97,7 +99,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_weak_contacts(result)
 
 
-for command in (view, plot, info, recording, compare, converge):
+for command in (view, plot, info, recording, compare, converge, mesh, predict):
     cli.add_command(command)
 
 
@@ -158,8 +160,9 @@ def optimize(
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
     from add.commands.parallel.experiments import require_shareable
-    from add.commands.report import one_by_one, write_report
-    from add.io.runfolder import EVALUATIONS_CSV
+    from add.commands.report import write_report
+    from add.commands.report_texts import one_by_one
+    from add.io.runfolder import EVALUATIONS_CSV, REPORT_HTML
 
     _require_one(resume, force)
     loaded = loaded_scene(console, scene)
@@ -185,7 +188,7 @@ def optimize(
         say_optimization(console, result, *one_by_one(result["parameters"]))
         _say_contacts(console, result)
         report = write_report(folder)
-        console.say(f"report: {report}")
+        console.say(f"report: {report}, {report.with_name(REPORT_HTML).name}")
         console.result(result)
 
 
