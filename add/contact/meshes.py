@@ -46,6 +46,22 @@ class MeshPlaces(NamedTuple):
     bodies: IntArray
 
 
+class MeshDepths(NamedTuple):
+    """How deep pairs are in each other's skins.
+
+    Attributes
+    ----------
+    depth, reach : (k,) half the sum of both thicknesses less the distance, and that half sum [m]
+    stiffness : (k,) k_n [N/m^3]
+    bodies : (k, 2) numbers of the surface's bodies
+    """
+
+    depth: FloatArray
+    reach: FloatArray
+    stiffness: FloatArray
+    bodies: IntArray
+
+
 @final
 @dataclass(frozen=True)
 class MeshContact(RowContact):
@@ -67,6 +83,7 @@ class MeshContact(RowContact):
     total_normal, adhesive_damping : as in `BodyContact`
     sides : Sides
         Which pairs count; by default all alike.
+    names : of the surface's bodies, for messages
     """
 
     surface: ContactSurface
@@ -76,6 +93,7 @@ class MeshContact(RowContact):
     total_normal: bool = False
     adhesive_damping: bool = False
     sides: Sides | None = None
+    names: tuple[str, ...] = ()
     _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @cached_property
@@ -177,6 +195,28 @@ class MeshContact(RowContact):
         """Return the elastic energy of all contacts [J]."""
         rows = self.decide(kin, theta)
         return float(kernel.mesh_contact_energy(kin.q, kin.v, theta, self.arrays, self.kernel_law, rows))
+
+    def depths(self, kin: Kinematics, theta: FloatArray, decision: Decision) -> MeshDepths:
+        """Return how deep the pairs of a decision are in each other's skins."""
+        n = decision.shape[0]
+        depth, stiffness, bodies = np.empty((n, 2)), np.empty(n), np.empty((n, 2), dtype=np.int64)
+        kernel.mesh_contact_depths(
+            kin.q, kin.v, theta, self.arrays, self.kernel_law, decision, depth, stiffness, bodies
+        )
+        return MeshDepths(depth[:, 0], depth[:, 1], stiffness, bodies)
+
+    def tightest(self, kin: Kinematics, theta: FloatArray) -> str:
+        """Return the pair that is deepest in each other's skins, in words."""
+        found = self.depths(kin, theta, self.decide(kin, theta))
+        if not found.depth.size:
+            return ""
+        row = int(np.argmax(found.depth / found.reach))
+        names = [self.names[body] if self.names else f"number {body}" for body in found.bodies[row]]
+        return (
+            f"'{names[0]}' and '{names[1]}' are {found.depth[row]:.3g} m deep in skins that touch at "
+            f"{found.reach[row]:.3g} m, with k_n = {found.stiffness[row]:.3g} N/m^3: try a stiffer "
+            "contact.mesh.stiffness"
+        )
 
     def stiffnesses(self) -> IntArray:
         """Return the indices of all stiffnesses and dampings."""

@@ -119,6 +119,7 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         total_normal=contact.total_normal,
         adhesive_damping=contact.adhesive_damping,
         sides=one_side(surface),
+        names=tuple(body.name for body in meeting.bodies),
     )
 
 
