@@ -11,6 +11,7 @@ from add.commands.report_html import write_html
 from add.commands.report_texts import duration, number as in_digits, one_by_one, one_line, with_error
 from add.errors import AddError
 from add.io.impacts import impacts_of
+from add.io.mesh_depths import mesh_depths_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
 from add.io.weak_contacts import weak_contacts_of
 from add.plot import experiment_names, plot_run
@@ -132,8 +133,8 @@ def _impacts(result: Mapping[str, Any]) -> str:
 
 
 def _weak_contacts(result: Mapping[str, Any]) -> str:
-    """Say which contacts were on the border of two modes, and how well contacts were solved."""
-    lines = [f"- {_cell(text)}" for text in weak_contacts_of(result)]
+    """Say which contacts were on the border of two modes, how well they were solved, and which skins are too soft."""
+    lines = [f"- {_cell(text)}" for text in (*weak_contacts_of(result), *mesh_depths_of(result))]
     certificate = result.get("contact_certificate")
     if certificate:
         lines.append(f"- Contacts are solved to a natural map of {number(certificate['natural_map'], 2)}.")
