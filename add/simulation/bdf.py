@@ -7,15 +7,20 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.newton import Criteria, Formula
+from add.compiled.run import CompiledRun
 from add.equations import charts
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.simulation.formula import BDFFormula, StartUp
-from add.simulation.implicit_solve import Linearised, NewtonSolve
-from add.simulation.stepper import DifferentiableStepper, Record
-from add.solve.step_equations import NewtonOptions
+from add.simulation.implicit_solve import Linearised, NewtonSolve, Solution
+from add.simulation.stepper import NO_CHARTS, DifferentiableStepper, Record
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
+
+#: Compiled steps have none.
+_NO_MULTIPLIERS: FloatArray = np.zeros(0)
 
 
 @final
@@ -47,10 +52,14 @@ class BDF(DifferentiableStepper):
     newton: NewtonOptions = NewtonOptions()
     formula: BDFFormula = field(init=False, repr=False, compare=False)
     implicit: NewtonSolve = field(init=False, repr=False, compare=False)
+    _criteria: Criteria = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "formula", BDFFormula(self.step_size, self.bdf_order, self.start_up))
         object.__setattr__(self, "implicit", NewtonSolve(self.newton))
+        o = self.newton
+        criteria = Criteria(float(o.atol), float(o.rtol), float(o.reuse), int(o.norm), int(o.max_iterations))
+        object.__setattr__(self, "_criteria", criteria)
 
     @property
     def order(self) -> int:
@@ -88,15 +97,39 @@ class BDF(DifferentiableStepper):
     ) -> tuple[State, Record]:
         """Take one step; see `Stepper.step`."""
         formula = self.formula
-        equations = formula.equations(assembler, state, theta)
         known = replay.solution if replay else None
+        if assembler.compiled is not None:
+            found = self._compiled(assembler.compiled, state, theta, known)
+            if found is not None:
+                if replay is not None:
+                    changed = replay.charts
+                else:
+                    changed = charts.beyond(found[0].kin.q, assembler.system.rotations) if found[1] else NO_CHARTS
+                return formula.finish(assembler.system, state, found[0], changed)
+        equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
         solution = self.implicit.solve(assembler, equations, theta, guesses, state, known)
         return formula.finish(assembler.system, state, solution, replay.charts if replay else None)
 
-    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
+    def _compiled(
+        self, run: CompiledRun, state: State, theta: FloatArray, replay: Solution | None
+    ) -> tuple[Solution, bool] | None:
+        """Return a compiled step, and whether a rotation vector is beyond pi then; None where it takes the terms."""
+        numbers = self.formula.numbers(state.step)
+        given = (replay.kin.v / numbers.c, replay.decisions) if replay is not None else None
+        found = run.step(numbers, self._criteria, state.step + 1, (state.q, state.v), theta, given)
+        if found is None:
+            return None
+        status = Status.ROUND_OFF if found.at_round_off else Status.CONVERGED
+        report = NewtonReport(
+            status, len(found.merits) - 1, found.factorizations, found.merits[-1], found.tolerance, found.worst, 0,
+            found.merits,
+        )  # fmt: skip
+        return Solution(found.kin, _NO_MULTIPLIERS, found.decisions, numbers.c, self.dt, report), found.turned
+
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
-        return self.implicit.linearise(assembler, record.solution, theta)
+        return None if assembler.compiled is not None else self.implicit.linearise(assembler, record.solution, theta)
 
     def pullback(
         self,
@@ -111,8 +144,14 @@ class BDF(DifferentiableStepper):
         c = record.c
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
+        if assembler.compiled is not None and linearised is None:
+            alpha = record.alpha
+            numbers = Formula(record.kin.t, self.dt, c, alpha[0], alpha[1] if len(alpha) > 1 else 0.0)
+            found = assembler.compiled.pullback(numbers, record.kin, record.decisions, theta, state_bar, theta_bar)
+            if found is not None:
+                return found
         u_bar = state_bar.q[0] + c * state_bar.v[0]
-        linearised = linearised or self.linearise(assembler, record, theta)
+        linearised = linearised or self.implicit.linearise(assembler, record.solution, theta)
         bar = self.implicit.pullback(assembler, record.solution, theta, u_bar, theta_bar, linearised)
         before = StateTangent.zeros(self.n_history, assembler.system.n)
         before.q[0] += state_bar.q[1]

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.newton import Formula
 from add.equations import charts
 from add.equations.kinematics import State
 from add.equations.system import System
@@ -58,6 +59,11 @@ class BDFFormula:
         first = step == 0 and self.start_up is StartUp.BDF1
         beta, alpha = _COEFFICIENTS[1 if first else self.order]
         return 1.0 / (beta * self.dt), alpha
+
+    def numbers(self, step: int) -> Formula:
+        """Return the step that follows state number ``step`` as compiled steps take it."""
+        c, alpha = self.coefficients(step)
+        return Formula((step + 1) * self.dt, self.dt, c, alpha[0], alpha[1] if len(alpha) > 1 else 0.0)
 
     def start(self, q: FloatArray, v: FloatArray) -> State:
         """Return the state at t = 0 with its straight-line history."""

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from add.compiled.available import available
+from add.compiled.pack import PackedSystem, lacking, pack
+from add.compiled.run import CompiledRun
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
+from add.simulation.bdf import BDF
 from add.simulation.start import Start
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
 
 #: Called after every step with the new state and its record.
 Observer = Callable[[State, Record], None]
@@ -221,7 +229,19 @@ class Simulation(Summarised):
 
     def assembler(self) -> Assembler:
         """Return the matrix workspace of one run."""
-        return Assembler(self.system, self.solver(self.system.n_unknowns))
+        compiled = CompiledRun(self.packed) if self.packed is not None else None
+        return Assembler(self.system, self.solver(self.system.n_unknowns), compiled)
+
+    @cached_property
+    def packed(self) -> PackedSystem | None:
+        """The arrays of compiled steps; None where the terms make the steps themselves (see `add.compiled`)."""
+        if self.solver is not factorization_for or not isinstance(self.stepper, BDF) or not available():
+            return None
+        reason = lacking(self.system)
+        if reason:
+            _log.debug("steps without compiled ones: %s", reason)
+            return None
+        return pack(self.system)
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None
