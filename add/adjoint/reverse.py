@@ -15,11 +15,14 @@ import numpy as np
 
 from add.adjoint.prefetch import linearisations, prefetch_assemblers
 from add.adjoint.schedule import Schedule, StoreAll
+from add.compiled.run import Block
 from add.equations.kinematics import State, StateTangent
 from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, total
 from add.simulation import Record, Solution
+from add.simulation.blocks import Records, record_of, state_after, stepwise
+from add.simulation.implicit_solve import NewtonSolve
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -77,6 +80,37 @@ class _ReverseSweep:
                 self.seed(state, self.bar, self.theta_bar)
                 self.bar = stepper.pullback(assemblers[0], record, theta, self.bar, self.theta_bar, step)
 
+    def through_block(self, assemblers: Sequence[Assembler], block: Block, n: int) -> None:
+        """Go back through the first ``n`` steps of a block of compiled ones."""
+        compiled = assemblers[0].compiled
+        if compiled is None:
+            raise ValueError("compiled steps need their arrays")
+        shape = (n + 1, *self.bar.q.shape)
+        q_bars, v_bars = np.zeros(shape), np.zeros(shape)
+        q_bars[n], v_bars[n] = self.bar.q, self.bar.v
+        for k in range(n, 0, -1):
+            self.seed(state_after(block, k - 1), StateTangent(q_bars[k], v_bars[k]), self.theta_bar)
+        left = compiled.pull_back(block, n, self.theta, (q_bars, v_bars), self.theta_bar)
+        self.bar = StateTangent(q_bars[left], v_bars[left])
+        stepper = self.simulation.differentiable
+        for k in range(left, 0, -1):  # a matrix that compiled steps cannot solve with
+            record = record_of(block, k - 1)
+            step = NewtonSolve(stepper.newton).linearise(assemblers[0], record.solution, self.theta)
+            self.bar = stepper.pullback(assemblers[0], record, self.theta, self.bar, self.theta_bar, step)
+            self.bar = StateTangent(self.bar.q + q_bars[k - 1], self.bar.v + v_bars[k - 1])
+
+    def back(self, assemblers: Sequence[Assembler], taken: Sequence[Block | tuple[State, Record]]) -> None:
+        """Go back through what was taken, the last first."""
+        single: list[tuple[State, Record]] = []
+        for part in reversed(taken):
+            if isinstance(part, Block):
+                self.through(assemblers, single[::-1])
+                single = []
+                self.through_block(assemblers, part, part.n)
+            else:
+                single.append(part)
+        self.through(assemblers, single[::-1])
+
     def finish(self, assembler: Assembler, first: State, start: Solution | None) -> FloatArray:
         """Go back through the start of the run; return the cotangent of theta (n_theta,)."""
         simulation, theta = self.simulation, self.theta
@@ -123,15 +157,29 @@ def pullback(simulation: Simulation, trajectory: Trajectory, theta: FloatArray, 
         bar.q[0] += q_bar[state.step]
         bar.v[0] += v_bar[state.step]
 
-    steps = [(trajectory.state(k + 1), record) for k, record in enumerate(trajectory.records)]
     assembler = simulation.assembler()
     sweep = _ReverseSweep(simulation, theta, seed, trajectory.initial)
+    steps = _taken(trajectory, assembler)
     with one_blas_thread():
-        if simulation.threads > 1 and steps:
+        if simulation.threads > 1 and trajectory.records:
             # What threads are to share: the analysis of the pattern and the size of its factors.
-            simulation.differentiable.linearise(assembler, steps[-1][1], theta)
-        sweep.through(prefetch_assemblers(assembler, simulation.threads), steps)
+            simulation.differentiable.linearise(assembler, trajectory.records[-1], theta)
+        sweep.back(prefetch_assemblers(assembler, simulation.threads), steps)
         return sweep.finish(assembler, trajectory.initial, trajectory.start)
+
+
+def _taken(trajectory: Trajectory, assembler: Assembler) -> list[Block | tuple[State, Record]]:
+    """Return the steps of a run as they were taken."""
+    records = trajectory.records
+    out: list[Block | tuple[State, Record]] = []
+    blocks = records.blocks() if isinstance(records, Records) and assembler.compiled is not None else None
+    for k, block, n in blocks or ((k, None, 1) for k in range(len(records) - 1, -1, -1)):
+        whole = block is not None and n == block.n
+        if whole and block is not None:
+            out.append(block)
+        else:
+            out.extend((trajectory.state(j + 1), records[j]) for j in range(k + n - 1, k - 1, -1))
+    return out[::-1]
 
 
 def evaluate(
@@ -191,14 +239,15 @@ def value_and_gradient(
     objective = objective.for_run()
     assembler = simulation.assembler()
 
-    def taken(state: State, first: int, last: int, watching: Sequence[Observer]) -> list[tuple[State, Record]]:
+    def taken(state: State, first: int, last: int, watching: Sequence[Observer]) -> list[Block | tuple[State, Record]]:
         """Take the steps of a segment."""
         steps = []
-        for k in range(first, last):
-            state, record = simulation.advance(assembler, state, theta, replay.records[k] if replay else None)
-            steps.append((state, record))
-            for observer in watching:
-                observer(state, record)
+        held = Replay(None, replay.records[first:last]) if replay else None
+        for found in simulation.taken(assembler, state, theta, last - first, held):
+            steps.append(found)
+            for after, record in stepwise(found) if watching else ():
+                for observer in watching:
+                    observer(after, record)
         return steps
 
     def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
@@ -208,7 +257,7 @@ def value_and_gradient(
         state, start = simulation.begin(assembler, theta, replay)
         value = objective.parameter_value(theta) + objective.step_value(state, theta)
         checkpoints: list[State] = []
-        steps: list[tuple[State, Record]] = []
+        steps: list[Block | tuple[State, Record]] = []
 
         def add_value(state: State, record: Record) -> None:
             nonlocal value
@@ -217,13 +266,15 @@ def value_and_gradient(
         for first, last in segments:
             checkpoints.append(state)
             steps = taken(state, first, last, (add_value, *observers))
-            state = steps[-1][0] if steps else state
+            if steps:
+                last_step = steps[-1]
+                state = state_after(last_step, last_step.n - 1) if isinstance(last_step, Block) else last_step[0]
 
         assemblers = prefetch_assemblers(assembler, simulation.threads)
         sweep = _ReverseSweep(simulation, theta, seed, checkpoints[0])
         objective.parameter_gradient(theta, sweep.theta_bar)
-        sweep.through(assemblers, steps)
+        sweep.back(assemblers, steps)
         for (first, last), checkpoint in zip(reversed(segments[:-1]), reversed(checkpoints[:-1]), strict=True):
-            sweep.through(assemblers, taken(checkpoint, first, last, ()))
+            sweep.back(assemblers, taken(checkpoint, first, last, ()))
         gradient = sweep.finish(assembler, checkpoints[0], start)
     return Evaluation(value, gradient)

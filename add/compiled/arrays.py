@@ -87,7 +87,7 @@ class Joints(NamedTuple):
     table : (k, 13) int64, a row a family
         Columns LAW to CODES below.
     kind, dofs, shares, places_of : of the sites; see `add.equations.sites.Sites`
-    index, rows : of the laws' numbers; see `add.equations.sites.LawValues`
+    numbers, rows : of the laws' numbers; see `add.equations.sites.LawValues`
     places : in the matrix
     """
 
@@ -96,7 +96,7 @@ class Joints(NamedTuple):
     dofs: IntArray
     shares: FloatArray
     places_of: IntArray
-    index: IntArray
+    numbers: IntArray
     rows: IntArray
     places: IntArray
 
@@ -235,7 +235,8 @@ def unpacked(i, f, p):
             _two(i, p[27]), _one(i, p[28]), _one(i, p[29]), _one(i, p[30]),
         ),
         BodyPairs(
-            _one(i, p[31]), _one(f, p[32]), _two(i, p[33]), _one(i, p[34]), _one(i, p[35]), _one(i, p[36]), _one(i, p[37])
+            _one(i, p[31]), _one(f, p[32]), _two(i, p[33]), _one(i, p[34]),
+            _one(i, p[35]), _one(i, p[36]), _one(i, p[37]),
         ),
         NodePairs(
             _one(i, p[38]), _one(f, p[39]), _one(i, p[40]), _one(i, p[41]), _two(f, p[42]), _three(f, p[43]),

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 
-from add.compiled.adjoint import step_pullback
-from add.compiled.arrays import KINDS, Signals, empty, packed
+from add.compiled.arrays import KINDS, empty, packed
 from add.compiled.dense import Lapack
 from add.compiled.families import Choices
-from add.compiled.newton import Criteria, Formula, newton_step
+from add.compiled.newton import Criteria
+from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.kernels.caching import is_kept
 
 
@@ -34,10 +34,13 @@ def warm() -> None:
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     """Return both functions with arguments of the types that runs give them."""
     families = packed(empty(kind) for kind in KINDS)
-    one, two, rows = np.zeros(0), np.zeros((2, 0)), np.zeros((0, 3), dtype=np.int64)
-    chosen = Choices(rows, rows, np.zeros(0, dtype=np.int8))
-    common = (*families, Lapack(0, 0), Formula(0.0, 0.0, 0.0, 0.0, 0.0))
-    signals = Signals(one, rows)
-    step = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), two, two, one, *signals, one, False, (one, chosen))
-    back = (*common, one, one, one, *signals, one, chosen, two, two, one)
-    return (newton_step, step), (step_pullback, back)
+    one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
+    rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
+    windows = two, np.zeros((0, 0, 3), dtype=np.int64)
+    common = (*families, Lapack(0, 0), Timing(0.0, 0, one, one, one))
+    given = one, Choices(rows, rows, codes.ravel())
+    take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), two, two, 1, one, *windows, one, False, given)
+    turned = np.zeros((0, 0), dtype=bool)
+    steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
+    back = (*common, steps, 1, one, one, *windows, one, three, three, one)
+    return (take_steps, take), (pull_back_steps, back)

@@ -29,7 +29,7 @@ from add.kernels.contact_pairs import Law, Shapes
 from add.kernels.rigid_inertia import inertia_jacobian, inertia_parameters, inertia_residual
 from add.terms.gravity import gravity_parameter_vjp, gravity_residual
 from add.terms.inertia import nodal_inertia_jacobian, nodal_inertia_parameter_vjp, nodal_inertia_residual
-from add.typing import FloatArray, IntArray
+from add.typing import AnyArray, FloatArray, IntArray
 
 _JIT = {"cache": True, "error_model": "numpy"}
 
@@ -65,7 +65,7 @@ class Choices(NamedTuple):
 
     bodies: IntArray
     nodes: IntArray
-    codes: IntArray
+    codes: AnyArray
 
 
 @njit(**_JIT)
@@ -88,9 +88,7 @@ def _node_contact(nodes, at):
             for k in range(4):
                 values[k, r, c] = at.theta[nodes.tables[k, r, c]]
     shapes = Shapes(nodes.kind, nodes.size, nodes.rotation, place, nodes.velocity, np.zeros((ns, 3)))
-    table = Table(
-        nodes.column, enabled, values[0], values[1], values[2], values[3], nodes.depths[0], nodes.depths[1]
-    )
+    table = Table(nodes.column, enabled, values[0], values[1], values[2], values[3], nodes.depths[0], nodes.depths[1])
     return Points(x, v, nodes.scale, nodes.group), shapes, table, Law(nodes.law[0], nodes.law[1])
 
 
@@ -170,7 +168,7 @@ def residual(families, at, replay, choices, measured, r):
 
     ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
     """
-    layout, rigid, nodal, weight, loads, joints, bodies, nodes = families
+    _, rigid, nodal, weight, loads, joints, bodies, nodes = families
     q, v, a, theta = at.q, at.v, at.a, at.theta
     r[:] = 0.0
     out = np.zeros(r.size) if measured else r
@@ -226,7 +224,7 @@ def residual(families, at, replay, choices, measured, r):
 @njit(**_JIT)
 def jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
     """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns."""
-    layout, rigid, nodal, weight, loads, joints, bodies, nodes = families
+    _, rigid, nodal, _, _, joints, bodies, nodes = families
     q, v, a, theta = at.q, at.v, at.a, at.theta
     data[:] = 0.0
     if rigid.start.size:
@@ -234,9 +232,7 @@ def jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
             theta, rigid.start, rigid.mass, rigid.inertia, q, v, a, weight_q, weight_v, weight_a, data, rigid.places
         )
     if nodal.rows.size and (weight_v != 0.0 or weight_a != 0.0):
-        nodal_inertia_jacobian(
-            theta, nodal.mass, nodal.density, nodal.damping, weight_v, weight_a, data, nodal.places
-        )
+        nodal_inertia_jacobian(theta, nodal.mass, nodal.density, nodal.damping, weight_v, weight_a, data, nodal.places)
     if weight_q == 0.0 and weight_v == 0.0:
         return
     joint_jacobian(joints, at.signals, q, v, theta, choices.codes, weight_q, weight_v, data)
@@ -261,7 +257,7 @@ def jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
 @njit(**_JIT)
 def parameters(families, at, choices, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
-    layout, rigid, nodal, weight, loads, joints, bodies, nodes = families
+    _, rigid, nodal, weight, loads, joints, bodies, nodes = families
     q, v, a, theta = at.q, at.v, at.a, at.theta
     if rigid.start.size:
         inertia_parameters(theta, rigid.start, rigid.mass, rigid.inertia, q, v, a, False, lam, lam[:0], out)

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.compiled.arrays import ARITY, CODES, COUNT, DOFS, INDEX, LAW, N_INDEX, N_SIGNAL, PLACES, ROWS, SIGNAL, SITES, WIDTH
+from add.compiled.arrays import (
+    ARITY,
+    CODES,
+    COUNT,
+    DOFS,
+    INDEX,
+    LAW,
+    N_INDEX,
+    N_SIGNAL,
+    PLACES,
+    ROWS,
+    SIGNAL,
+    SITES,
+    WIDTH,
+)
 from add.kernels import joints as laws, sites as site_kernels, springs
 from add.kernels.caching import njit
 from add.kernels.law_numbers import LawNumbers
@@ -41,7 +55,7 @@ def _arrays(joints, signals, k):
         joints.dofs[row[DOFS] : row[DOFS] + sites * width].reshape((sites, width)),
         joints.shares[share : share + sites * (width // 3)].reshape((sites, width // 3)),
         joints.places_of[row[SITES] : row[SITES] + sites],
-        joints.index[row[INDEX] : row[INDEX] + n * n_i].reshape((n, n_i)),
+        joints.numbers[row[INDEX] : row[INDEX] + n * n_i].reshape((n, n_i)),
         weights,
         joints.rows[first : first + weights.size * n * n_s].reshape((weights.size, n, n_s)),
     )

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Signals, unpacked
-from add.compiled.dense import Lapack, factor, new_dense, solve, take_block
-from add.compiled.families import Choices, Instant, jacobian, move_prescribed, residual
+from add.compiled.dense import Dense, factor, new_dense, solve, take_block
+from add.compiled.families import Choices, Instant, jacobian, residual
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -62,10 +61,9 @@ class Iterate(NamedTuple):
 
 
 @njit(**_JIT)
-def _new_iterate(n, n_codes):
-    return Iterate(
-        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n_codes, dtype=np.int8)
-    )
+def new_iterate(n, n_codes):
+    """Return room for an iterate."""
+    return Iterate(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n_codes, dtype=np.int8))
 
 
 @njit(**_JIT)
@@ -79,9 +77,10 @@ def _free_norm(r, free, order):
 
 
 @njit(**_JIT)
-def _evaluate(families, formula, q_star, v_star, signals, theta, replay, given, norm, measured, point):
+def _evaluate(families, formula, stars, signals, theta, replay, given, norm, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
     u, q, v, a, r, codes = point
+    q_star, v_star = stars[0], stars[1]
     for i in range(u.size):
         v[i] = formula.c * u[i]
         a[i] = formula.c * (v[i] - v_star[i])
@@ -123,143 +122,125 @@ def _take_trial(trial, point, step, length, free):
         trial.u[free[k]] += length * step[k]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def newton_step(
-    ints, floats, places, lapack, formula, criteria, q_before, v_before, start, weights, windows, theta, replay, given
-):
-    """Take one step from the history q_before, v_before (2, n).
+class Room(NamedTuple):
+    """Room for a step: the matrix (n n,), its free block and factors, directions, residuals of rejected trials."""
 
-    ``start`` (n_p,) are the prescribed coordinates without their moves, ``weights`` and ``windows`` those of `Signals`.
-    ``given``: u to begin with (n,), unused unless ``replay``, and the choices of a replay.
+    data: FloatArray
+    dense: Dense
+    step: FloatArray
+    rest: FloatArray
+    b: FloatArray
+    residuals: FloatArray
+    lengths: FloatArray
+    merits: FloatArray
 
-    Returns how it ended; the factorisations, the worst coordinate, the tolerance; merits of all iterates; q, v, a; the choices; which rotation vectors are longer than pi.
-    """
-    families = unpacked(ints, floats, places)
-    layout = families.layout
-    free, n, n_free, norm = layout.free, layout.size[0], layout.free.size, criteria.norm
-    signals = Signals(weights, windows)
-    u_given, chosen = given
-    c = formula.c
-    q_star = formula.alpha_0 * q_before[0] + formula.alpha_1 * q_before[1]
-    v_star = formula.alpha_0 * v_before[0] + formula.alpha_1 * v_before[1]
-    n_codes = chosen.codes.size
-    point, trial = _new_iterate(n, n_codes), _new_iterate(n, n_codes)
-    for i in range(n):
-        if replay:
-            point.u[i] = u_given[i]
-        else:
-            point.u[i] = v_star[i] / c + (v_before[0, i] - v_before[1, i]) / formula.dt / (c * c)
-    if layout.prescribed.size:
-        at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
-        move_prescribed(families.loads, layout, at, start, point.q)
-        for i in layout.prescribed:
-            point.u[i] = point.q[i] - q_star[i]
 
-    merit, chosen, scale = _evaluate(
-        families, formula, q_star, v_star, signals, theta, replay, chosen, norm, True, point
-    )
-    history = np.empty(criteria.max_iterations + 1)
-    history[0] = merit
-    n_history, factorizations, status, tolerance = 1, 0, GIVEN_UP, criteria.atol
-    data, dense = np.empty(n * n), new_dense(n_free)
-    step, rest, b = np.empty(n_free), np.empty(n_free), np.empty(n_free)
-    residuals, lengths, merits = np.empty((NATURAL_AFTER + 1, n)), np.empty(NATURAL_AFTER + 1), np.empty(NATURAL_AFTER + 1)
-    largest, reuse = 0.0, False
-    if np.isfinite(merit):
-        tolerance += criteria.rtol * scale
-        for iteration in range(criteria.max_iterations + 1):
-            at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
-            if merit <= tolerance:
-                status = CONVERGED
-                break
-            stalled = n_history > 3 and history[n_history - 1] > 0.7 * history[n_history - 4]
-            if stalled and _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, data):
-                status = AT_ROUND_OFF
-                break
-            if iteration == criteria.max_iterations:
-                break
-            if not reuse:
-                jacobian(families, at, chosen, 1.0, c, c * c, data)
-                take_block(data, n, free, dense.matrix)
-                largest = factor(dense, lapack)
-                if largest < 0.0:
-                    break
-                factorizations += 1
-            for k in range(n_free):
-                b[k] = -point.r[free[k]]
-            if not solve(dense, largest, False, b, step, rest, lapack):
-                break
-            length, found, size = 1.0, False, 0.0
-            for k in range(n_free):
-                size += step[k] * step[k]
-            size = np.sqrt(size)
-            trial_merit, trial_chosen = merit, chosen
-            for halving in range(MAX_HALVINGS):
-                if length <= BLOCKED:
-                    break
-                _take_trial(trial, point, step, length, free)
-                trial_merit, trial_chosen, _ = _evaluate(
-                    families, formula, q_star, v_star, signals, theta, replay, chosen, norm, False, trial
-                )
-                if trial_merit <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
-                    found = True
-                    break
-                if halving <= NATURAL_AFTER:
-                    residuals[halving], lengths[halving], merits[halving] = trial.r, length, trial_merit
-                if halving == NATURAL_AFTER:
-                    natural = _natural(dense, largest, residuals, lengths, merits, size, free, b, rest, lapack)
-                    if natural == -2:
-                        break
-                    if natural >= 0:
-                        _take_trial(trial, point, step, lengths[natural], free)
-                        trial_merit, trial_chosen, _ = _evaluate(
-                            families, formula, q_star, v_star, signals, theta, replay, chosen, norm, False, trial
-                        )
-                        found = True
-                        break
-                length *= 0.5
-            if reuse and (not found or trial_merit > 0.5 * merit):
-                reuse = False
-                continue
-            if not found:
-                if _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, data):
-                    status = AT_ROUND_OFF
-                break
-            reuse = trial_merit < criteria.reuse * merit
-            point, trial = trial, point
-            merit, chosen = trial_merit, trial_chosen
-            history[n_history] = merit
-            n_history += 1
-    worst, most = 0, -1.0
-    for k in range(n_free):
-        x = abs(point.r[free[k]])
-        if x > most:
-            worst, most = free[k], x
-    turned = np.zeros(layout.rotations.size, dtype=np.bool_)
-    for k in range(layout.rotations.size):
-        i = layout.rotations[k]
-        q = point.q
-        turned[k] = q[i] * q[i] + q[i + 1] * q[i + 1] + q[i + 2] * q[i + 2] > np.pi * np.pi
-    return (
-        status, factorizations, worst, tolerance, history[:n_history], point.q, point.v, point.a, chosen,
-        turned.any(),
+@njit(**_JIT)
+def new_room(n, n_free):
+    """Return room for the steps of a system of n coordinates."""
+    return Room(
+        np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
+        np.empty((NATURAL_AFTER + 1, n)), np.empty(NATURAL_AFTER + 1), np.empty(NATURAL_AFTER + 1),
     )  # fmt: skip
 
 
 @njit(**_JIT)
-def _natural(dense, largest, residuals, lengths, merits, size, free, b, rest, lapack):
+def _natural(room, largest, size, free, lapack):
     """Return the first of the trials that passes the natural monotonicity test, -1 for none, -2 if a solve is noise."""
     x = np.empty(free.size)
-    for k in range(lengths.size):
-        if not np.isfinite(merits[k]):
+    for k in range(room.lengths.size):
+        if not np.isfinite(room.merits[k]):
             continue
         for i in range(free.size):
-            b[i] = -residuals[k, free[i]]
-        if not solve(dense, largest, False, b, x, rest, lapack):
+            room.b[i] = -room.residuals[k, free[i]]
+        if not solve(room.dense, largest, False, room.b, x, room.rest, lapack):
             return -2
         total = 0.0
         for i in range(free.size):
             total += x[i] * x[i]
-        if np.sqrt(total) <= (1.0 - 0.25 * lengths[k]) * size:
+        if np.sqrt(total) <= (1.0 - 0.25 * room.lengths[k]) * size:
             return k
     return -1
+
+
+@njit(**_JIT)
+def _search(families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, lapack):
+    """Look for the next iterate along room.step; return whether it was found, its merit and its choices."""
+    free, step, size, length = families.layout.free, room.step, 0.0, 1.0
+    for k in range(free.size):
+        size += step[k] * step[k]
+    size = np.sqrt(size)
+    for halving in range(MAX_HALVINGS):
+        if length <= BLOCKED:
+            break
+        _take_trial(trial, point, step, length, free)
+        found, choices, _ = _evaluate(families, formula, stars, signals, theta, replay, chosen, norm, False, trial)
+        if found <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
+            return True, found, choices
+        if halving <= NATURAL_AFTER:
+            room.residuals[halving], room.lengths[halving], room.merits[halving] = trial.r, length, found
+        if halving == NATURAL_AFTER:
+            natural = _natural(room, largest, size, free, lapack)
+            if natural == -2:
+                return False, merit, chosen
+            if natural >= 0:
+                _take_trial(trial, point, step, room.lengths[natural], free)
+                found, choices, _ = _evaluate(
+                    families, formula, stars, signals, theta, replay, chosen, norm, False, trial
+                )
+                return True, found, choices
+        length *= 0.5
+    return False, merit, chosen
+
+
+@njit(**_JIT)
+def solve_step(families, lapack, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits):
+    """Iterate from the u of ``point``; fill ``merits`` with those of all iterates.
+
+    Returns how it ended, iterations and factorisations done, the tolerance, whether the solution is in ``trial`` in
+    place of ``point``, and the choices made there.
+    """
+    free, c, norm = families.layout.free, formula.c, criteria.norm
+    n_free, swapped = free.size, False
+    merit, chosen, scale = _evaluate(families, formula, stars, signals, theta, replay, chosen, norm, True, point)
+    merits[0] = merit
+    iterations, factorizations, tolerance, largest, reuse = 0, 0, criteria.atol, 0.0, False
+    if not np.isfinite(merit):
+        return GIVEN_UP, iterations, factorizations, tolerance, swapped, chosen
+    tolerance += criteria.rtol * scale
+    for iteration in range(criteria.max_iterations + 1):
+        if merit <= tolerance:
+            return CONVERGED, iterations, factorizations, tolerance, swapped, chosen
+        at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
+        stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
+        if stalled and _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, room.data):
+            return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
+        if iteration == criteria.max_iterations:
+            break
+        if not reuse:
+            jacobian(families, at, chosen, 1.0, c, c * c, room.data)
+            take_block(room.data, point.u.size, free, room.dense.matrix)
+            largest = factor(room.dense, lapack)
+            if largest < 0.0:
+                break
+            factorizations += 1
+        for k in range(n_free):
+            room.b[k] = -point.r[free[k]]
+        if not solve(room.dense, largest, False, room.b, room.step, room.rest, lapack):
+            break
+        found, following, choices = _search(
+            families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, lapack
+        )
+        if reuse and (not found or following > 0.5 * merit):
+            reuse = False
+            continue
+        if not found:
+            if _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, room.data):
+                return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
+            break
+        reuse = following < criteria.reuse * merit
+        point, trial, swapped = trial, point, not swapped
+        merit, chosen = following, choices
+        iterations += 1
+        merits[iterations] = merit
+    return GIVEN_UP, iterations, factorizations, tolerance, swapped, chosen

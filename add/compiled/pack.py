@@ -192,7 +192,13 @@ class _Packing:
             first, begin = first + which.size, begin + index.shape[0]
         if not table:
             return empty(Loads)
-        return np.array(table), np.concatenate(nodes), np.concatenate(shares), np.concatenate(axes), np.concatenate(rows)
+        return (
+            np.array(table),
+            np.concatenate(nodes),
+            np.concatenate(shares),
+            np.concatenate(axes),
+            np.concatenate(rows),
+        )
 
     def _joints(self) -> tuple[AnyArray, ...]:
         if not self.joints:

@@ -1,4 +1,4 @@
-"""Compiled steps of one run: what they share, the step and its pull-back."""
+"""Compiled steps of one run: what they share, blocks of steps and the way back through them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any, final
 
 import numpy as np
 
-from add.compiled.adjoint import step_pullback
 from add.compiled.arrays import Signals
 from add.compiled.dense import Lapack
 from add.compiled.families import Choices
-from add.compiled.newton import AT_ROUND_OFF, GIVEN_UP, Criteria, Formula, newton_step
+from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
+from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.windows import CHUNK, windows
-from add.equations.kinematics import Kinematics, StateTangent
 from add.equations.term import Decision, Decisions
 from add.linalg.blas import addresses
 from add.typing import AnyArray, FloatArray
@@ -31,36 +30,44 @@ def lapack() -> Lapack:
     return Lapack(blas.getrf, blas.getrs)
 
 
+def plain(array: AnyArray) -> Any:
+    """Return an array as the steps are compiled for, a copy where it is of another kind: nothing is compiled anew."""
+    return array if array.flags.carray else np.array(array, order="C")
+
+
 @final
-@dataclass(frozen=True)
-class StepFound:
-    """A solved step.
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive steps that were found, and the newest pair (q, v) of the state before them.
 
     Attributes
     ----------
-    kin : Kinematics
-    decisions : of the deciding terms
-    turned : whether a rotation vector is beyond pi
-    at_round_off : whether the residual is as small as rounding allows, and not below the tolerance
-    factorizations : done
-    merits : of all iterates [N]
-    tolerance : [N]
-    worst : coordinate with the largest residual
+    system : PackedSystem
+    timing : Timing
+    steps : Steps
+    n : number of steps
+    q, v : (n_coordinates,)
     """
 
-    kin: Kinematics
-    decisions: Decisions
-    turned: bool
-    at_round_off: bool
-    factorizations: int
-    merits: tuple[float, ...]
-    tolerance: float
-    worst: int
+    system: PackedSystem
+    timing: Timing
+    steps: Steps
+    n: int
+    q: FloatArray
+    v: FloatArray
 
-
-def plain(array: AnyArray) -> Any:
-    """Return an array of the kind that the steps are compiled for, a copy where it is another: none is compiled anew."""
-    return array if array.flags.carray else np.array(array, order="C")
+    def decisions(self, k: int) -> Decisions:
+        """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""
+        system, steps, out = self.system, self.steps, []
+        ends = steps.ends
+        for j, part in enumerate(system.codes):
+            if part is not None:
+                out.append(steps.codes[k, part])
+            elif j == system.bodies:
+                out.append(steps.bodies[ends[k, 0] : ends[k + 1, 0]])
+            else:
+                out.append(steps.nodes[ends[k, 1] : ends[k + 1, 1]])
+        return tuple(out)
 
 
 @final
@@ -77,7 +84,7 @@ class CompiledRun:
         self._start = _NOTHING
         self._rows: tuple[Any, FloatArray] | None = None
         self._chunk: tuple[float, int] = (0.0, -1)
-        self._windows: list[Signals] = []
+        self._windows = Signals(_NOTHING, _NO_ROWS)
         self._prescribed = system.system.partition.prescribed
 
     def copy(self) -> CompiledRun:
@@ -90,72 +97,76 @@ class CompiledRun:
             self._theta, self._rows = theta, None
             self._start = self.system.system.motion.start(theta) if self._prescribed.size else _NOTHING
 
-    def _signals(self, step: int, dt: float) -> Signals:
-        """Return the signals at the end of step number ``step``."""
+    def _signals(self, timing: Timing, n: int) -> Signals:
+        """Return the signals at the ends of n steps, which lie in one chunk."""
+        step = timing.first + 1
         chunk = step // CHUNK
-        if self._chunk != (dt, chunk):
-            times = dt * np.arange(chunk * CHUNK, (chunk + 1) * CHUNK)
+        if self._chunk != (timing.dt, chunk):
+            times = timing.dt * np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=float)
             self._windows = windows(self.system.signals, times)
-            self._chunk = dt, chunk
-        return self._windows[step - chunk * CHUNK]
+            self._chunk = timing.dt, chunk
+        part = slice(step - chunk * CHUNK, step - chunk * CHUNK + n)
+        return Signals(self._windows.weights[part], self._windows.table[part])
 
-    def step(
+    def take(
         self,
-        formula: Formula,
+        timing: Timing,
         criteria: Criteria,
-        step: int,
         before: tuple[FloatArray, FloatArray],
+        n: int,
         theta: FloatArray,
         replay: tuple[FloatArray, Decisions] | None = None,
-    ) -> StepFound | None:
-        """Return step number ``step``; None where it is not found by the normal path.
+    ) -> Block:
+        """Take up to ``n`` steps, fewer at the end of a chunk or where one is not found by the normal path.
 
         Parameters
         ----------
-        before : q and v (2, n), newest first
-        replay : u (n,) to begin with and decisions to hold
+        before : q and v (2, n_coordinates), newest first
+        replay : of one step, u to begin with and decisions to hold
         """
         theta = plain(theta)
         self._at(theta)
-        signals = self._signals(step, formula.dt)
+        n = min(n, CHUNK - (timing.first + 1) % CHUNK)
         given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
-        status, factorizations, worst, tolerance, history, q, v, a, chosen, turned = newton_step(
-            *self.system.families, lapack(), formula, criteria, plain(before[0]), plain(before[1]),
-            self._start, *signals, theta, replay is not None, given,
+        q, v = plain(before[0]), plain(before[1])
+        found, steps = take_steps(
+            *self.system.families, lapack(), timing, criteria, q, v, n,
+            self._start, *self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
-        if status == GIVEN_UP:
-            return None
-        kin = Kinematics(q, v, a, formula.t, step)
-        merits = tuple(history.tolist())
-        return StepFound(
-            kin, self._decisions(chosen), turned, status == AT_ROUND_OFF, factorizations, merits, tolerance, worst
-        )
+        return Block(self.system, timing, steps, found, q[0], v[0])
 
-    def pullback(
-        self,
-        formula: Formula,
-        kin: Kinematics,
-        decisions: Decisions,
-        theta: FloatArray,
-        bar: StateTangent,
-        theta_bar: FloatArray,
-    ) -> StateTangent | None:
-        """Pull a cotangent back through a step, add that of theta; None where the matrix cannot be solved with."""
+    def pull_back(
+        self, block: Block, n: int, theta: FloatArray, bars: tuple[FloatArray, FloatArray], theta_bar: FloatArray
+    ) -> int:
+        """Pull cotangents back through the first ``n`` steps of a block, add those of theta; return how many are left.
+
+        None are, unless the matrix of one cannot be solved with. ``bars`` (n + 1, 2, n_coordinates) as in
+        `add.compiled.steps.pull_back_steps`.
+        """
         theta = plain(theta)
         self._at(theta)
-        signals = self._signals(kin.step, formula.dt)
-        found, q_bar, v_bar, by_position = step_pullback(
-            *self.system.families, lapack(), formula, plain(kin.q), plain(kin.v), plain(kin.a),
-            *signals, theta, self._choices(decisions), plain(bar.q), plain(bar.v), theta_bar,
+        left, by_position = pull_back_steps(
+            *self.system.families, lapack(), block.timing, block.steps, n, block.q, block.v,
+            *self._signals(block.timing, n), theta, *bars, theta_bar,
         )  # fmt: skip
-        if not found:
-            return None
         if self._prescribed.size:
             if self._rows is None:
                 self._rows = self.system.system.motion.start_rows(theta)
             index, rows = self._rows
             theta_bar[index] += by_position[self._prescribed] @ rows
-        return StateTangent(q_bar, v_bar)
+        return int(left)
+
+    def block_of(self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], decisions: Decisions) -> Block:
+        """Return a solved step, without a change of chart, as a block."""
+        chosen, system = self._choices(decisions), self.system.system
+        q, v, a = (plain(x)[None] for x in kin)
+        ends = np.array([[0, 0], [chosen.bodies.shape[0], chosen.nodes.shape[0]]])
+        turned = np.zeros((1, system.rotations.size), dtype=bool)
+        none, counts = np.zeros((1, 1)), np.zeros((1, 5), dtype=np.int64)
+        steps = Steps(
+            q, v, a, q, v, turned, counts, none[0], none, chosen.bodies, chosen.nodes, ends, chosen.codes[None]
+        )
+        return Block(self.system, timing, steps, 1, q[0], v[0])
 
     def _choices(self, decisions: Decisions) -> Choices:
         """Return the decisions of the deciding terms as compiled steps take them."""
@@ -167,13 +178,3 @@ class CompiledRun:
         bodies = plain(decisions[system.bodies]) if system.bodies >= 0 else _NO_ROWS
         nodes = plain(decisions[system.nodes]) if system.nodes >= 0 else _NO_ROWS
         return Choices(bodies, nodes, codes)
-
-    def _decisions(self, chosen: Choices) -> Decisions:
-        """Return the decisions of the deciding terms, in their order."""
-        system, out = self.system, []
-        for k, part in enumerate(system.codes):
-            if part is not None:
-                out.append(chosen.codes[part])
-            else:
-                out.append(chosen.bodies if k == system.bodies else chosen.nodes)
-        return tuple(out)

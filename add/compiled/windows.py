@@ -15,8 +15,8 @@ from add.typing import FloatArray
 CHUNK = 64
 
 
-def windows(signals: Sequence[Signal], times: FloatArray) -> list[Signals]:
-    """Return the signals at each of the times (k,)."""
+def windows(signals: Sequence[Signal], times: FloatArray) -> Signals:
+    """Return the signals at each of the times (k,): weights (k, m) and tables (k, s, 3)."""
     k = times.size
     table = np.zeros((k, len(signals), 3), dtype=np.int64)
     parts, begin = [np.zeros((k, 0))], 0
@@ -25,5 +25,4 @@ def windows(signals: Sequence[Signal], times: FloatArray) -> list[Signals]:
         table[:, i, 0], table[:, i, 1], table[:, i, 2] = first, begin, weights.shape[1]
         parts.append(weights)
         begin += weights.shape[1]
-    flat = np.ascontiguousarray(np.concatenate(parts, axis=1))
-    return [Signals(flat[j], table[j]) for j in range(k)]
+    return Signals(np.ascontiguousarray(np.concatenate(parts, axis=1)), table)

@@ -7,20 +7,18 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.newton import Criteria, Formula
-from add.compiled.run import CompiledRun
+from add.compiled.newton import Criteria
+from add.compiled.run import Block
 from add.equations import charts
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
+from add.simulation.blocks import record_of, state_after, turned
 from add.simulation.formula import BDFFormula, StartUp
-from add.simulation.implicit_solve import Linearised, NewtonSolve, Solution
-from add.simulation.stepper import NO_CHARTS, DifferentiableStepper, Record
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status
+from add.simulation.implicit_solve import Linearised, NewtonSolve
+from add.simulation.stepper import DifferentiableStepper, Record
+from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
-
-#: Compiled steps have none.
-_NO_MULTIPLIERS: FloatArray = np.zeros(0)
 
 
 @final
@@ -96,36 +94,32 @@ class BDF(DifferentiableStepper):
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
     ) -> tuple[State, Record]:
         """Take one step; see `Stepper.step`."""
+        compiled = assembler.compiled
+        if compiled is not None:
+            given = None if replay is None else (replay.kin.v / replay.c, replay.decisions)
+            block = compiled.take(self.formula.timing(state.step), self._criteria, (state.q, state.v), 1, theta, given)
+            if block.n and (replay is None or np.array_equal(turned(block, 0), replay.charts)):
+                return state_after(block, 0), record_of(block, 0)
+        return self._by_terms(assembler, state, theta, replay)
+
+    def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
+        """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""
+        if assembler.compiled is not None:
+            timing = self.formula.timing(state.step)
+            block = assembler.compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
+            if block.n:
+                return block
+        return self._by_terms(assembler, state, theta, None)
+
+    def _by_terms(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None
+    ) -> tuple[State, Record]:
         formula = self.formula
         known = replay.solution if replay else None
-        if assembler.compiled is not None:
-            found = self._compiled(assembler.compiled, state, theta, known)
-            if found is not None:
-                if replay is not None:
-                    changed = replay.charts
-                else:
-                    changed = charts.beyond(found[0].kin.q, assembler.system.rotations) if found[1] else NO_CHARTS
-                return formula.finish(assembler.system, state, found[0], changed)
         equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
         solution = self.implicit.solve(assembler, equations, theta, guesses, state, known)
         return formula.finish(assembler.system, state, solution, replay.charts if replay else None)
-
-    def _compiled(
-        self, run: CompiledRun, state: State, theta: FloatArray, replay: Solution | None
-    ) -> tuple[Solution, bool] | None:
-        """Return a compiled step, and whether a rotation vector is beyond pi then; None where it takes the terms."""
-        numbers = self.formula.numbers(state.step)
-        given = (replay.kin.v / numbers.c, replay.decisions) if replay is not None else None
-        found = run.step(numbers, self._criteria, state.step + 1, (state.q, state.v), theta, given)
-        if found is None:
-            return None
-        status = Status.ROUND_OFF if found.at_round_off else Status.CONVERGED
-        report = NewtonReport(
-            status, len(found.merits) - 1, found.factorizations, found.merits[-1], found.tolerance, found.worst, 0,
-            found.merits,
-        )  # fmt: skip
-        return Solution(found.kin, _NO_MULTIPLIERS, found.decisions, numbers.c, self.dt, report), found.turned
 
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
@@ -145,11 +139,14 @@ class BDF(DifferentiableStepper):
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
         if assembler.compiled is not None and linearised is None:
-            alpha = record.alpha
-            numbers = Formula(record.kin.t, self.dt, c, alpha[0], alpha[1] if len(alpha) > 1 else 0.0)
-            found = assembler.compiled.pullback(numbers, record.kin, record.decisions, theta, state_bar, theta_bar)
-            if found is not None:
-                return found
+            kin = record.kin
+            block = assembler.compiled.block_of(
+                self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), record.decisions
+            )
+            bars = np.zeros((2, 2, *state_bar.q.shape))
+            bars[0, 1], bars[1, 1] = state_bar.q, state_bar.v
+            if not assembler.compiled.pull_back(block, 1, theta, (bars[0], bars[1]), theta_bar):
+                return StateTangent(bars[0, 0], bars[1, 0])
         u_bar = state_bar.q[0] + c * state_bar.v[0]
         linearised = linearised or self.implicit.linearise(assembler, record.solution, theta)
         bar = self.implicit.pullback(assembler, record.solution, theta, u_bar, theta_bar, linearised)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from add.compiled.available import available
 from add.compiled.pack import PackedSystem, lacking, pack
-from add.compiled.run import CompiledRun
+from add.compiled.run import Block, CompiledRun
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
@@ -21,6 +21,7 @@ from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
 from add.simulation.bdf import BDF
+from add.simulation.blocks import Records, state_after, stepwise
 from add.simulation.start import Start
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
@@ -60,7 +61,7 @@ class Trajectory(Summarised):
     q: FloatArray
     v: FloatArray
     start: Solution | None
-    records: list[Record]
+    records: Sequence[Record]
     initial: State
 
     @property
@@ -227,6 +228,24 @@ class Simulation(Summarised):
             return self.stepper.step(assembler, state, theta)
         return self.differentiable.step(assembler, state, theta, replay)
 
+    def taken(
+        self, assembler: Assembler, state: State, theta: FloatArray, n_steps: int, replay: Replay | None = None
+    ) -> Iterator[Block | tuple[State, Record]]:
+        """Take steps and yield them: blocks of compiled ones, others one by one."""
+        stepper, k = self.stepper, 0
+        while k < n_steps:
+            if isinstance(stepper, BDF) and replay is None:
+                found = stepper.steps(assembler, state, theta, n_steps - k)
+            else:
+                found = self.advance(assembler, state, theta, replay.records[k] if replay else None)
+            if isinstance(found, Block):
+                state = state_after(found, found.n - 1)
+                k += found.n
+            else:
+                state = found[0]
+                k += 1
+            yield found
+
     def assembler(self) -> Assembler:
         """Return the matrix workspace of one run."""
         compiled = CompiledRun(self.packed) if self.packed is not None else None
@@ -284,7 +303,7 @@ class Simulation(Summarised):
         theta = self.theta if theta is None else np.asarray(theta, dtype=float)
         n_steps = self.n_steps if n_steps is None else n_steps
         assembler = self.assembler()
-        records: list[Record] = []
+        records = Records()
         with one_blas_thread():
             start_record: Solution | None = None
             if state is None:
@@ -296,12 +315,20 @@ class Simulation(Summarised):
             t = np.empty(n_steps + 1)
             q[0], v[0], t[0] = state.q[0], state.v[0], state.t
             try:
-                for k in range(n_steps):
-                    state, record = self.advance(assembler, state, theta, replay.records[k] if replay else None)
-                    q[k + 1], v[k + 1], t[k + 1] = state.q[0], state.v[0], state.t
-                    records.append(record)
-                    for observer in observers:
-                        observer(state, record)
+                for taken in self.taken(assembler, state, theta, n_steps, replay):
+                    k = len(records) + 1
+                    if isinstance(taken, Block):
+                        part = slice(k, k + taken.n)
+                        q[part], v[part] = taken.steps.states_q[: taken.n], taken.steps.states_v[: taken.n]
+                        t[part] = taken.timing.dt * np.arange(initial.step + k, initial.step + k + taken.n)
+                        records.extend(taken)
+                    else:
+                        state, record = taken
+                        q[k], v[k], t[k] = state.q[0], state.v[0], state.t
+                        records.append(record)
+                    for state, record in stepwise(taken) if observers else ():
+                        for observer in observers:
+                            observer(state, record)
             except (SolverError, KeyboardInterrupt, MemoryError) as error:
                 done = len(records) + 1
                 partial = Trajectory(t[:done], q[:done], v[:done], start_record, records, initial)

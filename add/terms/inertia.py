@@ -112,7 +112,9 @@ class Inertia(Term):
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of densities, masses and alphas."""
-        nodal_inertia_parameter_vjp(theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, lam, out)
+        nodal_inertia_parameter_vjp(
+            theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, lam, out
+        )
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
