@@ -146,6 +146,33 @@ def pullback(simulation: Simulation, trajectory: Trajectory, theta: FloatArray, 
     theta = np.asarray(theta, dtype=float)
     if trajectory.initial.step:
         raise InputError("the run went on from a state of its own", found=f"t = {trajectory.t[0]:g} s", expected="0 s")
+    with one_blas_thread():
+        sweep, assembler = _swept(simulation, trajectory, theta, cotangents)
+        return sweep.finish(assembler, trajectory.initial, trajectory.start)
+
+
+def pullback_to_state(
+    simulation: Simulation, trajectory: Trajectory, theta: FloatArray, cotangents: Cotangents
+) -> tuple[FloatArray, StateTangent]:
+    """Pull cotangents of all states of a finished run back to theta and to the state that it began with.
+
+    As `pullback`, but theta's share in that state is left out: the state is an input of its own.
+
+    Returns
+    -------
+    (n_theta,), StateTangent
+    """
+    theta = np.asarray(theta, dtype=float)
+    with one_blas_thread():
+        sweep, _ = _swept(simulation, trajectory, theta, cotangents)
+        sweep.seed(trajectory.initial, sweep.bar, sweep.theta_bar)
+    return sweep.theta_bar, sweep.bar
+
+
+def _swept(
+    simulation: Simulation, trajectory: Trajectory, theta: FloatArray, cotangents: Cotangents
+) -> tuple[_ReverseSweep, Assembler]:
+    """Return the sweep back to the first state, and the workspace of it; one thread of BLAS is the caller's matter."""
     q_bar, v_bar = np.asarray(cotangents.q, dtype=float), np.asarray(cotangents.v, dtype=float)
     if not q_bar.shape == v_bar.shape == trajectory.q.shape:
         raise InputError(
@@ -153,19 +180,19 @@ def pullback(simulation: Simulation, trajectory: Trajectory, theta: FloatArray, 
             expected=f"{trajectory.q.shape}, twice",
         )  # fmt: skip
 
+    first = trajectory.initial.step
+
     def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
-        bar.q[0] += q_bar[state.step]
-        bar.v[0] += v_bar[state.step]
+        bar.q[0] += q_bar[state.step - first]
+        bar.v[0] += v_bar[state.step - first]
 
     assembler = simulation.assembler()
     sweep = _ReverseSweep(simulation, theta, seed, trajectory.initial)
-    steps = _taken(trajectory, assembler)
-    with one_blas_thread():
-        if simulation.threads > 1 and trajectory.records:
-            # What threads are to share: the analysis of the pattern and the size of its factors.
-            simulation.differentiable.linearise(assembler, trajectory.records[-1], theta)
-        sweep.back(prefetch_assemblers(assembler, simulation.threads), steps)
-        return sweep.finish(assembler, trajectory.initial, trajectory.start)
+    if simulation.threads > 1 and trajectory.records:
+        # What threads are to share: the analysis of the pattern and the size of its factors.
+        simulation.differentiable.linearise(assembler, trajectory.records[-1], theta)
+    sweep.back(prefetch_assemblers(assembler, simulation.threads), _taken(trajectory, assembler))
+    return sweep, assembler
 
 
 def _taken(trajectory: Trajectory, assembler: Assembler) -> list[Block | tuple[State, Record]]:
