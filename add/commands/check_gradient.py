@@ -11,6 +11,7 @@ import numpy as np
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
+from add.commands.weak_contacts import WeakLog
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
@@ -109,6 +110,8 @@ class GradientCheck:
         Counts over the window: touching, sticking, slipping.
     n_numbers : int
         All numbers of the scene; of blocks of more than `SAMPLE` only so many are in ``parameters``.
+    weak : tuple of str
+        Contacts on the border of two modes, one text a pair.
     """
 
     experiment: str
@@ -120,6 +123,7 @@ class GradientCheck:
     forward_error: float
     decisions: dict[str, int]
     n_numbers: int
+    weak: tuple[str, ...] = ()
 
     @property
     def worst(self) -> float:
@@ -134,8 +138,8 @@ class GradientCheck:
 
     @property
     def warnings(self) -> list[str]:
-        """Name the parameters whose free slope is not the adjoint's."""
-        out = []
+        """Name contacts whose derivatives are one-sided, and the parameters whose free slope is not the adjoint's."""
+        out = list(self.weak)
         for p in self.parameters:
             if abs(p.coarse - p.adjoint) > 0.5 * max(abs(p.adjoint), 0.05 * self.norm):
                 out.append(
@@ -250,16 +254,20 @@ def _check(
         for slope, d in zip(slopes, directions, strict=True)
     ]
     counts: dict[str, int] = {}
+    weak = WeakLog()
     for record in trajectory.records:
         described = [
             term.describe(decision) for term, decision in zip(simulation.system.deciding, record.decisions, strict=True)
         ]
         forces = simulation.stepper.contact_forces(record, theta)
-        described += [forces.counts] if forces else []
+        if forces:
+            described.append(forces.counts)
+            weak.add(built, record.kin.t, forces)
         for part in described:
             for key, number in part.items():
                 counts[key] = counts.get(key, 0) + number
-    return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n)
+    texts = tuple(pair["text"] for pair in weak.described())
+    return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts)
 
 
 def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Generator) -> IntArray:

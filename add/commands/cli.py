@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 from add import __version__
+from add.commands.cli_compare import compare
+from add.commands.cli_converge import converge
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
@@ -83,17 +85,19 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
         raise OutOfMemory(f"{_NO_MEMORY}; {kept_in(folder, scene)}") from error
 
 
-def _say_impacts(console: Console, result: dict[str, Any]) -> None:
-    """Say how many steps the shortest impacts lasted, as warnings where that is too few for their restitution."""
+def _say_contacts(console: Console, result: dict[str, Any]) -> None:
+    """Say how many steps the shortest impacts lasted, and which contacts were on the border of two modes."""
     from add.io.impacts import impacts_of, warn_of_impacts
+    from add.io.weak_contacts import warn_of_weak_contacts
 
     for impact in impacts_of(result):
         if not impact["warning"]:
             console.say(impact["text"])
     warn_of_impacts(result)
+    warn_of_weak_contacts(result)
 
 
-for command in (view, plot, info, recording):
+for command in (view, plot, info, recording, compare, converge):
     cli.add_command(command)
 
 
@@ -117,7 +121,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
         with _keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
         say_simulation(console, result)
-        _say_impacts(console, result)
+        _say_contacts(console, result)
         console.say(f"run: {folder.path}")
         console.result(result)
 
@@ -179,7 +183,7 @@ def optimize(
                 workers=workers,
             )
         say_optimization(console, result, *one_by_one(result["parameters"]))
-        _say_impacts(console, result)
+        _say_contacts(console, result)
         report = write_report(folder)
         console.say(f"report: {report}")
         console.result(result)

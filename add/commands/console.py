@@ -221,9 +221,24 @@ def say_optimization(console: Console, result: dict[str, Any], few: dict[str, An
     _say_arrays(console, many)
     for name, item in few.items():
         error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
-        console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']} (from {item['start']:.6g})")
+        low, high = item.get("interval_lower"), item.get("interval_upper")
+        interval = "" if low is None or high is None else f", 95 %: {low:.6g} to {high:.6g}"
+        bound = ", on its bound" if item.get("at_bound") else ""
+        console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']}{interval} (from {item['start']:.6g}){bound}")
+    say_uncertainty(console, result)
     _say_fits(console, result)
     _say_checks(console, result)
+
+
+def say_uncertainty(console: Console, result: dict[str, Any]) -> None:
+    """Say what the error bars of a fit contain, and what the data do not see."""
+    known = result.get("uncertainty") or {}
+    for text in known.get("contains", []):
+        console.say(f"  {text}")
+    for pair in known.get("tied", []):
+        console.say(f"  errors of {pair['a']} and {pair['b']} go together: correlation {pair['correlation']:+.3f}")
+    for item in known.get("weak", []):
+        console.say(f"  {item['text']}")
 
 
 def say_sweep(console: Console, result: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ from add.scene.spec.couplings import (
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.scene.spec.objective import PointObjectiveSpec, PoseObjectiveSpec
 from add.simulation import ContactForces, Record
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -135,6 +135,8 @@ class ContactTracks:
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]
+        self._modes: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+        self._margins: list[FloatArray] = [np.zeros(0)]
 
     def record(
         self, kin: Kinematics, theta: FloatArray, record: Record | None, solved: ContactForces | None = None
@@ -161,6 +163,9 @@ class ContactTracks:
             self._places.append(solved.places[solved.on_rigid])
             self._forces.append(solved.forces[solved.on_rigid])
             count += int(solved.on_rigid.sum())
+            if solved.modes.size:
+                self._modes.append(solved.modes[solved.on_rigid])
+                self._margins.append(solved.margins[solved.on_rigid])
         self._offsets.append(self._offsets[-1] + count)
 
     def data(self) -> ContactData:
@@ -168,7 +173,8 @@ class ContactTracks:
         if not self._terms and not self._meshes and not self._offsets[-1]:
             return ContactData()
         offsets = np.array(self._offsets, dtype=np.int64)
-        return ContactData(offsets, np.concatenate(self._places), np.concatenate(self._forces))
+        places, forces = np.concatenate(self._places), np.concatenate(self._forces)
+        return ContactData(offsets, places, forces, np.concatenate(self._modes), np.concatenate(self._margins))
 
 
 def goals(built: BuiltScene) -> dict[str, GoalData]:

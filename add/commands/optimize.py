@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from add.adjoint import Schedule
+from add.commands.convergence_file import read_convergence
+from add.commands.error_bars import error_bars
 from add.commands.evaluation_log import SAME, FolderLog
 from add.commands.expectations import checks_of
 from add.commands.folders import locking, note_versions, title
@@ -23,7 +25,6 @@ from add.commands.run_data import run_data, summary
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
-from add.inverse.uncertainty import uncertainty
 from add.inverse.validation import fit_own, in_order
 from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
 from add.io.trajectory import write_run
@@ -44,6 +45,8 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
     InputError
         If not; names the file and the place.
     """
+    if scene.uncertainty.convergence is not None:
+        read_convergence(scene.uncertainty.convergence)  # before the fit, not after it
     problem = scene.inverse_problem()
     optimizer = problem.optimizer
     assert isinstance(optimizer, PhasedOptimizer)
@@ -78,7 +81,7 @@ def require_same(scene: Scene, folder: RunFolder) -> None:
 
 
 def _essence(raw: dict[str, Any]) -> dict[str, Any]:
-    free = ("$schema", "name", "description", "output", "check", "expect")
+    free = ("$schema", "name", "description", "output", "check", "expect", "uncertainty")
     essence = {key: value for key, value in raw.items() if key not in free}
     limits = essence.get("optimizer", {})
     if not isinstance(limits, dict):
@@ -167,7 +170,7 @@ def optimize_scene(
         with evaluated_by(workers, scene, problem) if workers else here as shared:
             found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
         found = _fit_starts(scene, problem, optimizer, found)
-        result, runs, compared = _result(scene, problem, found)
+        result, runs, compared = _result(scene, problem, found, folder)
         result["seconds"] = before + time.perf_counter() - begin
         result["replayed_evaluations"] = log.replayed
         _write_trajectories(scene, problem, found, runs, folder)
@@ -240,15 +243,15 @@ def _fit_starts(
 
 
 def _result(
-    scene: Scene, problem: InverseProblem, found: OptimizationResult
+    scene: Scene, problem: InverseProblem, found: OptimizationResult, folder: RunFolder
 ) -> tuple[dict[str, Any], dict[str, Trajectory], dict[str, tuple[str, Samples]]]:
     """Return the numbers of the optimum, the runs there, and their samples."""
     value, runs = problem.value(found.x)
     predicted = {item.name: problem.predicting(item.name).value(found.x) for item in problem.validation}
     runs |= {name: more[name] for name, (_, more) in predicted.items()}
     begin = problem.value(problem.x0)[0]
-    estimate = uncertainty(problem, found.x)
-    errors = np.full(problem.n, np.nan) if estimate is None else estimate.standard_errors
+    bars = error_bars(scene, problem, found.x, folder)
+    of_numbers: dict[str, dict[str, Any]] = {} if bars is None else bars.pop("parameters")
     parameters: dict[str, dict[str, Any]] = {}
     physical, start = problem.values(found.x), problem.values(problem.x0)
     labels = problem.labels()
@@ -257,8 +260,8 @@ def _result(
             "value": float(physical[k]),
             "unit": unit,
             "start": float(start[k]),
-            "standard_error": None if np.isnan(errors[k]) else float(errors[k]),
-        }
+            "standard_error": None,
+        } | of_numbers.get(label, {})
     for parameter in problem.parameters:
         for k in range(parameter.first, parameter.first + parameter.n):
             entry = parameters[labels[k]]
@@ -280,6 +283,8 @@ def _result(
         "evaluations": found.evaluations,
         "experiments": {},
     }
+    if bars is not None:
+        result["uncertainty"] = bars
     scenes = experiment_scenes(scene)
     compared: dict[str, tuple[str, Samples]] = {}
     for experiment, item in zip(in_order(problem, scenes), scenes.values(), strict=True):
@@ -302,7 +307,8 @@ def _result(
         result["experiments"][experiment.name] = entry
     if len(scenes) == 1:
         only = next(iter(result["experiments"].values()))
-        result |= {key: only[key] for key in ("bodies", "markers", "contact", "impacts", "newton") if key in only}
+        shown = ("bodies", "markers", "contact", "impacts", "weak_contacts", "contact_certificate", "newton")
+        result |= {key: only[key] for key in shown if key in only}
         if "fit" in only:
             result["fit"] = only["fit"]
     return result, runs, compared

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from add.errors import AddError
 from add.io.impacts import impacts_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
+from add.io.weak_contacts import weak_contacts_of
 from add.plot import experiment_names, plot_run
 
 logger = logging.getLogger(__name__)
@@ -58,8 +59,10 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
         _head(result),
         _phases(result.get("phases") or []),
         _parameters(result.get("parameters") or {}),
+        _uncertainty(result),
         _fits(result),
         _impacts(result),
+        _weak_contacts(result),
         _checks(result.get("checks") or {}),
         _pictures(run, experiment_names(result)),
         _versions(run),
@@ -201,28 +204,71 @@ def _impacts(result: Mapping[str, Any]) -> str:
     return "\n".join(["## Impacts", "", *lines]) if lines else ""
 
 
+def _weak_contacts(result: Mapping[str, Any]) -> str:
+    """Say which contacts were on the border of two modes, and how well contacts were solved."""
+    lines = [f"- {_cell(text)}" for text in weak_contacts_of(result)]
+    certificate = result.get("contact_certificate")
+    if certificate:
+        lines.append(f"- Contacts are solved to a natural map of {number(certificate['natural_map'], 2)}.")
+    return "\n".join(["## Contacts", "", *lines]) if lines else ""
+
+
 def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
     if not parameters:
         return ""
     rows, notes = [], []
     few, many = one_by_one(parameters)
+    intervals = int(any(entry.get("interval_lower") is not None for entry in few.values()))
     for name, entries in many.items():
         values = [entry["value"] for entry in entries if entry["value"] is not None]
         span = f"{number(min(values))} … {number(max(values))}" if values else "–"
-        rows.append([f"{_code(name)}, {len(entries)} numbers", span, _cell(entries[0].get("unit") or "–"), "–", "–"])
+        unit = _cell(entries[0].get("unit") or "–")
+        rows.append([f"{_code(name)}, {len(entries)} numbers", span, unit, "–", "–", *["–"] * intervals])
     for path, entry in few.items():
         value, error = entry.get("value"), entry.get("standard_error")
         low, high = entry.get("lower"), entry.get("upper")
         bounds = "–" if low is None and high is None else f"{number(low)} … {number(high)}"
-        rows.append([_code(path), with_error(value, error), _cell(entry.get("unit") or "–"), number(entry.get("start")),
-                     bounds])  # fmt: skip
+        ends = entry.get("interval_lower"), entry.get("interval_upper")
+        interval = "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}"
+        unit = _cell(entry.get("unit") or "–")
+        rows.append([_code(path), with_error(value, error), unit, number(entry.get("start")), bounds])
+        rows[-1] += [interval] * intervals
         for limit, side in ((low, "lower"), (high, "upper")):
             if isinstance(value, int | float) and limit is not None and abs(value - limit) <= 1e-6 * abs(limit):
                 notes.append(f"{_code(path)} ended at its {side} bound: the objective wants it beyond.")
     if any(entry.get("standard_error") is not None for entry in parameters.values()):
-        notes.append("± is one standard error.")
-    table = _table(["parameter", "value", "unit", "start", "bounds"], rows)
+        notes.append("± is one standard error; what it contains stands below.")
+    table = _table(["parameter", "value", "unit", "start", "bounds", *["95 % interval"] * intervals], rows)
     return "\n\n".join(["## Parameters", table, *notes])
+
+
+def _uncertainty(result: Mapping[str, Any]) -> str:
+    """Say what the error bars contain, where they come from, and what the data hardly see."""
+    known = result.get("uncertainty")
+    if not known:
+        return ""
+    parts = ["## Uncertainty", "\n".join(f"- {_cell(text)}" for text in known.get("contains", []))]
+    few, _ = one_by_one(result.get("parameters") or {})
+    sources = ("noise", "correlated", "takes", "discretisation")
+    rows = [
+        [_code(path), *(number((entry.get("errors") or {}).get(name), 2) for name in sources)]
+        for path, entry in few.items()
+        if entry.get("errors")
+    ]
+    if rows:
+        head = ["standard error of", "noise alone", "correlated residuals", "spread of takes", "discretisation"]
+        parts.append(_table(head, rows))
+    takes = [
+        [_cell(name), number(item.get("coordinates")), number(item.get("effective"), 3), number(item.get("p_value"), 2)]
+        for name, item in (known.get("residuals") or {}).items()
+    ]
+    if takes:
+        parts.append(_table(["take", "coordinates recorded", "independent", "p of white residuals"], takes))
+    for pair in known.get("tied", []):
+        names = f"{_code(pair['a'])} and {_code(pair['b'])}"
+        parts.append(f"The errors of {names} go together (correlation {pair['correlation']:+.3f}).")
+    parts += [_cell(item["text"]) + "." for item in known.get("weak", [])]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _phases(phases: Sequence[Mapping[str, Any]]) -> str:

@@ -211,4 +211,8 @@ def summary(
     impacts = worth_saying(tally.impacts.shortest(built, theta))
     if impacts:
         out["impacts"] = [impact_json(impact) for impact in impacts]
+    if tally.weak.natural_map > 0.0:
+        out["contact_certificate"] = {"natural_map": tally.weak.natural_map}
+    if tally.weak.seen:
+        out["weak_contacts"] = tally.weak.described()
     return out

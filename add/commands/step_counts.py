@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from add.commands.impact_log import ImpactLog
+from add.commands.weak_contacts import WeakLog
 from add.contact import BodyContact, MeshContact, PenaltyContact
 from add.joints.law_term import DecidingJointLaw
 from add.scene.build.built import BuiltScene
@@ -26,6 +27,7 @@ class Tally:
     steps, iterations, most_iterations, factorizations, fallbacks : int
     events : "contact" or "couplings" -> how often, over all steps, things touched, stuck, hung slack ...
     impacts : ImpactLog
+    weak : WeakLog
     """
 
     steps: int = 0
@@ -35,6 +37,7 @@ class Tally:
     fallbacks: int = 0
     events: dict[str, dict[str, int]] = field(default_factory=lambda: {key: {} for key in _KINDS})
     impacts: ImpactLog = field(default_factory=ImpactLog)
+    weak: WeakLog = field(default_factory=WeakLog)
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
         """Count the steps of a trajectory, too."""
@@ -53,6 +56,7 @@ class Tally:
             solved = built.simulation.stepper.contact_forces(record, theta)
             if solved is not None:
                 self._count("contact", solved.counts)
+                self.weak.add(built, record.kin.t, solved)
         return self
 
     def _count(self, key: str, events: Mapping[str, int]) -> None:
@@ -62,7 +66,7 @@ class Tally:
 
     def plain(self) -> dict[str, Any]:
         """Return the tally as JSON knows it."""
-        return vars(self) | {"impacts": self.impacts.plain()}
+        return vars(self) | {"impacts": self.impacts.plain(), "weak": self.weak.plain()}
 
     @classmethod
     def parsed(cls, found: Mapping[str, Any]) -> Tally:
@@ -82,4 +86,5 @@ class Tally:
             int(found["fallbacks"]),
             events,
             ImpactLog.parsed(found["impacts"]),
+            WeakLog.parsed(found["weak"]),
         )

@@ -10,11 +10,12 @@ from add.cones.certificate import Certificate, certify
 from add.cones.cones import ConeKind, Cones
 from add.cones.layers import QCQPLayer, QPLayer
 from add.cones.sensitivity import ConeCotangent, Sensitivity
-from add.cones.solver import ConeSolution, solve, solve_on_modes
+from add.cones.solver import WEAK, ConeSolution, solve, solve_on_modes
 from add.cones.staggered import StaggeredResult, solve_staggered
 from add.cones.step import ContactStep, DenseMetric, StepCotangent, StepSolution
 
 __all__ = [
+    "WEAK",
     "Certificate",
     "ConeCotangent",
     "ConeKind",

@@ -12,6 +12,7 @@ import numpy as np
 from add.contact.branches import NO_CONTACT
 from add.contact.candidates import Primitives, candidates
 from add.contact.coefficients import FrictionLaw
+from add.contact.sides import Sides, both_sides
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, DecidingTerm, Decision, Term
@@ -62,6 +63,8 @@ class MeshContact(DecidingTerm):
     law : FrictionLaw
         Not hybrid.
     total_normal, adhesive_damping : as in `BodyContact`
+    sides : Sides
+        Which pairs count; by default all alike.
     """
 
     surface: ContactSurface
@@ -70,6 +73,7 @@ class MeshContact(DecidingTerm):
     law: FrictionLaw = FrictionLaw.LINEAR
     total_normal: bool = False
     adhesive_damping: bool = False
+    sides: Sides | None = None
     _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +85,7 @@ class MeshContact(DecidingTerm):
     def arrays(self) -> Meshes:
         """The arrays of the term, as the kernels take them."""
         surface = self.surface
+        sides = self.sides or both_sides(surface)
         moving = surface.carrier >= 0
         starts, number = np.unique(surface.carrier[moving], return_inverse=True)
         of_points = np.full(surface.n_points, -1, dtype=np.int64)
@@ -102,6 +107,10 @@ class MeshContact(DecidingTerm):
             body=surface.body,
             meets=np.ascontiguousarray(surface.meets),
             rest_factor=surface.rest_factor,
+            vertex_shares=sides.vertex_shares,
+            vertex_reach=sides.vertex_reach,
+            keen=sides.keen,
+            edge_reach=sides.edge_reach,
             points=np.column_stack([of_points, row, surface.contact_class]).astype(np.int64),
             carriers=np.column_stack([starts, np.where(rigid, 6, 3)]).astype(np.int64).reshape(-1, 2),
             bodies=np.column_stack([frames, surface.centre[surface.rigid][one]]).astype(np.int64).reshape(-1, 4),

@@ -7,21 +7,21 @@ from typing import final
 
 import numpy as np
 
-from add.cones import Cones, Sensitivity
+from add.cones import WEAK, Cones, Sensitivity
 from add.equations import charts
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
-from add.hard_contact.geometry import touches
+from add.hard_contact.geometry import Touches, touches
+from add.hard_contact.impact_times import ImpactTimes, free_dofs, one_time
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.hard_contact.impulse_derivatives import ContactDerivatives
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
-from add.hard_contact.pairs import ContactPairs, contact_terms
-from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
-from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp
+from add.hard_contact.pairs import ContactPairs
+from add.kernels.cone_modes import SEPARATE, STICK
+from add.simulation import BDFFormula, ContactForces, Record, Solution, StartUp, WeakContact
 from add.simulation.implicit_solve import Linearised, NewtonSolve
-from add.simulation.run import Simulation
 from add.simulation.stepper import DifferentiableStepper
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
@@ -102,16 +102,26 @@ class ImpulseContact(DifferentiableStepper):
         guess = state.v[0] / equations.c
         if replay is not None:
             kept = CarriedImpulses.of(replay.carry)
-            rows = self._rows(kept.near, before, theta)
+            rows = self._rows(kept.near, before, theta, self._free(kept.near, assembler, before, theta))
             decided = (replay.decisions, kept.modes, kept.force)
             cones = self._cones(rows, theta)
             found = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, decided)
         else:
             rows, found = self._over_near_pairs(assembler, equations, before, theta, state.carry)
-        modes = found.cone.modes if found.cone is not None else np.zeros(0, dtype=np.int64)
-        carry = CarriedImpulses(rows.near, modes, found.force).carry()
+        carry = CarriedImpulses.solved(rows.near, found.force, found.cone).carry()
         solution = Solution(found.kin, found.mu, found.branch.decisions, equations.c, equations.dt, found.report, carry)
-        return self.formula.finish(assembler.system, state, solution, replay.charts if replay else None)
+        times, changed = self._times(rows, assembler), replay.charts if replay else None
+        if not times.any:
+            return self.formula.finish(assembler.system, state, solution, changed)
+        kin = found.kin
+        shifted = replace(solution, kin=replace(kin, q=kin.q + times.shift(state.v[0], kin.v)))
+        following, record = self.formula.finish(assembler.system, state, shifted, changed)
+        # Derivatives are taken where the equations of the step hold.
+        return following, replace(record, solution=solution)
+
+    @staticmethod
+    def _times(rows: ImpulseRows, assembler: Assembler) -> ImpactTimes:
+        return ImpactTimes(rows, assembler.system.partition.is_free)
 
     def _over_near_pairs(
         self, assembler: Assembler, equations: StepEquations, before: Kinematics, theta: FloatArray, carry: Carry
@@ -119,18 +129,25 @@ class ImpulseContact(DifferentiableStepper):
         """Solve over the pairs that touch or would be passed through; add those that are missed, and solve again."""
         at = touches(self.pairs, before, theta)
         guess = before.v / equations.c
-        may = self._movable(assembler) & ~((self._restitution(theta) > 0.0) & (at.gap > self.options.touching))
-        near = may & (at.gap + self.dt * np.minimum(at.normal_velocity, 0.0) <= 0.0)
+        resting = self._resting(theta, assembler)
+        waits = (self._restitution(theta) > 0.0) & (at.gap > self.options.touching)
+        if self.options.timed_impacts:  # what is slow comes to rest at the gap's end
+            waits &= (at.normal_velocity < -resting) & (at.gap + self.dt * at.normal_velocity > 0.0)
+        may = self._movable(assembler) & ~waits
+        # With what gravity may add: of points on one plane round-off must not choose some.
+        closing = np.minimum(at.normal_velocity - resting, 0.0)
+        near = may & (at.gap + self.dt * closing <= self.options.touching)
         while True:
             pairs = np.flatnonzero(near)
-            rows = self._rows(
-                self._decide(pairs, at.gap[pairs], at.normal_velocity[pairs], theta, assembler), before, theta
-            )
+            decided = self._decide(pairs, at.gap[pairs], at.normal_velocity[pairs], theta, assembler)
+            rows = self._rows(decided, before, theta, self._free(decided, assembler, before, theta), at)
             last = CarriedImpulses.of(carry).on(pairs) if carry.marks else None
             cones = self._cones(rows, theta)
             found = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, last=last)
+            if not (may & ~near).any():
+                return rows, found
             after = touches(self.pairs, replace(before, v=found.kin.v), theta)
-            missed = may & ~near & (at.gap + self.dt * after.normal_velocity < 0.0)
+            missed = may & ~near & (at.gap + self.dt * after.normal_velocity < -1e-6 * self.options.touching)
             if not missed.any():
                 return rows, found
             near |= missed
@@ -152,37 +169,79 @@ class ImpulseContact(DifferentiableStepper):
         slope = np.where(gap > 0.0, 1.0 / dt, options.stabilisation / dt)
         slope[-slope * gap > options.stabilisation_speed] = 0.0
         # What rests on the ground approaches it by what gravity does in a step, and must not bounce.
-        resting = 2.0 * dt * self._gravity(theta, assembler)
-        bounces = self._restitution(theta)[pairs] > 0.0
-        impact = bounces & (gap <= options.touching) & (approach < -resting)
+        resting = self._resting(theta, assembler)
+        bounces = (self._restitution(theta)[pairs] > 0.0) & (approach < -resting)
+        timed = bounces & (gap > 0.0) & (gap + dt * approach <= 0.0) & options.timed_impacts
+        impact = bounces & (gap <= options.touching) | timed
+        if timed.any():
+            is_free = assembler.system.partition.is_free
+            dofs = free_dofs(self.pairs.dofs()[pairs[impact]], is_free)
+            timed[impact] &= one_time(np.maximum(-gap[impact] / approach[impact], 0.0), dofs, is_free.size, dt)
         # What bounces leaves the shape by itself.
-        return NearPairs(pairs, np.where(impact, 0.0, slope), impact)
+        return NearPairs(pairs, np.where(impact, 0.0, slope), impact, timed)
 
-    @staticmethod
-    def _gravity(theta: FloatArray, assembler: Assembler) -> float:
+    def _resting(self, theta: FloatArray, assembler: Assembler) -> float:
+        """Return the speed up to which an approach may be that of a body at rest: twice what gravity does in a step."""
         layout = assembler.system.parameters
         if not any(entry.name == "gravity" for entry in layout.entries):
             return 0.0
-        return float(np.linalg.norm(layout.view(theta, "gravity")))
+        return 2.0 * self.dt * float(np.linalg.norm(layout.view(theta, "gravity")))
 
-    def _rows(self, near: NearPairs, before: Kinematics, theta: FloatArray) -> ImpulseRows:
-        return ImpulseRows.of(self.pairs, near, self._restitution(theta), before, theta, self.options)
+    def _rows(
+        self,
+        near: NearPairs,
+        before: Kinematics,
+        theta: FloatArray,
+        free: Record | None = None,
+        known: Touches | None = None,
+    ) -> ImpulseRows:
+        velocity = None if free is None else free.kin.v
+        e = self._restitution(theta)
+        return ImpulseRows.of(self.pairs, near, e, before, theta, self.options, self.dt, velocity, known)
+
+    def _free(self, near: NearPairs, assembler: Assembler, before: Kinematics, theta: FloatArray) -> Record | None:
+        """Return the step without contacts, where impacts within the step ask for it."""
+        if not near.timed.any():
+            return None
+        q, v = np.stack([before.q, before.q]), np.stack([before.v, before.v])
+        equations = self.formula.equations(assembler, State(before.t, before.step, q, v), theta)
+        nothing = near.none()
+        cones, guess = Cones.half_lines(0), before.v / equations.c
+        found = solve_step(assembler, equations, theta, self._rows(nothing, before, theta), cones, guess, self.newton)
+        carry = CarriedImpulses.solved(nothing, found.force, None).carry()
+        solution = Solution(found.kin, found.mu, found.branch.decisions, equations.c, equations.dt, found.report, carry)
+        return Record(solution, (1.0,))
 
     def _cones(self, rows: ImpulseRows, theta: FloatArray) -> Cones:
-        return Cones.friction(rows.pairs.friction(theta)) if rows.n else Cones.half_lines(0)
+        if not rows.n:
+            return Cones.half_lines(0)
+        return (Cones.pyramids if self.options.pyramids else Cones.friction)(rows.pairs.friction(theta))
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step; see `Stepper.contact_forces`."""
-        kept, rows = self._recorded(record, theta)
+        kept, rows, _ = self._recorded(record, theta)
         generalised = rows.matrix(record.kin.q.size).T @ kept.force
         touching = kept.modes != SEPARATE
         counts = {
             "touching": int(touching.sum()),
             "sticking": int((kept.modes == STICK).sum()),
-            "slipping": int((kept.modes == SLIDE).sum()),
+            "slipping": int((kept.modes > STICK).sum()),
+            "impacts": int(kept.near.impact.sum()),
+            "weakly_active": int((kept.margin < WEAK).sum()),
         }
+        if self.options.timed_impacts:
+            early = kept.near.impact & ~kept.near.timed & (rows.at.gap > self.options.touching)
+            counts["untimed_impacts"] = int(early.sum())
         force = rows.world(kept.force)
-        return ContactForces(generalised, rows.at.place[touching], force[touching], rows.pairs.rigid[touching], counts)
+        weak = tuple(
+            WeakContact(term, point, shape, float(margin))
+            for (term, point, shape), margin in zip(rows.pairs.source.tolist(), kept.margin, strict=True)
+            if margin < WEAK
+        )
+        return ContactForces(
+            generalised, rows.at.place[touching], force[touching], rows.pairs.rigid[touching], counts,
+            kept.modes[touching], kept.margin[touching], weak, kept.natural_map,
+        )  # fmt: skip
 
     def contact_changes(self, record: Record, other: Record) -> int:
         """Return how many pairs are near in one record alone, or in another mode."""
@@ -190,15 +249,24 @@ class ImpulseContact(DifferentiableStepper):
         modes = [dict(zip(kept.near.pair.tolist(), kept.modes.tolist(), strict=True)) for kept in (one, two)]
         return sum(modes[0].get(pair, SEPARATE) != modes[1].get(pair, SEPARATE) for pair in {*modes[0], *modes[1]})
 
-    def _recorded(self, record: Record, theta: FloatArray) -> tuple[CarriedImpulses, ImpulseRows]:
-        """Return what a record keeps of its contacts, and their rows at the beginning of the step."""
+    def _recorded(
+        self, record: Record, theta: FloatArray, assembler: Assembler | None = None
+    ) -> tuple[CarriedImpulses, ImpulseRows, Record | None]:
+        """Return what a record keeps of its contacts, their rows, and the step without them (see `_free`)."""
         kin, c = record.kin, record.c
         q, v = kin.q - kin.v / c, kin.v - kin.a / c
         before = Kinematics(q, v, np.zeros_like(q), (kin.step - 1) * self.dt, kin.step - 1)
         kept = CarriedImpulses.of(record.carry)
-        return kept, self._rows(kept.near, before, theta)
+        free = None if assembler is None else self._free(kept.near, assembler, before, theta)
+        return kept, self._rows(kept.near, before, theta, free), free
 
     # --- derivatives --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _aside(record: Record, assembler: Assembler) -> Assembler:
+        """Return an assembler for the step without contacts: the other one may be at work in another thread."""
+        asked = CarriedImpulses.of(record.carry).near.timed.any()
+        return (assembler.copy() or assembler) if asked else assembler
 
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
         """Assemble and factor K = dr/du; see `DifferentiableStepper.linearise`."""
@@ -207,7 +275,7 @@ class ImpulseContact(DifferentiableStepper):
     def _contacts(
         self, rows: ImpulseRows, kept: CarriedImpulses, v: FloatArray, theta: FloatArray
     ) -> ContactDerivatives:
-        return ContactDerivatives(rows, kept.force, v, theta, self.restitution[kept.near.pair])
+        return ContactDerivatives(rows, kept.force, v, theta, self.restitution[kept.near.pair], self.dt)
 
     def _sensitivity(
         self, kept: CarriedImpulses, rows: ImpulseRows, delassus: Delassus, v: FloatArray, theta: FloatArray
@@ -231,9 +299,15 @@ class ImpulseContact(DifferentiableStepper):
         free, prescribed = system.partition.free, system.partition.prescribed
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
+        aside = self._aside(record, assembler)
+        kept, rows, without = self._recorded(record, theta, aside)
+        linearised = None if without is not None and aside is assembler else linearised
+        before, times = StateTangent.zeros(self.n_history, system.n), self._times(rows, assembler)
+        if times.any:
+            moved = times.pullback(state_bar.q[0], kin.v, before, theta_bar)
+            state_bar = StateTangent(state_bar.q, np.stack([state_bar.v[0] + moved, state_bar.v[1]]))
         u_bar = state_bar.q[0] + c * state_bar.v[0]
         linearised = linearised or self.linearise(assembler, record, theta)
-        kept, rows = self._recorded(record, theta)
         J = rows.matrix(system.n)
         delassus = Delassus(assembler, linearised.factors, J, c)
         both = linearised.factors.solve_transposed(delassus.extended(u_bar[free]))
@@ -253,11 +327,17 @@ class ImpulseContact(DifferentiableStepper):
         share = np.zeros_like(theta_bar)
         linearised.branch.parameter_vjp(kin, mu, theta, adjoint, both[free.size :], share)
         theta_bar -= share
-        before = StateTangent.zeros(self.n_history, system.n)
         before.q[0] += state_bar.q[1] + c * (bar.v + c * bar.a - state_bar.v[0] + contact_bar)
         before.v[0] += state_bar.v[1] + c * bar.a
         if rows.n:
-            self._contacts(rows, kept, kin.v, theta).pullback(adjoint, by_rows, bound, before, theta_bar)
+            contacts = self._contacts(rows, kept, kin.v, theta)
+            contacts.pullback(adjoint, by_rows, bound, before, theta_bar)
+            if without is not None:
+                free_bar = StateTangent.zeros(self.n_history, system.n)
+                free_bar.v[0] = contacts.free_cotangent(by_rows)
+                more = self.pullback(aside, without, theta, free_bar, theta_bar)
+                before.q[0] += more.q[0]
+                before.v[0] += more.v[0]
         return before
 
     def pushforward(
@@ -272,13 +352,18 @@ class ImpulseContact(DifferentiableStepper):
         """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
         system, c, kin, mu = assembler.system, record.c, record.kin, record.mu
         free, prescribed, n = system.partition.free, system.partition.prescribed, system.n
+        aside = self._aside(record, assembler)
+        kept, rows, without = self._recorded(record, theta, aside)
+        free_dot = tangents if without is None else self.pushforward(aside, without, theta, tangents, directions)
+        linearised = None if without is not None and aside is assembler else linearised
         linearised = linearised or self.linearise(assembler, record, theta)
-        kept, rows = self._recorded(record, theta)
         by_theta = linearised.branch.parameter_tangents(kin, mu, theta, directions)
         moved = system.motion_tangents(kin.t, theta, directions)
         contacts = self._contacts(rows, kept, kin.v, theta)
         contact = contacts.by_theta(directions)
-        tangents = tangents.including(by_theta.index, moved.index, contact.index)
+        times = self._times(rows, assembler)
+        timed = times.by_theta(kin.v, directions) if times.any else contact
+        tangents = tangents.including(by_theta.index, moved.index, contact.index, timed.index, free_dot.index)
         count = tangents.index.size
         if not count:
             return tangents
@@ -295,6 +380,8 @@ class ImpulseContact(DifferentiableStepper):
             places = tangents.places(contact.index)
             pushed[:, places] += contact.values[:n]
             moving[:, places] += contact.values[n : n + J.shape[0]]
+            if without is not None:
+                moving[:, tangents.places(free_dot.index)] += contacts.by_free(free_dot.dot.v[0])
             bound_dot[:, places] = contact.values[n + J.shape[0] :]
             rhs[:n] += pushed
             q_dot[free] = linearised.factors.solve(np.concatenate([rhs[free], rhs[n:]]))[: free.size]
@@ -304,39 +391,10 @@ class ImpulseContact(DifferentiableStepper):
         else:
             q_dot[free] = linearised.factors.solve(np.concatenate([rhs[free], rhs[n:]]))[: free.size]
         v_dot = c * (q_dot - before.q[0])
+        if times.any:
+            q_dot = q_dot + times.by_state(before.q[0], before.v[0], kin.v, v_dot)
+            q_dot[:, tangents.places(timed.index)] += timed.values
         after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([v_dot, before.v[0]]))
         if record.unchanged is not None:
             after = charts.pushforward(record.unchanged, record.charts, after)
         return StateTangents(tangents.index, after)
-
-
-def with_impulse_contact(
-    simulation: Simulation, options: ImpulseOptions | None = None, *, bounces: bool = False
-) -> Simulation:
-    """Return a simulation with its penalty contact replaced by contact in velocities.
-
-    Friction coefficients, points and obstacles are those of its contact terms; their stiffnesses, dampings and laws are
-    not read, but for a law without friction.
-
-    Parameters
-    ----------
-    simulation : Simulation
-        With BDF1, whose step and tolerances are taken.
-    options : ImpulseOptions, optional
-    bounces : bool
-        Whether theta has restitutions in the places of the dampings, which this law does not know; else impacts are
-        plastic.
-
-    Raises
-    ------
-    ValueError
-        If it steps otherwise.
-    """
-    bdf = simulation.stepper
-    if not isinstance(bdf, BDF) or bdf.bdf_order != 1:
-        raise ValueError("contact in velocities steps by BDF1 only")
-    contacts, system = contact_terms(simulation.system)
-    pairs = ContactPairs.of(contacts)
-    index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
-    stepper = ImpulseContact(pairs, bdf.step_size, index, options or ImpulseOptions(), bdf.newton)
-    return replace(simulation, system=system, stepper=stepper)

@@ -7,9 +7,13 @@ from typing import final
 
 import numpy as np
 
+from add.cones import ConeSolution
 from add.equations.kinematics import Carry
 from add.hard_contact.impulse_rows import NearPairs
 from add.typing import FloatArray, IntArray
+
+#: The mark of an impact that has a time within the step; without, it is 1.
+_TIMED = 2
 
 
 @final
@@ -17,25 +21,38 @@ from add.typing import FloatArray, IntArray
 class CarriedImpulses:
     """Contacts of a step: for its derivatives, and for where the solver of the next step begins.
 
-    In a `Carry` forces and slopes are one row of the memory; the others are the marks.
+    In a `Carry` numbers are one row of the memory; the others are the marks.
 
     Attributes
     ----------
     near : NearPairs
     modes : (k,) of the cones
     force : (3 k,) in the pairs' axes at the beginning of the step [N]
+    margin : (k,) how far from another mode
+    natural_map : float
+        Of the cone problem, scaled.
     """
 
     near: NearPairs
     modes: IntArray
     force: FloatArray
+    margin: FloatArray
+    natural_map: float
 
     @classmethod
     def of(cls, carry: Carry) -> CarriedImpulses:
         """Return what a record keeps."""
         pair, impact, modes = carry.marks
-        memory = carry.memory.ravel()
-        return cls(NearPairs(pair, memory[: pair.size], impact.astype(bool)), modes, memory[pair.size :])
+        k, memory = pair.size, carry.memory.ravel()
+        near = NearPairs(pair, memory[:k], impact > 0, impact == _TIMED)
+        return cls(near, modes, memory[k : 4 * k], memory[4 * k : 5 * k], float(memory[5 * k]))
+
+    @classmethod
+    def solved(cls, near: NearPairs, force: FloatArray, cone: ConeSolution | None) -> CarriedImpulses:
+        """Return what a step keeps; ``cone`` is None where nothing is near."""
+        if cone is None:
+            return cls(near, np.zeros(0, dtype=np.int64), force, np.zeros(0), 0.0)
+        return cls(near, cone.modes, force, cone.margins, cone.natural_map)
 
     def on(self, pairs: IntArray) -> tuple[IntArray, FloatArray]:
         """Return modes and forces of some pairs (by number); those that were not near are separate."""
@@ -47,5 +64,6 @@ class CarriedImpulses:
     def carry(self) -> Carry:
         """Return it as a state carries it."""
         near = self.near
-        memory = np.concatenate([near.slope, self.force]).reshape(1, -1)
-        return Carry(memory, (near.pair, near.impact.astype(np.int64), self.modes))
+        memory = np.concatenate([near.slope, self.force, self.margin, [self.natural_map]]).reshape(1, -1)
+        impact = np.where(near.timed, _TIMED, near.impact.astype(np.int64))
+        return Carry(memory, (near.pair, impact, self.modes))

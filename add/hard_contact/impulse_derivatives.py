@@ -30,6 +30,8 @@ class ContactDerivatives:
     velocity : (n,) after the step
     theta : (n_theta,)
     restitution : (k,) index in theta of e of the pairs; -1 is zero
+    dt : float
+        Step [s].
     """
 
     rows: ImpulseRows
@@ -37,6 +39,7 @@ class ContactDerivatives:
     velocity: FloatArray
     theta: FloatArray
     restitution: IntArray
+    dt: float
 
     @cached_property
     def _present(self) -> BoolArray:
@@ -44,11 +47,11 @@ class ContactDerivatives:
 
     @cached_property
     def _by_coordinates(self) -> RowDerivatives:
-        return self.rows.by_coordinates(self.velocity, self.rows.world(self.force), self.theta)
+        return self.rows.by_coordinates(self.velocity, self.rows.world(self.force), self.theta, self.dt)
 
     @cached_property
     def _by_centres(self) -> RowDerivatives:
-        return self.rows.by_centres(self.velocity, self.rows.world(self.force), self.theta)
+        return self.rows.by_centres(self.velocity, self.rows.world(self.force), self.theta, self.dt)
 
     @cached_property
     def _bounces(self) -> IntArray:
@@ -73,13 +76,26 @@ class ContactDerivatives:
             return np.asarray(share - np.einsum("ka,kap->kp", c, derivative.rows))
 
         np.add.at(before.q[0], rows.dofs[present], bar(self._by_coordinates)[present])
-        np.add.at(before.v[0], rows.dofs[present], -(c[:, 2:] * rows.by_velocity)[present])
+        np.add.at(before.v[0], rows.dofs[present], -(c[:, 2:] * rows.by_velocity(self.dt))[present])
         centres = rows.centres
         if (centres >= 0).any():
             np.add.at(theta_bar, centres[centres >= 0], bar(self._by_centres)[centres >= 0])
         bounces, friction = self._bounces, rows.pairs.c_f
-        np.add.at(theta_bar, bounces[bounces >= 0], -(c[:, 2] * rows.at.normal_velocity)[bounces >= 0])
+        np.add.at(theta_bar, bounces[bounces >= 0], -(c[:, 2] * rows.by_restitution(self.dt))[bounces >= 0])
         np.add.at(theta_bar, friction[friction >= 0], bound[friction >= 0])
+
+    def free_cotangent(self, by_rows: FloatArray) -> FloatArray:
+        """Return -c^T du/dv_f (n,), the cotangent of the velocities without contacts."""
+        rows, present, out = self.rows, self._present, np.zeros_like(self.velocity)
+        np.add.at(out, rows.dofs[present], -(by_rows.reshape(-1, 3)[:, 2:] * rows.by_free(self.dt))[present])
+        return out
+
+    def by_free(self, free_dot: FloatArray) -> FloatArray:
+        """Return the tangents of u (3 k, .) along those of v_f (n, .)."""
+        local = np.where(self._present[:, :, None], free_dot[self.rows.dofs], 0.0)
+        out = np.zeros((self.rows.n, 3, free_dot.shape[1]))
+        out[:, 2] = np.einsum("km,kmc->kc", self.rows.by_free(self.dt), local)
+        return out.reshape(-1, free_dot.shape[1])
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of J^T F (n, k) and u (3 k, .) along those of the state before, (n, .) each."""
@@ -89,7 +105,7 @@ class ContactDerivatives:
         np.add.at(pushed, rows.dofs[present], (self._by_coordinates.pushed @ local)[present])
         moving = self._by_coordinates.rows @ local
         fast = np.where(present[:, :, None], v_dot[rows.dofs], 0.0)
-        moving[:, 2] += np.einsum("km,kmc->kc", rows.by_velocity, fast)
+        moving[:, 2] += np.einsum("km,kmc->kc", rows.by_velocity(self.dt), fast)
         return pushed, moving.reshape(-1, q_dot.shape[1])
 
     def by_theta(self, directions: Directions) -> Columns:
@@ -98,7 +114,7 @@ class ContactDerivatives:
         if not k:
             return push([], n, directions)
         derivative, centres, present = self._by_centres, rows.centres, self._present
-        bounces, friction, approach = self._bounces, rows.pairs.c_f, rows.at.normal_velocity
+        bounces, friction, approach = self._bounces, rows.pairs.c_f, rows.by_restitution(self.dt)
 
         def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
             dot = np.where(centres >= 0, theta_dot[centres], 0.0)

@@ -20,8 +20,16 @@ class ImpulseOptions:
         The most that it does so with [m/s]: a body that starts inside a shape is not thrown out.
     touching : float
         Gap up to which a pair counts as touching when it may bounce [m].
+    timed_impacts : bool
+        Whether impacts with a restitution happen where the gap closes within the step (`ImpactTimes`), and not at its
+        beginning.
+    pyramids : bool
+        Whether friction is bounded by pyramids, |F_1|, |F_2| <= c_f F_n in two fixed tangents: the boxed problem of
+        many engines, with up to sqrt(2) times the friction. To be compared with.
     """
 
     stabilisation: float = 1.0
     stabilisation_speed: float = 1.0
     touching: float = 1e-6
+    timed_impacts: bool = False
+    pyramids: bool = False

@@ -9,20 +9,28 @@ Restitution acts on a pair that touches and approaches faster than a resting one
 touch yet is left alone, or it would lose its speed a step before. Stabilisation is never faster than a limit, and never
 multiplied by e. All this depends on the coordinates and velocities before the step alone.
 
-The tangents t_1, t_2 turn with n by the smallest rotation, domega = n x dn: the cone does not care for their choice, so
-any smooth continuation gives the derivative.
+The tangents t_1, t_2 turn with n by domega = n x dn + s n; s keeps t_1 along n x e with the world axis e that is
+furthest from n. Cones do not care for it, pyramids do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.hard_contact.geometry import TouchDerivatives, Touches, cross_matrices, derivatives, push_derivatives, touches
+from add.hard_contact.geometry import (
+    TouchDerivatives,
+    Touches,
+    cross,
+    cross_matrices,
+    derivatives,
+    push_derivatives,
+    touches,
+)
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.pairs import ContactPairs
 from add.typing import BoolArray, FloatArray, IntArray
@@ -38,19 +46,39 @@ class NearPairs:
     pair : (k,) numbers among all pairs
     slope : (k,) db/dg [1/s]: 1/dt, kappa/dt, or zero where stabilisation is at its limit
     impact : (k,) whether restitution acts
+    timed : (k,) whether it does so within the step (see `add.hard_contact.impact_times`)
     """
 
     pair: IntArray
     slope: FloatArray
     impact: BoolArray
+    timed: BoolArray
+
+    def none(self) -> NearPairs:
+        """Return those of a step without contacts."""
+        return NearPairs(self.pair[:0], self.slope[:0], self.impact[:0], self.timed[:0])
 
 
 def _axes(normal: FloatArray) -> FloatArray:
     """Return orthonormal axes (k, 3, 3), columns t_1, t_2, n."""
-    smallest = np.argmin(np.abs(normal), axis=1)
-    first = np.cross(normal, np.eye(3)[smallest])
+    first = cross(normal, _furthest(normal))
     first /= np.linalg.norm(first, axis=1, keepdims=True)
-    return np.stack([first, np.cross(normal, first), normal], axis=2)
+    return np.stack([first, cross(normal, first), normal], axis=2)
+
+
+def _furthest(normal: FloatArray) -> FloatArray:
+    """Return the world axis (k, 3) that is furthest from each normal."""
+    return np.asarray(np.eye(3)[np.argmin(np.abs(normal), axis=1)])
+
+
+def _turn(axes: FloatArray, by_normal: FloatArray) -> FloatArray:
+    """Return the rotation (k, 3, p) of the axes that goes with derivatives of the normals (k, 3, p)."""
+    second, normal = axes[:, :, 1], axes[:, :, 2]
+    furthest = _furthest(normal)
+    # first = n x e / |n x e| moves along second by (dn x e) . second / |n x e|.
+    size = np.linalg.norm(cross(normal, furthest), axis=1)
+    spin = np.einsum("ki,kip->kp", cross(furthest, second), by_normal) / size[:, None]
+    return np.asarray(cross_matrices(normal) @ by_normal + normal[:, :, None] * spin[:, None, :])
 
 
 @final
@@ -69,6 +97,7 @@ class ImpulseRows:
     dofs : (k, 12) coordinates of carrier and host, -1 for none
     push : (k, 12, 3) generalised force per force, world axes
     bias : (k,) e w_n- + b [m/s]
+    free : (n,) velocities v_f that the step would end with without contacts; asked for timed impacts alone [m/s]
     """
 
     pairs: ContactPairs
@@ -80,6 +109,7 @@ class ImpulseRows:
     dofs: IntArray
     push: FloatArray
     bias: FloatArray
+    free: FloatArray
 
     @classmethod
     def of(
@@ -90,16 +120,29 @@ class ImpulseRows:
         before: Kinematics,
         theta: FloatArray,
         options: ImpulseOptions,
+        dt: float,
+        free: FloatArray | None = None,
+        known: Touches | None = None,
     ) -> ImpulseRows:
-        """Evaluate the geometry of ``near`` pairs of all ``pairs``; ``restitution`` is that of all."""
-        own = pairs.select(near.pair)
-        at = touches(own, before, theta)
+        """Evaluate the geometry of ``near`` pairs of all ``pairs``; ``restitution`` is that of all.
+
+        Without ``free``, what a step does to velocities before and after timed impacts is left out. ``known`` is the
+        geometry of all pairs, if there is one.
+        """
+        whole = near.pair.size == pairs.n
+        own = pairs if whole else pairs.select(near.pair)
+        if known is None:
+            at = touches(own, before, theta)
+        else:
+            at = known if whole else known.select(near.pair)
         by = derivatives(own, at, 0.0)
         e = restitution[near.pair]
         limited = (near.slope == 0.0) & ~near.impact & (at.gap < 0.0) & (options.stabilisation > 0.0)
         bias = np.where(limited, -options.stabilisation_speed, near.slope * at.gap)
         bias += np.where(near.impact, e * at.normal_velocity, 0.0)
-        return cls(own, near, e, before, at, _axes(at.normal), own.dofs(), by.push, bias)
+        free = before.v if free is None else free
+        rows = cls(own, near, e, before, at, _axes(at.normal), own.dofs(), by.push, bias, free)
+        return replace(rows, bias=bias + rows.kept(dt) * rows.kick)
 
     @property
     def n(self) -> int:
@@ -110,6 +153,24 @@ class ImpulseRows:
     def local(self) -> FloatArray:
         """Rows (k, 3, 12) over the coordinates of the pairs, in their axes."""
         return np.asarray(self.axes.transpose(0, 2, 1) @ self.push.transpose(0, 2, 1))
+
+    @cached_property
+    def tau(self) -> FloatArray:
+        """Times (k,) of timed impacts after the beginning of the step [s]; zero for other pairs."""
+        return np.where(self.near.timed, -self.at.gap / np.where(self.near.timed, self.at.normal_velocity, 1.0), 0.0)
+
+    @cached_property
+    def kick(self) -> FloatArray:
+        """Change (k,) of w_n by a whole step without contacts, of pairs with a timed impact [m/s]."""
+        change = np.append(self.free - self.before.v, 0.0)[self.dofs]
+        return np.where(self.near.timed, np.einsum("kp,kp->k", self.local[:, 2], change), 0.0)
+
+    def kept(self, dt: float) -> FloatArray:
+        """Share (k,) of the kick in the bias: (1 + e) tau/dt - 1.
+
+        w_n is w_n- + kick tau/dt before the impact; afterwards the rest of the kick is added to -e times that.
+        """
+        return np.where(self.near.timed, (1.0 + self.restitution) * self.tau / dt - 1.0, 0.0)
 
     def matrix(self, n: int) -> FloatArray:
         """Return J (3 k, n)."""
@@ -136,14 +197,16 @@ class ImpulseRows:
         before = self.before
         return touches(self.pairs, Kinematics(before.q, v, before.a, before.t, before.step), theta)
 
-    def _derivative(self, v: FloatArray, force: FloatArray, theta: FloatArray, shift: bool) -> RowDerivatives:
+    def _derivative(
+        self, v: FloatArray, force: FloatArray, theta: FloatArray, dt: float, shift: bool
+    ) -> RowDerivatives:
         """Return how forces and rows change with the coordinates (12), or with the two centres of mass (6)."""
         after = self._after(v, theta)
         by_after, by_before = derivatives(self.pairs, after, 0.0), derivatives(self.pairs, self.at, 0.0)
         if shift:
             by_after, by_before = (_by_centres(self.pairs, at) for at in (after, self.at))
-        gap = np.einsum("ki,kij->kj", self.at.normal, by_before.apart)
-        turn = cross_matrices(self.at.normal) @ by_before.normal
+        gap, bounce = self._by_approach(by_before)
+        turn = _turn(self.axes, by_before.normal)
         if shift:
             pushed = _push_by_centres(self.pairs, after, by_after, force)
         else:
@@ -151,28 +214,64 @@ class ImpulseRows:
         pushed = pushed - self.push @ cross_matrices(force) @ turn
         velocity = by_after.velocity + cross_matrices(after.velocity) @ turn
         rows = self.axes.transpose(0, 2, 1) @ velocity
-        bounce = np.einsum("ki,kij->kj", self.at.normal, by_before.velocity)
-        bounce += np.einsum("ki,kij->kj", self.at.velocity, by_before.normal)
-        rows[:, 2] += (
-            self.near.slope[:, None] * gap + np.where(self.near.impact, self.restitution, 0.0)[:, None] * bounce
-        )
+        rows[:, 2] += self.near.slope[:, None] * gap + self._bounce[:, None] * bounce
+        if self.near.timed.any():
+            fast = self._after(self.free, theta)
+            of_free = _by_centres(self.pairs, fast) if shift else derivatives(self.pairs, fast, 0.0)
+            speed = np.einsum("ki,kij->kj", fast.normal, of_free.velocity)
+            speed += np.einsum("ki,kij->kj", fast.velocity, of_free.normal)
+            rows[:, 2] += self.kept(dt)[:, None] * (speed - bounce) + self._by_tau(dt)[:, None] * self.tau_by(
+                gap, bounce
+            )
         return RowDerivatives(pushed, rows)
 
-    def by_coordinates(self, v: FloatArray, force: FloatArray, theta: FloatArray) -> RowDerivatives:
+    def _by_tau(self, dt: float) -> FloatArray:
+        """Return the derivative of the bias (k,) by tau."""
+        return (1.0 + self.restitution) / dt * self.kick
+
+    def tau_by(self, gap: FloatArray, speed: FloatArray) -> FloatArray:
+        """Return the tangents of tau (k, p) from those of the gap and of w_n-."""
+        approach = np.where(self.near.timed, self.at.normal_velocity, 1.0)[:, None]
+        return np.where(self.near.timed[:, None], -(gap + self.tau[:, None] * speed) / approach, 0.0)
+
+    def _by_approach(self, by: TouchDerivatives) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives (k, p) of the gap and of w_n-."""
+        gap = np.einsum("ki,kij->kj", self.at.normal, by.apart)
+        speed = np.einsum("ki,kij->kj", self.at.normal, by.velocity)
+        return gap, speed + np.einsum("ki,kij->kj", self.at.velocity, by.normal)
+
+    def approach_by_coordinates(self) -> tuple[FloatArray, FloatArray]:
+        """Return dg and dw_n- (k, 12) by the coordinates before."""
+        return self._by_approach(derivatives(self.pairs, self.at, 0.0))
+
+    def approach_by_centres(self) -> tuple[FloatArray, FloatArray]:
+        """Return dg and dw_n- (k, 6) by the centres of mass."""
+        return self._by_approach(_by_centres(self.pairs, self.at))
+
+    def by_coordinates(self, v: FloatArray, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
         """Return d(J^T F) (k, 12, 12) and du (k, 3, 12) by the coordinates before, at velocities ``v`` after.
 
         ``force`` (k, 3) is in world axes; its numbers in the pairs' axes are held.
         """
-        return self._derivative(v, force, theta, False)
+        return self._derivative(v, force, theta, dt, False)
 
-    def by_centres(self, v: FloatArray, force: FloatArray, theta: FloatArray) -> RowDerivatives:
+    def by_centres(self, v: FloatArray, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
         """Return the same by the centres of mass (k, ., 6) of carrier and host, in their frames."""
-        return self._derivative(v, force, theta, True)
+        return self._derivative(v, force, theta, dt, True)
 
-    @cached_property
-    def by_velocity(self) -> FloatArray:
-        """du_n/dv- (k, 12): where restitution acts, e times the normal row."""
-        return np.asarray(self._bounce[:, None] * self.local[:, 2])
+    def by_velocity(self, dt: float) -> FloatArray:
+        """Return du_n/dv- (k, 12): where restitution acts, e times the normal row; and what times of impacts do."""
+        normal = self.local[:, 2]
+        by_tau = self._by_tau(dt)[:, None] * self.tau_by(np.zeros_like(normal), normal)
+        return np.asarray((self._bounce - self.kept(dt))[:, None] * normal + by_tau)
+
+    def by_free(self, dt: float) -> FloatArray:
+        """Return du_n/dv_f (k, 12)."""
+        return np.asarray(self.kept(dt)[:, None] * self.local[:, 2])
+
+    def by_restitution(self, dt: float) -> FloatArray:
+        """Return du_n/de (k,)."""
+        return np.asarray(self.at.normal_velocity + self.tau / dt * self.kick)
 
     @cached_property
     def _bounce(self) -> FloatArray:

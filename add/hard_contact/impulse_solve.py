@@ -21,6 +21,7 @@ from add.equations.system import BranchEquations
 from add.equations.term import Decisions
 from add.errors import SolverError
 from add.hard_contact.impulse_rows import ImpulseRows
+from add.kernels.cone_modes import SLIDE
 from add.linalg import LinearSolve
 from add.solve.fallbacks import SMALLER_STEP
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
@@ -188,9 +189,10 @@ def solve_step(
             f"{system.dofs.describe(worst)}; {SMALLER_STEP.format(dt=0.25 * equations.dt)}"
         )
     if cone is not None and not replay and not cone.certified:
+        modes = np.bincount(np.minimum(cone.modes, SLIDE), minlength=3).tolist()
         raise SolverError(
             f"step {equations.step} (t={equations.t:.6g} s): no solution of the contacts was found "
-            f"({cone.cones.kind.size} near; {np.bincount(cone.modes, minlength=3).tolist()} separate, stick, slide; "
+            f"({cone.cones.kind.size} near; {modes} separate, stick, slide; "
             f"natural map {cone.natural_map:.1e} after {cone.iterations} iterations): with much friction there may be "
             f"none; {SMALLER_STEP.format(dt=0.25 * equations.dt)}"
         )

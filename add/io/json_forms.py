@@ -35,6 +35,8 @@ class _Parameter(_Form):
     unit: Text
     start: Number | None = None
     standard_error: Number | None = None
+    interval_lower: Number | None = None
+    interval_upper: Number | None = None
     lower: Number | None = None
     upper: Number | None = None
 
@@ -65,6 +67,29 @@ class _SceneName(_Form):
     name: Text = ""
 
 
+class _Correlation(_Form):
+    labels: list[Text]
+    matrix: list[list[Number | None]]
+
+
+class _Weak(_Form):
+    text: Text
+
+
+class _Tied(_Form):
+    a: Text
+    b: Text
+    correlation: Number
+
+
+class _Uncertainty(_Form):
+    contains: list[Text] = []
+    weak: list[_Weak] = []
+    tied: list[_Tied] = []
+    correlation: _Correlation | None = None
+    residuals: dict[str, dict[str, Any]] = {}
+
+
 class _Result(_Form):
     command: Text = ""
     status: Text = ""
@@ -80,6 +105,7 @@ class _Result(_Form):
     bodies: dict[str, _Body] = {}
     fit: dict[str, Any] = {}
     checks: dict[str, Any] = {}
+    uncertainty: _Uncertainty | None = None
     experiments: dict[str, dict[str, Any]] = {}
 
 

@@ -243,6 +243,9 @@ def _write_optional(file: Any, data: RunData) -> None:
         _put(group, "offsets", data.contacts.offsets)
         _put(group, "places", data.contacts.places, "m")
         _put(group, "forces", data.contacts.forces, "N")
+        if data.contacts.modes.size:
+            _put(group, "modes", data.contacts.modes)
+            _put(group, "margins", data.contacts.margins)
 
 
 def _part(group: Any, key: str) -> Any:
@@ -318,7 +321,9 @@ def _read_optional(file: Any) -> dict[str, Any]:
 
     contacts = ContactData()
     if "contacts" in file:
-        contacts = ContactData(**arrays(file["contacts"], "offsets", "places", "forces"))
+        group = file["contacts"]
+        extra = [name for name in ("modes", "margins") if name in group]
+        contacts = ContactData(**arrays(group, "offsets", "places", "forces", *extra))
     return {
         "carry": _read_carry(file),
         "sheets": tuple(

@@ -75,8 +75,11 @@ def _contacts(first: RunData, then: RunData, n: int) -> ContactData:
     """Return the contacts of the first n states of one part, and of all but the first of the other."""
     if not first.contacts.offsets.size and not then.contacts.offsets.size:
         return first.contacts
-    states = [first.contacts.at(k) for k in range(n)] + [then.contacts.at(k) for k in range(1, then.n_states)]
-    offsets = np.concatenate([[0], np.cumsum([len(places) for places, _ in states])])
-    return ContactData(
-        offsets, np.concatenate([places for places, _ in states]), np.concatenate([forces for _, forces in states])
-    )
+    states = [(first.contacts, k) for k in range(n)] + [(then.contacts, k) for k in range(1, then.n_states)]
+    counts = [len(contacts.at(k)[0]) for contacts, k in states]
+
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(contacts, name)[contacts.of_state(k)] for contacts, k in states])
+
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return ContactData(offsets, *(joined(name) for name in ("places", "forces", "modes", "margins")))

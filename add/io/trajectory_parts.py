@@ -320,11 +320,15 @@ class ContactData:
     places : (m, 3) [m]
     forces : (m, 3)
         On the body that the point belongs to [N].
+    modes, margins : (m,)
+        1 sticks, 2 and more slides; how far from another mode [-]. Empty where the contact law has none.
     """
 
     offsets: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     places: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     forces: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+    modes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    margins: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         """Bring to plain types and check that the parts fit."""
@@ -339,11 +343,18 @@ class ContactData:
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "places", places)
         object.__setattr__(self, "forces", floats(self.forces, (len(places), 3), "contacts.forces"))
+        count = len(places) if len(self.modes) or len(self.margins) else 0
+        object.__setattr__(self, "modes", floats(self.modes, (count,), "contacts.modes").astype(np.int64))
+        object.__setattr__(self, "margins", floats(self.margins, (count,), "contacts.margins"))
 
     def at(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Return places and forces (m_k, 3) of state ``k``."""
-        part = slice(int(self.offsets[k]), int(self.offsets[k + 1])) if len(self.offsets) else slice(0, 0)
+        part = self.of_state(k)
         return self.places[part], self.forces[part]
+
+    def of_state(self, k: int) -> slice:
+        """Return the rows of state ``k``."""
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1])) if len(self.offsets) else slice(0, 0)
 
 
 @final

@@ -36,6 +36,9 @@ SEPARATE, STICK, SLIDE = 0, 1, 2
 #: Accepted size of the natural map, and of wrong signs, of a polished solution; problems are scaled to one.
 EXACT = 1e-12
 
+#: Residuals that no iteration need improve.
+_ROUND_OFF = 1e-14
+
 #: Singular values below this share of the largest one are redundant rows.
 REDUNDANT = 1e-11
 
@@ -202,7 +205,7 @@ def polish(G, g, blocks, modes, l, u, most):
     for _ in range(most):
         mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
         size = np.abs(F).max()
-        if size == 0.0 or not np.isfinite(size) or (size >= 0.5 * last and size < 0.1 * EXACT):
+        if size <= _ROUND_OFF or not np.isfinite(size) or (size >= 0.5 * last and size < 0.1 * EXACT):
             return
         last = size
         mode_matrix(G, blocks, by_l, by_u, K)
@@ -287,31 +290,46 @@ def solve(G, g, blocks, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
 
     Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
+    ADMM's own answer counts, too: it is what is left where Newton finds none.
 
     Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
     """
     m = g.size
-    values, vectors = np.linalg.eigh(0.5 * (G + G.T))
-    values, vectors = np.maximum(values, 0.0), np.ascontiguousarray(vectors)
     l, u, modes = np.zeros(m), g.copy(), np.zeros(blocks.kind.size, dtype=np.int64)
     identify(blocks, l, u, 0.0, modes)
     best = natural_map(blocks, l, u)
     rounds, iterations, tolerance = 0, 0, 1e-4
-    if values[m - 1] == 0.0 or best == 0.0:
+    if best == 0.0:
         return l, u, modes, best, 0, 0
     if start_modes.size:
         best, rounds = _finish(G, g, blocks, start, start_modes.copy(), l, u, modes)
+        if best < EXACT:
+            _least_norm(G, g, blocks, modes, l, u)
+            return l, u, modes, natural_map(blocks, l, u), 0, rounds
+    values, vectors = np.linalg.eigh(0.5 * (G + G.T))
+    values, vectors = np.maximum(values, 0.0), np.ascontiguousarray(vectors)
+    if values[m - 1] == 0.0:
+        return l, u, modes, best, 0, rounds
     state, skew = new_splitting(m, values[m - 1], convex), 0.5 * (G - G.T)
+    trial_modes = modes.copy()
     while best >= EXACT and tolerance > EXACT and iterations < most and np.isfinite(state.z.sum()):
         # ADMM knows the symmetric part of G; gyroscopic steps have another, which follows round by round. Modes may be
         # right long before its tolerance is met.
         shifted = g + skew @ state.z
         done = admm(vectors, values, shifted, blocks, state, tolerance, min(_PATIENCE, most - iterations), convex)
         iterations += abs(done)
-        trial_modes = modes.copy()
-        identify(blocks, state.z, G @ state.z + g, 10.0 * tolerance, trial_modes)
-        best, more = _finish(G, g, blocks, state.z, trial_modes, l, u, modes)
-        rounds += more
+        # What hardly slips may stick on the edge of its cone: the slower threshold comes second.
+        for threshold in (10.0 * tolerance, np.sqrt(tolerance)):
+            velocity = G @ state.z + g
+            identify(blocks, state.z, velocity, threshold, trial_modes)
+            size = natural_map(blocks, state.z, velocity)
+            if size < best:
+                best = size
+                l[:], u[:], modes[:] = state.z, velocity, trial_modes
+            best, more = _finish(G, g, blocks, state.z, trial_modes, l, u, modes)
+            rounds += more
+            if best < EXACT:
+                break
         if done > 0:
             tolerance *= 1e-2
     _least_norm(G, g, blocks, modes, l, u)

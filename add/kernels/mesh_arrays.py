@@ -12,8 +12,8 @@ MOLLIFIED = 128
 #: Region and count of a feature.
 REGION_BITS = 4
 REGION_MASK = 15
-#: Kinds of pairs.
-VERTEX_FACE, VERTEX_EDGE, VERTEX_VERTEX, EDGE_EDGE, EDGE_VERTEX = 0, 1, 2, 3, 4
+#: Kinds of pairs; the last two are an edge and the end of another, both keen or not.
+VERTEX_FACE, VERTEX_EDGE, VERTEX_VERTEX, EDGE_EDGE, EDGE_VERTEX, EDGE_VERTEX_NEAR = 0, 1, 2, 3, 4, 5
 
 
 class Meshes(NamedTuple):
@@ -30,6 +30,7 @@ class Meshes(NamedTuple):
     body : (n_p,)
     meets : (n_bodies, n_bodies)
     rest_factor : float
+    vertex_shares, vertex_reach, keen, edge_reach : as in `add.contact.sides.Sides`
     points : (n_p, 3) int64: number of the carrier, row of `bodies` (-1: none), class; carrier -1 stands still
     carriers : (n_c, 2) int64: first coordinate, number of coordinates
     bodies : (n_b, 4) int64: first coordinate, indices in theta of X_c (-1: zero)
@@ -48,6 +49,10 @@ class Meshes(NamedTuple):
     body: IntArray
     meets: BoolArray
     rest_factor: float
+    vertex_shares: FloatArray
+    vertex_reach: FloatArray
+    keen: BoolArray
+    edge_reach: float
     points: IntArray
     carriers: IntArray
     bodies: IntArray
@@ -79,11 +84,12 @@ def covers(near, x, half):
 
 @njit(cache=True)
 def first_pairs(n_points, n_edges, n_faces):
-    """Return where the pairs of each kind begin: v n_f + f; v n_e + e; v n_p + w; a n_e + b; a n_p + w."""
+    """Return where the pairs of each kind begin: v n_f + f; v n_e + e; v n_p + w; a n_e + b; a n_p + w, twice."""
     one = n_points * n_faces
     two = one + n_points * n_edges
     three = two + n_points * n_points
-    return 0, one, two, three, three + n_edges * n_edges
+    four = three + n_edges * n_edges
+    return 0, one, two, three, four, four + n_edges * n_points
 
 
 @njit(cache=True)
@@ -98,7 +104,9 @@ def unnumbered(pair, n_points, n_edges, n_faces):
         return VERTEX_VERTEX, (pair - first[2]) // n_points, (pair - first[2]) % n_points
     if pair < first[4]:
         return EDGE_EDGE, (pair - first[3]) // n_edges, (pair - first[3]) % n_edges
-    return EDGE_VERTEX, (pair - first[4]) // n_points, (pair - first[4]) % n_points
+    if pair < first[5]:
+        return EDGE_VERTEX, (pair - first[4]) // n_points, (pair - first[4]) % n_points
+    return EDGE_VERTEX_NEAR, (pair - first[5]) // n_points, (pair - first[5]) % n_points
 
 
 @njit(cache=True)
@@ -123,11 +131,31 @@ def points_of(kind, i, j, meshes, p):
 
 
 @njit(cache=True)
-def weight_of(kind, i, j, feature, areas, edge_areas):
+def other_body(kind, j, meshes):
+    """Return the body that vertex i of a pair meets: that of its face, edge or vertex j."""
+    if kind == VERTEX_FACE:
+        return meshes.body[meshes.faces[j, 0]]
+    return meshes.body[meshes.edges[j, 0]] if kind == VERTEX_EDGE else meshes.body[j]
+
+
+@njit(cache=True)
+def weight_of(kind, i, j, feature, meshes):
     """Return the area of a pair, its count included [m^2]."""
+    edge_areas, count = meshes.edge_areas, feature >> REGION_BITS
     if kind == EDGE_EDGE:
-        count = feature >> REGION_BITS
         if count == 1:
             return 0.25 * (edge_areas[i] + edge_areas[j])
         return -0.25 * (edge_areas[i] if count == -1 else edge_areas[j])
-    return 0.25 * (feature >> REGION_BITS) * (edge_areas[i] if kind == EDGE_VERTEX else areas[i])
+    if kind > EDGE_EDGE:
+        return 0.25 * count * edge_areas[i]
+    return meshes.vertex_shares[meshes.body[i], other_body(kind, j, meshes)] * count * meshes.areas[i]
+
+
+@njit(cache=True)
+def reach_share(kind, i, j, meshes):
+    """Return the share of the sum of half-thicknesses within which a pair touches."""
+    if kind < EDGE_EDGE:
+        return meshes.vertex_reach[meshes.body[i], other_body(kind, j, meshes)]
+    if kind == EDGE_EDGE:
+        return 1.0 if meshes.keen[i] and meshes.keen[j] else meshes.edge_reach
+    return 1.0 if kind == EDGE_VERTEX else meshes.edge_reach

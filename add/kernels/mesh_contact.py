@@ -1,7 +1,8 @@
 """Penalty contact of two primitives of meshes: force, places, energy.
 
-With the symbols of `stencil.py` and `contact_pairs.py`, the depth r - d below the sum r of both half-thicknesses, the
-weight w of the pair (`mesh_pairs.py`) and the mollifier m of nearly parallel edges, 1 elsewhere:
+With the symbols of `stencil.py` and `contact_pairs.py`, the depth r - d below the reach r, which is the sum of both
+half-thicknesses or a share of it (`add.contact.sides`), the weight w of the pair (`mesh_pairs.py`) and the mollifier m
+of nearly parallel edges, 1 elsewhere:
 
     Psi   = k_n w m e_int(r - d),   de_int/dd = e        (`elastic_law`)
     v_rel = sum c_i v_i,   F = f_n n + f_t               (`penalty_law`, per area)
@@ -22,7 +23,16 @@ from add.kernels.caching import njit
 from add.kernels.contact_detection import CENTRE, OMEGA, PLACE, VELOCITY, body_states
 from add.kernels.contact_laws import elastic_energy
 from add.kernels.contact_pairs import BITS, FEATURE, PAIR, QUADRATIC, Coefficients, penalty_law
-from add.kernels.mesh_arrays import EDGE_EDGE, MOLLIFIED, REGION_MASK, covers, points_of, unnumbered, weight_of
+from add.kernels.mesh_arrays import (
+    EDGE_EDGE,
+    MOLLIFIED,
+    REGION_MASK,
+    covers,
+    points_of,
+    reach_share,
+    unnumbered,
+    weight_of,
+)
 from add.kernels.mesh_pairs import touching_rows
 from add.kernels.rotation import turn
 from add.kernels.stencil import MOLLIFIED_BELOW, NORMAL, across, mollifier, stencil
@@ -142,7 +152,7 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
     values = Coefficients(
         theta[table[0]], theta[table[1]], theta[table[2]], theta[table[3]], theta[table[4]], theta[table[5]]
     )
-    depth = half[meshes.body[one]] + half[meshes.body[two]] - d
+    depth = reach_share(kind, i, j, meshes) * (half[meshes.body[one]] + half[meshes.body[two]]) - d
     bits, normal, coulomb, friction, by_k = penalty_law(depth, v_n, values, law, replay, rows[row, BITS], S)
     rows[row, BITS] = bits
     m, energy = 1.0, 0.0
@@ -150,7 +160,7 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
         eps = MOLLIFIED_BELOW * meshes.squares[i] * meshes.squares[j]
         m = mollifier(X, eps, order, work.M, work.N)
         energy = elastic_energy(depth, values.onset, bits & QUADRATIC != 0)
-    weight = weight_of(kind, i, j, feature, meshes.areas, meshes.edge_areas)
+    weight = weight_of(kind, i, j, feature, meshes)
     slide = friction[0] * friction[1]
     for a in range(3):
         F[a] = normal[0] * S[0, a] - slide * S[2, a]

@@ -5,8 +5,8 @@ import numpy as np
 from add.kernels.caching import njit
 from add.kernels.contact_detection import OMEGA, TURN
 from add.kernels.contact_laws import elastic_law
-from add.kernels.contact_pairs import BITS, CLIPPED, QUADRATIC, RAMPING, TOTAL
-from add.kernels.mesh_arrays import MOLLIFIED
+from add.kernels.contact_pairs import BITS, CLIPPED, PAIR, QUADRATIC, RAMPING, TOTAL
+from add.kernels.mesh_arrays import MOLLIFIED, reach_share, unnumbered
 from add.kernels.mesh_contact import add_generalised, evaluate, half_thicknesses, new_work, places_of
 from add.kernels.mesh_contact_jacobian import point_derivatives
 
@@ -70,7 +70,9 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
         along[3, 0], along[3, 1] = 0.0, -coulomb[0] * m_L
         along[4, 0], along[4, 1] = keep * values.k_n * e_onset, -m_f * keep_c * values.k_n * e_onset
         along[5, 0], along[5, 1] = keep * damped, -m_f * damped_c
-        along[6, 0], along[6, 1] = normal[1], -m_f * coulomb[1]
+        kind, i, j = unnumbered(rows[row, PAIR], n_p, meshes.edges.shape[0], meshes.faces.shape[0])
+        share = reach_share(kind, i, j, meshes)
+        along[6, 0], along[6, 1] = share * normal[1], -share * m_f * coulomb[1]
         along[7, 0], along[7, 1] = along[6, 0], along[6, 1]
         for number in range(8):
             if number < 6:
@@ -89,7 +91,7 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                     else:
                         stored = values.k_n * (values.onset / 3.0 - 0.5 * depth)
                 elif number >= 6:
-                    stored = values.k_n * e
+                    stored = share * values.k_n * e
             total = 0.0
             for k in range(n):
                 for a in range(3):

@@ -29,12 +29,14 @@ from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR
 from add.kernels.mesh_arrays import (
     EDGE_EDGE,
     EDGE_VERTEX,
+    EDGE_VERTEX_NEAR,
     MOLLIFIED,
     VERTEX_EDGE,
     VERTEX_FACE,
     VERTEX_VERTEX,
     first_pairs,
     points_of,
+    reach_share,
 )
 from add.kernels.stencil import (
     EDGE_END,
@@ -129,7 +131,8 @@ def _counted(v, n, near, rows, n_rows, x, half, meshes, first, X):
             for a in range(3):
                 X[1, a], X[2, a] = x[one, a], x[two, a]
             at, square = end_of_edge(X, 0, 1, 2)
-            reach = half[meshes.body[v]] + half[meshes.body[one]]
+            other = meshes.body[one]
+            reach = meshes.vertex_reach[meshes.body[v], other] * (half[meshes.body[v]] + half[other])
             if square >= reach * reach:
                 continue  # no face of it is nearest there
             if at < 0:
@@ -144,7 +147,8 @@ def _counted(v, n, near, rows, n_rows, x, half, meshes, first, X):
     # An edge whose nearest point is a vertex passed its count on: vertices come last.
     for k in range(m_v):
         w, count = of_vertices[k, 0], of_vertices[k, 1] + of_vertices[k, 2]
-        reach = half[meshes.body[v]] + half[meshes.body[w]]
+        other = meshes.body[w]
+        reach = meshes.vertex_reach[meshes.body[v], other] * (half[meshes.body[v]] + half[other])
         away = (x[v, 0] - x[w, 0]) ** 2 + (x[v, 1] - x[w, 1]) ** 2 + (x[v, 2] - x[w, 2]) ** 2
         if count != 0 and away < reach * reach:
             rows = _room(rows, n_rows)
@@ -167,7 +171,8 @@ def _vertices_and_faces(vf, x, half, meshes, rows, n_rows, first):
         if near_enough and body[v] == other:
             near_enough = v != faces[f, 0] and v != faces[f, 1] and v != faces[f, 2]
         if near_enough:
-            reach = half[body[v]] + half[other]
+            whole = half[body[v]] + half[other]
+            reach = meshes.vertex_reach[body[v], other] * whole
             p[0], p[1], p[2], p[3] = v, faces[f, 0], faces[f, 1], faces[f, 2]
             for a in range(3):  # boxes first
                 low = min(x[p[1], a], x[p[2], a], x[p[3], a])
@@ -178,7 +183,7 @@ def _vertices_and_faces(vf, x, half, meshes, rows, n_rows, first):
                 _gather(x, p, 4, X)
                 region = face_region(X)
                 d, _ = stencil(region, X, 4, 1, c, g, P)
-                if d < reach and (body[v] != other or _apart_at_rest(VERTEX_FACE, v, f, reach, meshes, p, X, c, g, P)):
+                if d < reach and (body[v] != other or _apart_at_rest(VERTEX_FACE, v, f, whole, meshes, p, X, c, g, P)):
                     if n == near.shape[0]:
                         more = np.empty((2 * n, 2), dtype=np.int64)
                         more[:n] = near
@@ -205,7 +210,8 @@ def _edges_and_edges(ee, x, half, meshes, rows, n_rows, first):
             continue
         if p[0] == p[2] or p[0] == p[3] or p[1] == p[2] or p[1] == p[3]:
             continue
-        reach, away = half[one] + half[two], False
+        whole, away = half[one] + half[two], False
+        reach = reach_share(EDGE_EDGE, i, j, meshes) * whole
         for a in range(3):
             gap = max(
                 min(x[p[0], a], x[p[1], a]) - max(x[p[2], a], x[p[3], a]),
@@ -222,7 +228,7 @@ def _edges_and_edges(ee, x, half, meshes, rows, n_rows, first):
         bits = ACTIVE
         if edge_cross_square(X) < MOLLIFIED_BELOW * squares[i] * squares[j]:
             bits |= MOLLIFIED
-        if one == two and not _apart_at_rest(EDGE_EDGE, i, j, reach, meshes, p, X, c, g, P):
+        if one == two and not _apart_at_rest(EDGE_EDGE, i, j, whole, meshes, p, X, c, g, P):
             continue
         rows = _room(rows, n_rows)
         rows[n_rows, PAIR], rows[n_rows, FEATURE], rows[n_rows, BITS] = (
@@ -239,21 +245,23 @@ def _ends_of_edges(x, half, meshes, rows, begin, n_rows, first):
     """Add what each edge of the pairs of edges rows[begin:n_rows] feels of the other's ends less, or more, often."""
     edges, body, X, stop = meshes.edges, meshes.body, np.zeros((4, 3)), n_rows
     n_e, n_p = edges.shape[0], x.shape[0]
-    # (edge, end of the other), 0 if the two are mollified: those count by themselves.
+    # (edge, end of the other), whether both are keen, 0 if the two are mollified: those count by themselves.
     ends, n = np.empty(4 * (stop - begin), dtype=np.int64), 0
     for row in range(begin, stop):
         pair = rows[row, PAIR] - first[EDGE_EDGE]
         counts = 0 if rows[row, BITS] & MOLLIFIED else 1
+        keen = 1 if meshes.keen[pair // n_e] and meshes.keen[pair % n_e] else 0
+        share = 1.0 if keen else meshes.edge_reach
         for side in range(2):
             i, j = (pair // n_e, pair % n_e) if side == 0 else (pair % n_e, pair // n_e)
             for k in range(2):
                 w = edges[j, k]
-                ends[n] = 2 * (i * n_p + w) + counts
+                ends[n] = 4 * (i * n_p + w) + 2 * keen + counts
                 n += 1
                 if counts:
                     continue
                 at, square = _nearest_on_edge(w, i, x, edges, X)
-                reach = half[body[w]] + half[body[edges[i, 0]]]
+                reach = share * (half[body[w]] + half[body[edges[i, 0]]])
                 if square < reach * reach:
                     if side == 0:
                         region = EDGE_END + k if at < 0 else ENDS + 2 * at + k
@@ -272,12 +280,13 @@ def _ends_of_edges(x, half, meshes, rows, begin, n_rows, first):
             k += 1
         if count == 0:
             continue
-        i, w = key // n_p, key % n_p
+        keen, i, w = key % 2, key // 2 // n_p, key // 2 % n_p
         at, square = _nearest_on_edge(w, i, x, edges, X)
-        reach = half[body[w]] + half[body[edges[i, 0]]]
+        reach = (1.0 if keen else meshes.edge_reach) * (half[body[w]] + half[body[edges[i, 0]]])
         if square < reach * reach:
             rows = _room(rows, n_rows)
-            rows[n_rows, PAIR], rows[n_rows, BITS] = first[EDGE_VERTEX] + i * n_p + w, ACTIVE
+            begins = first[EDGE_VERTEX if keen else EDGE_VERTEX_NEAR]
+            rows[n_rows, PAIR], rows[n_rows, BITS] = begins + i * n_p + w, ACTIVE
             rows[n_rows, FEATURE] = (FACE_EDGE if at < 0 else FACE_VERTEX + at) - 16 * count
             n_rows += 1
     return rows, n_rows
@@ -293,7 +302,7 @@ def _nearest_on_edge(w, e, x, edges, X):
 
 @njit(cache=True, error_model="numpy")
 def touching_rows(vf, ee, x, half, meshes):
-    """Return the rows (k, 3) of all pairs nearer than their half-thicknesses, without bits of the law, sorted.
+    """Return the rows (k, 3) of all pairs nearer than their reach, without bits of the law, sorted.
 
     ``vf`` (m, 2) vertices and faces, sorted; ``ee`` (m, 2) edges: all that may touch, more do no harm. ``half`` are the
     half-thicknesses of the bodies [m].

@@ -10,6 +10,7 @@ import numpy as np
 
 from add.bodies import Block, Body, ContactMesh, Layouts
 from add.contact import FrictionLaw, MeshContact
+from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.model.obstacles import ContactModel
 from add.typing import FloatArray
@@ -109,13 +110,15 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
     for (a, b), name in class_pairs(meeting, contact).items():
         tables[labels.index(a), labels.index(b)] = [at.parameters[f"{name}.{key}"].start for key, _ in COEFFICIENTS]
     thickness = [at.parameters[f"bodies.{body.name}.half_thickness"].start for body in meeting.bodies]
+    surface = ContactSurface.of(parts, apart)
     return MeshContact(
-        ContactSurface.of(parts, apart),
+        surface,
         tables,
         np.array(thickness, dtype=np.int64),
         law=FrictionLaw(contact.law.kernel),
         total_normal=contact.total_normal,
         adhesive_damping=contact.adhesive_damping,
+        sides=one_side(surface),
     )
 
 

@@ -88,6 +88,7 @@ from add.scene.spec.scene import (
     OutputSpec as OutputSettings,
     TimeSpec as TimeStepping,
 )
+from add.scene.spec.uncertainty import UncertaintySpec as UncertaintySettings
 from add.scene.spec.world import (
     BoxObstacleSpec as BoxObstacle,
     CapsuleSpec as CapsuleObstacle,
@@ -194,4 +195,5 @@ __all__ = [
     "Torque",
     "TorusMesh",
     "TrackObjective",
+    "UncertaintySettings",
 ]

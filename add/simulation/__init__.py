@@ -3,7 +3,7 @@
 from add.simulation.bdf import BDF
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import ImplicitSolve, Linearised, NewtonSolve, Solution
-from add.simulation.stepper import ContactForces, DifferentiableStepper, Record, Stepper
+from add.simulation.stepper import ContactForces, DifferentiableStepper, Record, Stepper, WeakContact
 
 __all__ = [
     "BDF",
@@ -17,4 +17,5 @@ __all__ = [
     "Solution",
     "StartUp",
     "Stepper",
+    "WeakContact",
 ]

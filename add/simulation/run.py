@@ -99,7 +99,9 @@ class Trajectory(Summarised):
     def kinematics(self, k: int) -> Kinematics:
         """Return the kinematics at time ``t[k]``; accelerations of the first state are zero."""
         if k:
-            return self.records[k - 1].kin
+            record = self.records[k - 1]  # whose coordinates are where the equations of the step hold
+            unchanged = record.unchanged
+            return replace(record.kin, q=self.q[k] if unchanged is None else unchanged.q[0])
         first = self.initial
         return Kinematics(self.q[0], self.v[0], np.zeros_like(self.q[0]), first.t, first.step)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -72,6 +72,24 @@ class Record:
 
 
 @final
+class WeakContact(NamedTuple):
+    """A contact on the border of two modes: derivatives there are one-sided.
+
+    Attributes
+    ----------
+    term, point, shape : int
+        Number of the penalty term that says what may touch what, of its point and of its shape.
+    margin : float
+        How far it is from another mode [-].
+    """
+
+    term: int
+    point: int
+    shape: int
+    margin: float
+
+
+@final
 @dataclass(frozen=True)
 class ContactForces:
     """Forces of contacts that a step has solved for.
@@ -82,6 +100,12 @@ class ContactForces:
     places, forces : (k, 3) where surfaces meet [m], and on the body of the point [N]
     on_rigid : (k,) whether a rigid body carries the point
     counts : touching, sticking, slipping -> how many
+    modes, margins : (k,)
+        1 sticks, 2 slides (of a pyramid: 2 to 9); how far from another mode [-]. Empty where the law has none.
+    weak : tuple of WeakContact
+        Also among those that do not touch.
+    natural_map : float
+        How well the complementarity problem is solved, scaled; zero where the law has none.
     """
 
     generalised: FloatArray
@@ -89,6 +113,10 @@ class ContactForces:
     forces: FloatArray
     on_rigid: BoolArray
     counts: dict[str, int]
+    modes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    margins: FloatArray = field(default_factory=lambda: np.zeros(0))
+    weak: tuple[WeakContact, ...] = ()
+    natural_map: float = 0.0
 
 
 class Stepper(ABC):

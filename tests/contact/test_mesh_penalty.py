@@ -67,7 +67,7 @@ def test_sets_and_weights(case: str) -> None:
     arrays, perm = contact.arrays, contact.surface.carrier // 3
     found: dict[tuple, float] = {}
     p = np.zeros(4, dtype=np.int64)
-    names = {0: "fv", 1: "ev", 2: "vv", 3: "ee", 4: "ev"}
+    names = {0: "fv", 1: "ev", 2: "vv", 3: "ee", 4: "ev", 5: "ev"}
     for pair, feature, bits in contact.decide(kin, theta):
         kind, i, j = unnumbered(pair, contact.surface.n_points, contact.surface.n_edges, contact.surface.n_faces)
         n = points_of(kind, i, j, arrays, p)
@@ -80,7 +80,7 @@ def test_sets_and_weights(case: str) -> None:
         elif kind == 4 and region >= 4:
             ids, name = [ids[0], ids[region - 3]], "vv"
         key = (name, _key(name, ids))
-        found[key] = found.get(key, 0.0) + weight_of(kind, i, j, feature, arrays.areas, arrays.edge_areas)
+        found[key] = found.get(key, 0.0) + weight_of(kind, i, j, feature, arrays)
     wanted: dict[tuple, float] = {}
     for name, ids, weight in zip(data["kind"], data["ids"], data["weight"], strict=True):
         key = (str(name), _key(str(name), [int(k) for k in ids if k >= 0]))

@@ -43,7 +43,7 @@ def test_two_soft_balls_bounce_and_keep_their_momentum() -> None:
     trajectory = scene.simulation.run()
     (term,) = scene.model.term(MeshContact)
     touching = [term.describe(record.decisions[0])["touching"] for record in trajectory.records]
-    assert max(touching) > 50 and touching[0] == 0 and touching[-1] == 0
+    assert max(touching) > 20 and touching[0] == 0 and touching[-1] == 0
     assert velocity(scene, trajectory, "left", 60)[0] < -0.5 < 0.5 < velocity(scene, trajectory, "right", 60)[0]
     start = momentum(scene, trajectory, 0)
     size = 0.5 * 1000.0 * 4.0 / 3.0 * np.pi * 0.05**3 * 4.0
@@ -111,7 +111,7 @@ def test_crossed_edges_of_two_boxes_do_not_pass() -> None:
     assert max(term.describe(record.decisions[number])["touching"] for record in trajectory.records) == 4
 
 
-def incline(meshes: bool, friction: float) -> np.ndarray:
+def incline(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9)) -> np.ndarray:
     """Return the velocity after 0.3 s of a soft block on an incline of 0.2 rad: a plane, or another mesh."""
     slope = 0.2
     block = {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": [4, 4, 2]}
@@ -125,7 +125,7 @@ def incline(meshes: bool, friction: float) -> np.ndarray:
     }
     raw["contact"] |= {"stick_stiffness": 1e5, "mesh": {"thickness": 0.004}}
     if meshes:
-        ground = {"shape": "box", "size": [0.5, 0.3, 0.03], "divisions": [14, 9, 1]}
+        ground = {"shape": "box", "size": [0.5, 0.3, 0.03], "divisions": [*cells, 1]}
         raw["bodies"]["ground"] = soft | {
             "mesh": ground, "position": [0.0, 0.0, -0.015], "pins": [{"where": {"all": True}}],
         }  # fmt: skip
@@ -137,12 +137,12 @@ def incline(meshes: bool, friction: float) -> np.ndarray:
 
 def test_a_block_slides_on_a_mesh_as_on_a_plane() -> None:
     on_mesh, on_plane = incline(True, 0.1), incline(False, 0.1)
-    assert on_plane[0] > 0.2 and np.abs(on_mesh - on_plane).max() < 0.01 * on_plane[0]
+    assert on_plane[0] > 0.2 and np.abs(on_mesh - on_plane).max() < 1e-6 * on_plane[0]
 
 
-def test_a_block_creeps_on_a_mesh_as_on_a_plane_of_its_area() -> None:
-    """It sticks by k_t: how fast it creeps says how much area the pairs count, which is not quite that of the block."""
-    on_mesh, on_plane = incline(True, 0.6), incline(False, 0.6)
+def test_a_block_creeps_on_meshes_as_on_a_plane() -> None:
+    """It sticks by k_t: how fast it creeps says how much area the pairs count."""
+    on_plane = incline(False, 0.6)
     assert 0.0 < on_plane[0] < 1e-3
-    assert 0.6 < on_mesh[0] / on_plane[0] < 1.0
-    assert np.abs(on_mesh[1:]).max() < 0.01 * on_mesh[0]
+    for cells in ((14, 9), (5, 4)):
+        assert np.abs(incline(True, 0.6, cells) - on_plane).max() < 1e-6 * on_plane[0]

@@ -8,6 +8,7 @@ import pytest
 
 from add.contact import FrictionLaw
 from add.contact.meshes import MeshContact, MeshContactBranch
+from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart, static_part
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
@@ -197,7 +198,8 @@ def test_pair(case: str) -> None:
     CASES[case](np.random.default_rng(sum(case.encode())))
 
 
-def test_two_bodies_with_many_pairs() -> None:
+@pytest.mark.parametrize("sided", [False, True])
+def test_two_bodies_with_many_pairs(sided: bool) -> None:
     """Two boxes, a rigid one and one of nodes, that overlap with corners, edges and faces."""
     assert MeshContactBranch.depends == "qv"
     rng = np.random.default_rng(3)
@@ -210,7 +212,9 @@ def test_two_bodies_with_many_pairs() -> None:
         SurfacePart(cube, faces, NO_EDGES, 0, None, np.array([8, 9, 10]), 0, 0.0),
         SurfacePart(cube, faces, NO_EDGES, 6, np.arange(8), NO_INDICES, 0, 0.0),
     ]
-    contact = MeshContact(ContactSurface.of(parts), np.arange(6).reshape(1, 1, 6), np.array([6, 7]), FrictionLaw.TANH)
+    surface = ContactSurface.of(parts)
+    tables, sides = np.arange(6).reshape(1, 1, 6), one_side(surface) if sided else None
+    contact = MeshContact(surface, tables, np.array([6, 7]), FrictionLaw.TANH, sides=sides)
     q = np.concatenate([[0.0, 0.0, -1.04], [0.02, -0.03, 0.2], (cube + 0.01 * rng.normal(size=(8, 3))).ravel()])
     kin = Kinematics(q, 0.1 * rng.normal(size=q.size), np.zeros(q.size), 0.0, 1)
     decision, found = check_deciding_term(

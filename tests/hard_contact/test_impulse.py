@@ -2,28 +2,25 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.impulse_scenes import CUBE, G, end_and_slopes, scene
 from support.rigid_models import DT, NEWTON, PAIRS
 from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 
 import add
-from add.adjoint import value_and_gradient
 from add.contact import FrictionLaw
-from add.equations.kinematics import State, StateTangent
 from add.errors import InputError, SolverError
 from add.hard_contact import ImpulseOptions, with_impulse_contact
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
-from add.objectives.base import Objective
 from add.simulation import BDF
 from add.simulation.run import Simulation, Trajectory
 
-G = 9.81
 RING = Path(__file__).resolve().parents[2] / "data" / "meshes" / "ring.obj"
 ANALYTIC = Path(__file__).resolve().parents[3] / "shared" / "specs" / "hard-contact" / "reference" / "analytic"
 
@@ -36,20 +33,6 @@ def reference(name: str) -> dict:
     return json.loads(path.read_text())
 
 
-def scene(body: dict, *, dt: float, steps: int, friction: float = 0.4, gravity=(0, 0, -G), **more) -> dict:
-    """A rigid body over a plane."""
-    pairs = more.pop("pairs", [])
-    return {
-        "schema": "add-scene/1",
-        "time": {"dt": dt, "steps": steps, "integrator": "bdf1", "newton": {"atol": 1e-12, "rtol": 1e-13}},
-        "gravity": list(gravity),
-        "bodies": {"body": {"type": "rigid", **body}},
-        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
-        "contact": {"friction_law": "impulse", "friction": friction, "pairs": pairs},
-        **more,
-    }
-
-
 def modes(trajectory: Trajectory) -> tuple[Counter, int]:
     """Return how often each mode holds, and how often a pair changes its own between two steps."""
     seen, before, switches = Counter(), {}, 0
@@ -60,32 +43,6 @@ def modes(trajectory: Trajectory) -> tuple[Counter, int]:
         switches += sum(before.get(pair, SEPARATE) != mode for pair, mode in now.items())
         before = now
     return seen, switches
-
-
-@dataclass(frozen=True)
-class EndCoordinate(Objective):
-    """A coordinate of the last state."""
-
-    row: int
-    n_steps: int
-
-    def step_value(self, state: State, theta: np.ndarray) -> float:
-        return float(state.q[0, self.row]) if state.step == self.n_steps else 0.0
-
-    def step_pullback(self, state: State, theta: np.ndarray, state_bar: StateTangent, theta_bar: np.ndarray) -> None:
-        if state.step == self.n_steps:
-            state_bar.q[0, self.row] += 1.0
-
-
-def end_and_slopes(raw: dict, row: int, *paths: str) -> tuple[float, list[float]]:
-    """Return a coordinate of the last state and its derivatives by numbers of the scene."""
-    built = add.scene_from_dict(raw).build()
-    found = value_and_gradient(built.simulation, EndCoordinate(row, raw["time"]["steps"]))
-    by_number = built.numbers.ties.pullback(built.numbers.values, found.gradient)
-    return found.value, [float(by_number[built.numbers.resolve(path)[0][0]]) for path in paths]
-
-
-CUBE = {"geometry": {"shape": "box", "size": [0.2, 0.2, 0.2]}, "mass": 1.0, "position": [0, 0, 0.1]}
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -167,6 +124,35 @@ def test_gradient_of_a_tumbling_cube(e: float) -> None:
     check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(1).normal(size=6)))
 
 
+def test_gradient_with_pyramids() -> None:
+    """Friction in two tangents: on a floor, and on a ball that rolls on, whose normals take the tangents along."""
+    body = CUBE | {
+        "position": [0, 0, 0.25], "orientation": [0.9621028, 0.2025480, 0.1519110, 0.1012740],
+        "velocity": [0.8, 0.1, -0.5], "angular_velocity": [1, 5, 2],
+    }  # fmt: skip
+    raw = scene(body, dt=0.004, steps=70, friction=0.3)
+    raw["contact"]["friction_cone"] = "pyramid"
+    raw["obstacles"]["post"] = {"shape": "sphere", "radius": 0.08, "center": [0.25, 0.05, 0.03]}
+    built = add.scene_from_dict(raw).build()
+    seen, switches = modes(built.run())
+    assert len(seen) >= 5 and switches
+    check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(1).normal(size=6)), every=2)
+
+
+def test_pyramid_brakes_more_across_its_axes() -> None:
+    """By sqrt(2) at 45 degrees, where the cone has one distance for all directions."""
+    way = {}
+    for cone in ("round", "pyramid"):
+        for angle in (0.0, np.pi / 4):
+            raw = scene(CUBE | {"velocity": [2.0 * np.cos(angle), 2.0 * np.sin(angle), 0]}, dt=0.005, steps=140)
+            raw["contact"]["friction_cone"] = cone
+            end = add.scene_from_dict(raw).build().run().state(140).q[0]
+            way[cone, angle] = np.hypot(end[0], end[1])
+    assert way["pyramid", 0.0] == pytest.approx(way["round", 0.0], abs=1e-12)
+    # Steps are counted: the way is v^2/(2 mu g) + v dt/2 less what the last step has too much.
+    assert way["pyramid", np.pi / 4] == pytest.approx(way["round", np.pi / 4] / np.sqrt(2.0), rel=0.005)
+
+
 def test_gradient_through_sticking() -> None:
     """A cube that stops sticks on redundant corners: loads, tangential starts and friction change nothing then."""
     raw = scene(CUBE | {"velocity": [0.3, 0.1, 0.0]}, dt=0.005, steps=40)
@@ -178,17 +164,20 @@ def test_gradient_through_sticking() -> None:
     check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(2).normal(size=6)))
 
 
-def test_stack_rests() -> None:
-    """Four boxes, each a little smaller than the one below, for two seconds: no drift, no speed."""
+@pytest.mark.parametrize(
+    ("boxes", "steps"), [(4, 200), pytest.param(10, 1000, marks=pytest.mark.slow)], ids=["four, 2 s", "ten, 10 s"]
+)
+def test_stack_rests(boxes: int, steps: int) -> None:
+    """Boxes, each a little smaller than the one below: no drift, no speed."""
     bodies = {
         f"b{k}": {"type": "rigid", "geometry": {"shape": "box", "size": [0.4 - 0.02 * k] * 2 + [0.1]},
-                  "mass": 1.0 + k % 3, "position": [0.002 * (k % 2), 0, 0.05 + 0.1 * k]} for k in range(4)
+                  "mass": 1.0 + k % 3, "position": [0.002 * (k % 2), 0, 0.05 + 0.1 * k]} for k in range(boxes)
     }  # fmt: skip
-    raw = scene({}, dt=0.01, steps=200, friction=0.5)
+    raw = scene({}, dt=0.01, steps=steps, friction=0.5)
     raw["bodies"] = bodies
     built = add.scene_from_dict(raw).build()
     run = built.run()
-    start, end = run.state(0), run.state(200)
+    start, end = run.state(0), run.state(steps)
     assert np.abs(end.q[0] - start.q[0]).max() < 1e-9
     assert np.abs(end.v[0]).max() < 1e-9
 
@@ -222,6 +211,24 @@ def test_refused_scenes(change: dict, place: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         add.scene_from_dict(raw)
     assert caught.value.place == place
+
+
+def test_stiffness_is_no_number() -> None:
+    """No motion depends on it: it is not offered, and a parameter that names it is refused by name."""
+    raw = scene(CUBE, dt=0.01, steps=3, pairs=[{"body": "body", "obstacle": "floor", "restitution": 0.5}])
+    raw["contact"] |= {"stiffness": 2e4, "damping": 3.0, "stick_stiffness": 10.0}
+    built = add.scene_from_dict(raw).build()
+    named = [entry.name for entry in built.numbers.layout.entries if entry.name.startswith("contact")]
+    assert named == ["contact.friction", "contact.pairs.0.restitution"]
+    for name in ("stiffness", "damping", "stick_stiffness"):
+        with pytest.raises(InputError, match=f"by impulses has no {name.replace('_', ' ')}"):
+            built.numbers.resolve(f"contact.{name}")
+    raw["markers"] = {"c": {"body": "body", "center_of_mass": True}}
+    raw["objective"] = [{"type": "point", "marker": "c", "target": [0, 0, 0], "time": "end"}]
+    raw["parameters"] = [{"path": "contact.stiffness"}]
+    with pytest.raises(InputError, match="by impulses has no stiffness") as caught:
+        add.scene_from_dict(raw).inverse_problem()
+    assert caught.value.place == "parameters.0.path"
 
 
 @pytest.mark.parametrize("law", ["exact", "impulse"])

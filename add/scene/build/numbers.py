@@ -28,6 +28,9 @@ from add.typing import FloatArray, IntArray
 CLOCK = "recording.time_offset"
 
 
+#: Numbers of penalty contact alone.
+_OF_PENALTIES = ("stiffness", "damping", "stick_stiffness")
+
 #: Position and rotation vector of the world's frame.
 WORLD = np.zeros(6)
 
@@ -101,6 +104,7 @@ class SceneParameters:
         self._copies: list[tuple[str, str, float | FloatArray]] = []
         self._derived: list[Derived] = list(derived)
         self._adhesive_damping = spec.contact.adhesive_damping
+        self._by_impulses = spec.contact.friction_law == "impulse"
         self._restitutions: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
         for name, body in spec.bodies.items():
@@ -192,6 +196,8 @@ class SceneParameters:
             "damping": f"N s/m{per}",
             "stick_stiffness": f"N s/m{per}",
         }
+        if contact.friction_law == "impulse":  # no motion depends on the others
+            units = {"friction": "-"}
         given = {}
         for key, unit in units.items():
             if getattr(contact, key) is not None:
@@ -233,12 +239,14 @@ class SceneParameters:
                     source.pop("stick_stiffness", None)  # it follows from the stiffness
                 own = special.get(name, {})
                 source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
-            stiffness, factor = source["stiffness"]
-            self._copies += [(stiffness, f"{name}.k_n", factor), (source["friction"][0], f"{name}.c_f", 1.0)]
-            if contact.friction_law == "impulse":  # without damping: its place has the restitution
+            self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
+            if contact.friction_law == "impulse":  # the place of the damping has the restitution
                 if name in damped:
                     self._copies.append((damped[name], f"{name}.k_d", 1.0))
-            elif name not in damped:
+                continue
+            stiffness, factor = source["stiffness"]
+            self._copies.append((stiffness, f"{name}.k_n", factor))
+            if name not in damped:
                 self._copies.append((source["damping"][0], f"{name}.k_d", source["damping"][1]))
             stick, times = source.get("stick_stiffness", (stiffness, factor * stick_factor))
             self._copies.append((stick, f"{name}.k_t", times))
@@ -279,6 +287,13 @@ class SceneParameters:
             name = ".".join(keys[:cut])
             if name in self.layout:
                 return name
+        if self._by_impulses and keys[0] == "contact" and keys[-1] in _OF_PENALTIES:
+            raise InputError(
+                f"contact by impulses has no {keys[-1].replace('_', ' ')}: no motion depends on it",
+                place=path,
+                found="the friction law 'impulse'",
+                expected="friction or restitution, or another contact.friction_law",
+            )
         raise InputError(
             "this number cannot be a parameter: the motion is not differentiated with respect to it",
             place=path,

@@ -10,7 +10,7 @@ from add.bodies import Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import FrictionLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
-from add.hard_contact import with_exact_contact, with_impulse_contact
+from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.materials import material
@@ -108,7 +108,10 @@ def _build(scene: SceneSpec) -> BuiltScene:
     if spec.contact.friction_law == "exact":
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":
-        simulation = with_impulse_contact(simulation, bounces=True)
+        options = ImpulseOptions(
+            timed_impacts=spec.contact.impact_time == "linear", pyramids=spec.contact.friction_cone == "pyramid"
+        )
+        simulation = with_impulse_contact(simulation, options, bounces=True)
     names = tuple(spec.markers)
     return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
 

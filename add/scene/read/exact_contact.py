@@ -11,6 +11,12 @@ from add.scene.spec.world import MeshObstacleSpec
 def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
     """Starts, integrators and restitutions that exact contact, or contact in velocities, has no equations for."""
     law = spec.contact.friction_law
+    for key, usual in (("friction_cone", "round"), ("impact_time", "step")):
+        if law != "impulse" and getattr(spec.contact, key) != usual:
+            yield Problem(
+                f"contact.{key}", f"the friction law '{law}' does not know this", f"'{getattr(spec.contact, key)}'",
+                f"'{usual}', or the friction law 'impulse'",
+            )  # fmt: skip
     if law not in ("exact", "impulse"):
         return
     if spec.time.initial == "equilibrium":

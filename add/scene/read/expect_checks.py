@@ -26,7 +26,15 @@ _RUN = {
     "contact": dict.fromkeys(("touching", "sticking", "slipping", "creeping"), 0),
     "couplings": dict.fromkeys(("taut", "slack", "clipped", "below", "above"), 0),
 }
-_PARAMETER = dict.fromkeys(("value", "start", "standard_error", "lower", "upper"), 0)
+_ENDS = dict.fromkeys(("standard_error", "lower", "upper"), 0)
+_PARAMETER = {
+    **dict.fromkeys(("value", "start", "interval_lower", "interval_upper", "profile_evaluations"), 0),
+    **_ENDS,
+    "errors": dict.fromkeys(("noise", "correlated", "takes", "discretisation"), 0),
+    "bootstrap": _ENDS,
+}
+#: Combinations that are hardly seen, and candidates for each, that a result may have.
+_MOST_WEAK, _MOST_CANDIDATES = 5, 20
 _PHASE = dict.fromkeys(("success", "start", "end", "evaluations"), 0)
 _FIT = dict.fromkeys(("rms", "samples", "frames_outside", "peak_displacement", "rms_over_peak"), 0)
 _FIT_OF_MARKER = dict.fromkeys(("rms", "peak_displacement", "samples"), 0)
@@ -98,7 +106,27 @@ def _optimized(
         "replayed_evaluations": 0,
         "experiments": runs,
     }
+    result["uncertainty"] = _uncertainty(full, list(runs), labels)
     if len(runs) == 1:  # a single run is the result's own, too
         only = next(iter(runs.values()))
         result |= {key: only[key] for key in ("bodies", "markers", "contact", "newton", "fit") if key in only}
     return result
+
+
+def _uncertainty(full: dict[str, Any], runs: list[str], labels: list[str]) -> dict[str, Any]:
+    """Return the numbers on the errors of a fit."""
+    counts = ("frames", "coordinates", "effective", "p_value", "frames_per_independent")
+    take = {**dict.fromkeys(counts, 0), "per_marker": dict.fromkeys(full["markers"], 0)}
+    weak = {
+        "spread": 0,
+        "singular_value": 0,
+        "parameters": dict.fromkeys(labels, 0),
+        "candidates": {str(j): {"spread": 0} for j in range(_MOST_CANDIDATES)},
+    }
+    return {
+        "residuals": dict.fromkeys(runs, take),
+        "correlation": {"matrix": {str(k): len(labels) for k in range(len(labels))}},
+        "tied": {str(k): {"correlation": 0} for k in range(len(labels))},
+        "weak": {str(k): weak for k in range(_MOST_WEAK)},
+        "bootstrap": {"blocks": 0, "draws": 0},
+    }

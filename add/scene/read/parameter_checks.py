@@ -16,7 +16,7 @@ from add.scene.spec.objective import (
 from add.scene.spec.scene import SceneSpec, TimeSpec
 
 #: Sections whose numbers are no physics, so that no derivative with respect to them exists.
-_FIXED = ("time", "objective", "parameters", "optimizer", "experiments", "output", "check", "expect")
+_FIXED = ("time", "objective", "parameters", "optimizer", "uncertainty", "experiments", "output", "check", "expect")
 
 
 def check_design(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[Problem]:
@@ -53,6 +53,8 @@ def _references(spec: SceneSpec, end: float) -> Iterator[Problem]:
             yield from named(f"{place}.parameters.{i}", "entry of `parameters`", path, declared)
         yield from inside(f"{place}.window", phase.window, spec, end)
         yield from inside(f"{place}.end_time", None if phase.end_time is None else (phase.end_time,), spec, end)
+    for i, path in enumerate(spec.uncertainty.profile):
+        yield from named(f"uncertainty.profile.{i}", "entry of `parameters`", path, declared)
     for k, item in enumerate(spec.objective):
         if isinstance(item, PriorObjectiveSpec):
             yield from named(f"objective.{k}.parameter", "entry of `parameters`", item.parameter, declared)

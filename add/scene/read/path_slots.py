@@ -11,6 +11,7 @@ _PLACES: tuple[Pattern, ...] = (
     ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),
     ("recording", "file"),
+    ("uncertainty", "convergence"),
 )
 """Keys from the scene to a path; "*" is any name, or any number of a list."""
 

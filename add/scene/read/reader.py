@@ -324,7 +324,7 @@ def _experiment_raw(raw: dict[str, Any], full: dict[str, Any], k: int) -> tuple[
     problems = []
     for path in item.get("overrides", {}):
         section = path.split(".")[0]
-        if section in ("schema", "experiments", "parameters", "optimizer", "objective", "expect"):
+        if section in ("schema", "experiments", "parameters", "optimizer", "uncertainty", "objective", "expect"):
             at = f"experiments.{k}.overrides.{path}"
             problems.append(Problem(at, f"an experiment cannot override '{section}': all share it", f"'{path}'"))
     if not problems:

@@ -31,6 +31,7 @@ from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.objective import ObjectiveSpec, OptimizerSpec, ParameterSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.uncertainty import UncertaintySpec
 from add.scene.spec.world import ContactSpec, ObstacleSpec, SignalSpec
 
 SCHEMA = "add-scene/1"
@@ -172,6 +173,9 @@ class SceneSpec(Spec):
     objective: tuple[ObjectiveSpec, ...] = Field((), description="terms whose weighted sum is minimised")
     parameters: tuple[ParameterSpec, ...] = Field((), description="numbers the optimizer may change")
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="how the objective is minimised")
+    uncertainty: UncertaintySpec = Field(
+        default_factory=UncertaintySpec, description="what the error bars of a fit contain"
+    )
     output: OutputSpec = Field(default_factory=OutputSpec, description="what a run keeps")
     check: CheckSpec | None = Field(None, description="gradient check; null = at most 40 steps")
     expect: dict[NonEmpty, dict[NonEmpty, ExpectationSpec]] = Field(

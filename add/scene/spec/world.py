@@ -348,6 +348,16 @@ class ContactSpec(Spec):
         "stick stiffness are not read, impacts of rigid bodies are plastic, and there is no gradient; `impulse`: no "
         "penalty either, contact in velocities with Coulomb's cone, restitutions and exact gradients, by bdf1",
     )
+    friction_cone: Literal["round", "pyramid"] = Field(
+        "round",
+        description="`impulse`: the bound of friction; `round`: |f_t| <= c_f f_n; `pyramid`: each of two fixed "
+        "tangents by itself, the boxed problem of many engines: up to sqrt(2) times that",
+    )
+    impact_time: Literal["step", "linear"] = Field(
+        "step",
+        description="`impulse`: a pair with a restitution bounces in the `step` after its gap has closed; or `linear`: "
+        "when it closes, so that places and gradients do not depend on the phase of the steps",
+    )
     friction: NonNegative = Field(0.4, description="Coulomb's coefficient c_f [-]")
     stick_stiffness: Positive | None = Field(
         None, description="k_t [N s/m], or [N s/m^3] per area; null = k_n times the step of `stick_stiffness_rule`"

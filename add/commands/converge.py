@@ -1,0 +1,201 @@
+"""`add converge`: what finer steps and meshes change of fitted numbers, as an error of the fit."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from add.commands.convergence_file import CONVERGENCE, FORMAT, signature
+from add.commands.error_bars import error_bars
+from add.commands.finer_scenes import doubts, overridden, with_finer_meshes, with_shorter_steps
+from add.commands.folders import locking
+from add.commands.optimize import check_optimization
+from add.errors import InputError, SolverError
+from add.inverse import InverseProblem
+from add.inverse.refit import Refit, derivatives, refit
+from add.inverse.richardson import extrapolated
+from add.io.runfolder import RESULT, RunFolder
+from add.scene import Scene
+from add.scene.build.write_back import with_values
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: Order of the mesh's or step's error where only one refinement says something.
+ASSUMED = 1.0
+
+
+@final
+@dataclass(frozen=True)
+class Levels:
+    """Refinements of a study.
+
+    Attributes
+    ----------
+    time, mesh : how often steps and meshes are halved
+    finer : files of overrides, each a finer mesh of the same bodies than the one before, instead of halved meshes
+    """
+
+    time: int = 2
+    mesh: int = 1
+    finer: tuple[str, ...] = ()
+
+
+@locking("converge")
+def converge_scene(
+    scene: Scene, folder: RunFolder, levels: Levels, *, progress: Callable[[str], None] | None = None
+) -> dict[str, Any]:
+    """Fit the numbers of a finished fit again with shorter steps and finer meshes, and write what changes.
+
+    Each refit takes a few simulations (`add.inverse.refit`). `discretisation.json` in the run folder has the errors;
+    `result.json` gets them into its standard errors.
+
+    Returns
+    -------
+    dict
+        What `discretisation.json` holds.
+
+    Raises
+    ------
+    InputError
+        If the folder has no finished fit of this scene, or nothing is refined.
+    SolverError
+        If no refined run succeeds.
+    """
+    say = progress or (lambda text: None)
+    problem, x, result = _fitted(scene, folder)
+    begin = time.perf_counter()
+    at_fit = with_values(scene, problem, x)
+    rows = derivatives(problem, x)
+    # A fit ends a little before its minimum: changes count from where steps of this kind end.
+    base = refit(problem, x, rows)
+    say(f"as fitted: objective {base.value:.4g}")
+    runs = base.runs
+    sequences: dict[str, tuple[float, list[Refit], list[str]]] = {}
+    steps: list[tuple[str, Scene]] = [
+        (f"dt {scene.time.dt / 2**k:g} s", with_shorter_steps(at_fit, 2**k)) for k in range(1, levels.time + 1)
+    ]
+    if steps:
+        sequences["time"] = (2.0, *_sequence(steps, scene, base, rows, say))
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack():
+        meshes = _meshes(at_fit, levels, Path(name))
+        if meshes:
+            count = [_coordinates(item) for item in (at_fit, *(item for _, item in meshes))]
+            ratio = (count[-1] / count[0]) ** (1.0 / (3.0 * (len(count) - 1)))
+            sequences["mesh"] = (ratio, *_sequence(meshes, scene, base, rows, say))
+    if not any(found for _, found, _ in sequences.values()):
+        raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
+    out = _summary(scene, problem, base, sequences, rows)
+    out["seconds"] = time.perf_counter() - begin
+    out["runs"] = runs + sum(item.runs for _, found, _ in sequences.values() for item in found)
+    folder.write_json(CONVERGENCE, out)
+    bars = error_bars(scene, problem, x, folder)
+    if bars is not None:
+        for label, entry in bars.pop("parameters").items():
+            result["parameters"][label] |= entry
+        result["uncertainty"] = bars
+        folder.write_json(RESULT, result)
+    return out
+
+
+def _fitted(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, FloatArray, dict[str, Any]]:
+    """Return the problem, where its fit ended, and the folder's result."""
+    if folder.command != "optimize" or not folder.result.is_file():
+        raise InputError("there is no fit in this folder", file=folder.path, expected="a run of `add optimize`")
+    result: dict[str, Any] = folder.read_json(RESULT)
+    if result.get("status") != "done":
+        raise InputError("the fit in this folder is not done", file=folder.path, found=str(result.get("status")))
+    problem, _ = check_optimization(scene)
+    found = result.get("parameters", {})
+    missing = [label for label in problem.labels() if label not in found]
+    if missing:
+        raise InputError("this fit has other parameters", file=folder.path, found=f"no {missing[0]}")
+    values = np.array([float(found[label]["value"]) for label in problem.labels()])
+    return problem, np.clip(problem.design.inverse(values), *problem.bounds), result
+
+
+def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene]]:
+    if levels.finer:
+        return [(Path(name).name, overridden(scene, name)) for name in levels.finer]
+    out: list[tuple[str, Scene]] = []
+    finer = scene
+    for k in range(levels.mesh):
+        finer, names = with_finer_meshes(finer, folder)
+        if names:
+            out.append((f"mesh / {2 ** (k + 1)}", finer))
+    return out
+
+
+def _coordinates(scene: Scene) -> int:
+    return int(scene.build().model.system.n)
+
+
+def _sequence(
+    scenes: Sequence[tuple[str, Scene]], scene: Scene, base: Refit, rows: list[Any], say: Callable[[str], None]
+) -> tuple[list[Refit], list[str]]:
+    """Fit anew on one scene after the other, each from where the one before ended; stop where a run fails."""
+    found: list[Refit] = []
+    names: list[str] = []
+    for name, finer in scenes:
+        problem = finer.inverse_problem()
+        start = found[-1].x if found else base.x
+        try:
+            item = refit(problem, base.x, rows, start)
+        except SolverError as error:
+            _log.warning("%s: %s; the study ends before it", name, error)
+            break
+        say(
+            f"{name}: objective {item.value:.4g}, {item.runs} simulations"
+            + ("" if item.converged else ", NOT CONVERGED")
+        )
+        if not item.converged:
+            _log.warning("%s: the fit has not converged in %d simulations", name, item.runs)
+        found.append(item)
+        names.append(name)
+    return found, names
+
+
+def _summary(
+    scene: Scene,
+    problem: InverseProblem,
+    base: Refit,
+    sequences: dict[str, tuple[float, list[Refit], list[str]]],
+    rows: list[Any],
+) -> dict[str, Any]:
+    labels, units = problem.labels(), problem.units()
+    parameters: dict[str, dict[str, Any]] = {}
+    slopes = np.concatenate([item.slopes for item in rows])
+    spread = np.sqrt(np.diag(np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)))
+    size = np.sqrt(base.value / max(len(slopes) - problem.n, 1)) * spread
+    noise = np.abs(problem.design.pushforward(base.x, np.ones(problem.n))) * size
+    for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
+        entry: dict[str, Any] = {"value": float(problem.values(base.x)[k]), "unit": unit}
+        squares = 0.0
+        for kind, (ratio, found, _) in sequences.items():
+            if not found:
+                continue
+            values = [entry["value"], *(float(problem.values(item.x)[k]) for item in found)]
+            said = extrapolated(values, ratio, ASSUMED, smallest=0.1 * float(noise[k]))
+            entry[kind] = {"values": values, **vars(said)}
+            squares += said.error**2
+        entry["error"] = float(np.sqrt(squares))
+        parameters[label] = entry
+    return {
+        "format": FORMAT,
+        "scene": signature(scene),
+        "levels": {
+            kind: {"names": names, "ratio": ratio, "objectives": [base.value, *(item.value for item in found)],
+                   "converged": [item.converged for item in found]}
+            for kind, (ratio, found, names) in sequences.items()
+        },
+        "parameters": parameters,
+        "doubts": doubts(scene),
+    }  # fmt: skip

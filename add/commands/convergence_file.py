@@ -1,0 +1,92 @@
+"""The file of `add converge`: discretisation errors of fitted numbers, and for which scene they hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from add.errors import InputError
+from add.inverse import InverseProblem
+from add.machine.files import parse_json, read_regular
+from add.scene import Scene, experiment_scenes
+from add.typing import FloatArray
+
+__all__ = ["CONVERGENCE", "FORMAT", "errors_for", "read_convergence", "signature"]
+
+#: Name of the file in a run folder.
+CONVERGENCE = "discretisation.json"
+FORMAT = "add-convergence/1"
+_MOST_BYTES = 2**24
+
+
+def signature(scene: Scene) -> dict[str, Any]:
+    """Return the step and the number of coordinates of every experiment: what a discretisation error belongs to."""
+    built = {name: item.build() for name, item in experiment_scenes(scene).items()}
+    return {
+        name: {"dt": item.scene.time.dt, "integrator": item.scene.time.integrator, "coordinates": item.model.system.n}
+        for name, item in built.items()
+    }
+
+
+def read_convergence(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read the file of `add converge`.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it is none.
+    """
+    path = Path(path)
+    try:
+        found = parse_json(read_regular(path, most=_MOST_BYTES).decode("utf-8"), path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", file=path, expected="a file of `add converge`") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError("this is no file of `add converge`", file=path, place="format", expected=f'"{FORMAT}"')
+    parameters = found.get("parameters")
+    if not isinstance(parameters, dict):
+        raise InputError("the parameters are missing", file=path, place="parameters", expected="an object")
+    for name, entry in parameters.items():
+        size = entry.get("error") if isinstance(entry, dict) else None
+        if isinstance(size, bool) or not isinstance(size, int | float) or not math.isfinite(size) or size < 0.0:
+            raise InputError(
+                "no error",
+                file=path,
+                place=f"parameters.{name}.error",
+                found=repr(size),
+                expected="a number from 0 on",
+            )
+    return found
+
+
+def errors_for(found: Mapping[str, Any], scene: Scene, problem: InverseProblem) -> tuple[FloatArray, str | None]:
+    """Return the discretisation errors (n,) of a fit's numbers, NaN where the file has none, and why they do not count.
+
+    Parameters
+    ----------
+    found : of `read_convergence`
+    scene, problem : of the fit
+    """
+    nothing = np.full(problem.n, np.nan)
+    here = signature(scene)
+    if found.get("scene") != here:
+        return nothing, f"was made with another step or mesh ({_brief(found.get('scene'))}; now {_brief(here)})"
+    parameters = found["parameters"]
+    values = [parameters[label]["error"] if label in parameters else math.nan for label in problem.labels()]
+    missing = [label for label in problem.labels() if label not in parameters]
+    return np.array(values), f"says nothing of {', '.join(missing)}" if missing else None
+
+
+def _brief(scenes: Any) -> str:
+    if not isinstance(scenes, dict):
+        return "unknown"
+    return "; ".join(
+        f"{name}: dt {item.get('dt')} s, {item.get('coordinates')} coordinates"
+        for name, item in scenes.items()
+        if isinstance(item, dict)
+    )

@@ -1,0 +1,302 @@
+"""Error bars of a fit as `result.json` has them: intervals, what they contain, what the data do not see."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from add.commands.convergence_file import CONVERGENCE, errors_for, read_convergence
+from add.errors import InputError, SolverError
+from add.inverse import InverseProblem
+from add.inverse.bootstrap import bootstrap
+from add.inverse.fit_rows import FitRows, fit_rows
+from add.inverse.identifiability import Weak, as_candidate, remedies, weak_directions
+from add.inverse.profile import profile
+from add.inverse.uncertainty import Uncertainty, uncertainty, with_discretisation
+from add.io.runfolder import RunFolder
+from add.scene import Scene, experiment_scenes
+from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
+
+#: Pairs of parameters whose errors are correlated beyond this are named.
+TIED = 0.95
+#: A candidate is worth a sentence if it lowers the spread along a weak direction at least so many times.
+WORTH = 2.0
+#: A fit that another step would move by more than this share of the noise's standard error has not ended.
+UNFINISHED = 0.5
+
+
+def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: RunFolder) -> dict[str, Any] | None:
+    """Return what is known of the errors of a fit; None where there is no least-squares fit to a recording.
+
+    Returns
+    -------
+    dict
+        parameters : label -> standard_error, interval_lower, interval_upper, interval_by, errors by source, at_bound;
+        correlation : labels and matrix; residuals : of each take; weak : combinations; contains : sentences.
+    """
+    found = uncertainty(problem, x)
+    if found is None:
+        return None
+    found, said = _discretised(scene, problem, found, folder)
+    entries = {label: _entry(problem, x, found, k) for k, label in enumerate(problem.labels())}
+    out: dict[str, Any] = {"parameters": entries, "residuals": _residuals(found)}
+    labels = problem.labels()
+    if len(labels) <= 60:
+        matrix = found.correlation_matrix
+        out["correlation"] = {"labels": labels, "matrix": [[_number(v) for v in row] for row in matrix]}
+        out["tied"] = _tied(labels, matrix)
+    out["weak"] = _weak(scene, problem, x, found)
+    profiled = _profiles(scene, problem, x, found, entries)
+    drawn = None
+    if scene.uncertainty.bootstrap is not None:
+        drawn = bootstrap(problem, x, found, scene.uncertainty.bootstrap)
+        for k, label in enumerate(labels):
+            entries[label]["bootstrap"] = {
+                "standard_error": _number(drawn.standard_errors[k]),
+                "lower": _number(drawn.lower[k]),
+                "upper": _number(drawn.upper[k]),
+            }
+        out["bootstrap"] = {"over": drawn.over, "blocks": drawn.blocks, "draws": scene.uncertainty.bootstrap}
+    out["contains"] = [*_contents(found), *_unfinished(problem, x, found), *said, *profiled]
+    return out
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _discretised(
+    scene: Scene, problem: InverseProblem, found: Uncertainty, folder: RunFolder
+) -> tuple[Uncertainty, list[str]]:
+    """Return the uncertainty with the discretisation of the scene's file or the folder's, and a sentence on it."""
+    path = folder.path / CONVERGENCE
+    given = scene.uncertainty.convergence
+    if given is None and not path.is_file():
+        return found, [
+            "Not in them: the discretisation. `add converge` says what finer steps and meshes change, and adds it."
+        ]
+    name = given or str(path)
+    errors, why = errors_for(read_convergence(name), scene, problem)
+    if why is not None:
+        _log.warning("%s %s", name, why)
+    if not np.isfinite(errors).any():
+        return found, [f"Not in them: the discretisation, since {name} {why}."]
+    text = "The discretisation is in them, as the change that finer steps and meshes ask for (`add converge`)."
+    return with_discretisation(found, errors), [text]
+
+
+def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int) -> dict[str, Any]:
+    """Return the error of one number and its 95 % interval, symmetric in the variable that was fitted."""
+    error = found.standard_errors[k]
+    slope = abs(float(problem.design.pushforward(x, np.ones(problem.n))[k]))
+    ends: list[float | None] = [None, None]
+    if np.isfinite(error) and slope > 0.0:
+        limits = [bound[k] for bound in problem.bounds]
+        for i, sign in enumerate((-1.0, 1.0)):
+            moved = x.copy()
+            moved[k] = np.clip(x[k] + sign * found.half_widths[k] / slope, *limits)
+            ends[i] = _number(float(problem.values(moved)[k]))
+    sources = {name: getattr(found, name) for name in ("noise", "correlated", "takes", "discretisation")}
+    return {
+        "standard_error": _number(error),
+        "interval_lower": ends[0],
+        "interval_upper": ends[1],
+        "interval_by": "standard error",
+        "errors": {key: _number(values[k]) for key, values in sources.items()},
+        "at_bound": bool(found.at_bound[k]),
+    }
+
+
+def _residuals(found: Uncertainty) -> dict[str, Any]:
+    """Return for each take how white its residuals are and how many samples they are worth."""
+    out = {}
+    for rows, looked in zip(found.rows, found.correlations, strict=True):
+        series = np.unique(rows.series // 3)
+        names = [rows.markers[k] if k < len(rows.markers) else f"target {k}" for k in series]
+        out[rows.name] = {
+            "frames": looked.n_frames,
+            "coordinates": looked.n_samples,
+            "effective": looked.effective,
+            "white": looked.is_white if looked.tested else None,
+            "p_value": _number(looked.p_value),
+            "frames_per_independent": looked.time,
+            "per_marker": {name: float(tau) for name, tau in zip(names, looked.per_marker, strict=True)},
+        }
+    return out
+
+
+def _contents(found: Uncertainty) -> list[str]:
+    """Say what the bars contain."""
+    lines = ["± is one standard error: the noise that is left over, as if the model were right."]
+    wide = [rows.name for rows, looked in zip(found.rows, found.correlations, strict=True) if not looked.is_white]
+    untested = [rows.name for rows, looked in zip(found.rows, found.correlations, strict=True) if not looked.tested]
+    if wide:
+        texts = [
+            f"{rows.name}: {looked.n_samples} coordinates count for {looked.effective:.3g}"
+            for rows, looked in zip(found.rows, found.correlations, strict=True)
+            if not looked.is_white
+        ]
+        lines.append(
+            "The residuals are no white noise, so that they count for fewer (" + "; ".join(texts) + "); the bars are "
+            "wider by that. Something in the model, the mesh or the markers is not as recorded."
+        )
+    if untested:
+        lines.append(f"Too few frames to tell whether the residuals are white: {', '.join(untested)}.")
+    if np.isfinite(found.takes).any():
+        lines.append(
+            f"The spread between {len(found.rows)} takes counts where it is larger; with so few takes it is itself "
+            "uncertain, and the 95 % intervals are wider for it."
+            if len(found.rows) < 6
+            else f"The spread between {len(found.rows)} takes counts where it is larger."
+        )
+    else:
+        lines.append("Not in them: how another take would differ; that takes two takes or more.")
+    if found.at_bound.any():
+        lines.append("Numbers on a bound have no ±; those of the others hold for these values.")
+    return lines
+
+
+def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list[str]:
+    """Say which numbers another step of Gauss-Newton would still move by more than a good part of their error."""
+    followed = sum(item.objective.looks for item in problem.experiments)
+    squares = [part for item in problem.experiments for _, part in item.objective.as_squares() if not part.looks]
+    if problem.priors or squares or followed != len(found.rows):
+        return []
+    slopes = np.concatenate([rows.slopes for rows in found.rows])
+    step = -np.linalg.lstsq(slopes, np.concatenate([rows.residual for rows in found.rows]), rcond=1e-12)[0]
+    lower, upper = problem.bounds
+    moved = problem.values(np.clip(x + step, lower, upper)) - problem.values(x)
+    far = [k for k in range(problem.n) if np.abs(moved[k]) > UNFINISHED * found.noise[k]]
+    labels = problem.labels()
+    texts = [f"{labels[k]} by {moved[k]:+.2g}" for k in far]
+    if not texts:
+        return []
+    return [f"The fit ended before its minimum: another step would move {', '.join(texts)} (lower the tolerance)."]
+
+
+def _tied(labels: Sequence[str], matrix: FloatArray) -> list[dict[str, Any]]:
+    """Return the pairs whose errors go together."""
+    pairs = np.argwhere(np.triu(np.abs(np.nan_to_num(matrix)) > TIED, 1))[: len(labels)]
+    return [{"a": labels[i], "b": labels[j], "correlation": float(matrix[i, j])} for i, j in pairs]
+
+
+def _weak(scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list[dict[str, Any]]:
+    """Return the combinations that the data hardly see, in words, and what would show them."""
+    directions = weak_directions(found)[:5]
+    if not directions:
+        return []
+    candidates = _candidates(scene, problem, x) if scene.uncertainty.candidates else {}
+    labels, slope = problem.labels(), problem.design.pushforward(x, np.ones(problem.n))
+    values = problem.values(x)
+    out = []
+    for weak in directions:
+        members = weak.members()
+        size = 1.0 if np.isinf(weak.spread) else weak.spread
+        parts = []
+        for k in members:
+            change = float(slope[k] * weak.direction[k] * size)
+            relative = abs(change / values[k]) if values[k] else np.inf
+            parts.append(
+                f"{labels[k]} by {100 * change / abs(values[k]):+.2g} %"
+                if relative < 10.0
+                else f"{labels[k]} by {change:+.2g}"
+            )
+        text = (
+            f"The data do not see {labels[members[0]]}"
+            if np.isinf(weak.spread) and len(members) == 1
+            else ("The data do not see" if np.isinf(weak.spread) else "The data hardly see")
+            + f" {' with '.join(parts)}"
+        )
+        best = remedies(weak, problem, candidates, max(found.rms, 1e-9))
+        out.append(
+            {
+                "parameters": {labels[k]: float(weak.direction[k]) for k in members},
+                "spread": _number(weak.spread),
+                "singular_value": weak.singular_value,
+                "candidates": [{"name": name, "spread": _number(value)} for name, value in best],
+                "text": f"{text}: {_remedy(weak, best, labels[members[0]], scene, len(members))}",
+            }
+        )
+    return out
+
+
+def _remedy(weak: Weak, best: list[tuple[str, float]], label: str, scene: Scene, members: int) -> str:
+    """Say which candidate would show a combination, and how well."""
+    if best and best[0][1] * WORTH < weak.spread:
+        before = "" if np.isinf(weak.spread) else f" from {weak.spread:.2g}"
+        return f"{best[0][0]} would lower the spread along it{before} to {best[0][1]:.2g} typical changes"
+    others = "the others follow" if members > 1 else "the motion does not tell"
+    tried = "none of the takes and markers of the scene would; " if best else ""
+    return f"{tried}measure {label} by itself ({others}), or record a motion that depends on it"
+
+
+def _candidates(scene: Scene, problem: InverseProblem, x: FloatArray) -> dict[str, FitRows]:
+    """Return the rows of takes that are only predicted, and of markers of the scene that were not recorded."""
+    scenes = experiment_scenes(scene)
+    out = {}
+    for experiment in (*problem.experiments, *problem.validation):
+        tracking, recording = experiment.tracking, experiment.recording
+        if tracking is None or recording is None:
+            continue
+        fitted = any(item is experiment for item in problem.experiments)
+        built = scenes[experiment.name].build()
+        others = [name for name in built.marker_names if name not in recording.names]
+        options = []
+        if not fitted:
+            options.append((f"take '{experiment.name}'", tracking))
+        if others:
+            index = np.array([built.marker_names.index(name) for name in others])
+            shape = (tracking.times.size, len(others))
+            more = replace(
+                tracking, points=built.markers.select(index), targets=np.zeros((*shape, 3)), weights=np.ones(shape)
+            )
+            options.append((f"recording {', '.join(others)} in '{experiment.name}'", more))
+        for name, chosen in options:
+            try:
+                out[name] = fit_rows(problem, x, as_candidate(experiment, chosen))
+            except (SolverError, InputError) as error:
+                _log.info("%s is not tried: %s", name, error)
+    return out
+
+
+def _profiles(
+    scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertainty, entries: dict[str, dict[str, Any]]
+) -> list[str]:
+    """Replace intervals by those of the profile likelihood, with the discretisation added; say for which."""
+    if not scene.uncertainty.profile:
+        return []
+    labels = problem.labels()
+    slope = np.abs(problem.design.pushforward(x, np.ones(problem.n)))
+    lower, upper = problem.bounds
+    for k in problem.index_of(scene.uncertainty.profile):
+        scatter = found.statistical[k]
+        known = np.isfinite(scatter) and scatter > 0.0
+        widening = float(scatter / found.noise[k]) if known and found.noise[k] > 0.0 else _widening(found)
+        room = upper[k] - lower[k]
+        step = 2.0 * scatter / slope[k] if known else (0.1 * room if np.isfinite(room) else 0.1)
+        interval = profile(problem, x, int(k), step=float(step), freedom=float(found.freedom[k]), widening=widening)
+        value = float(problem.values(x)[k])
+        more = 2.0 * float(np.nan_to_num(found.discretisation[k]))
+        ends = [value - np.hypot(value - interval.lower, more), value + np.hypot(interval.upper - value, more)]
+        of_bounds = [(p.lower, p.upper) for p in problem.parameters for _ in range(p.n)][k]
+        ends = [float(min(max(end, of_bounds[0]), of_bounds[1])) for end in ends]
+        entries[labels[k]] |= {
+            "interval_lower": ends[0],
+            "interval_upper": ends[1],
+            "interval_by": "profile likelihood",
+            "interval_open": [interval.lower_open, interval.upper_open],
+            "profile_evaluations": interval.evaluations,
+        }
+    return [f"95 % intervals by profile likelihood: {', '.join(scene.uncertainty.profile)}."]
+
+
+def _widening(found: Uncertainty) -> float:
+    """Return by how much correlated residuals widen the errors of the other numbers, in the mean."""
+    ratio = found.statistical / found.noise
+    return float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else 1.0

@@ -1,0 +1,45 @@
+"""Penalty contact of a simulation replaced by contact in velocities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from add.hard_contact.impulse import ImpulseContact
+from add.hard_contact.impulse_options import ImpulseOptions
+from add.hard_contact.pairs import ContactPairs, contact_terms
+from add.simulation import BDF
+from add.simulation.run import Simulation
+
+
+def with_impulse_contact(
+    simulation: Simulation, options: ImpulseOptions | None = None, *, bounces: bool = False
+) -> Simulation:
+    """Return a simulation with its penalty contact replaced by contact in velocities.
+
+    Friction coefficients, points and obstacles are those of its contact terms; their stiffnesses, dampings and laws are
+    not read, but for a law without friction.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        With BDF1, whose step and tolerances are taken.
+    options : ImpulseOptions, optional
+    bounces : bool
+        Whether theta has restitutions in the places of the dampings, which this law does not know; else impacts are
+        plastic.
+
+    Raises
+    ------
+    ValueError
+        If it steps otherwise.
+    """
+    bdf = simulation.stepper
+    if not isinstance(bdf, BDF) or bdf.bdf_order != 1:
+        raise ValueError("contact in velocities steps by BDF1 only")
+    contacts, system = contact_terms(simulation.system)
+    pairs = ContactPairs.of(contacts)
+    index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
+    stepper = ImpulseContact(pairs, bdf.step_size, index, options or ImpulseOptions(), bdf.newton)
+    return replace(simulation, system=system, stepper=stepper)

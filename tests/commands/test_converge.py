@@ -1,0 +1,180 @@
+"""`add converge`: errors of steps and meshes against answers that are known."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from add.commands.cli import cli
+from add.commands.finer_scenes import overridden, with_finer_meshes, with_shorter_steps
+from add.errors import InputError
+from add.mocap import Recording, write_csv
+from add.scene import load_scene, scene_from_dict
+
+OMEGA, DT = 12.0, 0.02
+TIMES = np.arange(1, 61) / 120.0
+
+
+def files(folder, dt=DT, **sections):
+    """A mass on a spring, its exact motion cos(omega t) recorded: BDF1 and BDF2 find another stiffness."""
+    places = np.zeros((TIMES.size, 1, 3))
+    places[:, 0, 0] = 0.1 * np.cos(OMEGA * TIMES)
+    write_csv(folder / "r.csv", Recording(("m",), TIMES, places, np.ones((TIMES.size, 1), bool), ""))
+    scene = {
+        "schema": "add-scene/1",
+        "name": "spring",
+        "time": {"dt": dt, "duration": 0.52, "integrator": "bdf2"},
+        "gravity": [0, 0, 0],
+        "bodies": {
+            "p": {
+                "type": "rigid",
+                "geometry": {"shape": "sphere", "radius": 0.01},
+                "mass": 1.0,
+                "position": [0.1, 0, 0],
+            }
+        },
+        "couplings": {
+            "s": {
+                "type": "spring",
+                "a": {"at": [-1, 0, 0]},
+                "b": {"body": "p", "at": [0, 0, 0]},
+                "stiffness": 120.0,
+                "length": 1.0,
+            }
+        },
+        "markers": {"m": {"body": "p", "point": [0, 0, 0]}},
+        "recording": {"file": "r.csv", "markers": {"m": "m"}},
+        "objective": [{"type": "markers"}],
+        "parameters": [{"path": "couplings.s.stiffness", "transform": "log"}],
+        "optimizer": {"method": "gauss-newton", "max_evaluations": 30},
+        **sections,
+    }  # fmt: skip
+    (folder / "scene.json").write_text(json.dumps(scene))
+    return str(folder / "scene.json")
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def test_the_true_stiffness_lies_within_two_bars(tmp_path):
+    """k = m omega^2 = 144; the noise bar of the fit alone does not hold it, the one with the step's error does."""
+    path, folder = files(tmp_path), tmp_path / "run"
+    assert run("optimize", path, "-o", folder).exit_code == 0
+    before = json.loads((folder / "result.json").read_text())["parameters"]["couplings.s.stiffness"]
+    asked = run("converge", path, "-o", folder, "--mesh-levels", 0)
+    assert asked.exit_code == 0, asked.output
+    after = json.loads((folder / "result.json").read_text())["parameters"]["couplings.s.stiffness"]
+    assert after["value"] == before["value"]
+    entry = json.loads((folder / "discretisation.json").read_text())["parameters"]["couplings.s.stiffness"]
+    assert entry["time"]["converges"]
+    assert entry["time"]["limit"] == pytest.approx(OMEGA**2, rel=0.01)
+    assert entry["error"] == pytest.approx(abs(after["value"] - OMEGA**2), rel=0.35)
+    assert after["errors"]["discretisation"] == entry["error"]
+    assert abs(after["value"] - OMEGA**2) < 2 * after["standard_error"]
+    assert after["interval_lower"] < OMEGA**2 < after["interval_upper"]
+    assert "The discretisation is in them" in (folder / "report.md").read_text()
+    # a following fit in the folder picks it up, and so does a scene that names the file
+    assert run("optimize", path, "-o", folder, "--force").exit_code == 0
+    again = json.loads((folder / "result.json").read_text())["parameters"]["couplings.s.stiffness"]
+    assert again["standard_error"] == pytest.approx(after["standard_error"], rel=1e-6)
+    named = files(tmp_path, uncertainty={"convergence": str(folder / "discretisation.json")})
+    assert run("optimize", named, "-o", tmp_path / "other").exit_code == 0
+    other = json.loads((tmp_path / "other" / "result.json").read_text())["parameters"]["couplings.s.stiffness"]
+    assert other["errors"]["discretisation"] == entry["error"]
+
+
+def test_a_file_for_another_step_does_not_count(tmp_path, caplog):
+    """Its errors are not those of this scene: a warning, and the bars say what is missing."""
+    path, folder = files(tmp_path), tmp_path / "run"
+    assert run("optimize", path, "-o", folder).exit_code == 0
+    assert run("converge", path, "-o", folder, "--time-levels", 1, "--mesh-levels", 0).exit_code == 0
+    changed = files(tmp_path, dt=0.01, uncertainty={"convergence": str(folder / "discretisation.json")})
+    assert run("optimize", changed, "-o", tmp_path / "other").exit_code == 0
+    result = json.loads((tmp_path / "other" / "result.json").read_text())
+    assert result["parameters"]["couplings.s.stiffness"]["errors"]["discretisation"] is None
+    assert any("made with another step or mesh" in text for text in result["uncertainty"]["contains"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense", "not JSON"),
+        ("{}", "no file of `add converge`"),
+        ('{"format": "add-convergence/1"}', "the parameters are missing"),
+        ('{"format": "add-convergence/1", "parameters": {"a": {"error": -1}}}', "no error"),
+    ],
+)
+def test_damaged_files(tmp_path, text, said):
+    (tmp_path / "bad.json").write_text(text)
+    path = files(tmp_path, uncertainty={"convergence": "bad.json"})
+    with pytest.raises(InputError) as error:
+        asked = run("optimize", path, "-o", tmp_path / "run")
+        raise asked.exception
+    assert said in str(error.value) and "bad.json" in str(error.value)
+
+
+def test_without_a_fit(tmp_path):
+    path = files(tmp_path)
+    assert run("simulate", path, "-o", tmp_path / "run").exit_code == 0
+    asked = run("converge", path, "-o", tmp_path / "run")
+    assert isinstance(asked.exception, InputError)
+    assert "no fit in this folder" in str(asked.exception)
+
+
+# --- refined scenes --------------------------------------------------------------------------------------------------
+
+BALL = {
+    "schema": "add-scene/1",
+    "time": {"dt": 0.01, "steps": 4},
+    "bodies": {
+        "b": {
+            "type": "soft",
+            "mesh": {"shape": "box", "size": [1, 1, 1], "divisions": [1, 2, 3]},
+            "material": {"young": 1e5, "poisson": 0.3, "density": 100},
+        }
+    },
+    "obstacles": {"floor": {"shape": "plane", "point": [0, 0, -9], "normal": [0, 0, 1]}},
+    "contact": {"stiffness": 1000.0, "friction_law": "tanh"},
+}
+
+
+def test_shorter_steps_keep_the_friction_law():
+    """k_t = k_n dt of the scene as it was; the run is as long."""
+    scene = with_shorter_steps(scene_from_dict(BALL), 4)
+    assert scene.time.dt == 0.0025 and scene.time.end == pytest.approx(0.04)
+    assert scene.contact.stick_stiffness == pytest.approx(10.0)
+    own = {**BALL, "contact": {**BALL["contact"], "stick_stiffness": 3.0}}
+    assert with_shorter_steps(scene_from_dict(own), 2).contact.stick_stiffness == 3.0
+
+
+def test_steps_of_experiments_are_shorter_too():
+    raw = {**BALL, "experiments": [{"name": "a"}, {"name": "b", "overrides": {"time.dt": 0.02, "time.steps": 2}}]}
+    scene = with_shorter_steps(scene_from_dict(raw), 2)
+    assert scene.experiments[1].overrides == {"time.dt": 0.01, "time.steps": 4}
+
+
+def test_finer_meshes(tmp_path):
+    scene, names = with_finer_meshes(scene_from_dict(BALL), tmp_path)
+    assert names == ("b",)
+    assert scene.bodies["b"].mesh.divisions == (2, 4, 6)
+
+
+def test_finer_meshes_of_files(tmp_path):
+    raw = json.loads(json.dumps(BALL))
+    raw["bodies"]["b"] |= {"mesh": {"file": "data/meshes/ball_coarse.msh"}, "scale": 2.0}
+    scene = scene_from_dict(raw, folder=".")
+    finer, _ = with_finer_meshes(scene, tmp_path)
+    before, after = (item.build().model.system.n for item in (scene, finer))
+    assert 6 * before < after < 8 * before
+    assert finer.bodies["b"].scale == 2.0
+    (tmp_path / "finer.json").write_text(json.dumps({"bodies.b.scale": 3.0}))
+    assert overridden(scene, tmp_path / "finer.json").bodies["b"].scale == 3.0
+    with pytest.raises(InputError, match="no overrides"):
+        (tmp_path / "none.json").write_text("{}")
+        overridden(scene, tmp_path / "none.json")
+
+
+def test_scene_of_the_page_loads():
+    assert load_scene("scenes/foam_ball.json").uncertainty.candidates

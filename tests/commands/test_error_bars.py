@@ -1,0 +1,119 @@
+"""Error bars of `add optimize`: on screen, in result.json and in the report."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from add.commands.cli import cli
+from add.errors import InputError
+from add.mocap import Recording, write_csv
+from add.scene import load_scene
+
+TIMES = np.arange(61) / 120.0
+
+
+def files(folder, *, weak=False, **sections):
+    """A box that spins about z in free flight, seen by one marker on that axis (b is beside it, not recorded)."""
+    rng = np.random.default_rng(2)
+    places = np.zeros((TIMES.size, 1, 3)) + 1e-3 * rng.normal(size=(TIMES.size, 1, 3))
+    places[:, 0, 2] += 0.05
+    places[:, 0, 0] += 0.4 * TIMES
+    write_csv(folder / "r.csv", Recording(("A",), TIMES, places, np.ones((TIMES.size, 1), bool), ""))
+    scene = {
+        "schema": "add-scene/1",
+        "name": "flight",
+        "time": {"dt": 0.05, "duration": 0.5},
+        "gravity": [0, 0, 0],
+        "bodies": {
+            "box": {
+                "type": "rigid",
+                "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]},
+                "mass": 1.0,
+                "velocity": [0.3, 0, 0],
+            }
+        },
+        "markers": {"a": {"body": "box", "point": [0, 0, 0.05]}, "b": {"body": "box", "point": [0.05, 0, 0]}},
+        "recording": {"file": "r.csv", "markers": {"A": "a"}},
+        "objective": [{"type": "markers"}],
+        "parameters": [{"path": "bodies.box.velocity", "components": [0], "bounds": [0.0, 2.0]}],
+        "optimizer": {"method": "gauss-newton", "max_evaluations": 20},
+        **sections,
+    }
+    if weak:
+        scene["parameters"].append({"path": "bodies.box.angular_velocity", "components": [2], "scale": 1.0})
+    (folder / "scene.json").write_text(json.dumps(scene))
+    return str(folder / "scene.json")
+
+
+def fit(folder, **sections):
+    asked = CliRunner().invoke(cli, ["optimize", files(folder, **sections), "-o", str(folder / "run"), "--force"])
+    assert asked.exit_code == 0, asked.output
+    return asked.output, json.loads((folder / "run" / "result.json").read_text()), folder / "run"
+
+
+def test_bars_say_what_is_in_them(tmp_path):
+    """Screen, result and report agree; noise alone is not called the whole."""
+    said, result, folder = fit(tmp_path)
+    entry = result["parameters"]["bodies.box.velocity"]
+    assert entry["interval_lower"] < 0.4 < entry["interval_upper"]
+    assert entry["interval_lower"] < entry["value"] - entry["standard_error"]
+    assert entry["errors"]["discretisation"] is None and entry["errors"]["takes"] is None
+    contains = result["uncertainty"]["contains"]
+    assert any("add converge" in text for text in contains)
+    assert any("another take" in text for text in contains)
+    report = (folder / "report.md").read_text()
+    for text in contains:
+        assert text in said
+    assert "## Uncertainty" in report and "95 % interval" in report
+    assert "another take would differ" in report
+
+
+def test_unseen_number_and_the_marker_that_would_show_it(tmp_path):
+    """A spin about the marker's own axis; the marker beside the axis, which nobody recorded, shows it."""
+    said, result, folder = fit(tmp_path, weak=True)
+    (weak,) = result["uncertainty"]["weak"]
+    assert list(weak["parameters"]) == ["bodies.box.angular_velocity[2]"]
+    assert "recording b in 'scene' would lower the spread" in weak["text"]
+    # the marker moves by 0.05 m t a unit of spin: sigma / sqrt(sum (0.05 t)^2) with sigma the noise of the fit
+    expected = 1e-3 / np.sqrt(((0.05 * TIMES) ** 2).sum())
+    (candidate,) = weak["candidates"]
+    assert candidate["spread"] == pytest.approx(expected, rel=0.15)
+    assert weak["text"] in said
+    assert "recording b" in (folder / "report.md").read_text()
+    assert result["parameters"]["bodies.box.angular_velocity[2]"]["standard_error"] is None
+
+
+def test_candidates_only_on_request(tmp_path):
+    _, result, _ = fit(tmp_path, weak=True, uncertainty={"candidates": False})
+    (weak,) = result["uncertainty"]["weak"]
+    assert weak["candidates"] == []
+    assert "measure bodies.box.angular_velocity[2] by itself" in weak["text"]
+
+
+def test_profile_and_bootstrap(tmp_path):
+    asked = {"profile": ["bodies.box.velocity"], "bootstrap": 200}
+    said, result, _ = fit(tmp_path, uncertainty=asked)
+    entry = result["parameters"]["bodies.box.velocity"]
+    assert entry["interval_by"] == "profile likelihood"
+    half = 0.5 * (entry["interval_upper"] - entry["interval_lower"])
+    assert half == pytest.approx(1.97 * entry["standard_error"], rel=0.05)
+    assert entry["bootstrap"]["standard_error"] == pytest.approx(entry["standard_error"], rel=0.5)
+    assert "95 % intervals by profile likelihood: bodies.box.velocity" in said
+
+
+def test_profile_of_no_parameter(tmp_path):
+    with pytest.raises(InputError, match=r"bodies\.box\.velocity") as error:
+        load_scene(files(tmp_path, uncertainty={"profile": ["bodies.box.mass"]}))
+    assert error.value.place == "uncertainty.profile.0"
+
+
+def test_on_a_bound(tmp_path):
+    """The number is named, has no bar, and its interval begins at the bound."""
+    limited = [{"path": "bodies.box.velocity", "components": [0], "bounds": [0.41, 2.0], "start": 0.5}]
+    said, result, _ = fit(tmp_path, parameters=limited, uncertainty={"profile": ["bodies.box.velocity"]})
+    entry = result["parameters"]["bodies.box.velocity"]
+    assert entry["at_bound"] and entry["standard_error"] is None
+    assert entry["interval_lower"] == 0.41 and entry["interval_open"] == [True, False]
+    assert "on its bound" in said
