@@ -70,6 +70,9 @@ class _ReverseSweep:
         self.simulation, self.theta, self.seed = simulation, theta, seed
         self.theta_bar = np.zeros_like(theta)
         self.bar = StateTangent.zeros_like(first)
+        # Sums of their own, so that their order does not depend on how steps are cut into blocks.
+        self._seeded = np.zeros_like(theta)
+        self._by_position = np.zeros(simulation.system.n)
 
     def through(self, assemblers: Sequence[Assembler], steps: Sequence[tuple[State, Record]]) -> None:
         """Go back through consecutive steps, the last first; each is a record with the state after it."""
@@ -77,7 +80,7 @@ class _ReverseSweep:
         backwards = (record for _, record in reversed(steps))
         with closing(linearisations(stepper, assemblers, theta, backwards)) as linearised:
             for (state, record), step in zip(reversed(steps), linearised, strict=True):
-                self.seed(state, self.bar, self.theta_bar)
+                self.seed(state, self.bar, self._seeded)
                 self.bar = stepper.pullback(assemblers[0], record, theta, self.bar, self.theta_bar, step)
 
     def through_block(self, assemblers: Sequence[Assembler], block: Block, n: int) -> None:
@@ -89,8 +92,8 @@ class _ReverseSweep:
         q_bars, v_bars = np.zeros(shape), np.zeros(shape)
         q_bars[n], v_bars[n] = self.bar.q, self.bar.v
         for k in range(n, 0, -1):
-            self.seed(state_after(block, k - 1), StateTangent(q_bars[k], v_bars[k]), self.theta_bar)
-        left = compiled.pull_back(block, n, self.theta, (q_bars, v_bars), self.theta_bar)
+            self.seed(state_after(block, k - 1), StateTangent(q_bars[k], v_bars[k]), self._seeded)
+        left = compiled.pull_back(block, n, self.theta, (q_bars, v_bars), self._by_position, self.theta_bar)
         self.bar = StateTangent(q_bars[left], v_bars[left])
         stepper = self.simulation.differentiable
         for k in range(left, 0, -1):  # a matrix that compiled steps cannot solve with
@@ -111,10 +114,17 @@ class _ReverseSweep:
                 single.append(part)
         self.through(assemblers, single[::-1])
 
+    def settle(self, assembler: Assembler, first: State) -> None:
+        """Take the cotangents of the first state and of theta by it, and all that has been put by."""
+        self.seed(first, self.bar, self._seeded)
+        self.theta_bar += self._seeded
+        if assembler.compiled is not None:
+            assembler.compiled.add_start(self.theta, self._by_position, self.theta_bar)
+
     def finish(self, assembler: Assembler, first: State, start: Solution | None) -> FloatArray:
         """Go back through the start of the run; return the cotangent of theta (n_theta,)."""
         simulation, theta = self.simulation, self.theta
-        self.seed(first, self.bar, self.theta_bar)
+        self.settle(assembler, first)
         q_bar, v_bar = simulation.differentiable.start_pullback(self.bar)
         simulation.start.pullback(assembler, start, theta, q_bar, v_bar, self.theta_bar)
         return self.theta_bar
@@ -164,8 +174,8 @@ def pullback_to_state(
     """
     theta = np.asarray(theta, dtype=float)
     with one_blas_thread():
-        sweep, _ = _swept(simulation, trajectory, theta, cotangents)
-        sweep.seed(trajectory.initial, sweep.bar, sweep.theta_bar)
+        sweep, assembler = _swept(simulation, trajectory, theta, cotangents)
+        sweep.settle(assembler, trajectory.initial)
     return sweep.theta_bar, sweep.bar
 
 

@@ -42,5 +42,5 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), two, two, 1, one, *windows, one, False, given)
     turned = np.zeros((0, 0), dtype=bool)
     steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
-    back = (*common, steps, 1, one, one, *windows, one, three, three, one)
+    back = (*common, steps, 1, one, one, *windows, one, three, three, one, one)
     return (take_steps, take), (pull_back_steps, back)

@@ -23,8 +23,8 @@ from add.kernels import joints as laws, sites as site_kernels, springs
 from add.kernels.caching import njit
 from add.kernels.law_numbers import LawNumbers
 
-#: Codes of the laws.
-SPRING, CABLE, CLIPPED_CABLE, BOND, SLIDER, FRICTION, MOTOR, TORQUE, GIVEN, LIMIT = range(10)
+#: Codes of the laws; those that rates do not enter come last.
+SPRING, CABLE, CLIPPED_CABLE, BOND, SLIDER, FRICTION, LIMIT, MOTOR, TORQUE, GIVEN = range(10)
 
 _JIT = {"cache": True, "error_model": "numpy"}
 
@@ -148,6 +148,8 @@ def _linearised(k, joints, signals, q, v, theta, codes):
 def joint_jacobian(joints, signals, q, v, theta, codes, weight_q, weight_v, data):
     """Add weight_q dr/dq + weight_v dr/dv of all families to ``data``."""
     for k in range(joints.table.shape[0]):
+        if weight_q == 0.0 and joints.table[k, LAW] >= MOTOR:
+            continue
         kind, dofs, shares, _, _, _, _ = _arrays(joints, signals, k)
         frame, f, f_y, f_v, _ = _linearised(k, joints, signals, q, v, theta, codes)
         places = joints.places[joints.table[k, PLACES] :]

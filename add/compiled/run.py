@@ -136,25 +136,37 @@ class CompiledRun:
         return Block(self.system, timing, steps, found, q[0], v[0])
 
     def pull_back(
-        self, block: Block, n: int, theta: FloatArray, bars: tuple[FloatArray, FloatArray], theta_bar: FloatArray
+        self,
+        block: Block,
+        n: int,
+        theta: FloatArray,
+        bars: tuple[FloatArray, FloatArray],
+        by_position: FloatArray,
+        theta_bar: FloatArray,
     ) -> int:
-        """Pull cotangents back through the first ``n`` steps of a block, add those of theta; return how many are left.
+        """Pull cotangents back through the first ``n`` steps of a block; return how many are left.
 
         None are, unless the matrix of one cannot be solved with. ``bars`` (n + 1, 2, n_coordinates) as in
-        `add.compiled.steps.pull_back_steps`.
+        `add.compiled.steps.pull_back_steps`; ``by_position`` (n_coordinates,) takes what `add_start` wants.
         """
         theta = plain(theta)
         self._at(theta)
-        left, by_position = pull_back_steps(
+        left = pull_back_steps(
             *self.system.families, lapack(), block.timing, block.steps, n, block.q, block.v,
-            *self._signals(block.timing, n), theta, *bars, theta_bar,
+            *self._signals(block.timing, n), theta, *bars, by_position, theta_bar,
         )  # fmt: skip
-        if self._prescribed.size:
-            if self._rows is None:
-                self._rows = self.system.system.motion.start_rows(theta)
-            index, rows = self._rows
-            theta_bar[index] += by_position[self._prescribed] @ rows
         return int(left)
+
+    def add_start(self, theta: FloatArray, by_position: FloatArray, theta_bar: FloatArray) -> None:
+        """Add the share of where prescribed coordinates begin, once for all steps: sums of a fixed order."""
+        if not self._prescribed.size:
+            return
+        theta = plain(theta)
+        self._at(theta)
+        if self._rows is None:
+            self._rows = self.system.system.motion.start_rows(theta)
+        index, rows = self._rows
+        theta_bar[index] += by_position[self._prescribed] @ rows
 
     def block_of(self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], decisions: Decisions) -> Block:
         """Return a solved step, without a change of chart, as a block."""

@@ -218,7 +218,7 @@ class BackRoom(NamedTuple):
 @njit(cache=True, error_model="numpy", nogil=True)
 def pull_back_steps(
     ints, floats, places, lapack, timing, steps, n_steps, q_before, v_before, weights, windows, theta,
-    q_bars, v_bars, theta_bar,
+    q_bars, v_bars, by_position, theta_bar,
 ):  # fmt: skip
     """Pull cotangents back through the first ``n_steps`` of consecutive steps, the last first.
 
@@ -226,13 +226,12 @@ def pull_back_steps(
     of its two pairs; those of step j are added to and then replaced by nothing: row 0 ends as the cotangent of the
     state before the first step. ``q_before``, ``v_before`` (n,) is the newest pair of that state.
 
-    Returns the number of steps left, zero unless a matrix could not be solved with, and the cotangents of prescribed
-    coordinates (n,), zero elsewhere, summed over the steps. ``theta_bar`` takes all but the share of these.
+    Returns the number of steps left, zero unless a matrix could not be solved with. ``by_position`` (n,) takes the
+    cotangents of prescribed coordinates, ``theta_bar`` all but the share of where these begin.
     """
     families = unpacked(ints, floats, places)
     layout = families.layout
     n, n_free = layout.size[0], layout.free.size
-    by_position = np.zeros(n)
     room = BackRoom(
         np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
         np.empty(n), np.empty(n), np.empty(n),
@@ -255,7 +254,7 @@ def pull_back_steps(
         )
         at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, signals)
         if not _pull_back(families, lapack, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
-            return left, by_position
+            return left
         q_bars[k] += bar_q
         v_bars[k] += bar_v
-    return 0, by_position
+    return 0

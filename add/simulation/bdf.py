@@ -145,7 +145,9 @@ class BDF(DifferentiableStepper):
             )
             bars = np.zeros((2, 2, *state_bar.q.shape))
             bars[0, 1], bars[1, 1] = state_bar.q, state_bar.v
-            if not assembler.compiled.pull_back(block, 1, theta, (bars[0], bars[1]), theta_bar):
+            by_position = np.zeros(assembler.system.n)
+            if not assembler.compiled.pull_back(block, 1, theta, (bars[0], bars[1]), by_position, theta_bar):
+                assembler.compiled.add_start(theta, by_position, theta_bar)
                 return StateTangent(bars[0, 0], bars[1, 0])
         u_bar = state_bar.q[0] + c * state_bar.v[0]
         linearised = linearised or self.implicit.linearise(assembler, record.solution, theta)
