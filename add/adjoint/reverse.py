@@ -64,15 +64,36 @@ class Cotangents:
 
 @final
 class _ReverseSweep:
-    """A reverse sweep in progress: what it has gathered by the state that it has come to."""
+    """A reverse sweep in progress: what it has gathered by the state that it has come to.
 
-    def __init__(self, simulation: Simulation, theta: FloatArray, seed: Seed, first: State) -> None:
-        self.simulation, self.theta, self.seed = simulation, theta, seed
+    ``wanted`` says whether a state, by its number, has cotangents from outside at all; ``arrays``, those of q and v of
+    all states from number ``first.step`` on (k + 1, n), are added beside what ``seed`` adds.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        theta: FloatArray,
+        seed: Seed,
+        first: State,
+        wanted: Callable[[int], bool] = lambda step: True,
+        arrays: Cotangents | None = None,
+    ) -> None:
+        self.simulation, self.theta, self._seed = simulation, theta, seed
+        self.wanted, self.arrays, self._first = wanted, arrays, first.step
         self.theta_bar = np.zeros_like(theta)
         self.bar = StateTangent.zeros_like(first)
         # Sums of their own, so that their order does not depend on how steps are cut into blocks.
         self._seeded = np.zeros_like(theta)
         self._by_position = np.zeros(simulation.system.n)
+
+    def seed(self, state: State, bar: StateTangent) -> None:
+        """Add the cotangents of a state that come from outside."""
+        if self.arrays is not None:
+            bar.q[0] += self.arrays.q[state.step - self._first]
+            bar.v[0] += self.arrays.v[state.step - self._first]
+        if self.wanted(state.step):
+            self._seed(state, bar, self._seeded)
 
     def through(self, assemblers: Sequence[Assembler], steps: Sequence[tuple[State, Record]]) -> None:
         """Go back through consecutive steps, the last first; each is a record with the state after it."""
@@ -80,7 +101,7 @@ class _ReverseSweep:
         backwards = (record for _, record in reversed(steps))
         with closing(linearisations(stepper, assemblers, theta, backwards)) as linearised:
             for (state, record), step in zip(reversed(steps), linearised, strict=True):
-                self.seed(state, self.bar, self._seeded)
+                self.seed(state, self.bar)
                 self.bar = stepper.pullback(assemblers[0], record, theta, self.bar, self.theta_bar, step)
 
     def through_block(self, assemblers: Sequence[Assembler], block: Block, n: int) -> None:
@@ -91,8 +112,14 @@ class _ReverseSweep:
         shape = (n + 1, *self.bar.q.shape)
         q_bars, v_bars = np.zeros(shape), np.zeros(shape)
         q_bars[n], v_bars[n] = self.bar.q, self.bar.v
+        begin = block.timing.first
+        if self.arrays is not None:
+            part = slice(begin + 1 - self._first, begin + n + 1 - self._first)
+            q_bars[1:, 0] += self.arrays.q[part]
+            v_bars[1:, 0] += self.arrays.v[part]
         for k in range(n, 0, -1):
-            self.seed(state_after(block, k - 1), StateTangent(q_bars[k], v_bars[k]), self._seeded)
+            if self.wanted(begin + k):
+                self._seed(state_after(block, k - 1), StateTangent(q_bars[k], v_bars[k]), self._seeded)
         left = compiled.pull_back(block, n, self.theta, (q_bars, v_bars), self._by_position, self.theta_bar)
         self.bar = StateTangent(q_bars[left], v_bars[left])
         stepper = self.simulation.differentiable
@@ -116,7 +143,7 @@ class _ReverseSweep:
 
     def settle(self, assembler: Assembler, first: State) -> None:
         """Take the cotangents of the first state and of theta by it, and all that has been put by."""
-        self.seed(first, self.bar, self._seeded)
+        self.seed(first, self.bar)
         self.theta_bar += self._seeded
         if assembler.compiled is not None:
             assembler.compiled.add_start(self.theta, self._by_position, self.theta_bar)
@@ -190,19 +217,18 @@ def _swept(
             expected=f"{trajectory.q.shape}, twice",
         )  # fmt: skip
 
-    first = trajectory.initial.step
-
-    def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
-        bar.q[0] += q_bar[state.step - first]
-        bar.v[0] += v_bar[state.step - first]
-
     assembler = simulation.assembler()
-    sweep = _ReverseSweep(simulation, theta, seed, trajectory.initial)
+    arrays = Cotangents(q_bar, v_bar)
+    sweep = _ReverseSweep(simulation, theta, _no_seed, trajectory.initial, lambda step: False, arrays)
     if simulation.threads > 1 and trajectory.records:
         # What threads are to share: the analysis of the pattern and the size of its factors.
         simulation.differentiable.linearise(assembler, trajectory.records[-1], theta)
     sweep.back(prefetch_assemblers(assembler, simulation.threads), _taken(trajectory, assembler))
     return sweep, assembler
+
+
+def _no_seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
+    """Add nothing."""
 
 
 def _taken(trajectory: Trajectory, assembler: Assembler) -> list[Block | tuple[State, Record]]:
@@ -274,16 +300,23 @@ def value_and_gradient(
     n_steps = simulation.n_steps if n_steps is None else n_steps
     segments = (schedule or StoreAll()).segments(n_steps)
     objective = objective.for_run()
+    seen = objective.steps(theta)
+    counted = None if seen is None else frozenset(seen.tolist())
     assembler = simulation.assembler()
 
-    def taken(state: State, first: int, last: int, watching: Sequence[Observer]) -> list[Block | tuple[State, Record]]:
+    def wanted(step: int) -> bool:
+        return counted is None or step in counted
+
+    def taken(state: State, first: int, last: int, *, watching: bool = False) -> list[Block | tuple[State, Record]]:
         """Take the steps of a segment."""
         steps = []
         held = Replay(None, replay.records[first:last]) if replay else None
         for found in simulation.taken(assembler, state, theta, last - first, held):
             steps.append(found)
-            for after, record in stepwise(found) if watching else ():
-                for observer in watching:
+            if watching:
+                add_values(found)
+            for after, record in stepwise(found) if watching and observers else ():
+                for observer in observers:
                     observer(after, record)
         return steps
 
@@ -296,22 +329,27 @@ def value_and_gradient(
         checkpoints: list[State] = []
         steps: list[Block | tuple[State, Record]] = []
 
-        def add_value(state: State, record: Record) -> None:
+        def add_values(found: Block | tuple[State, Record]) -> None:
             nonlocal value
-            value += objective.step_value(state, theta)
+            if not isinstance(found, Block):
+                value += objective.step_value(found[0], theta) if wanted(found[0].step) else 0.0
+                return
+            for k in range(found.n):
+                if wanted(found.timing.first + k + 1):
+                    value += objective.step_value(state_after(found, k), theta)
 
         for first, last in segments:
             checkpoints.append(state)
-            steps = taken(state, first, last, (add_value, *observers))
+            steps = taken(state, first, last, watching=True)
             if steps:
                 last_step = steps[-1]
                 state = state_after(last_step, last_step.n - 1) if isinstance(last_step, Block) else last_step[0]
 
         assemblers = prefetch_assemblers(assembler, simulation.threads)
-        sweep = _ReverseSweep(simulation, theta, seed, checkpoints[0])
+        sweep = _ReverseSweep(simulation, theta, seed, checkpoints[0], wanted)
         objective.parameter_gradient(theta, sweep.theta_bar)
         sweep.back(assemblers, steps)
         for (first, last), checkpoint in zip(reversed(segments[:-1]), reversed(checkpoints[:-1]), strict=True):
-            sweep.back(assemblers, taken(checkpoint, first, last, ()))
+            sweep.back(assemblers, taken(checkpoint, first, last))
         gradient = sweep.finish(assembler, checkpoints[0], start)
     return Evaluation(value, gradient)
