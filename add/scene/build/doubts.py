@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from add.bodies import SoftBody
-from add.contact import MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.materials import element_loops
@@ -57,7 +56,7 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    parts = (_deep, _untouchable, _creeping, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
+    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
     return [text for part in parts for text in part(built)]
 
 
@@ -136,15 +135,6 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
             "capsules, cylinders and closed meshes that rigid bodies carry, and neither of these carries one, nor have "
             "both a mesh (or the contact is exact or by impulses, without meshes); contact.pairs with 'enabled': "
             "false say that it is meant"
-        )
-
-
-def _creeping(built: BuiltScene) -> Iterator[str]:
-    """Meshes, which no equations hold under the hybrid law."""
-    if built.scene.contact.friction_law == "hybrid" and built.model.term(MeshContact):
-        yield (
-            "contact.friction_law: hybrid friction holds points on shapes; meshes that meet meshes stick by the linear "
-            "law, and creep"
         )
 
 

@@ -7,6 +7,7 @@ Pattern = tuple[str, ...]
 
 _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "file"),
+    ("bodies", "*", "mesh", "surface"),
     ("bodies", "*", "geometry", "file"),
     ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),
