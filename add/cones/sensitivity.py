@@ -15,11 +15,11 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.cones.cones import ConeKind, Cones
+from add.cones.cones import Cones
 from add.cones.relaxation import relax
 from add.cones.scale import block_scale
 from add.kernels import cone_modes as kernel
-from add.kernels.cones import Blocks
+from add.kernels.cones import DISC, Blocks
 from add.typing import FloatArray, IntArray
 
 
@@ -90,7 +90,7 @@ class Sensitivity:
         With a ``relaxation`` kappa > 0 these are not the derivatives (see `add.cones.relaxation`).
         """
         m = impulse.size
-        bound = np.where(cones.kind == ConeKind.DISC, cones.bound / scale[cones.first], cones.bound)
+        bound = np.where(cones.kind == DISC, cones.bound / scale[cones.first], cones.bound)
         F, by_bound = np.empty(m), np.empty(m)
         by_l, by_u, K = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
         blocks = Blocks(cones.kind, cones.first, bound)
@@ -103,7 +103,7 @@ class Sensitivity:
         still = bool(np.abs(scaled @ basis).max(initial=0.0) <= 1e-7)
         # A tangent follows its own velocity through dF/du only where it slides or is at a bound.
         shared = np.abs(basis[slides & (modes != kernel.SEPARATE)[cones.block_of_row]])
-        radii = np.where(cones.kind == ConeKind.DISC, 1.0 / scale[cones.first], 1.0)
+        radii = np.where(cones.kind == DISC, 1.0 / scale[cones.first], 1.0)
         return cls(
             cones,
             impulse,
