@@ -15,6 +15,7 @@ from add import __version__
 from add.commands.cli_compare import compare
 from add.commands.cli_converge import converge
 from add.commands.cli_mesh import mesh
+from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
@@ -98,7 +99,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_weak_contacts(result)
 
 
-for command in (view, plot, info, recording, compare, converge, mesh):
+for command in (view, plot, info, recording, compare, converge, mesh, predict):
     cli.add_command(command)
 
 

@@ -191,6 +191,7 @@ def _levels(run: RunFolder) -> list[list[str]]:
             item = entry.get(kind)
             if isinstance(item, Mapping) and isinstance(item.get("values"), list):
                 order = number(item.get("order"), 2) if item.get("converges") else "does not converge"
+                order += " (assumed)" if len(item["values"]) < 3 and item.get("converges") else ""
                 values = ", ".join(number(value) for value in item["values"])
                 rows.append(
                     [name, "steps" if kind == "time" else "meshes", values, order, number(item.get("error"), 2)]
