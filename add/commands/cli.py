@@ -14,6 +14,8 @@ import click
 from add import __version__
 from add.commands.cli_compare import compare
 from add.commands.cli_converge import converge
+from add.commands.cli_mesh import mesh
+from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
@@ -99,7 +101,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_mesh_depths(result)
 
 
-for command in (view, plot, info, recording, compare, converge):
+for command in (view, plot, info, recording, compare, converge, mesh, predict):
     cli.add_command(command)
 
 
@@ -160,8 +162,9 @@ def optimize(
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
     from add.commands.parallel.experiments import require_shareable
-    from add.commands.report import one_by_one, write_report
-    from add.io.runfolder import EVALUATIONS_CSV
+    from add.commands.report import write_report
+    from add.commands.report_texts import one_by_one
+    from add.io.runfolder import EVALUATIONS_CSV, REPORT_HTML
 
     _require_one(resume, force)
     loaded = loaded_scene(console, scene)
@@ -187,7 +190,7 @@ def optimize(
         say_optimization(console, result, *one_by_one(result["parameters"]))
         _say_contacts(console, result)
         report = write_report(folder)
-        console.say(f"report: {report}")
+        console.say(f"report: {report}, {report.with_name(REPORT_HTML).name}")
         console.result(result)
 
 
@@ -302,6 +305,23 @@ def schema(console: Console) -> None:
     from add.scene.spec.schema import schema_text
 
     console.write(schema_text())
+
+
+@cli.command()
+@console_options
+def warm(console: Console) -> None:
+    """Compile the steps of small systems, once for all scenes: minutes, after which they run several times faster.
+
+    They are kept on disk until a compiled function of the program changes. Without them such scenes run all the same.
+    """
+    from add.compiled.available import available, warm
+
+    if available():
+        console.say("compiled steps are there")
+        return
+    console.say("compiling the steps of small systems, which takes some minutes")
+    warm()
+    console.say("done")
 
 
 @cli.command()

@@ -116,7 +116,7 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 @console_options
 def info(console: Console, run: str) -> None:
     """Say what RUN holds; of a run that was cut, how to go on."""
-    from add.commands.report import one_by_one
+    from add.commands.report_texts import one_by_one
     from add.commands.unfinished import remains
     from add.io.runfolder import RunFolder
 

@@ -29,8 +29,9 @@ from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
 
-#: Order of the mesh's or step's error where only one refinement says something.
-ASSUMED = 1.0
+#: Order of the error where one refinement alone says something: impacts make that of steps one, displacements of
+#: elements are of second order.
+ASSUMED = {"time": 1.0, "mesh": 2.0}
 
 
 @final
@@ -157,7 +158,8 @@ def _sequence(
             + ("" if item.converged else ", NOT CONVERGED")
         )
         if not item.converged:
-            _log.warning("%s: the fit has not converged in %d simulations", name, item.runs)
+            _log.warning("%s: the fit has not converged in %d simulations; the study ends before it", name, item.runs)
+            break
         found.append(item)
         names.append(name)
     return found, names
@@ -183,7 +185,7 @@ def _summary(
             if not found:
                 continue
             values = [entry["value"], *(float(problem.values(item.x)[k]) for item in found)]
-            said = extrapolated(values, ratio, ASSUMED, smallest=0.1 * float(noise[k]))
+            said = extrapolated(values, ratio, ASSUMED[kind], smallest=0.1 * float(noise[k]))
             entry[kind] = {"values": values, **vars(said)}
             squares += said.error**2
         entry["error"] = float(np.sqrt(squares))

@@ -14,7 +14,7 @@ from typing import Any, TextIO, final
 from tqdm import tqdm
 
 from add.commands.console import Console, tell
-from add.commands.report import duration
+from add.commands.report_texts import duration
 from add.io.runfolder import CannotWrite
 
 #: Parameters that a line names; of more it says how many there are.

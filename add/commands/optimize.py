@@ -283,6 +283,10 @@ def _result(
         "evaluations": found.evaluations,
         "experiments": {},
     }
+    if scene.gradient.contact != "exact":
+        result["gradient"] = (
+            f"{scene.gradient.contact} contact, kappa = {scene.gradient.relaxation:g}: not the exact one"
+        )
     if bars is not None:
         result["uncertainty"] = bars
     scenes = experiment_scenes(scene)

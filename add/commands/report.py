@@ -1,4 +1,4 @@
-"""`report.md`: what a run found, for people."""
+"""`report.md`, and beside it `report.html`: what a run found, for people."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from add.commands.report_html import write_html
+from add.commands.report_texts import duration, number as in_digits, one_by_one, one_line, with_error
 from add.errors import AddError
 from add.io.impacts import impacts_of
 from add.io.mesh_depths import mesh_depths_of
@@ -15,9 +17,6 @@ from add.io.weak_contacts import weak_contacts_of
 from add.plot import experiment_names, plot_run
 
 logger = logging.getLogger(__name__)
-
-#: An array of parameters with more entries is one row of a table.
-MOST_ROWS = 12
 
 _CAPTIONS = {
     "landscape": "Objective over the parameters, with its gradient at the samples.",
@@ -33,7 +32,7 @@ _OF_RUNS = ("markers", "energies", "newton")
 
 
 def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) -> Path:
-    """Write `report.md` from `result.json`, with the run's pictures linked.
+    """Write `report.md` from `result.json`, with the run's pictures linked, and `report.html`, which has them in it.
 
     Parameters
     ----------
@@ -56,6 +55,8 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
             plot_run(run)
         except AddError as error:  # the numbers are worth more than the pictures
             logger.warning("the report has not all of its pictures: %s", error)
+    pictures = _found_pictures(run, experiment_names(result))
+    write_html(run, result, pictures)
     parts = [
         _head(result),
         _phases(result.get("phases") or []),
@@ -65,54 +66,10 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
         _impacts(result),
         _weak_contacts(result),
         _checks(result.get("checks") or {}),
-        _pictures(run, experiment_names(result)),
+        _pictures(pictures),
         _versions(run),
     ]
     return run.write_text(REPORT, "\n\n".join(part for part in parts if part) + "\n")
-
-
-def number(value: object, digits: int = 5) -> str:
-    """Write a number for a table; a dash for none.
-
-    Examples
-    --------
-    >>> number(20483.217), number(0.000123456), number(None), number(12), number(3.0)
-    ('20483', '0.00012346', '–', '12', '3')
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return _cell(value)
-    if isinstance(value, int):
-        return str(value)
-    if 0.0 < abs(value) < 1e-4 or abs(value) >= 1e6:
-        text = f"{value:.{digits}g}"
-        if "e" in text:
-            mantissa, exponent = text.split("e")
-            return f"{mantissa}e{int(exponent)}"
-        return text
-    rounded = f"{value:.{digits}g}"
-    return f"{value:.0f}" if "e" in rounded else rounded
-
-
-def with_error(value: object, error: object) -> str:
-    """Write a value to two digits of its standard error.
-
-    Examples
-    --------
-    >>> with_error(20483.217, 131.2), with_error(0.41337, 0.0021), with_error(3.0, None)
-    ('20480 ± 130', '0.4134 ± 0.0021', '3')
-    """
-    from math import floor, isfinite, log10
-
-    if not isinstance(value, int | float) or not isinstance(error, int | float) or not isfinite(error) or error <= 0:
-        return number(value)
-    places = 1 - floor(log10(error))
-    if not -5 <= places <= 8:
-        return f"{value:.6g} ± {error:.2g}"
-    if places <= 0:
-        return f"{round(value, places):.0f} ± {round(error, places):.0f}"
-    return f"{value:.{places}f} ± {error:.{places}f}"
 
 
 #: What Markdown and the HTML in it take for more than a letter.
@@ -120,19 +77,19 @@ _MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "`":
                         "*": "\\*", "\\": "\\\\"})  # fmt: skip
 
 
+def number(value: object, digits: int = 5) -> str:
+    """Write a number for a table of Markdown; a dash for none."""
+    return in_digits(value, digits) if value is None or isinstance(value, int | float) else _cell(value)
+
+
 def _cell(value: object) -> str:
     """Write a text so that nothing in it is taken for markup."""
-    return _one_line(value).translate(_MARKS)
+    return one_line(value).translate(_MARKS)
 
 
 def _code(value: object) -> str:
     """Write a text as code: in there only the end of the code, and that of a cell, are more than letters."""
-    return "`" + _one_line(value).replace("`", "'").replace("|", "\\|") + "`"
-
-
-def _one_line(value: object) -> str:
-    text = "".join(letter if letter.isprintable() else " " for letter in str(value))
-    return text.encode("utf-8", errors="replace").decode("utf-8")
+    return "`" + one_line(value).replace("`", "'").replace("|", "\\|") + "`"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int = 1) -> str:
@@ -154,6 +111,8 @@ def _head(result: Mapping[str, Any]) -> str:
     if end is not None or start is not None:
         fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
         rows.append(["objective", f"{number(start)} → {number(end)}{fall}"])
+    if result.get("gradient"):
+        rows.append(["gradient", _cell(result["gradient"])])
     if result.get("evaluations") is not None:
         rows.append(["evaluations", number(result["evaluations"])])
     if result.get("seconds") is not None:
@@ -165,38 +124,6 @@ def _limits(phases: Sequence[Mapping[str, Any]]) -> str:
     """Say in brief if the last phase, whose result the run's is, did not converge."""
     last = phases[-1:]
     return ", not converged" if any(phase.get("success") is False for phase in last) else ""
-
-
-def duration(seconds: float) -> str:
-    """Write a time for people.
-
-    Examples
-    --------
-    >>> duration(3.21), duration(754.0), duration(7400.0)
-    ('3.2 s', '12 min 34 s', '2 h 03 min')
-    """
-    if seconds < 60.0:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def one_by_one(
-    parameters: Mapping[str, Mapping[str, Any]],
-) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[Mapping[str, Any]]]]:
-    """Split parameters into those that are named each and long arrays, such as the values of a control.
-
-    Examples
-    --------
-    >>> few, many = one_by_one({f"p[{i}]": {"value": i} for i in range(20)} | {"mass": {"value": 1.0}})
-    >>> list(few), {name: len(items) for name, items in many.items()}
-    (['mass'], {'p': 20})
-    """
-    arrays: dict[str, list[Mapping[str, Any]]] = {}
-    for path, entry in parameters.items():
-        arrays.setdefault(path.partition("[")[0], []).append(entry)
-    many = {name: entries for name, entries in arrays.items() if len(entries) > MOST_ROWS}
-    return {path: entry for path, entry in parameters.items() if path.partition("[")[0] not in many}, many
 
 
 def _impacts(result: Mapping[str, Any]) -> str:
@@ -344,20 +271,24 @@ def _checks(checks: Mapping[str, Any]) -> str:
     return "## Checks\n\n" + _table(["check", "", "value", "expected", "unit"], rows)
 
 
-def _pictures(run: RunFolder, experiments: Sequence[str]) -> str:
-    """JointPart every picture; of several experiments each has its own."""
+def _found_pictures(run: RunFolder, experiments: Sequence[str]) -> list[tuple[str, str]]:
+    """Return every picture of the folder with its caption; of several experiments each has its own."""
     captions = dict(_CAPTIONS)
     for k, name in enumerate(experiments if len(experiments) > 1 else ()):
         for kind in _OF_RUNS:
-            captions[f"{kind}_{name}" if k else kind] = f"Experiment {_cell(name)}. {_CAPTIONS[kind]}"
+            captions[f"{kind}_{name}" if k else kind] = f"Experiment {name}. {_CAPTIONS[kind]}"
     order = list(captions)
     found = sorted(
         run.path.glob("*.png"), key=lambda p: (order.index(p.stem) if p.stem in order else len(order), p.name)
     )
+    return [(path.name, captions.get(path.stem, "")) for path in found]
+
+
+def _pictures(pictures: Sequence[tuple[str, str]]) -> str:
+    """Link every picture."""
     blocks = []
-    for path in found:
-        caption = captions.get(path.stem, "")
-        blocks.append(f"![{_cell(path.stem)}]({quote(path.name)})" + (f"\n\n{caption}" if caption else ""))
+    for name, caption in pictures:
+        blocks.append(f"![{_cell(Path(name).stem)}]({quote(name)})" + (f"\n\n{_cell(caption)}" if caption else ""))
     return "\n\n".join(["## Pictures", *blocks]) if blocks else ""
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from add.errors import SolverError
 from add.inverse.fit_rows import FitRows, fit_rows, residuals_of
+from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
+from add.inverse.optimizers.phases import Phase
 from add.inverse.problem import InverseProblem
 from add.inverse.uncertainty import on_bounds
 from add.typing import BoolArray, FloatArray
@@ -19,6 +21,8 @@ __all__ = ["Refit", "derivatives", "refit"]
 MOST_STEPS = 12
 #: A refit ends at a step below this share of the standard error of noise, in the norm of J^T J.
 SMALL = 0.03
+#: Evaluations of a fit with derivatives of its own, and the relative decrease at which it ends.
+MOST_EVALUATIONS, TOLERANCE = 40, 1e-7
 
 
 @final
@@ -50,7 +54,8 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
 
     The steps -(J^T J)^-1 J^T rho end where J^T rho = 0: at the minimum as far as J, taken on the coarser mesh, spans
     what the finer residuals' own derivatives span (a difference of second order in what the discretisation changes).
-    J is made anew, on this problem, where a step does not lower the objective. Numbers on a bound stay.
+    A step that does not lower the objective ends that, and Levenberg-Marquardt with the problem's own derivatives goes
+    on from there. Numbers on a bound stay.
 
     Parameters
     ----------
@@ -69,27 +74,23 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
     slopes = _stacked(rows)
     y = x.copy() if start is None else start.copy()
     rho = _residuals(problem, y)
-    runs, renewed, converged = 1, False, False
+    runs = 1
     while runs < MOST_STEPS:
         step, decrease = _step(problem, y, rho, slopes, held)
         if decrease <= SMALL**2 * _value(problem, y, rho) / max(rho.size - problem.n, 1):
-            converged = True
-            break
+            return Refit(y, _value(problem, y, rho), runs, True)
         trial = np.clip(y + step, lower, upper)
         runs += 1
         try:
             found = _residuals(problem, trial)
-            better = _value(problem, trial, found) < _value(problem, y, rho)
         except SolverError:
-            better = False
-        if better:
-            y, rho = trial, found
-        elif not renewed:
-            slopes = _stacked(derivatives(problem, y))
-            renewed, runs = True, runs + 1
-        else:
             break
-    return Refit(y, _value(problem, y, rho), runs, converged)
+        if _value(problem, trial, found) >= _value(problem, y, rho):
+            break
+        y, rho = trial, found
+    phase = Phase("refit", None, None, MOST_EVALUATIONS)
+    whole = LevenbergMarquardt((phase,), gradient_tolerance=1e-10, objective_tolerance=TOLERANCE).run(problem, y)
+    return Refit(whole.x, whole.value, runs + whole.evaluations, whole.phases[0].success)
 
 
 def _stacked(rows: list[FitRows]) -> FloatArray:

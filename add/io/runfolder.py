@@ -29,6 +29,7 @@ __all__ = [
     "MARKS",
     "MESHES",
     "REPORT",
+    "REPORT_HTML",
     "RESIDUALS",
     "RESULT",
     "SAMPLES",
@@ -43,7 +44,7 @@ __all__ = [
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
-RESIDUALS, EVALUATIONS_CSV = "residuals.csv", "evaluations.csv"
+RESIDUALS, EVALUATIONS_CSV, REPORT_HTML = "residuals.csv", "evaluations.csv", "report.html"
 GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
 MESHES = "meshes"
 MARKS = (
@@ -53,6 +54,7 @@ MARKS = (
     EVALUATIONS,
     RESULT,
     REPORT,
+    REPORT_HTML,
     FITTED,
     RESIDUALS,
     EVALUATIONS_CSV,

@@ -12,6 +12,7 @@ from add.scene.spec.bodies import (
     PointMassSpec as PointMass,
     SoftBodySpec as SoftBody,
     SphereMeshSpec as SphereMesh,
+    SurfaceMeshSpec as FilledSurface,
     TorusMeshSpec as TorusMesh,
 )
 from add.scene.spec.common import (
@@ -136,6 +137,7 @@ __all__ = [
     "ExperimentRun",
     "FileGeometry",
     "FileMesh",
+    "FilledSurface",
     "FitParameter",
     "FixedJoint",
     "Force",

@@ -5,14 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from add.errors import InputError
-from add.geometry import Locator, SoftMesh, Surface, surface
+from add.geometry import Locator, SoftMesh, Surface, surface, to_tet10
 from add.geometry.collision_mesh import CollisionMesh
 from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model import Obstacle
 from add.scene.read.files import asked_for_by
-from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
+from add.scene.spec.bodies import (
+    BoxMeshSpec,
+    CylinderMeshSpec,
+    FileMeshSpec,
+    SoftBodySpec,
+    SphereMeshSpec,
+    SurfaceMeshSpec,
+)
 from add.scene.spec.common import (
     AllSelectorSpec,
     BoxSelectorSpec,
@@ -35,6 +42,8 @@ def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
     with asked_for_by(f"{place}.mesh.file" if isinstance(mesh_spec, FileMeshSpec) else f"{place}.mesh"):
         if isinstance(mesh_spec, FileMeshSpec):
             mesh = read_mesh(mesh_spec.file, spec.element)
+        elif isinstance(mesh_spec, SurfaceMeshSpec):
+            mesh = _of_element(_filled(mesh_spec, spec.scale), spec.element)
         else:
             element = spec.element or "tet4"
             if isinstance(mesh_spec, BoxMeshSpec):
@@ -58,6 +67,19 @@ def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
                     edge=mesh_spec.edge,
                 )
     return SoftMesh(mesh.points * spec.scale, mesh.cells, mesh.family)
+
+
+def _filled(spec: SurfaceMeshSpec, scale: float) -> SoftMesh:
+    from add.io.fill import filled
+
+    return filled(spec.surface, spec.edge / scale, None if spec.tolerance is None else spec.tolerance / scale)
+
+
+def _of_element(mesh: SoftMesh, element: str | None) -> SoftMesh:
+    """Return the tetrahedra of a filled surface as the element family that the scene asks for."""
+    if element == "hex8":
+        raise InputError("a surface is filled with tetrahedra", found="element 'hex8'", expected="'tet4' or 'tet10'")
+    return to_tet10(mesh) if element == "tet10" else mesh
 
 
 def select(mesh: SoftMesh, selector: object, place: str) -> IntArray:

@@ -15,7 +15,14 @@ from add.errors import InputError
 from add.geometry import SoftMesh
 from add.machine.files import in_bytes
 from add.machine.resources import available_memory, free_disk
-from add.scene.spec.bodies import BoxMeshSpec, CylinderMeshSpec, FileMeshSpec, SoftBodySpec, SphereMeshSpec
+from add.scene.spec.bodies import (
+    BoxMeshSpec,
+    CylinderMeshSpec,
+    FileMeshSpec,
+    SoftBodySpec,
+    SphereMeshSpec,
+    SurfaceMeshSpec,
+)
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.rigid import MassSpringBodySpec, PointsMeshSpec
@@ -38,7 +45,7 @@ _COMPRESSED = 0.5
 def n_elements(spec: SoftBodySpec) -> float:
     """Return the number of elements of a body whose shape is meshed here; 0 for a file."""
     mesh = spec.mesh
-    if isinstance(mesh, FileMeshSpec):
+    if isinstance(mesh, FileMeshSpec | SurfaceMeshSpec):
         return 0.0
     if isinstance(mesh, BoxMeshSpec):
         return prod(map(float, mesh.divisions)) * (1.0 if spec.element == "hex8" else 6.0)

@@ -25,3 +25,13 @@ def asked_for_by(place: str) -> Iterator[None]:
         elif error.place is None:
             error.place = place
         raise
+
+
+@contextmanager
+def named_file(path: str) -> Iterator[None]:
+    """Let an error in what a file holds name the file."""
+    try:
+        yield
+    except InputError as error:
+        error.file = error.file or path
+        raise

@@ -7,9 +7,11 @@ Pattern = tuple[str, ...]
 
 _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "file"),
+    ("bodies", "*", "mesh", "surface"),
     ("bodies", "*", "geometry", "file"),
     ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),
+    ("objective", "*", "file"),
     ("recording", "file"),
     ("uncertainty", "convergence"),
 )

@@ -37,6 +37,19 @@ class FileMeshSpec(Spec):
     file: FilePath = Field(description="mesh file, relative to the scene file; `${NAME}` is an environment variable")
 
 
+class SurfaceMeshSpec(Spec):
+    """A closed surface that is filled with tetrahedra here, by fTetWild (`pip install add-sim[mesh]`).
+
+    The mesh is kept under its content in the user's cache, and in the folder of a run. `scale` says the file's unit.
+    """
+
+    surface: FilePath = Field(description="surface file (STL, OBJ, PLY, OFF), relative to the scene file")
+    edge: Positive = Field(description="length of the element edges [m], `scale` included")
+    tolerance: Positive | None = Field(
+        None, description="how far the boundary may be from the surface [m]; null = a thousandth of its diagonal"
+    )
+
+
 class BoxMeshSpec(Spec):
     """A box centred at the origin of the rest frame."""
 
@@ -97,8 +110,10 @@ ShapeMeshSpec = Annotated[
 ]
 
 MeshSpec = Annotated[
-    Annotated[FileMeshSpec, Tag("<file>")] | Annotated[ShapeMeshSpec, Tag("<shape>")],
-    by_key("file", "shape"),
+    Annotated[FileMeshSpec, Tag("<file>")]
+    | Annotated[SurfaceMeshSpec, Tag("<surface>")]
+    | Annotated[ShapeMeshSpec, Tag("<shape>")],
+    by_key("file", "surface", "shape"),
 ]
 
 

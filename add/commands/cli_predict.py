@@ -1,0 +1,44 @@
+"""`add predict`: its arguments and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from add.commands.cli_runs import loaded_scene
+from add.commands.console import Console, console_options, strict_option
+
+
+@click.command(short_help="Predict another motion with the numbers of a fit.")
+@click.argument("run", type=click.Path())
+@click.argument("scene", type=click.Path())
+@click.option("--parameter", "parameters", multiple=True, help="A number of the fit to use [default: all but starts].")
+@click.option("-o", "--output", required=True, type=click.Path(), help="Table to write, such as prediction.csv.")
+@click.option("--picture", type=click.Path(), help="Draw the coordinates with their 95 % band (.png or .svg).")
+@console_options
+@strict_option
+def predict(
+    console: Console, run: str, scene: str, parameters: tuple[str, ...], output: str, picture: str | None
+) -> None:
+    """Simulate SCENE with the numbers that the fit in RUN found, with what their errors make of the markers' motion."""
+    from add.commands.predict import predict_scene, write_prediction
+    from add.io.runfolder import RunFolder
+    from add.plot.prediction import plot_prediction
+
+    loaded = loaded_scene(console, scene)
+    found, said = predict_scene(loaded, RunFolder(run, create=False), parameters)
+    for label, value in said["parameters"].items():
+        console.say(f"  {label} = {value:.6g}")
+    console.say(f"  largest standard deviation of a marker, from these numbers: {1e3 * said['largest_error']:.3g} mm")
+    if "rms" in said:
+        console.say(f"  rms distance from the recording {1e3 * said['rms']:.3g} mm")
+        console.say(
+            f"  coordinates within the 95 % band: {100 * said['within_band']:.0f} % with the noise of the fit, "
+            f"{100 * said['within_parameters']:.0f} % with the parameters' errors alone"
+        )
+    write_prediction(found, said["markers"], Path(output))
+    console.say(f"prediction: {output}")
+    if picture:
+        console.say(str(plot_prediction(found.times, found.positions, found.errors, said["markers"], picture)))
+    console.result(said)

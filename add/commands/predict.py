@@ -1,0 +1,158 @@
+"""`add predict`: another motion with fitted numbers, and how uncertain they make it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+from typing import Any
+
+import numpy as np
+
+from add.errors import InputError
+from add.inverse.prediction import Prediction, predict
+from add.io.atomic import replacing
+from add.io.runfolder import RESULT, RunFolder
+from add.scene import Scene
+from add.scene.build.recordings import load_recording
+from add.typing import FloatArray
+
+__all__ = ["carried", "predict_scene", "write_prediction"]
+
+_log = logging.getLogger(__name__)
+
+#: Ends of paths that say where a motion begins or when it was recorded: they are not carried to another motion.
+_OWN = ("position", "orientation", "velocity", "angular_velocity", "time_offset")
+
+
+def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
+    """Return the numbers of a fit that hold for another motion: label -> value and errors.
+
+    Parameters
+    ----------
+    result : of a fit
+    paths : labels that are wanted; default: all that no take has for itself and that are no start of a motion
+
+    Raises
+    ------
+    InputError
+        If a label is not among the fit's, or nothing is carried.
+    """
+    known: dict[str, dict[str, Any]] = result.get("parameters") or {}
+    missing = [path for path in paths if path not in known]
+    if missing:
+        raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
+    if paths:
+        return {path: known[path] for path in paths}
+    chosen = {
+        label: entry
+        for label, entry in known.items()
+        if "@" not in label and label.partition("[")[0].rpartition(".")[2] not in _OWN
+    }
+    if not chosen:
+        raise InputError("no number of the fit holds for another motion", expected="--parameter PATH")
+    return chosen
+
+
+def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Prediction, dict[str, Any]]:
+    """Simulate a scene with the numbers of a fit.
+
+    The parameters' covariance is that of `result.json`: the statistical part with its correlations, the discretisation
+    of each for itself. Numbers that the fit gives no error are carried without one, with a warning.
+
+    Returns
+    -------
+    The prediction at the times of the scene's recording, without one at its steps, and a summary: the numbers, the
+    largest error, and where there is a recording the distances and how many coordinates lie within the 95 % band.
+
+    Raises
+    ------
+    InputError
+        If the folder has no fit, a number is not in the scene, or the scene has no markers.
+    SolverError
+        If the run fails.
+    """
+    if run.command != "optimize" or not run.result.is_file():
+        raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
+    result: dict[str, Any] = run.read_json(RESULT)
+    if not scene.markers:
+        raise InputError("there is nothing to predict", file=scene.source, place="markers", expected="at least one")
+    chosen = carried(result, paths)
+    built = scene.build()
+    numbers = built.numbers
+    values: FloatArray = numbers.values.copy()
+    index = []
+    for label, entry in chosen.items():
+        path, _, component = label.partition("[")
+        at, _ = numbers.resolve(path)
+        index.append(int(at[int(component.rstrip("]")) if component else 0]))
+        values[index[-1]] = entry["value"]
+    theta = numbers.ties.forward(values)
+    slopes = numbers.ties.jacobian(values).tocsc()[:, index].tocsr()
+    covariance, blank = _covariance(result, list(chosen))
+    for label in blank:
+        _log.warning("%s has no error in the fit: the band does not contain it", label)
+    recording = None if scene.recording is None else load_recording(scene, "recording")
+    steps = scene.time.dt * np.arange(scene.time.n_steps + 1, dtype=float)
+    times: FloatArray = steps if recording is None else np.asarray(recording.times, dtype=float)
+    names = built.marker_names if recording is None else recording.names
+    points = built.markers.select(np.array([built.marker_names.index(name) for name in names]))
+    found = predict(built.simulation, theta, points, times, slopes, covariance)
+    said: dict[str, Any] = {
+        "markers": list(names),
+        "parameters": {label: entry["value"] for label, entry in chosen.items()},
+        "without_error": blank,
+        "largest_error": float(np.sqrt((found.errors**2).sum(axis=2)).max()),
+    }
+    if recording is not None:
+        displaced = bool(scene.recording and scene.recording.displacement)
+        offset = found.positions[0] - recording.positions[0] if displaced else 0.0
+        apart = found.positions - recording.positions - offset
+        seen = recording.valid
+        noise = float((result.get("fit") or {}).get("rms") or _rms(result)) / np.sqrt(3.0)
+        band = 1.96 * np.hypot(found.errors, noise)
+        said["rms"] = float(np.sqrt((np.where(seen[:, :, None], apart, 0.0) ** 2).sum() / max(seen.sum(), 1)))
+        said["within_band"] = float((np.abs(apart) <= band)[seen].mean())
+        said["within_parameters"] = float((np.abs(apart) <= 1.96 * found.errors)[seen].mean())
+    return found, said
+
+
+def _rms(result: dict[str, Any]) -> float:
+    fits = [item["fit"]["rms"] for item in (result.get("experiments") or {}).values() if item.get("fit")]
+    return float(np.mean(fits)) if fits else 0.0
+
+
+def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, list[str]]:
+    """Return the covariance of some numbers of a fit, in physical units, and which have none."""
+    known = (result.get("uncertainty") or {}).get("correlation") or {"labels": [], "matrix": []}
+    of_known = {label: k for k, label in enumerate(known["labels"])}
+    covariance: FloatArray = np.zeros((len(labels), len(labels)))
+    blank = []
+    sizes, steps = np.zeros(len(labels)), np.zeros(len(labels))
+    for k, label in enumerate(labels):
+        entry = result["parameters"][label]
+        errors = entry.get("errors") or {}
+        scatter = [value for key in ("noise", "correlated", "takes") if (value := errors.get(key)) is not None]
+        if not scatter:
+            blank.append(label)
+            continue
+        sizes[k], steps[k] = max(scatter), errors.get("discretisation") or 0.0
+    for i, a in enumerate(labels):
+        for j, b in enumerate(labels):
+            value = 1.0 if i == j else 0.0
+            if i != j and a in of_known and b in of_known:
+                value = known["matrix"][of_known[a]][of_known[b]] or 0.0
+            covariance[i, j] = value * sizes[i] * sizes[j]
+    return covariance + np.diag(steps**2), blank
+
+
+def write_prediction(found: Prediction, names: list[str], path: Any) -> None:
+    """Write a prediction as a table: marker, time, places and standard deviations."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["marker", "time_s", "x_m", "y_m", "z_m", "sd_x_m", "sd_y_m", "sd_z_m"])
+    for j, name in enumerate(names):
+        for time, place, error in zip(found.times, found.positions[:, j], found.errors[:, j], strict=True):
+            writer.writerow([name, repr(float(time)), *(f"{value:.9g}" for value in (*place, *error))])
+    with replacing(path) as part:
+        part.write_text(text.getvalue(), encoding="utf-8")

@@ -1,0 +1,90 @@
+"""Numbers, times and names as the reports of a run write them."""
+
+from collections.abc import Mapping
+from math import floor, isfinite, log10
+from typing import Any
+
+__all__ = ["duration", "number", "one_by_one", "one_line", "with_error"]
+
+#: An array of parameters with more entries is one row of a table.
+MOST_ROWS = 12
+
+
+def number(value: object, digits: int = 5) -> str:
+    """Write a number for a table; a dash for none.
+
+    Examples
+    --------
+    >>> number(20483.217), number(0.000123456), number(None), number(12), number(3.0)
+    ('20483', '0.00012346', '–', '12', '3')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return one_line(value)
+    if isinstance(value, int):
+        return str(value)
+    if 0.0 < abs(value) < 1e-4 or abs(value) >= 1e6:
+        text = f"{value:.{digits}g}"
+        if "e" in text:
+            mantissa, exponent = text.split("e")
+            return f"{mantissa}e{int(exponent)}"
+        return text
+    rounded = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e" in rounded else rounded
+
+
+def with_error(value: object, error: object) -> str:
+    """Write a value to two digits of its standard error.
+
+    Examples
+    --------
+    >>> with_error(20483.217, 131.2), with_error(0.41337, 0.0021), with_error(3.0, None)
+    ('20480 ± 130', '0.4134 ± 0.0021', '3')
+    """
+    if not isinstance(value, int | float) or not isinstance(error, int | float) or not isfinite(error) or error <= 0:
+        return number(value)
+    places = 1 - floor(log10(error))
+    if not -5 <= places <= 8:
+        return f"{value:.6g} ± {error:.2g}"
+    if places <= 0:
+        return f"{round(value, places):.0f} ± {round(error, places):.0f}"
+    return f"{value:.{places}f} ± {error:.{places}f}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people.
+
+    Examples
+    --------
+    >>> duration(3.21), duration(754.0), duration(7400.0)
+    ('3.2 s', '12 min 34 s', '2 h 03 min')
+    """
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def one_by_one(
+    parameters: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[Mapping[str, Any]]]]:
+    """Split parameters into those that are named each and long arrays, such as the values of a control.
+
+    Examples
+    --------
+    >>> few, many = one_by_one({f"p[{i}]": {"value": i} for i in range(20)} | {"mass": {"value": 1.0}})
+    >>> list(few), {name: len(items) for name, items in many.items()}
+    (['mass'], {'p': 20})
+    """
+    arrays: dict[str, list[Mapping[str, Any]]] = {}
+    for path, entry in parameters.items():
+        arrays.setdefault(path.partition("[")[0], []).append(entry)
+    many = {name: entries for name, entries in arrays.items() if len(entries) > MOST_ROWS}
+    return {path: entry for path, entry in parameters.items() if path.partition("[")[0] not in many}, many
+
+
+def one_line(value: object) -> str:
+    """Write a value as one line of printable letters."""
+    text = "".join(letter if letter.isprintable() else " " for letter in str(value))
+    return text.encode("utf-8", errors="replace").decode("utf-8")

@@ -1,0 +1,104 @@
+"""`add predict`: the errors of a fit carried to another motion, against closed forms."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from add.commands.cli import cli
+from add.commands.predict import carried
+from add.errors import InputError
+from add.mocap import Recording, write_csv
+
+TIMES = np.arange(1, 49) / 120.0
+NOISE = 1e-3
+
+
+def scene(folder, name, *, gravity=-9.0, start=(0.0, 0.0, 0.0), duration=0.4, **sections):
+    """A particle in free fall: z = z0 + g t^2 / 2, linear in g; stepped so that it is met within 1e-4 m."""
+    raw = {
+        "schema": "add-scene/1",
+        "name": name,
+        "time": {"dt": 0.005, "duration": duration},
+        "gravity": [0, 0, gravity],
+        "bodies": {"p": {"type": "particles", "mesh": {"points": [list(start)]}, "mass": 1.0}},
+        "markers": {"m": {"body": "p", "nodes": [0]}},
+        **sections,
+    }
+    (folder / f"{name}.json").write_text(json.dumps(raw))
+    return str(folder / f"{name}.json")
+
+
+def record(folder, name, start=0.0, seed=0):
+    places = NOISE * np.random.default_rng(seed).normal(size=(TIMES.size, 1, 3))
+    places[:, 0, 2] += start - 0.5 * 9.81 * TIMES**2
+    write_csv(folder / name, Recording(("m",), TIMES, places, np.ones((TIMES.size, 1), bool), ""))
+    return {"file": name, "markers": {"m": "m"}}
+
+
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    sections = {
+        "recording": record(folder, "a.csv"),
+        "objective": [{"type": "markers"}],
+        "parameters": [{"path": "gravity", "components": [2]}],
+        "optimizer": {"method": "gauss-newton"},
+    }
+    asked = CliRunner().invoke(cli, ["optimize", scene(folder, "fall", **sections), "-o", str(folder / "run")])
+    assert asked.exit_code == 0, asked.output
+    return folder
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def test_error_of_a_later_place(fit, tmp_path):
+    """sd(z(t)) = t^2 / 2 sd(g), for a longer fall from another height."""
+    other = scene(tmp_path, "longer", gravity=-5.0, start=(0, 0, 2.0), duration=0.6)
+    asked = run("predict", fit / "run", other, "-o", tmp_path / "p.csv", "--picture", tmp_path / "p.png")
+    assert asked.exit_code == 0, asked.output
+    entry = json.loads((fit / "run" / "result.json").read_text())["parameters"]["gravity[2]"]
+    rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
+    times = np.array([float(row["time_s"]) for row in rows])
+    assert times[-1] == pytest.approx(0.6)
+    places, errors = (np.array([float(row[key]) for row in rows]) for key in ("z_m", "sd_z_m"))
+    assert places == pytest.approx(2.0 + 0.5 * entry["value"] * times**2, abs=2e-4)
+    assert errors[1:] == pytest.approx(0.5 * entry["standard_error"] * times[1:] ** 2, rel=0.02, abs=2e-7)
+    assert all(float(row["sd_x_m"]) == 0.0 for row in rows)
+    assert (tmp_path / "p.png").stat().st_size > 5000
+    assert "largest standard deviation" in asked.output
+
+
+def test_band_holds_another_recording(fit, tmp_path):
+    other = scene(tmp_path, "again", start=(0, 0, 1.0), recording=record(tmp_path, "b.csv", start=1.0, seed=5))
+    asked = run("predict", fit / "run", other, "-o", tmp_path / "p.csv", "--json")
+    assert asked.exit_code == 0, asked.output
+    said = json.loads(asked.stdout)
+    assert 0.88 < said["within_band"] <= 1.0
+    assert said["rms"] == pytest.approx(np.sqrt(3) * NOISE, rel=0.15)
+
+
+def test_refusals(fit, tmp_path):
+    other = scene(tmp_path, "longer")
+    asked = run("predict", fit / "run", other, "-o", tmp_path / "p.csv", "--parameter", "contact.friction")
+    assert isinstance(asked.exception, InputError) and "no such number" in str(asked.exception)
+    assert run("simulate", other, "-o", tmp_path / "sim").exit_code == 0
+    asked = run("predict", tmp_path / "sim", other, "-o", tmp_path / "p.csv")
+    assert isinstance(asked.exception, InputError) and "no fit" in str(asked.exception)
+
+
+def test_starts_and_numbers_of_one_take_stay_behind():
+    known = {
+        "bodies.b.material.young": {},
+        "bodies.b.velocity[0]": {},
+        "contact.friction@a": {},
+        "recording.time_offset": {},
+    }
+    assert list(carried({"parameters": known})) == ["bodies.b.material.young"]
+    assert list(carried({"parameters": known}, ("bodies.b.velocity[0]",))) == ["bodies.b.velocity[0]"]
+    with pytest.raises(InputError, match="holds for another motion"):
+        carried({"parameters": {"bodies.b.velocity[0]": {}}})
