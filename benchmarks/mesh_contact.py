@@ -162,9 +162,7 @@ def main() -> None:
             built = two_sheets(n)
             faces = built.model.term(MeshContact)[0].surface.n_faces
             rows.append((faces, pairs(built), steps(built)))
-    print(
-        "| faces | rows | force with decisions [ms] | Jacobian [ms] | ipctk: rows | set | gradient | Hessian [ms] |"
-    )
+    print("| faces | rows | force with decisions [ms] | Jacobian [ms] | ipctk: rows | set | gradient | Hessian [ms] |")
     print("|---|---|---|---|---|---|---|---|")
     for faces, row, _ in rows:
         own = f"{row['rows']:.0f} | {row['force']:.1f} | {row['jacobian']:.1f}"
