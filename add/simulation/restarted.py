@@ -113,7 +113,7 @@ class Restarted(DifferentiableStepper):
         """Return the contact forces that the step solved for."""
         return self.inner.contact_forces(record, theta)
 
-    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor the matrix of a step."""
         return self.inner.linearise(assembler, record, theta)
 
