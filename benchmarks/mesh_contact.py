@@ -163,7 +163,7 @@ def main() -> None:
             faces = built.model.term(MeshContact)[0].surface.n_faces
             rows.append((faces, pairs(built), steps(built)))
     print(
-        "| faces | rows | force, decisions included [ms] | Jacobian [ms] | ipctk: rows | set | gradient | Hessian [ms] |"
+        "| faces | rows | force, decided [ms] | Jacobian [ms] | ipctk: rows | set [ms] | gradient [ms] | Hessian [ms] |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for faces, row, _ in rows:

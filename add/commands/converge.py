@@ -74,10 +74,13 @@ def converge_scene(
     say = progress or (lambda text: None)
     problem, x, result = _fitted(scene, folder)
     begin = time.perf_counter()
+    # The scene with the numbers found is that of every refinement: a clock that was fitted decides which frames count,
+    # and directions count from where they were found.
     at_fit = with_values(scene, problem, x)
-    rows = derivatives(problem, x)
+    found_there = at_fit.inverse_problem()
+    rows = derivatives(found_there, found_there.x0)
     # A fit ends a little before its minimum: changes count from where steps of this kind end.
-    base = refit(problem, x, rows)
+    base = refit(found_there, found_there.x0, rows)
     say(f"as fitted: objective {base.value:.4g}")
     runs = base.runs
     sequences: dict[str, tuple[float, list[Refit], list[str]]] = {}
@@ -94,7 +97,7 @@ def converge_scene(
             sequences["mesh"] = (ratio, *_sequence(meshes, scene, base, rows, say))
     if not any(found for _, found, _ in sequences.values()):
         raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
-    out = _summary(scene, problem, base, sequences, rows)
+    out = _summary(scene, found_there, base, sequences, rows)
     out["seconds"] = time.perf_counter() - begin
     out["runs"] = runs + sum(item.runs for _, found, _ in sequences.values() for item in found)
     folder.write_json(CONVERGENCE, out)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 
-from add.compiled.arrays import KINDS, empty, packed
+from add.compiled.arrays import KINDS, Signals, empty, packed
 from add.compiled.dense import Lapack
 from add.compiled.families import Choices
 from add.compiled.newton import Criteria
@@ -36,11 +36,11 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     families = packed(empty(kind) for kind in KINDS)
     one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
     rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
-    windows = two, np.zeros((0, 0, 3), dtype=np.int64)
-    common = (*families, Lapack(0, 0), Timing(0.0, 0, one, one, one))
+    signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
+    common = (families, Lapack(0, 0), Timing(0.0, 0, one, one, one))
     given = one, Choices(rows, rows, codes.ravel())
-    take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), two, two, 1, one, *windows, one, False, given)
+    take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (two, two), 1, one, signals, one, False, given)
     turned = np.zeros((0, 0), dtype=bool)
     steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
-    back = (*common, steps, 1, one, one, *windows, one, three, three, one, one)
+    back = (*common, steps, 1, (one, one), signals, one, (three, three), one, one)
     return (take_steps, take), (pull_back_steps, back)

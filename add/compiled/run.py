@@ -130,8 +130,8 @@ class CompiledRun:
         given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
         q, v = plain(before[0]), plain(before[1])
         found, steps = take_steps(
-            *self.system.families, lapack(), timing, criteria, q, v, n,
-            self._start, *self._signals(timing, n), theta, replay is not None, given,
+            self.system.families, lapack(), timing, criteria, (q, v), n,
+            self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
         return Block(self.system, timing, steps, found, q[0], v[0])
 
@@ -152,8 +152,8 @@ class CompiledRun:
         theta = plain(theta)
         self._at(theta)
         left = pull_back_steps(
-            *self.system.families, lapack(), block.timing, block.steps, n, block.q, block.v,
-            *self._signals(block.timing, n), theta, *bars, by_position, theta_bar,
+            self.system.families, lapack(), block.timing, block.steps, n, (block.q, block.v),
+            self._signals(block.timing, n), theta, bars, by_position, theta_bar,
         )  # fmt: skip
         return int(left)
 

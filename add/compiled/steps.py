@@ -88,18 +88,19 @@ def _appended(rows, n, more):
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def take_steps(
-    ints, floats, places, lapack, timing, criteria, q_before, v_before, n_steps, start, weights, windows, theta,
-    replay, given,
+    arrays, lapack, timing, criteria, before, n_steps, start, signals, theta, replay, given
 ):  # fmt: skip
-    """Take steps from the history q_before, v_before (2, n), until one is not found by the normal path.
+    """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
 
-    ``start`` (n_p,) are the prescribed coordinates without their moves; ``weights`` (k, m) and ``windows`` (k, s, 3)
-    the `Signals` of every step. ``given``: for a ``replay`` of one step, u to begin with (n,) and the choices to hold.
+    ``arrays`` is a `PackedFamilies`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
+    the `Signals` of every step, with one axis more. ``given``: for a ``replay`` of one step, u to begin with (n,) and
+    the choices to hold.
 
     Returns how many were found, and the `Steps`.
     """
-    families = unpacked(ints, floats, places)
+    families = unpacked(arrays.ints, arrays.floats, arrays.places)
     layout = families.layout
+    q_before, v_before = before
     n, n_free, n_rotations = layout.size[0], layout.free.size, layout.rotations.size
     u_given, none = given
     n_codes = none.codes.size
@@ -113,7 +114,7 @@ def take_steps(
     old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
     done = 0
     for k in range(n_steps):
-        formula, signals = _formula(timing, k), Signals(weights[k], windows[k])
+        formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         c = formula.c
         for i in range(n):
             stars[0, i] = formula.alpha_0 * old_q[0, i] + formula.alpha_1 * old_q[1, i]
@@ -123,12 +124,12 @@ def take_steps(
             else:
                 point.u[i] = stars[1, i] / c + (old_v[0, i] - old_v[1, i]) / formula.dt / (c * c)
         if layout.prescribed.size:
-            at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
+            at = Instant(formula.t, point.q, point.v, point.a, theta, now)
             move_prescribed(families.loads, layout, at, start, point.q)
             for i in layout.prescribed:
                 point.u[i] = point.q[i] - stars[0, i]
         status, iterations, factorizations, allowed, swapped, chosen = solve_step(
-            families, lapack, formula, criteria, stars, signals, theta, replay, none, point, trial, room, merits[k]
+            families, lapack, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
         )
         if status == GIVEN_UP:
             break
@@ -217,19 +218,19 @@ class BackRoom(NamedTuple):
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def pull_back_steps(
-    ints, floats, places, lapack, timing, steps, n_steps, q_before, v_before, weights, windows, theta,
-    q_bars, v_bars, by_position, theta_bar,
+    arrays, lapack, timing, steps, n_steps, before, signals, theta, bars, by_position, theta_bar
 ):  # fmt: skip
     """Pull cotangents back through the first ``n_steps`` of consecutive steps, the last first.
 
-    ``q_bars``, ``v_bars`` (k + 1, 2, n) are the cotangents of the state before the steps and of the state after each,
-    of its two pairs; those of step j are added to and then replaced by nothing: row 0 ends as the cotangent of the
-    state before the first step. ``q_before``, ``v_before`` (n,) is the newest pair of that state.
+    ``bars``, of q and of v (k + 1, 2, n), are the cotangents of the state before the steps and of the state after each,
+    of its two pairs; row 0 ends as the whole cotangent of the state before the first step, whose newest pair (q, v)
+    ``before`` is.
 
     Returns the number of steps left, zero unless a matrix could not be solved with. ``by_position`` (n,) takes the
     cotangents of prescribed coordinates, ``theta_bar`` all but the share of where these begin.
     """
-    families = unpacked(ints, floats, places)
+    families = unpacked(arrays.ints, arrays.floats, arrays.places)
+    (q_before, v_before), (q_bars, v_bars) = before, bars
     layout = families.layout
     n, n_free = layout.size[0], layout.free.size
     room = BackRoom(
@@ -239,7 +240,7 @@ def pull_back_steps(
     bar_q, bar_v, pair_q, pair_v = np.empty((2, n)), np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
     for left in range(n_steps, 0, -1):
         k = left - 1
-        formula, signals = _formula(timing, k), Signals(weights[k], windows[k])
+        formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         bar_q[:], bar_v[:] = q_bars[left], v_bars[left]
         if steps.turned[k].any():
             pair_q[0], pair_v[0] = steps.q[k], steps.v[k]
@@ -252,7 +253,7 @@ def pull_back_steps(
         chosen = Choices(
             steps.bodies[ends[k, 0] : ends[k + 1, 0]], steps.nodes[ends[k, 1] : ends[k + 1, 1]], steps.codes[k]
         )
-        at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, signals)
+        at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
         if not _pull_back(families, lapack, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
             return left
         q_bars[k] += bar_q

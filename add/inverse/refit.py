@@ -74,6 +74,8 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
     slopes = _stacked(rows)
     y = x.copy() if start is None else start.copy()
     rho = _residuals(problem, y)
+    if rho.size != len(slopes):
+        raise ValueError(f"the recordings count {rho.size} coordinates here and {len(slopes)} there: not the same fit")
     runs = 1
     while runs < MOST_STEPS:
         step, decrease = _step(problem, y, rho, slopes, held)

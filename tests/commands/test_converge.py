@@ -85,6 +85,27 @@ def test_the_true_stiffness_lies_within_two_bars(tmp_path):
     assert other["errors"]["discretisation"] == entry["error"]
 
 
+def test_with_a_clock(tmp_path):
+    """The release is fitted, too: the same frames count at every level, and the stiffness converges to the truth."""
+    places = np.zeros((TIMES.size, 1, 3))
+    places[:, 0, 0] = 0.1 * np.cos(OMEGA * TIMES)
+    path = files(
+        tmp_path,
+        parameters=[
+            {"path": "couplings.s.stiffness", "transform": "log"},
+            {"path": "recording.time_offset", "scale": 0.01, "bounds": [-0.05, 0.05], "start": 0.004},
+        ],
+        time={"dt": DT, "duration": 0.6},
+    )
+    write_csv(tmp_path / "r.csv", Recording(("m",), TIMES + 0.012, places, np.ones((TIMES.size, 1), bool), ""))
+    assert run("optimize", path, "-o", tmp_path / "run").exit_code == 0
+    asked = run("converge", path, "-o", tmp_path / "run", "--mesh-levels", 0)
+    assert asked.exit_code == 0, asked.output
+    found = json.loads((tmp_path / "run" / "discretisation.json").read_text())["parameters"]
+    assert found["couplings.s.stiffness"]["time"]["limit"] == pytest.approx(OMEGA**2, rel=0.02)
+    assert found["recording.time_offset"]["time"]["limit"] == pytest.approx(0.012, abs=0.002)
+
+
 def test_a_file_for_another_step_does_not_count(tmp_path, caplog):
     """Its errors are not those of this scene: a warning, and the bars say what is missing."""
     path, folder = files(tmp_path), tmp_path / "run"

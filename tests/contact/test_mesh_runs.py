@@ -182,3 +182,24 @@ def test_gradient_of_blocks_that_stick_and_slip() -> None:
     objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
     counts = events(simulation, check_gradient_of_run(simulation, objective))
     assert counts["sticking"] > 10 and counts["slipping"] > 10
+
+
+def test_a_stack_of_cards_stays() -> None:
+    """Cards that do not lie exactly on each other: hybrid friction holds them, on the floor and on each other."""
+    card = {"type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.06, 0.01], "divisions": [5, 3, 1]}}
+    card["material"] = {"young": 1e6, "poisson": 0.3, "density": 1000.0, "viscosity": 200.0}
+    raw: dict[str, Any] = {
+        "time": {"dt": 0.004, "steps": 60, "integrator": "bdf1"},
+        "bodies": {
+            f"card{k}": card | {"position": [0.001 * k * (-1) ** k, 0.0008 * k, 0.005 + 0.0138 * k]} for k in range(3)
+        },
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
+        "contact": {"friction_law": "hybrid", "stiffness_per": "area", "stiffness": 1e8, "damping": 1e5}
+        | {"mesh": {"thickness": 0.004}},
+    }
+    scene, trajectory = run_of(raw)
+    for name in raw["bodies"]:
+        at, later = (scene.model.system.dofs.view(trajectory.state(k).q[0], name) for k in (40, 60))
+        assert np.abs(later - at).max() < 1e-7
+    heights = [scene.model.system.dofs.view(trajectory.state(60).q[0], f"card{k}")[:, 2].mean() for k in range(3)]
+    assert (np.diff(heights) > 0.0135).all() and (np.diff(heights) < 0.0141).all()
