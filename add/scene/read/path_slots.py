@@ -11,6 +11,7 @@ _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "geometry", "file"),
     ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),
+    ("objective", "*", "file"),
     ("recording", "file"),
     ("uncertainty", "convergence"),
 )
