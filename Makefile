@@ -7,7 +7,7 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
 
-.PHONY: help setup demo docs reproduce test test-all test-minimum constraints lint clean
+.PHONY: help setup warm demo docs reproduce test test-all test-minimum constraints lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
@@ -19,10 +19,15 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make docs      the pages as a site, in site/"
 	@echo "make setup     only make $(VENV) and install"
+	@echo "make warm      compile the steps of small systems, once: some minutes"
 	@echo "make clean     remove what building and testing left (not $(VENV), not runs/)"
 
 setup:
 	@VENV="$(VENV)" bash scripts/setup.sh
+
+# Compiled once for all scenes; without them small systems take the steps of their terms, several times slower.
+warm: setup
+	$(PYTHON_IN_VENV) -m add warm
 
 demo: setup
 	MPLBACKEND=Agg $(PYTHON_IN_VENV) -m add optimize scenes/foam_ball.json -o $(RUN)
@@ -33,10 +38,10 @@ reproduce:
 	@VENV="$(VENV)" EXTRAS="test,reproduction" bash scripts/setup.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m scripts.reproduce $(if $(ONLY),--only $(ONLY))
 
-test: lint
+test: lint warm
 	$(PYTEST) -m "not slow"
 
-test-all: lint
+test-all: lint warm
 	$(PYTEST)
 
 # The quick tests with the oldest version that pyproject.toml allows of each dependency; TESTS= names others than all.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         evaluate,
         pullback,
         pushforward,
+        rollout_batch,
         value_and_gradient,
     )
     from add.errors import AddError, InputError, SolverError
@@ -45,6 +46,7 @@ _HOMES = {
     "read_csv": "add.mocap",
     "read_take": "add.mocap",
     "register": "add.mocap",
+    "rollout_batch": "add.adjoint",
     "scene_from_dict": "add.scene",
     "value_and_gradient": "add.adjoint",
     "write_csv": "add.mocap",
@@ -73,6 +75,7 @@ __all__ = [
     "read_csv",
     "read_take",
     "register",
+    "rollout_batch",
     "scene_from_dict",
     "value_and_gradient",
     "write_csv",

@@ -17,6 +17,7 @@ from benchmarks.page import page
 from benchmarks.profiles import profiles
 from benchmarks.scenes import published, table2
 from benchmarks.sizes import sizes
+from benchmarks.small import small
 from benchmarks.targets import targets
 
 SECTIONS: dict[str, Callable[[bool], object]] = {
@@ -27,6 +28,7 @@ SECTIONS: dict[str, Callable[[bool], object]] = {
     "sizes": sizes,
     "back_ends": back_ends,
     "profiles": profiles,
+    "small": small,
 }
 
 RESULTS = ROOT / "benchmarks" / "results"

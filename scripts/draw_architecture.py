@@ -21,6 +21,7 @@ ROOMS = {
     "adjoint": "gradients of runs",
     "bodies": "one kind a file",
     "commands": "command line, jobs",
+    "compiled": "steps of small systems",
     "contact": "penalty contact",
     "equations": "q, theta, terms, system",
     "errors": "errors, exit codes",

@@ -27,6 +27,7 @@ ORDER = (
     "bodies",
     "contact",
     "model",
+    "compiled",
     "solve",
     "simulation",
     "hard_contact",

@@ -38,7 +38,7 @@ def row(outcome, start):
 
 def test_there_is_an_entry_for_every_figure_and_table():
     figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig10a", "fig10b", "fig11a", "fig11b"]
-    assert list(ENTRIES) == [*figures, "cma", "table1", "table2"]
+    assert list(ENTRIES) == [*figures, "cma", "table1", "table2", *(f"hard{k}" for k in range(1, 6))]
 
 
 def test_cylinder_slides_and_tanh_creeps_faster(run):
@@ -207,3 +207,40 @@ def test_laws_that_are_missing_are_named():
     assert with_law(scene("fig2_cylinder_linear"), "no such law") is None
     assert with_law(scene("fig2_cylinder_linear"), "tanh").contact.friction_law == "tanh"
     assert LAWS[0] == "linear"
+
+
+def test_cone_is_isotropic_and_the_pyramid_is_biased(run):
+    outcome = run("hard2")
+    ways, found = np.array(outcome.values["ways"]), outcome.values["estimates"]
+    assert np.ptp(ways) < 1e-12
+    np.testing.assert_allclose(found, [0.2, 0.2 / np.sqrt(2.0), 0.2], atol=1e-9)
+
+
+def test_known_gradients_of_hard_contact(run):
+    outcome = run("hard4")
+    assert abs(outcome.values["rests: half its weight"]) < 1e-12
+    assert outcome.values["takes off: 1.2 times it"] == pytest.approx(0.0915, abs=1e-9)
+    balls = {law: np.array(found) for law, found in outcome.values["two_balls"].items()}
+    np.testing.assert_allclose(balls["linear"], [[1.0, 0.0, 1.0, 0.0]] * 3, atol=1e-10)
+    assert np.abs(balls["step"] - [1.0, 0.0, 1.0, 0.0]).max() > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["hard1", "hard3"])
+def test_numbers_are_identified(run, key):
+    """Whatever the start, and near the truth."""
+    outcome = run(key)
+    assert outcome.values["spread"] < 1e-6
+    if key == "hard1":
+        assert np.abs(np.array(outcome.values["known"]) - 0.2).max() < 3 * 2.516e-4
+        assert abs(outcome.values["single"]["exact states"][0] - 0.2) < 1e-6
+    else:
+        assert outcome.values["alone"][1] < 1e-6 < 10.0 < outcome.values["both"][2]
+
+
+def test_layers_agree_or_are_skipped(run):
+    try:
+        outcome = run("hard5")
+    except Skipped as reason:
+        pytest.skip(str(reason))
+    assert set(outcome.values["seconds"]) == {1, 4}

@@ -39,14 +39,14 @@ def prefetch_assemblers(assembler: Assembler, threads: int) -> list[Assembler]:
 
 def linearisations(
     stepper: DifferentiableStepper, assemblers: Sequence[Assembler], theta: FloatArray, records: Iterable[Record]
-) -> Generator[Linearised]:
+) -> Generator[Linearised | None]:
     """Yield the steps of ``records`` linearised, in their order; each holds until the next is asked for."""
     if len(assemblers) == 1:
         for record in records:
             yield stepper.linearise(assemblers[0], record, theta)
         return
     idle, left = deque(assemblers), iter(records)
-    begun: deque[tuple[Future[Linearised], Assembler]] = deque()
+    begun: deque[tuple[Future[Linearised | None], Assembler]] = deque()
     pool = ThreadPoolExecutor(len(assemblers) - 1)
     try:
         while True:

@@ -15,11 +15,14 @@ import numpy as np
 
 from add.adjoint.prefetch import linearisations, prefetch_assemblers
 from add.adjoint.schedule import Schedule, StoreAll
+from add.compiled.run import Block
 from add.equations.kinematics import State, StateTangent
 from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, total
 from add.simulation import Record, Solution
+from add.simulation.blocks import Records, record_of, state_after, stepwise
+from add.simulation.implicit_solve import NewtonSolve
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -61,12 +64,36 @@ class Cotangents:
 
 @final
 class _ReverseSweep:
-    """A reverse sweep in progress: what it has gathered by the state that it has come to."""
+    """A reverse sweep in progress: what it has gathered by the state that it has come to.
 
-    def __init__(self, simulation: Simulation, theta: FloatArray, seed: Seed, first: State) -> None:
-        self.simulation, self.theta, self.seed = simulation, theta, seed
+    ``wanted`` says whether a state, by its number, has cotangents from outside at all; ``arrays``, those of q and v of
+    all states from number ``first.step`` on (k + 1, n), are added beside what ``seed`` adds.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        theta: FloatArray,
+        seed: Seed,
+        first: State,
+        wanted: Callable[[int], bool] = lambda step: True,
+        arrays: Cotangents | None = None,
+    ) -> None:
+        self.simulation, self.theta, self._seed = simulation, theta, seed
+        self.wanted, self.arrays, self._first = wanted, arrays, first.step
         self.theta_bar = np.zeros_like(theta)
         self.bar = StateTangent.zeros_like(first)
+        # Sums of their own, so that their order does not depend on how steps are cut into blocks.
+        self._seeded = np.zeros_like(theta)
+        self._by_position = np.zeros(simulation.system.n)
+
+    def seed(self, state: State, bar: StateTangent) -> None:
+        """Add the cotangents of a state that come from outside."""
+        if self.arrays is not None:
+            bar.q[0] += self.arrays.q[state.step - self._first]
+            bar.v[0] += self.arrays.v[state.step - self._first]
+        if self.wanted(state.step):
+            self._seed(state, bar, self._seeded)
 
     def through(self, assemblers: Sequence[Assembler], steps: Sequence[tuple[State, Record]]) -> None:
         """Go back through consecutive steps, the last first; each is a record with the state after it."""
@@ -74,13 +101,57 @@ class _ReverseSweep:
         backwards = (record for _, record in reversed(steps))
         with closing(linearisations(stepper, assemblers, theta, backwards)) as linearised:
             for (state, record), step in zip(reversed(steps), linearised, strict=True):
-                self.seed(state, self.bar, self.theta_bar)
+                self.seed(state, self.bar)
                 self.bar = stepper.pullback(assemblers[0], record, theta, self.bar, self.theta_bar, step)
+
+    def through_block(self, assemblers: Sequence[Assembler], block: Block, n: int) -> None:
+        """Go back through the first ``n`` steps of a block of compiled ones."""
+        compiled = assemblers[0].compiled
+        if compiled is None:
+            raise ValueError("compiled steps need their arrays")
+        shape = (n + 1, *self.bar.q.shape)
+        q_bars, v_bars = np.zeros(shape), np.zeros(shape)
+        q_bars[n], v_bars[n] = self.bar.q, self.bar.v
+        begin = block.timing.first
+        if self.arrays is not None:
+            part = slice(begin + 1 - self._first, begin + n + 1 - self._first)
+            q_bars[1:, 0] += self.arrays.q[part]
+            v_bars[1:, 0] += self.arrays.v[part]
+        for k in range(n, 0, -1):
+            if self.wanted(begin + k):
+                self._seed(state_after(block, k - 1), StateTangent(q_bars[k], v_bars[k]), self._seeded)
+        left = compiled.pull_back(block, n, self.theta, (q_bars, v_bars), self._by_position, self.theta_bar)
+        self.bar = StateTangent(q_bars[left], v_bars[left])
+        stepper = self.simulation.differentiable
+        for k in range(left, 0, -1):  # a matrix that compiled steps cannot solve with
+            record = record_of(block, k - 1)
+            step = NewtonSolve(stepper.newton).linearise(assemblers[0], record.solution, self.theta)
+            self.bar = stepper.pullback(assemblers[0], record, self.theta, self.bar, self.theta_bar, step)
+            self.bar = StateTangent(self.bar.q + q_bars[k - 1], self.bar.v + v_bars[k - 1])
+
+    def back(self, assemblers: Sequence[Assembler], taken: Sequence[Block | tuple[State, Record]]) -> None:
+        """Go back through what was taken, the last first."""
+        single: list[tuple[State, Record]] = []
+        for part in reversed(taken):
+            if isinstance(part, Block):
+                self.through(assemblers, single[::-1])
+                single = []
+                self.through_block(assemblers, part, part.n)
+            else:
+                single.append(part)
+        self.through(assemblers, single[::-1])
+
+    def settle(self, assembler: Assembler, first: State) -> None:
+        """Take the cotangents of the first state and of theta by it, and all that has been put by."""
+        self.seed(first, self.bar)
+        self.theta_bar += self._seeded
+        if assembler.compiled is not None:
+            assembler.compiled.add_start(self.theta, self._by_position, self.theta_bar)
 
     def finish(self, assembler: Assembler, first: State, start: Solution | None) -> FloatArray:
         """Go back through the start of the run; return the cotangent of theta (n_theta,)."""
         simulation, theta = self.simulation, self.theta
-        self.seed(first, self.bar, self.theta_bar)
+        self.settle(assembler, first)
         q_bar, v_bar = simulation.differentiable.start_pullback(self.bar)
         simulation.start.pullback(assembler, start, theta, q_bar, v_bar, self.theta_bar)
         return self.theta_bar
@@ -112,6 +183,33 @@ def pullback(simulation: Simulation, trajectory: Trajectory, theta: FloatArray, 
     theta = np.asarray(theta, dtype=float)
     if trajectory.initial.step:
         raise InputError("the run went on from a state of its own", found=f"t = {trajectory.t[0]:g} s", expected="0 s")
+    with one_blas_thread():
+        sweep, assembler = _swept(simulation, trajectory, theta, cotangents)
+        return sweep.finish(assembler, trajectory.initial, trajectory.start)
+
+
+def pullback_to_state(
+    simulation: Simulation, trajectory: Trajectory, theta: FloatArray, cotangents: Cotangents
+) -> tuple[FloatArray, StateTangent]:
+    """Pull cotangents of all states of a finished run back to theta and to the state that it began with.
+
+    As `pullback`, but theta's share in that state is left out: the state is an input of its own.
+
+    Returns
+    -------
+    (n_theta,), StateTangent
+    """
+    theta = np.asarray(theta, dtype=float)
+    with one_blas_thread():
+        sweep, assembler = _swept(simulation, trajectory, theta, cotangents)
+        sweep.settle(assembler, trajectory.initial)
+    return sweep.theta_bar, sweep.bar
+
+
+def _swept(
+    simulation: Simulation, trajectory: Trajectory, theta: FloatArray, cotangents: Cotangents
+) -> tuple[_ReverseSweep, Assembler]:
+    """Return the sweep back to the first state, and the workspace of it; one thread of BLAS is the caller's matter."""
     q_bar, v_bar = np.asarray(cotangents.q, dtype=float), np.asarray(cotangents.v, dtype=float)
     if not q_bar.shape == v_bar.shape == trajectory.q.shape:
         raise InputError(
@@ -119,19 +217,32 @@ def pullback(simulation: Simulation, trajectory: Trajectory, theta: FloatArray, 
             expected=f"{trajectory.q.shape}, twice",
         )  # fmt: skip
 
-    def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
-        bar.q[0] += q_bar[state.step]
-        bar.v[0] += v_bar[state.step]
-
-    steps = [(trajectory.state(k + 1), record) for k, record in enumerate(trajectory.records)]
     assembler = simulation.assembler()
-    sweep = _ReverseSweep(simulation, theta, seed, trajectory.initial)
-    with one_blas_thread():
-        if simulation.threads > 1 and steps:
-            # What threads are to share: the analysis of the pattern and the size of its factors.
-            simulation.differentiable.linearise(assembler, steps[-1][1], theta)
-        sweep.through(prefetch_assemblers(assembler, simulation.threads), steps)
-        return sweep.finish(assembler, trajectory.initial, trajectory.start)
+    arrays = Cotangents(q_bar, v_bar)
+    sweep = _ReverseSweep(simulation, theta, _no_seed, trajectory.initial, lambda step: False, arrays)
+    if simulation.threads > 1 and trajectory.records:
+        # What threads are to share: the analysis of the pattern and the size of its factors.
+        simulation.differentiable.linearise(assembler, trajectory.records[-1], theta)
+    sweep.back(prefetch_assemblers(assembler, simulation.threads), _taken(trajectory, assembler))
+    return sweep, assembler
+
+
+def _no_seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
+    """Add nothing."""
+
+
+def _taken(trajectory: Trajectory, assembler: Assembler) -> list[Block | tuple[State, Record]]:
+    """Return the steps of a run as they were taken."""
+    records = trajectory.records
+    out: list[Block | tuple[State, Record]] = []
+    blocks = records.blocks() if isinstance(records, Records) and assembler.compiled is not None else None
+    for k, block, n in blocks or ((k, None, 1) for k in range(len(records) - 1, -1, -1)):
+        whole = block is not None and n == block.n
+        if whole and block is not None:
+            out.append(block)
+        else:
+            out.extend((trajectory.state(j + 1), records[j]) for j in range(k + n - 1, k - 1, -1))
+    return out[::-1]
 
 
 def evaluate(
@@ -189,16 +300,24 @@ def value_and_gradient(
     n_steps = simulation.n_steps if n_steps is None else n_steps
     segments = (schedule or StoreAll()).segments(n_steps)
     objective = objective.for_run()
+    seen = objective.steps(theta)
+    counted = None if seen is None else frozenset(seen.tolist())
     assembler = simulation.assembler()
 
-    def taken(state: State, first: int, last: int, watching: Sequence[Observer]) -> list[tuple[State, Record]]:
+    def wanted(step: int) -> bool:
+        return counted is None or step in counted
+
+    def taken(state: State, first: int, last: int, *, watching: bool = False) -> list[Block | tuple[State, Record]]:
         """Take the steps of a segment."""
         steps = []
-        for k in range(first, last):
-            state, record = simulation.advance(assembler, state, theta, replay.records[k] if replay else None)
-            steps.append((state, record))
-            for observer in watching:
-                observer(state, record)
+        held = Replay(None, replay.records[first:last]) if replay else None
+        for found in simulation.taken(assembler, state, theta, last - first, held):
+            steps.append(found)
+            if watching:
+                add_values(found)
+            for after, record in stepwise(found) if watching and observers else ():
+                for observer in observers:
+                    observer(after, record)
         return steps
 
     def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
@@ -208,22 +327,29 @@ def value_and_gradient(
         state, start = simulation.begin(assembler, theta, replay)
         value = objective.parameter_value(theta) + objective.step_value(state, theta)
         checkpoints: list[State] = []
-        steps: list[tuple[State, Record]] = []
+        steps: list[Block | tuple[State, Record]] = []
 
-        def add_value(state: State, record: Record) -> None:
+        def add_values(found: Block | tuple[State, Record]) -> None:
             nonlocal value
-            value += objective.step_value(state, theta)
+            if not isinstance(found, Block):
+                value += objective.step_value(found[0], theta) if wanted(found[0].step) else 0.0
+                return
+            for k in range(found.n):
+                if wanted(found.timing.first + k + 1):
+                    value += objective.step_value(state_after(found, k), theta)
 
         for first, last in segments:
             checkpoints.append(state)
-            steps = taken(state, first, last, (add_value, *observers))
-            state = steps[-1][0] if steps else state
+            steps = taken(state, first, last, watching=True)
+            if steps:
+                last_step = steps[-1]
+                state = state_after(last_step, last_step.n - 1) if isinstance(last_step, Block) else last_step[0]
 
         assemblers = prefetch_assemblers(assembler, simulation.threads)
-        sweep = _ReverseSweep(simulation, theta, seed, checkpoints[0])
+        sweep = _ReverseSweep(simulation, theta, seed, checkpoints[0], wanted)
         objective.parameter_gradient(theta, sweep.theta_bar)
-        sweep.through(assemblers, steps)
+        sweep.back(assemblers, steps)
         for (first, last), checkpoint in zip(reversed(segments[:-1]), reversed(checkpoints[:-1]), strict=True):
-            sweep.through(assemblers, taken(checkpoint, first, last, ()))
+            sweep.back(assemblers, taken(checkpoint, first, last))
         gradient = sweep.finish(assembler, checkpoints[0], start)
     return Evaluation(value, gradient)

@@ -17,9 +17,10 @@ from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
-from add.scene import Scene, experiment_scenes
+from add.scene import Scene, apply_overrides, experiment_scenes
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import require_gradient, scene_objective
+from add.scene.build.one_step import judged_simulation
 from add.simulation.run import Replay, Simulation, Trajectory
 from add.typing import FloatArray, IntArray
 
@@ -197,15 +198,18 @@ def check_gradients(
         If the steps of an experiment have no derivative.
     """
     require_gradient(scene)
+    if scene.gradient.contact != "exact":  # what is checked is what steps do
+        scene = apply_overrides(scene, {"gradient.contact": "exact"})
     from add.scene.build.scene import build
 
     out = []
     for name, item in experiment_scenes(scene).items():
         built = build(item)
         steps = n_steps or (scene.check.steps if scene.check else None) or 40
-        steps = min(steps, built.simulation.n_steps)
+        simulation = judged_simulation(scene, built)
+        steps = min(steps, simulation.n_steps)
         objective = scene_objective(scene, built, name, steps) or probe(built, steps, seed)
-        out.append(_check(name, built, objective, steps, seed, progress))
+        out.append(_check(name, replace(built, simulation=simulation), objective, steps, seed, progress))
     return out
 
 

@@ -88,8 +88,9 @@ def _keeping(folder: Any, scene: str) -> Iterator[None]:
 
 
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
-    """Say how many steps the shortest impacts lasted, and which contacts were on the border of two modes."""
+    """Say how many steps the shortest impacts lasted, which contacts were on a border, and which skins are too soft."""
     from add.io.impacts import impacts_of, warn_of_impacts
+    from add.io.mesh_depths import warn_of_mesh_depths
     from add.io.weak_contacts import warn_of_weak_contacts
 
     for impact in impacts_of(result):
@@ -97,6 +98,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
             console.say(impact["text"])
     warn_of_impacts(result)
     warn_of_weak_contacts(result)
+    warn_of_mesh_depths(result)
 
 
 for command in (view, plot, info, recording, compare, converge, mesh, predict):
@@ -303,6 +305,23 @@ def schema(console: Console) -> None:
     from add.scene.spec.schema import schema_text
 
     console.write(schema_text())
+
+
+@cli.command()
+@console_options
+def warm(console: Console) -> None:
+    """Compile the steps of small systems, once for all scenes: minutes, after which they run several times faster.
+
+    They are kept on disk until a compiled function of the program changes. Without them such scenes run all the same.
+    """
+    from add.compiled.available import available, warm
+
+    if available():
+        console.say("compiled steps are there")
+        return
+    console.say("compiling the steps of small systems, which takes some minutes")
+    warm()
+    console.say("done")
 
 
 @cli.command()

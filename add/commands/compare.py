@@ -15,6 +15,7 @@ from add.errors import AddError, InputError
 from add.scene import Scene, scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import scene_objective
+from add.scene.build.one_step import judged_simulation
 from add.scene.spec.world import ContactSpec
 from add.simulation import DifferentiableStepper
 from add.typing import FloatArray
@@ -87,6 +88,7 @@ def under_law(scene: Scene, law: str) -> tuple[Scene, tuple[str, ...]]:
     contact = raw.setdefault("contact", {})
     contact["friction_law"] = law
     if law != "impulse":
+        changed += ["exact gradients"] if raw.pop("gradient", None) else []
         changed += [f"without {key}" for key in _OF_IMPULSES if contact.pop(key, None) is not None]
     elif scene.time.integrator != "bdf1":
         raw.setdefault("time", {})["integrator"] = "bdf1"
@@ -142,7 +144,7 @@ def _run(scene: Scene, law: str) -> LawRun:
     if objective is None or not isinstance(built.simulation.stepper, DifferentiableStepper):
         return found
     begin = time.perf_counter()
-    evaluation = value_and_gradient(built.simulation, objective, built.theta)
+    evaluation = value_and_gradient(judged_simulation(other, built), objective, built.theta)
     both = time.perf_counter() - begin
     by_number = built.numbers.ties.pullback(built.numbers.values, evaluation.gradient)
     gradient = {path: by_number[index] for path, index in _numbers(other, built).items()}

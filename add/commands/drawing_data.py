@@ -154,11 +154,14 @@ class ContactTracks:
             self._forces.append(found.force[carried])
             count += int(carried.sum())
         for i, meshes in self._meshes:
-            decision = meshes.decide(kin, theta) if record is None else record.decisions[i]
-            pairs = meshes.places(kin, theta, decision)
+            if record is None:
+                pairs = meshes.places(kin, theta, meshes.decide(kin, theta))
+            else:
+                reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
+                pairs = meshes.places(kin, theta, record.decisions[i], reactions)
             self._places.append(pairs.place)
             self._forces.append(pairs.force)
-            count += decision.shape[0]
+            count += pairs.place.shape[0]
         if solved is not None:
             self._places.append(solved.places[solved.on_rigid])
             self._forces.append(solved.forces[solved.on_rigid])

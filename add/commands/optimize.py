@@ -283,6 +283,10 @@ def _result(
         "evaluations": found.evaluations,
         "experiments": {},
     }
+    if scene.gradient.contact != "exact":
+        result["gradient"] = (
+            f"{scene.gradient.contact} contact, kappa = {scene.gradient.relaxation:g}: not the exact one"
+        )
     if bars is not None:
         result["uncertainty"] = bars
     scenes = experiment_scenes(scene)
@@ -307,7 +311,8 @@ def _result(
         result["experiments"][experiment.name] = entry
     if len(scenes) == 1:
         only = next(iter(result["experiments"].values()))
-        shown = ("bodies", "markers", "contact", "impacts", "weak_contacts", "contact_certificate", "newton")
+        contact = ("contact", "impacts", "weak_contacts", "mesh_depths", "contact_certificate")
+        shown = ("bodies", "markers", *contact, "newton")
         result |= {key: only[key] for key in shown if key in only}
         if "fit" in only:
             result["fit"] = only["fit"]

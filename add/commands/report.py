@@ -11,6 +11,7 @@ from add.commands.report_html import write_html
 from add.commands.report_texts import duration, number as in_digits, one_by_one, one_line, with_error
 from add.errors import AddError
 from add.io.impacts import impacts_of
+from add.io.mesh_depths import mesh_depths_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
 from add.io.weak_contacts import weak_contacts_of
 from add.plot import experiment_names, plot_run
@@ -110,6 +111,8 @@ def _head(result: Mapping[str, Any]) -> str:
     if end is not None or start is not None:
         fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
         rows.append(["objective", f"{number(start)} → {number(end)}{fall}"])
+    if result.get("gradient"):
+        rows.append(["gradient", _cell(result["gradient"])])
     if result.get("evaluations") is not None:
         rows.append(["evaluations", number(result["evaluations"])])
     if result.get("seconds") is not None:
@@ -130,8 +133,8 @@ def _impacts(result: Mapping[str, Any]) -> str:
 
 
 def _weak_contacts(result: Mapping[str, Any]) -> str:
-    """Say which contacts were on the border of two modes, and how well contacts were solved."""
-    lines = [f"- {_cell(text)}" for text in weak_contacts_of(result)]
+    """Say which contacts were on the border of two modes, how well they were solved, and which skins are too soft."""
+    lines = [f"- {_cell(text)}" for text in (*weak_contacts_of(result), *mesh_depths_of(result))]
     certificate = result.get("contact_certificate")
     if certificate:
         lines.append(f"- Contacts are solved to a natural map of {number(certificate['natural_map'], 2)}.")

@@ -215,4 +215,6 @@ def summary(
         out["contact_certificate"] = {"natural_map": tally.weak.natural_map}
     if tally.weak.seen:
         out["weak_contacts"] = tally.weak.described()
+    if tally.depths.seen:
+        out["mesh_depths"] = tally.depths.described()
     return out

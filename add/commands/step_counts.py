@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from add.commands.depth_log import DepthLog
 from add.commands.impact_log import ImpactLog
 from add.commands.weak_contacts import WeakLog
 from add.contact import BodyContact, MeshContact, PenaltyContact
@@ -28,6 +29,7 @@ class Tally:
     events : "contact" or "couplings" -> how often, over all steps, things touched, stuck, hung slack ...
     impacts : ImpactLog
     weak : WeakLog
+    depths : DepthLog
     """
 
     steps: int = 0
@@ -38,6 +40,7 @@ class Tally:
     events: dict[str, dict[str, int]] = field(default_factory=lambda: {key: {} for key in _KINDS})
     impacts: ImpactLog = field(default_factory=ImpactLog)
     weak: WeakLog = field(default_factory=WeakLog)
+    depths: DepthLog = field(default_factory=DepthLog)
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
         """Count the steps of a trajectory, too."""
@@ -49,6 +52,7 @@ class Tally:
             self.most_iterations = max(self.most_iterations, report.iterations)
             self.factorizations += report.factorizations
             self.fallbacks += report.attempt > 0
+            self.depths.add(built, record, theta)
             for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
                 for key, kinds in _KINDS.items():
                     if isinstance(term, kinds):
@@ -66,7 +70,11 @@ class Tally:
 
     def plain(self) -> dict[str, Any]:
         """Return the tally as JSON knows it."""
-        return vars(self) | {"impacts": self.impacts.plain(), "weak": self.weak.plain()}
+        return vars(self) | {
+            "impacts": self.impacts.plain(),
+            "weak": self.weak.plain(),
+            "depths": self.depths.plain(),
+        }
 
     @classmethod
     def parsed(cls, found: Mapping[str, Any]) -> Tally:
@@ -87,4 +95,5 @@ class Tally:
             events,
             ImpactLog.parsed(found["impacts"]),
             WeakLog.parsed(found["weak"]),
+            DepthLog.parsed(found["depths"]),
         )

@@ -108,7 +108,7 @@ class Cones:
     @cached_property
     def is_convex(self) -> bool:
         """Whether the problem is a convex program: it has no cone whose bound moves with the normal impulse."""
-        return bool(np.all(self.kind <= ConeKind.DISC))
+        return bool(np.all(self.kind <= kernel.DISC))
 
     @cached_property
     def block_of_row(self) -> IntArray:

@@ -15,10 +15,11 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.cones.cones import ConeKind, Cones
+from add.cones.cones import Cones
+from add.cones.relaxation import relax
 from add.cones.scale import block_scale
 from add.kernels import cone_modes as kernel
-from add.kernels.cones import Blocks
+from add.kernels.cones import DISC, Blocks
 from add.typing import FloatArray, IntArray
 
 
@@ -61,28 +62,48 @@ class Sensitivity:
     derivative_is_unique: bool
 
     @classmethod
-    def at(cls, G: FloatArray, cones: Cones, impulse: FloatArray, velocity: FloatArray, modes: IntArray) -> Sensitivity:
+    def at(
+        cls,
+        G: FloatArray,
+        cones: Cones,
+        impulse: FloatArray,
+        velocity: FloatArray,
+        modes: IntArray,
+        relaxation: float = 0.0,
+    ) -> Sensitivity:
         """Linearise the mode equations at a solution that was found before; the scale is that of `solve`."""
-        return cls.of(G, cones, impulse, velocity, modes, block_scale(G, cones))
+        return cls.of(G, cones, impulse, velocity, modes, block_scale(G, cones), relaxation)
 
     @classmethod
     def of(
-        cls, G: FloatArray, cones: Cones, impulse: FloatArray, velocity: FloatArray, modes: IntArray, scale: FloatArray
+        cls,
+        G: FloatArray,
+        cones: Cones,
+        impulse: FloatArray,
+        velocity: FloatArray,
+        modes: IntArray,
+        scale: FloatArray,
+        relaxation: float = 0.0,
     ) -> Sensitivity:
-        """Linearise the mode equations at a solution; in scaled numbers, so that the rank is found."""
+        """Linearise the mode equations at a solution; in scaled numbers, so that the rank is found.
+
+        With a ``relaxation`` kappa > 0 these are not the derivatives (see `add.cones.relaxation`).
+        """
         m = impulse.size
-        bound = np.where(cones.kind == ConeKind.DISC, cones.bound / scale[cones.first], cones.bound)
+        bound = np.where(cones.kind == DISC, cones.bound / scale[cones.first], cones.bound)
         F, by_bound = np.empty(m), np.empty(m)
         by_l, by_u, K = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
         blocks = Blocks(cones.kind, cones.first, bound)
         scaled = np.ascontiguousarray(scale[:, None] * G * scale)
         kernel.mode_equations(blocks, modes, impulse / scale, scale * velocity, F, by_l, by_u, by_bound)
+        slides = np.diagonal(by_l) != 0.0
+        relax(cones, modes, impulse / scale, scale * velocity, relaxation, by_l, by_u)
         kernel.mode_matrix(scaled, blocks, by_l, by_u, K)
         inverse, basis = kernel.least_norm_inverse(K)
         still = bool(np.abs(scaled @ basis).max(initial=0.0) <= 1e-7)
         # A tangent follows its own velocity through dF/du only where it slides or is at a bound.
-        shared = np.abs(basis[(np.diagonal(by_l) != 0.0) & (modes != kernel.SEPARATE)[cones.block_of_row]])
-        radii = np.where(cones.kind == ConeKind.DISC, 1.0 / scale[cones.first], 1.0)
+        shared = np.abs(basis[slides & (modes != kernel.SEPARATE)[cones.block_of_row]])
+        radii = np.where(cones.kind == DISC, 1.0 / scale[cones.first], 1.0)
         return cls(
             cones,
             impulse,

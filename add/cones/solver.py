@@ -8,12 +8,12 @@ from typing import final
 
 import numpy as np
 
-from add.cones.cones import ConeKind, Cones
+from add.cones.cones import Cones
 from add.cones.scale import block_scale
 from add.cones.sensitivity import Sensitivity
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
-from add.kernels.cones import Blocks, natural_map as natural_map_of
+from add.kernels.cones import CONE, DISC, FREE, PYRAMID, Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Largest natural map, of the scaled problem, of a solution: certificates of steps (`certify`) are then below 1e-8.
@@ -90,38 +90,26 @@ class ConeSolution:
             max(np.abs(l).max(initial=0.0), 1e-300),
             max(np.abs(self.offset * self.scale).max(), 1e-300),
         )
-        out = np.ones(self.modes.size)
-        for b, (kind, first, bound) in enumerate(zip(self.cones.kind, self.cones.first, self.cones.bound, strict=True)):
-            if kind == ConeKind.FREE:
-                continue
-            last = first + self.cones.sizes[b] - 1
-            if self.modes[b] == kernel.SEPARATE:
-                out[b] = u[last] / largest_u if kind != ConeKind.DISC else 1.0
-                continue
-            if kind != ConeKind.DISC:
-                out[b] = l[last] / largest_l
-            if kind == ConeKind.HALF_LINE:
-                continue
-            limit = bound / self.scale[first] if kind == ConeKind.DISC else bound * l[last]
-            out[b] = min(out[b], _tangential_margin(kind, int(self.modes[b]), l[first:], u[first:], limit, largest_u))
-        return out
+        kind, first, closed = self.cones.kind, self.cones.first, self.modes != kernel.SEPARATE
+        last = first + self.cones.sizes - 1
+        normal = (kind != FREE) & (kind != DISC)
+        out = np.where(normal, np.where(closed, l[last] / largest_l, u[last] / largest_u), 1.0)
+        limit = np.where(kind == DISC, self.cones.bound / self.scale[first], self.cones.bound * l[last])
+        for b in np.flatnonzero(closed & (kind == PYRAMID) & (limit != 0.0)):
+            i, sides = first[b], [kernel.pyramid_side(int(self.modes[b]), a) for a in range(2)]
+            inside = (abs(u[i + a]) / largest_u if s else 1.0 - abs(l[i + a]) / limit[b] for a, s in enumerate(sides))
+            out[b] = min(out[b], *inside)
+        t = np.flatnonzero(closed & ((kind == DISC) | (kind == CONE)) & (limit != 0.0))
+        if t.size:
+            i = first[t]
+            slip, room = np.hypot(u[i], u[i + 1]) / largest_u, 1.0 - np.hypot(l[i], l[i + 1]) / limit[t]
+            out[t] = np.minimum(out[t], np.where(self.modes[t] == kernel.SLIDE, slip, room))
+        return np.asarray(out)
 
     @property
     def weakly_active(self) -> BoolArray:
         """Which blocks (k,) are on the border of two modes: their derivative is one-sided."""
         return self.margins < WEAK
-
-
-def _tangential_margin(kind: int, mode: int, l: FloatArray, u: FloatArray, limit: float, largest_u: float) -> float:
-    """Return the margin of the tangents of one block; without friction there is none to lose."""
-    if limit == 0.0:
-        return 1.0
-    if kind == ConeKind.PYRAMID:
-        sides = [kernel.pyramid_side(mode, a) for a in range(2)]
-        return min(abs(u[a]) / largest_u if s else 1.0 - abs(l[a]) / limit for a, s in enumerate(sides))
-    if mode == kernel.SLIDE:
-        return float(np.hypot(u[0], u[1])) / largest_u
-    return 1.0 - float(np.hypot(l[0], l[1])) / limit
 
 
 def solve(
@@ -166,9 +154,9 @@ def solve(
     scale = block_scale(G, cones)
     size = float(np.abs(scale * g).max(initial=0.0))
     if size == 0.0:
-        modes = np.where(cones.kind == ConeKind.FREE, kernel.STICK, kernel.SEPARATE)
+        modes = np.where(cones.kind == FREE, kernel.STICK, kernel.SEPARATE)
         return ConeSolution(G, g, cones, np.zeros(m), g.copy(), modes, 0.0, 0, 0, scale, 1.0)
-    disc = cones.kind == ConeKind.DISC
+    disc = cones.kind == DISC
     bound = np.where(disc, cones.bound / (scale[cones.first] * size), cones.bound)
     scaled = np.ascontiguousarray(scale[:, None] * G * scale)
     modes, start = guess if guess is not None else (np.zeros(0, dtype=np.int64), np.zeros(m))
@@ -200,7 +188,7 @@ def solve_on_modes(
     G, g = np.asarray(delassus, dtype=float), np.asarray(offset, dtype=float)
     scale = block_scale(G, cones)
     size = max(float(np.abs(scale * g).max(initial=0.0)), 1e-300)
-    bound = np.where(cones.kind == ConeKind.DISC, cones.bound / (scale[cones.first] * size), cones.bound)
+    bound = np.where(cones.kind == DISC, cones.bound / (scale[cones.first] * size), cones.bound)
     blocks = Blocks(cones.kind, cones.first, bound)
     scaled, l = np.ascontiguousarray(scale[:, None] * G * scale), start / (scale * size)
     u = scaled @ l + scale * g / size

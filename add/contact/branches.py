@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.contact.coefficients import FrictionLaw, PairParameters
-from add.contact.sticking import StickingPairs
+from add.contact.sticking import StickingRows
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
@@ -20,33 +20,21 @@ from add.typing import BoolArray, FloatArray, IntArray
 NO_CONTACT: Decision = np.zeros((0, 3), dtype=np.int64)
 
 
-class PairContact(StickingTerm):
-    """Contact of points with shapes. A decision has a row (pair, feature, bits) for each pair that touches or sticks.
+class RowContact(StickingTerm):
+    """Contact whose decision has a row (pair, feature, bits) for each pair that touches or sticks, sorted by pair.
 
-    Rows are sorted by pair = point * n_shapes + shape; bits are those of `add.kernels.contact_pairs`. The attributes
-    below are fields of both kinds of contact, and described there.
+    Bits are those of `add.kernels.contact_pairs`. The attributes below are fields of all kinds of contact, and
+    described there.
     """
 
-    pairs: PairParameters
     law: FrictionLaw
     total_normal: bool
     adhesive_damping: bool
-
-    @property
-    @abstractmethod
-    def n_shapes(self) -> int:
-        """Number of shapes."""
 
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
         return Law(self.law.kernel, TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping)
-
-    @final
-    def touching_pairs(self, decision: Decision) -> tuple[IntArray, IntArray]:
-        """Return points and shapes (k,) of the pairs that touch."""
-        point, shape = np.divmod(decision[decision[:, BITS] & ACTIVE != 0, PAIR], self.n_shapes)
-        return point, shape
 
     @property
     @final
@@ -56,24 +44,31 @@ class PairContact(StickingTerm):
 
     @property
     @final
-    def sticking(self) -> PairContact | None:
+    def sticking(self) -> RowContact | None:
         """The term itself under the hybrid law; None under the others, which have no stick constraints."""
         return self if self.is_hybrid else None
 
     @final
     def stick(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs sticking that touch and do not slip."""
-        return kernel.with_sticking(decision, False)
+        """Return the decision with all pairs sticking that touch, may be held and do not slip."""
+        return self._with_sticking(decision, False)
 
     @final
     def stick_touching(self, decision: Decision) -> Decision:
-        """Return the decision with all pairs sticking that touch; what comes to touch sticks stiffly."""
-        return kernel.with_sticking(decision, True)
+        """Return the decision with all pairs sticking that touch and may be held; new ones stick stiffly."""
+        return self._with_sticking(decision, True)
+
+    def holdable(self, decision: Decision) -> BoolArray:
+        """Return which rows (k,) may be held by equations: all of them, unless a kind of contact says otherwise."""
+        return np.ones(decision.shape[0], dtype=bool)
+
+    def _with_sticking(self, decision: Decision, slipping: bool) -> Decision:
+        return np.where(self.holdable(decision)[:, None], kernel.with_sticking(decision, slipping), decision)
 
     @final
     def all_sticking(self, decision: Decision) -> bool:
-        """Return whether all pairs stick that touch."""
-        return bool(kernel.all_sticking(decision))
+        """Return whether all pairs stick that touch and may be held."""
+        return bool(kernel.all_sticking(decision[self.holdable(decision)]))
 
     @final
     def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
@@ -83,13 +78,13 @@ class PairContact(StickingTerm):
         return decision if constraint is None or constraint.rest(kin, theta) else None
 
     @final
-    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingPairs | None:
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingRows | None:
         """Return the equations of the pairs that stick."""
         rows = decision[_sticks(decision)]
         return self._stick_constraint(decision, rows, candidates) if rows.size else None
 
     @abstractmethod
-    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingPairs:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
         """Return the equations of the pairs that stick, one row (k, 3) of the decision at least."""
 
     @final
@@ -142,6 +137,23 @@ class PairContact(StickingTerm):
         out = np.zeros_like(kin.q)
         self.decided_residual(kin, theta, out)
         return -out
+
+
+class PairContact(RowContact):
+    """Contact of points with shapes: pair = point * n_shapes + shape."""
+
+    pairs: PairParameters
+
+    @property
+    @abstractmethod
+    def n_shapes(self) -> int:
+        """Number of shapes."""
+
+    @final
+    def touching_pairs(self, decision: Decision) -> tuple[IntArray, IntArray]:
+        """Return points and shapes (k,) of the pairs that touch."""
+        point, shape = np.divmod(decision[decision[:, BITS] & ACTIVE != 0, PAIR], self.n_shapes)
+        return point, shape
 
     @final
     def stiffnesses(self) -> IntArray:

@@ -1,4 +1,9 @@
-"""Surfaces that pass through each other: no start of a run, and no step after it, may have any."""
+"""Surfaces that pass through each other: no start of a run, and no step after it, may have any.
+
+Edges that pass through faces say so, unless everything lies in planes of the other surface: two equal boxes, one
+shifted along an edge, have no edge that crosses a face. So points just below the faces of one body are looked for
+inside the other one, where that is closed, by its winding number.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,12 @@ from add.typing import FloatArray, IntArray
 
 #: So many pairs are named in an error.
 MOST_NAMED = 5
+#: So far below its face a point is looked for in the other body, in sizes of the face's body.
+BELOW = 1e-6
+#: So many faces of a body are looked at, evenly spread over those that may be inside.
+MOST_LOOKED_AT = 256
+#: From this winding number on a point is inside; on the surface it is a half.
+INSIDE = 0.9
 
 
 def crossings(primitives: Primitives, x: FloatArray) -> IntArray:
@@ -47,6 +58,7 @@ def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str], 
     """
     pairs = crossings(primitives, x)
     if not pairs.size:
+        _refuse_shared_volume(primitives, x, names, place)
         return
     ends, corners = primitives.edges[pairs[:, 0]], primitives.faces[pairs[:, 1]]
     one, other = primitives.body[ends[:, 0]], primitives.body[corners[:, 0]]
@@ -63,3 +75,84 @@ def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str], 
         found="; ".join(named) + more,
         expected="surfaces that do not cross; move the bodies apart, or switch the pair off",
     )
+
+
+def _refuse_shared_volume(primitives: Primitives, x: FloatArray, names: Sequence[str], place: str) -> None:
+    """Raise if a part of one body is inside another one."""
+    found = shared_volume(primitives, x)
+    if found is None:
+        return
+    one, other, at = found
+    raise InputError(
+        f"bodies overlap at the start: '{names[one]}' and '{names[other]}'",
+        place=place,
+        found=f"matter of '{names[one]}' inside '{names[other]}' at ({', '.join(f'{value:.4g}' for value in at)}) m",
+        expected="bodies that do not overlap; move them apart, or switch the pair off",
+    )
+
+
+def shared_volume(primitives: Primitives, x: FloatArray) -> tuple[int, int, FloatArray] | None:
+    """Return a body, another one that it is partly inside, and a place (3,) in both; None if there is none.
+
+    Only closed surfaces have an inside. A body that is inside another one as a whole is left alone: that may be a room.
+
+    Parameters
+    ----------
+    primitives : Primitives
+    x : (n_points, 3) [m]
+    """
+    faces, body = primitives.faces, primitives.body
+    own = body[faces[:, 0]] if faces.size else np.zeros(0, dtype=np.int64)
+    n = primitives.meets.shape[0]
+    corners = x[faces]
+    low, high = np.full((n, 3), np.inf), np.full((n, 3), -np.inf)
+    np.minimum.at(low, body, x)
+    np.maximum.at(high, body, x)
+    closed = [_is_closed(faces[own == k]) for k in range(n)]
+    whole: set[tuple[int, int]] = set()
+    for a, b in np.argwhere(primitives.meets & ~np.eye(n, dtype=bool)):
+        if not (closed[a] and closed[b]) or (low[a] > high[b]).any() or (low[b] > high[a]).any():
+            continue
+        mine = corners[own == a]
+        normals = np.cross(mine[:, 1] - mine[:, 0], mine[:, 2] - mine[:, 0])
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
+        points = mine.mean(axis=1) - BELOW * float((high[a] - low[a]).max()) * normals
+        near = np.flatnonzero(((points > low[b]) & (points < high[b])).all(axis=1))
+        looked = near[:: max(1, -(-near.size // MOST_LOOKED_AT))]
+        inside = winding_numbers(points[looked], corners[own == b]) > INSIDE
+        if inside.size and inside.all() and near.size == mine.shape[0]:
+            whole.add((int(a), int(b)))
+        elif inside.any():
+            return int(a), int(b), points[looked[inside][0]]
+        if (int(a), int(b)) in whole and (int(b), int(a)) in whole:
+            return int(a), int(b), points[0]
+    return None
+
+
+def _is_closed(faces: IntArray) -> bool:
+    """Return whether every edge has two faces, once either way round."""
+    if not faces.size:
+        return False
+    sides = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    ways, counts = np.unique(sides, axis=0, return_counts=True)
+    back = np.unique(sides[:, ::-1], axis=0)
+    return bool((counts == 1).all() and np.array_equal(ways, back))
+
+
+def winding_numbers(points: FloatArray, corners: FloatArray) -> FloatArray:
+    """Return how often a closed surface is wound around points (Van Oosterom, Strackee 1983); 1 is inside.
+
+    Parameters
+    ----------
+    points : (n, 3) [m]
+    corners : (m, 3, 3) of triangles, counter-clockwise seen from outside [m]
+    """
+    out = np.empty(points.shape[0])
+    for k, point in enumerate(points):
+        a, b, c = np.moveaxis(corners - point, 1, 0)
+        one, two, three = (np.linalg.norm(side, axis=1) for side in (a, b, c))
+        volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+        dots = [np.einsum("ij,ij->i", *sides) for sides in ((a, b), (b, c), (c, a))]
+        below = one * two * three + dots[0] * three + dots[1] * one + dots[2] * two
+        out[k] = np.arctan2(volume, below).sum() / (2.0 * np.pi)
+    return out

@@ -9,19 +9,21 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.contact.branches import NO_CONTACT
+from add.contact.branches import NO_CONTACT, RowContact
 from add.contact.candidates import Primitives, candidates
 from add.contact.coefficients import FrictionLaw
+from add.contact.mesh_sticking import StickingVertices
 from add.contact.sides import Sides, both_sides
+from add.contact.sticking import StickingRows
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Candidates, DecidingTerm, Decision, Term
+from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
-from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, SLIP, TOTAL, Law
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_contact_jacobian import Slots, block_entries, carrier_keys, mesh_contact_jacobian
 from add.kernels.mesh_contact_parameters import mesh_contact_parameters
-from add.typing import FloatArray, IntArray
+from add.kernels.mesh_held import holdable_rows
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Pairs are looked for again when points have moved by this share of the reach at which primitives touch.
 MARGIN = 1.0
@@ -44,9 +46,25 @@ class MeshPlaces(NamedTuple):
     bodies: IntArray
 
 
+class MeshDepths(NamedTuple):
+    """How deep pairs are in each other's skins.
+
+    Attributes
+    ----------
+    depth, reach : (k,) half the sum of both thicknesses less the distance, and that half sum [m]
+    stiffness : (k,) k_n [N/m^3]
+    bodies : (k, 2) numbers of the surface's bodies
+    """
+
+    depth: FloatArray
+    reach: FloatArray
+    stiffness: FloatArray
+    bodies: IntArray
+
+
 @final
 @dataclass(frozen=True)
-class MeshContact(DecidingTerm):
+class MeshContact(RowContact):
     """Forces between the meshes of bodies; equations stand in `add.kernels.mesh_contact`.
 
     A decision has a row (pair, feature, bits) for every pair that touches, see `add.kernels.mesh_pairs`.
@@ -61,10 +79,11 @@ class MeshContact(DecidingTerm):
     thickness : (n_bodies,)
         Indices in theta of the half-thicknesses of the bodies [m]; -1 is zero.
     law : FrictionLaw
-        Not hybrid.
+        Hybrid friction holds vertices that carry.
     total_normal, adhesive_damping : as in `BodyContact`
     sides : Sides
         Which pairs count; by default all alike.
+    names : of the surface's bodies, for messages
     """
 
     surface: ContactSurface
@@ -74,12 +93,8 @@ class MeshContact(DecidingTerm):
     total_normal: bool = False
     adhesive_damping: bool = False
     sides: Sides | None = None
+    names: tuple[str, ...] = ()
     _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.law is FrictionLaw.HYBRID:
-            raise ValueError("meshes are not held by equations: linear or tanh friction")
-        _ = self.arrays
 
     @cached_property
     def arrays(self) -> Meshes:
@@ -119,11 +134,6 @@ class MeshContact(DecidingTerm):
         )
 
     @cached_property
-    def kernel_law(self) -> Law:
-        """The law as the kernels take it."""
-        return Law(self.law.kernel, TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping)
-
-    @cached_property
     def primitives(self) -> Primitives:
         """The surface, as detection takes it."""
         return Primitives.of(self.surface)
@@ -145,13 +155,14 @@ class MeshContact(DecidingTerm):
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
-        """Decide and add minus the contact forces in one pass."""
+        """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
+        given = NO_CONTACT if sticking is None or not sticking.size else sticking
         for kept in [*self._near, None]:
             near = kept or self._found_near(kin, theta)
             if near is None:
                 break  # Newton went astray, and notices
             rows, found = kernel.decided_mesh_contact_force(
-                kin.q, kin.v, theta, self.arrays, self.kernel_law, near, out
+                kin.q, kin.v, theta, self.arrays, self.kernel_law, near, given, out
             )
             if found:
                 return np.asarray(rows)
@@ -180,40 +191,52 @@ class MeshContact(DecidingTerm):
         """Return the smooth law of the given branch."""
         return MeshContactBranch(self, decision, candidates)
 
-    def changes(self, decision: Decision, other: Decision) -> int:
-        """Return how many pairs differ between two decisions."""
-        rows, counts = np.unique(np.concatenate([decision, other]), axis=0, return_counts=True)
-        return int(np.unique(rows[counts == 1, PAIR]).size)
-
-    def describe(self, decision: Decision) -> dict[str, int]:
-        """Return how many pairs touch and, under linear friction, how many stick and slip."""
-        bits = decision[:, BITS]
-        counts = {"touching": int((bits & ACTIVE != 0).sum())}
-        if self.law is FrictionLaw.LINEAR:
-            slipping = int((bits & SLIP != 0).sum())
-            counts |= {"sticking": counts["touching"] - slipping, "slipping": slipping}
-        return counts
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised contact forces [N, N m]."""
-        out = np.zeros_like(kin.q)
-        self.decided_residual(kin, theta, out)
-        return -out
-
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
         rows = self.decide(kin, theta)
         return float(kernel.mesh_contact_energy(kin.q, kin.v, theta, self.arrays, self.kernel_law, rows))
 
+    def depths(self, kin: Kinematics, theta: FloatArray, decision: Decision) -> MeshDepths:
+        """Return how deep the pairs of a decision are in each other's skins."""
+        n = decision.shape[0]
+        depth, stiffness, bodies = np.empty((n, 2)), np.empty(n), np.empty((n, 2), dtype=np.int64)
+        kernel.mesh_contact_depths(
+            kin.q, kin.v, theta, self.arrays, self.kernel_law, decision, depth, stiffness, bodies
+        )
+        return MeshDepths(depth[:, 0], depth[:, 1], stiffness, bodies)
+
+    def tightest(self, kin: Kinematics, theta: FloatArray) -> str:
+        """Return the pair that is deepest in each other's skins, in words."""
+        found = self.depths(kin, theta, self.decide(kin, theta))
+        if not found.depth.size:
+            return ""
+        row = int(np.argmax(found.depth / found.reach))
+        names = [self.names[body] if self.names else f"number {body}" for body in found.bodies[row]]
+        return (
+            f"'{names[0]}' and '{names[1]}' are {found.depth[row]:.3g} m deep in skins that touch at "
+            f"{found.reach[row]:.3g} m, with k_n = {found.stiffness[row]:.3g} N/m^3: try a stiffer "
+            "contact.mesh.stiffness"
+        )
+
     def stiffnesses(self) -> IntArray:
         """Return the indices of all stiffnesses and dampings."""
         return np.unique(self.tables[:, :, :3])
 
-    def places(self, kin: Kinematics, theta: FloatArray, decision: Decision) -> MeshPlaces:
-        """Return where the pairs of a decision touch and what they push with."""
+    def holdable(self, decision: Decision) -> BoolArray:
+        """Return which rows (k,) may be held: vertices that carry, counted positively."""
+        return np.asarray(holdable_rows(decision, self.arrays))
+
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
+        return StickingVertices(self.arrays, self.kernel_law, self.keys(decision, candidates), decision, rows)
+
+    def places(
+        self, kin: Kinematics, theta: FloatArray, decision: Decision, reactions: FloatArray | None = None
+    ) -> MeshPlaces:
+        """Return where the pairs of a decision touch and what they push with; ``reactions`` of those that stick."""
         n = decision.shape[0]
         out = MeshPlaces(np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 2), dtype=np.int64))
-        kernel.mesh_contact_places(kin.q, kin.v, theta, self.arrays, self.kernel_law, decision, *out)
+        held = np.zeros((0, 3)) if reactions is None else reactions.reshape(-1, 3)
+        kernel.mesh_contact_places(kin.q, kin.v, theta, self.arrays, self.kernel_law, decision, held, *out)
         return out
 
 

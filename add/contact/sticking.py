@@ -26,19 +26,17 @@ class _Evaluated(NamedTuple):
     rows: StickRows
 
 
-class StickingPairs(StickConstraint):
-    """The pairs that stick in a contact term; the equations stand in `add.kernels.sticking`.
+class StickingRows(StickConstraint):
+    """The rows of a contact term that stick; the equations stand in `add.kernels.sticking` and `mesh_sticking`.
 
     Attributes
     ----------
-    decision : (m, 3) rows of all pairs
-    rows : (k, 3) those of the sticking pairs
-    points, shapes : (k,) of the sticking pairs
+    decision : (m, 3) all rows
+    rows : (k, 3) those that stick
     """
 
-    def __init__(self, decision: Decision, rows: Decision, n_shapes: int) -> None:
+    def __init__(self, decision: Decision, rows: Decision) -> None:
         self.decision, self.rows = decision, rows
-        self.points, self.shapes = np.divmod(rows[:, PAIR], n_shapes)
         self._last: _Evaluated | None = None
 
     @property
@@ -50,11 +48,6 @@ class StickingPairs(StickConstraint):
     @abstractmethod
     def theta_index(self) -> IntArray:
         """Parameters (k, p) that each pair depends on; -1 for none."""
-
-    @property
-    @abstractmethod
-    def first_slots(self) -> IntArray:
-        """The first entry of the block of each pair (k,) among the entries of the frozen term; row by row."""
 
     @abstractmethod
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
@@ -130,19 +123,6 @@ class StickingPairs(StickConstraint):
         at = self.evaluate(kin, theta)
         return StickOperators(at.by_v, at.by_q)
 
-    def add_geometry(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor d(by_v^T reactions)/dq."""
-        geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
-        kernel.add_blocks(self.dofs, self.first_slots, factor, geometric, data, slots)
-
-    def add_products(
-        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor left^T right."""
-        kernel.add_products(self.dofs, self.first_slots, factor, left, right, data, slots)
-
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return c_f f_c of each pair, -1 where it does not touch [N]."""
         return self.evaluate(kin, theta).limit
@@ -184,3 +164,34 @@ class StickingPairs(StickConstraint):
         kept = self.dofs >= 0
         np.add.at(out, self.dofs[kept], np.einsum("kmp,kp->km", at.geometric_by_theta, dot)[kept])
         rows += np.einsum("kap,kp->ka", at.by_theta, dot).ravel()
+
+
+class StickingPairs(StickingRows):
+    """Points that stick to shapes.
+
+    Attributes
+    ----------
+    points, shapes : (k,) of the sticking pairs
+    """
+
+    def __init__(self, decision: Decision, rows: Decision, n_shapes: int) -> None:
+        super().__init__(decision, rows)
+        self.points, self.shapes = np.divmod(rows[:, PAIR], n_shapes)
+
+    @property
+    @abstractmethod
+    def first_slots(self) -> IntArray:
+        """The first entry of the block of each pair (k,) among the entries of the frozen term; row by row."""
+
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor d(by_v^T reactions)/dq."""
+        geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
+        kernel.add_blocks(self.dofs, self.first_slots, factor, geometric, data, slots)
+
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor left^T right."""
+        kernel.add_products(self.dofs, self.first_slots, factor, left, right, data, slots)

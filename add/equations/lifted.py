@@ -202,6 +202,10 @@ class LiftedDecidingTerm(DecidingTerm):
         """Return how many branches of the inner term differ."""
         return self.inner.changes(decision, other)
 
+    def tightest(self, kin: Kinematics, theta: FloatArray) -> str:
+        """Return what is most in the way of the inner term."""
+        return self.inner.tightest(self.lift.kinematics(kin, theta), theta)
+
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return the counts of the inner term."""
         return self.inner.describe(decision)

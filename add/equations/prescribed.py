@@ -59,6 +59,20 @@ class Motion:
             q[move.dofs] += (weights @ theta[move.rows[acting]])[move.axes]
         return q[self.prescribed]
 
+    def start(self, theta: FloatArray) -> FloatArray:
+        """Return the prescribed coordinates (n_p,) without any displacement."""
+        return self._held.evaluate(theta)[0][self.prescribed]
+
+    def start_rows(self, theta: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the parameters (k,) that `start` depends on, and its derivative by them (n_p, k)."""
+        rows = np.zeros((self.prescribed.size, theta.size))
+        for row, coordinate in zip(rows, self.prescribed, strict=True):
+            unit = np.zeros(self.initial.n)
+            unit[coordinate] = 1.0
+            self._held.vjp(theta, unit, np.zeros(self.initial.n), row)
+        index = np.flatnonzero(rows.any(axis=0))
+        return index, np.ascontiguousarray(rows[:, index])
+
     def velocities(self, t: float, theta: FloatArray) -> FloatArray:
         """Return their time derivatives (n_p,)."""
         v = np.zeros(self.initial.n)

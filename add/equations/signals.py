@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 class Signal(ABC):
@@ -36,6 +36,10 @@ class Signal(ABC):
     def acting(self, t: float) -> tuple[slice, FloatArray]:
         """Return rows that all others are without effect beside at time ``t`` [s], and their weights."""
         return slice(None), self.weights(t)
+
+    def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the first row (k,) that acts at each of many times (k,), and the weights (k, m) from there on."""
+        return np.zeros(times.size, dtype=np.int64), np.stack([self.weights(float(t)) for t in times])
 
 
 #: Every coupling asks for it at every residual.
@@ -85,6 +89,15 @@ class Table(Signal):
             s = (t - self.times[i - 1]) / (self.times[i] - self.times[i - 1])
             out[i - 1], out[i] = 1.0 - s, s
         return out
+
+    def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the row before each time, and the weights of it and the next."""
+        if self.times.size == 1:
+            return np.zeros(times.size, dtype=np.int64), np.ones((times.size, 1))
+        first = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, self.times.size - 2)
+        share = (times - self.times[first]) / (self.times[first + 1] - self.times[first])
+        share = np.clip(share, 0.0, 1.0)
+        return first, np.stack([1.0 - share, share], axis=1)
 
     def rates(self, t: float) -> FloatArray:
         """Return the slopes of the two hat functions at ``t``."""
@@ -223,6 +236,21 @@ class BSplineSignal(Signal):
         """Return the degree + 1 rows that act at time ``t`` and their weights."""
         i = self.interval(t)
         return slice(i, i + self.degree + 1), self._basis(t, self.degree)
+
+    def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the degree + 1 B-splines that act at each time; as `acting`, for all times together."""
+        t = np.clip(times, self.start, self.end)
+        first = np.array([self.interval(float(x)) for x in times], dtype=np.int64)
+        i = first + self.degree
+        values = np.ones((times.size, 1))
+        for p in range(1, self.degree + 1):
+            knots = self._knots[i[:, None] + np.arange(1 - p, 1 + p)]
+            left, right = knots[:, :p], knots[:, p:]
+            share = values / (right - left)
+            values = np.zeros((times.size, p + 1))
+            values[:, :-1] = (right - t[:, None]) * share
+            values[:, 1:] += (t[:, None] - left) * share
+        return first, values
 
     def rates(self, t: float) -> FloatArray:
         """Return the slopes of the B-splines at ``t``, from those of one degree less; zero outside."""

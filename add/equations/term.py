@@ -153,6 +153,10 @@ class DecidingTerm(ABC):
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return counts that a person wants to see (touching, sticking, slipping)."""
 
+    def tightest(self, kin: Kinematics, theta: FloatArray) -> str:
+        """Return in words what is most in the way at ``kin``, for the error of a step that is blocked; may be empty."""
+        return ""
+
     @abstractmethod
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return (n,) generalised contact forces on the branch that holds at ``kin``, without reactions [N]."""

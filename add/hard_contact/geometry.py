@@ -24,9 +24,9 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.hard_contact.pairs import ContactPairs
+from add.hard_contact.pairs import ContactPairs, Turns
 from add.kernels import contact_hard as kernel
-from add.typing import BoolArray, FloatArray, IntArray
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -132,19 +132,17 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
-def _side(first: IntArray, turns: BoolArray, kin: Kinematics) -> Side:
-    """Return rotations and rates of the rigid bodies at ``first``; arms come later."""
-    m = first.size
+def _side(m: int, bodies: Turns, kin: Kinematics) -> Side:
+    """Return rotations and rates of the rigid bodies of m pairs; arms come later."""
     rotation, omega = np.zeros((m, 3)), np.zeros((m, 3))
     matrix, turn, rate = (np.zeros((m, 3, 3)) for _ in range(3))
-    on = np.flatnonzero(turns)
+    on, starts, row, turns = bodies
     if on.size:
-        starts, row = np.unique(first[on], return_inverse=True)
         R, J, D = (np.empty((starts.size, 3, 3)) for _ in range(3))
         spin = np.empty((starts.size, 3))
         kernel.body_turns(starts, kin.q, kin.v, R, J, D, spin)
         matrix[on], turn[on], rate[on], omega[on] = R[row], J[row], D[row], spin[row]
-        rotation[on] = kin.q[first[on, None] + np.arange(3, 6)]
+        rotation[on] = kin.q[turns]
     return Side(rotation, matrix, turn, rate, omega, np.zeros((m, 3)), np.zeros((m, 3)))
 
 
@@ -156,7 +154,7 @@ def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray) -> Touches:
     """Return where all pairs are at ``kin``."""
     m, hosted = pairs.n, pairs.hosted
     columns = pairs.first[:, None] + np.arange(3)
-    carrier, host = _side(pairs.first, pairs.rigid, kin), _side(pairs.host, hosted, kin)
+    carrier, host = _side(m, pairs.carrier_turns, kin), _side(m, pairs.host_turns, kin)
     rho = np.einsum("mij,mj->mi", carrier.matrix, pairs.arm - _centre(pairs.centre, theta))
     carrier.rho[:] = rho
     c, velocity = kin.q[columns] + rho, kin.v[columns] - pairs.velocity

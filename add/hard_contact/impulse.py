@@ -283,7 +283,7 @@ class ImpulseContact(DifferentiableStepper):
         """Linearise the mode equations of a record."""
         u = rows.matrix(v.size) @ v + rows.shift
         cones = self._cones(rows, theta)
-        return Sensitivity.at(delassus.matrix, cones, kept.force, u, kept.modes)
+        return Sensitivity.at(delassus.matrix, cones, kept.force, u, kept.modes, self.options.relaxation)
 
     def pullback(
         self,

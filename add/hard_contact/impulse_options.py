@@ -20,6 +20,8 @@ class ImpulseOptions:
         The most that it does so with [m/s]: a body that starts inside a shape is not thrown out.
     touching : float
         Gap up to which a pair counts as touching when it may bounce [m].
+    relaxation : float
+        kappa of relaxed complementarity, in derivatives alone (`add.cones.relaxation`); zero is exact.
     timed_impacts : bool
         Whether impacts with a restitution happen where the gap closes within the step (`ImpactTimes`), and not at its
         beginning.
@@ -31,5 +33,6 @@ class ImpulseOptions:
     stabilisation: float = 1.0
     stabilisation_speed: float = 1.0
     touching: float = 1e-6
+    relaxation: float = 0.0
     timed_impacts: bool = False
     pyramids: bool = False

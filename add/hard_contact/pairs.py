@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from functools import cached_property
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -14,6 +15,31 @@ from add.equations.system import System
 from add.equations.term import DecidingTerm
 from add.errors import InputError
 from add.typing import BoolArray, FloatArray, IntArray
+
+
+@final
+class Turns(NamedTuple):
+    """Rigid bodies on one side of pairs, each once.
+
+    Attributes
+    ----------
+    on : (k,) pairs that have one
+    starts : (b,) first coordinates of the bodies
+    row : (k,) which body a pair has
+    turns : (k, 3) coordinates of its rotation vector
+    """
+
+    on: IntArray
+    starts: IntArray
+    row: IntArray
+    turns: IntArray
+
+    @classmethod
+    def of(cls, first: IntArray, there: BoolArray) -> Turns:
+        """Find the bodies at ``first`` of the pairs where ``there``."""
+        on = np.flatnonzero(there)
+        starts, row = np.unique(first[on], return_inverse=True)
+        return cls(on, starts, row, first[on, None] + np.arange(3, 6))
 
 
 @final
@@ -93,8 +119,22 @@ class ContactPairs:
         """Whether a body carries the shape (m,)."""
         return self.host >= 0
 
+    @cached_property
+    def carrier_turns(self) -> Turns:
+        """The rigid bodies that carry points."""
+        return Turns.of(self.first, self.rigid)
+
+    @cached_property
+    def host_turns(self) -> Turns:
+        """The rigid bodies that carry shapes."""
+        return Turns.of(self.host, self.hosted)
+
     def dofs(self) -> IntArray:
         """Return the coordinates (m, 12) of carrier and host; nodes have three, the world none, -1 for the others."""
+        return self._dofs
+
+    @cached_property
+    def _dofs(self) -> IntArray:
         out = np.concatenate([self.first[:, None] + np.arange(6), self.host[:, None] + np.arange(6)], axis=1)
         out[~self.rigid, 3:6] = -1
         out[~self.hosted, 6:] = -1

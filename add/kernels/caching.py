@@ -70,3 +70,12 @@ def _stamped(dispatcher: Any, kept: bool, variant: Any) -> Any:
         if variant is not None:
             cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), variant)
     return dispatcher
+
+
+def is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
+    """Return whether a function compiled for these types of arguments is on disk, or already loaded."""
+    if signature in dispatcher.overloads:
+        return True
+    cache = dispatcher._cache
+    key = cache._index_key(signature, dispatcher.targetctx.codegen())
+    return key in cache._cache_file._load_index()

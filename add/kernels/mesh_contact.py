@@ -22,7 +22,7 @@ import numpy as np
 from add.kernels.caching import njit
 from add.kernels.contact_detection import CENTRE, OMEGA, PLACE, VELOCITY, body_states
 from add.kernels.contact_laws import elastic_energy
-from add.kernels.contact_pairs import BITS, FEATURE, PAIR, QUADRATIC, Coefficients, penalty_law
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, QUADRATIC, STICKS, Coefficients, penalty_law
 from add.kernels.mesh_arrays import (
     EDGE_EDGE,
     MOLLIFIED,
@@ -33,6 +33,7 @@ from add.kernels.mesh_arrays import (
     unnumbered,
     weight_of,
 )
+from add.kernels.mesh_held import with_given_vertices
 from add.kernels.mesh_pairs import touching_rows
 from add.kernels.rotation import turn
 from add.kernels.stencil import MOLLIFIED_BELOW, NORMAL, across, mollifier, stencil
@@ -200,6 +201,8 @@ def _add_force(places, theta, meshes, law, replay, rows, half, q, out):
     """Add minus the generalised forces of the rows to out (n,)."""
     work, residual = new_work(), np.zeros(places.x.shape)
     for row in range(rows.shape[0]):
+        if rows[row, BITS] & ACTIVE == 0:
+            continue
         n, _, _, _, _, _, weight, m, energy, values, _ = evaluate(
             row, 1, theta, places, meshes, law, replay, rows, half, work
         )
@@ -223,15 +226,15 @@ def mesh_contact_force(q, v, theta, meshes, law, rows, out):
 
 
 @njit(cache=True, error_model="numpy")
-def decided_mesh_contact_force(q, v, theta, meshes, law, near, out):
-    """Decide, add minus the forces to out (n,) and return the rows, and whether the candidates were near enough.
+def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
+    """Decide, with what sticks in ``given``; add minus the forces to out (n,), return the rows and whether all is near.
 
-    If they were not, nothing is added, and there are no rows.
+    If candidates were not near enough, nothing is added, and there are no rows.
     """
     places, half = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes)
     if not covers(near, places.x, half):
         return np.zeros((0, 3), dtype=np.int64), False
-    rows = touching_rows(near.vf, near.ee, places.x, half, meshes)
+    rows = with_given_vertices(touching_rows(near.vf, near.ee, places.x, half, meshes), given, places.x, half, meshes)
     if rows.shape[0]:
         _add_force(places, theta, meshes, law, False, rows, half, q, out)
     return rows, True
@@ -249,6 +252,8 @@ def mesh_contact_energy(q, v, theta, meshes, law, rows):
     """Return the elastic energy of replayed rows [J]."""
     places, half, work, total = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work(), 0.0
     for row in range(rows.shape[0]):
+        if rows[row, BITS] & ACTIVE == 0:
+            continue
         _, _, _, _, depth, _, weight, m, _, values, _ = evaluate(
             row, 0, theta, places, meshes, law, True, rows, half, work
         )
@@ -258,13 +263,36 @@ def mesh_contact_energy(q, v, theta, meshes, law, rows):
 
 
 @njit(cache=True, error_model="numpy")
-def mesh_contact_places(q, v, theta, meshes, law, rows, place, force, bodies):
-    """Fill the middle (k, 3) between closest points [m], the force (k, 3) on the first body [N] and both (k, 2)."""
+def mesh_contact_places(q, v, theta, meshes, law, rows, reactions, place, force, bodies):
+    """Fill the middle (k, 3) between closest points [m], the force (k, 3) on the first body [N] and both (k, 2).
+
+    ``reactions`` (m, 3) are those of the rows that stick, in their order [N].
+    """
     places, half, work = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work()
+    stuck = 0
     for row in range(rows.shape[0]):
         n, one, two, _, _, _, weight, m, _, _, _ = evaluate(row, 1, theta, places, meshes, law, True, rows, half, work)
         bodies[row, 0], bodies[row, 1] = meshes.body[one], meshes.body[two]
+        active = 1.0 if rows[row, BITS] & ACTIVE else 0.0
         for a in range(3):
-            place[row, a], force[row, a] = 0.0, weight * m * work.F[a]
+            place[row, a], force[row, a] = 0.0, active * weight * m * work.F[a]
             for k in range(n):
                 place[row, a] += 0.5 * abs(work.c[k]) * work.X[k, a]
+        if rows[row, BITS] & STICKS and stuck < reactions.shape[0]:
+            normal, mu = work.S[0], reactions[stuck]
+            along = normal[0] * mu[0] + normal[1] * mu[1] + normal[2] * mu[2]
+            for a in range(3):
+                force[row, a] -= mu[a] - along * normal[a]
+            stuck += 1
+
+
+@njit(cache=True, error_model="numpy")
+def mesh_contact_depths(q, v, theta, meshes, law, rows, depth, stiffness, bodies):
+    """Fill depth and sum of half-thicknesses (k, 2) [m], k_n (k,) [N/m^3] and both bodies (k, 2) of the rows."""
+    places, half, work = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work()
+    for row in range(rows.shape[0]):
+        _, one, two, d, _, _, _, _, _, values, _ = evaluate(row, 1, theta, places, meshes, law, True, rows, half, work)
+        bodies[row, 0], bodies[row, 1] = meshes.body[one], meshes.body[two]
+        depth[row, 1] = half[meshes.body[one]] + half[meshes.body[two]]
+        depth[row, 0] = depth[row, 1] - d
+        stiffness[row] = values.k_n

@@ -17,7 +17,7 @@ import numpy as np
 from add.kernels.caching import njit
 from add.kernels.contact_detection import OMEGA, TURN, TURN_RATE
 from add.kernels.contact_laws import elastic_law
-from add.kernels.contact_pairs import BITS, PAIR, QUADRATIC
+from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, QUADRATIC
 from add.kernels.mesh_arrays import MOLLIFIED, points_of, unnumbered
 from add.kernels.mesh_contact import evaluate, half_thicknesses, new_work, places_of
 from add.kernels.rotation import turn_derivative
@@ -151,7 +151,7 @@ def _first_entry(one, two, n_c, keys, first, carriers):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _set_motions(k, i, b, weight_q, weight_v, places, U, Z):
+def set_motions(k, i, b, weight_q, weight_v, places, U, Z):
     """Fill U[k], Z[k] (3, 6): dx/dq and w_q dv/dq + w_v dv/dv of point i of rigid body b."""
     l, B = places.arms[i], places.B[b]
     w0, w1, w2 = B[OMEGA, 0], B[OMEGA, 1], B[OMEGA, 2]
@@ -170,7 +170,7 @@ def _set_motions(k, i, b, weight_q, weight_v, places, U, Z):
 
 
 @njit(cache=True, error_model="numpy")
-def _turned_torque(weight, i, b, rho, places, w, k, G, D):
+def turned_torque(weight, i, b, rho, places, w, k, G, D):
     """Fill D (3, 3) with weight d(J^T (l x rho))/dw at fixed rho."""
     l, B = places.arms[i], places.B[b]
     tau = (l[1] * rho[2] - l[2] * rho[1], l[2] * rho[0] - l[0] * rho[2], l[0] * rho[1] - l[1] * rho[0])
@@ -192,6 +192,8 @@ def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, sl
     points, carriers, n_c = meshes.points, meshes.carriers, meshes.carriers.shape[0]
     keys, first = slots.keys, slots.first
     for row in range(rows.shape[0]):
+        if rows[row, BITS] & ACTIVE == 0:
+            continue
         n, _, _, d, depth, v_n, weight, m, energy, values, found = evaluate(
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
@@ -205,7 +207,7 @@ def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, sl
             b = points[p[k], 1]
             if b >= 0:
                 any_rigid = True
-                _set_motions(k, p[k], b, weight_q, weight_v, places, U, Z)
+                set_motions(k, p[k], b, weight_q, weight_v, places, U, Z)
         for k in range(n):
             one = points[p[k], 0]
             if one < 0:
@@ -246,7 +248,7 @@ def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, sl
                     if mollified:
                         rho[a] += weight * values.k_n * energy * work.M[k, a]
                 s = meshes.bodies[b, 0]
-                _turned_torque(weight_q, p[k], b, rho, places, q[s + 3 : s + 6], places.k[b], G, D)
+                turned_torque(weight_q, p[k], b, rho, places, q[s + 3 : s + 6], places.k[b], G, D)
                 at = _first_entry(one, one, n_c, keys, first, carriers)
                 for a in range(3):
                     for e in range(3):

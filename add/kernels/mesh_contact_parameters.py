@@ -5,7 +5,7 @@ import numpy as np
 from add.kernels.caching import njit
 from add.kernels.contact_detection import OMEGA, TURN
 from add.kernels.contact_laws import elastic_law
-from add.kernels.contact_pairs import BITS, CLIPPED, PAIR, QUADRATIC, RAMPING, TOTAL
+from add.kernels.contact_pairs import ACTIVE, BITS, CLIPPED, PAIR, QUADRATIC, RAMPING, TOTAL
 from add.kernels.mesh_arrays import MOLLIFIED, reach_share, unnumbered
 from add.kernels.mesh_contact import add_generalised, evaluate, half_thicknesses, new_work, places_of
 from add.kernels.mesh_contact_jacobian import point_derivatives
@@ -42,6 +42,8 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                 lam[i, 1] += w2 * l[0] - w0 * l[2]
                 lam[i, 2] += w0 * l[1] - w1 * l[0]
     for row in range(rows.shape[0]):
+        if rows[row, BITS] & ACTIVE == 0:
+            continue
         n, one, two, d, depth, v_n, weight, m, energy, values, found = evaluate(
             row, 2, theta, places, meshes, law, True, rows, half, work
         )

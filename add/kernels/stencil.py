@@ -53,6 +53,8 @@ for _k in range(2):
 _FREE = np.array([2, 1, 1, 1, 0, 0, 0, 2, 1, 1, 1, 1, 0, 0, 0, 0])
 #: Squared sine of the angle below which two edges count as parallel: no region inside both.
 _PARALLEL = 1e-24
+#: Share of the lengths within which a place is on a border, up to round-off.
+ON_BORDER = 1e-13
 #: Share of the product of the squared rest lengths below which |e_a x e_b|^2 is mollified.
 MOLLIFIED_BELOW = 1e-3
 
@@ -68,26 +70,31 @@ def _dot(a, b):
 
 @njit(cache=True, error_model="numpy")
 def face_region(x):
-    """Return the region of a vertex x[0] and a face x[1:4] (Ericson, Real-Time Collision Detection, 5.1.5)."""
+    """Return the region of a vertex x[0] and a face x[1:4] (Ericson, Real-Time Collision Detection, 5.1.5).
+
+    What is on a border up to round-off is counted to it, so that all faces there agree.
+    """
     b0, b1, b2 = x[2, 0] - x[1, 0], x[2, 1] - x[1, 1], x[2, 2] - x[1, 2]
     c0, c1, c2 = x[3, 0] - x[1, 0], x[3, 1] - x[1, 1], x[3, 2] - x[1, 2]
     p0, p1, p2 = x[0, 0] - x[1, 0], x[0, 1] - x[1, 1], x[0, 2] - x[1, 2]
     d1, d2 = b0 * p0 + b1 * p1 + b2 * p2, c0 * p0 + c1 * p1 + c2 * p2
-    if d1 <= 0.0 and d2 <= 0.0:
+    bb, cc, bc = b0 * b0 + b1 * b1 + b2 * b2, c0 * c0 + c1 * c1 + c2 * c2, b0 * c0 + b1 * c1 + b2 * c2
+    tiny, area = ON_BORDER * max(bb, cc), ON_BORDER * max(bb * cc - bc * bc, 0.0)
+    if d1 <= tiny and d2 <= tiny:
         return FACE_VERTEX
     p0, p1, p2 = x[0, 0] - x[2, 0], x[0, 1] - x[2, 1], x[0, 2] - x[2, 2]
     d3, d4 = b0 * p0 + b1 * p1 + b2 * p2, c0 * p0 + c1 * p1 + c2 * p2
-    if d3 >= 0.0 and d4 <= d3:
+    if d3 >= -tiny and d4 <= d3 + tiny:
         return FACE_VERTEX + 1
-    if d1 * d4 - d3 * d2 <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+    if d1 * d4 - d3 * d2 <= area and d1 >= 0.0 and d3 <= 0.0:
         return FACE_EDGE
     p0, p1, p2 = x[0, 0] - x[3, 0], x[0, 1] - x[3, 1], x[0, 2] - x[3, 2]
     d5, d6 = b0 * p0 + b1 * p1 + b2 * p2, c0 * p0 + c1 * p1 + c2 * p2
-    if d6 >= 0.0 and d5 <= d6:
+    if d6 >= -tiny and d5 <= d6 + tiny:
         return FACE_VERTEX + 2
-    if d5 * d2 - d1 * d6 <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+    if d5 * d2 - d1 * d6 <= area and d2 >= 0.0 and d6 <= 0.0:
         return FACE_EDGE + 2
-    if d3 * d6 - d5 * d4 <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+    if d3 * d6 - d5 * d4 <= area and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
         return FACE_EDGE + 1
     return FACE
 
@@ -98,9 +105,9 @@ def end_of_edge(x, v, i, j):
     e0, e1, e2 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
     p0, p1, p2 = x[v, 0] - x[i, 0], x[v, 1] - x[i, 1], x[v, 2] - x[i, 2]
     along, length = e0 * p0 + e1 * p1 + e2 * p2, e0 * e0 + e1 * e1 + e2 * e2
-    if along <= 0.0:
+    if along <= ON_BORDER * length:
         return 0, p0 * p0 + p1 * p1 + p2 * p2
-    if along >= length:
+    if along >= (1.0 - ON_BORDER) * length:
         p0, p1, p2 = x[v, 0] - x[j, 0], x[v, 1] - x[j, 1], x[v, 2] - x[j, 2]
         return 1, p0 * p0 + p1 * p1 + p2 * p2
     t = along / length

@@ -85,7 +85,7 @@ class Factorization(LinearSolve):
 
 
 @njit(cache=True)
-def _sound(matrix_norm, x, b, defect):
+def sound(matrix_norm, x, b, defect):
     """Whether one solution (n,) passes; the same as below in a fraction of the time."""
     size, largest, wrong = 1e-300, 0.0, 0.0
     for i in range(b.size):
@@ -99,7 +99,7 @@ def _sound(matrix_norm, x, b, defect):
 
 def check_solution(matrix_norm: float, x: FloatArray, b: FloatArray, defect: FloatArray) -> None:
     """Raise if the solution is noise: not finite, inaccurate, or so large that b is lost in the rounding of A x."""
-    if b.ndim == 1 and _sound(matrix_norm, x, b, defect):
+    if b.ndim == 1 and sound(matrix_norm, x, b, defect):
         return
     sizes = np.abs(b).max(axis=0, initial=0.0)
     reach = matrix_norm * np.abs(x).max(axis=0, initial=0.0)

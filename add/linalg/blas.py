@@ -31,6 +31,8 @@ class Blas(NamedTuple):
     trsv: int
     syrk: int
     potrf: int
+    getrf: int
+    getrs: int
 
 
 def addresses() -> Blas:
@@ -40,7 +42,8 @@ def addresses() -> Blas:
         return int(get_cython_function_address(f"scipy.linalg.cython_{module}", name))
 
     names = ("dgemm", "dtrsm", "dgemv", "dtrsv", "dsyrk")
-    return Blas._make([*(routine("blas", name) for name in names), routine("lapack", "dpotrf")])
+    lapack = ("dpotrf", "dgetrf", "dgetrs")
+    return Blas._make([*(routine("blas", name) for name in names), *(routine("lapack", name) for name in lapack)])
 
 
 _KINDS = {
@@ -103,3 +106,9 @@ syrk = _routine("cciidaidai")
 
 #: A = L L^T in place: (uplo, n, A, at, lda, info, at); info (int32) is not zero where A is not positive definite
 potrf = _routine("ciaia")
+
+#: A = P L U in place: (m, n, A, at, lda, pivots, at, info, at); info (int32) is not zero where A is singular
+getrf = _routine("iiaiaa")
+
+#: B = op(A)^-1 B by the factors: (trans, n, nrhs, A, at, lda, pivots, at, B, at, ldb, info, at)
+getrs = _routine("ciiaiaaia")

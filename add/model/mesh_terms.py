@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.bodies import Block, Body, ContactMesh, Layouts
-from add.contact import FrictionLaw, MeshContact
+from add.contact import MeshContact
 from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.model.obstacles import ContactModel
@@ -115,10 +115,11 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         surface,
         tables,
         np.array(thickness, dtype=np.int64),
-        law=FrictionLaw(contact.law.kernel),
+        law=contact.law,
         total_normal=contact.total_normal,
         adhesive_damping=contact.adhesive_damping,
         sides=one_side(surface),
+        names=tuple(body.name for body in meeting.bodies),
     )
 
 

@@ -2,6 +2,7 @@
 
 from add.objectives.base import LeastSquares, Objective, WeightedSum, total
 from add.objectives.losses import Cauchy, Huber, Loss, SoftL1
+from add.objectives.one_step import OneStep
 from add.objectives.regularisers import Proximity, Smoothness
 from add.objectives.tracking import Tracking
 
@@ -11,6 +12,7 @@ __all__ = [
     "LeastSquares",
     "Loss",
     "Objective",
+    "OneStep",
     "Proximity",
     "Smoothness",
     "SoftL1",

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 class Objective(ABC):
@@ -49,6 +49,13 @@ class Objective(ABC):
         The objective itself where nothing in it has a time.
         """
         return self
+
+    def steps(self, theta: FloatArray) -> IntArray | None:
+        """Return the numbers of the states that `step_value` may see anything in, in any order; None: all.
+
+        Others need not be asked: a run of thousands of steps with a hundred frames does not walk through Python.
+        """
+        return None
 
     @property
     def looks(self) -> bool:
@@ -115,6 +122,12 @@ class WeightedSum(Objective):
     def within(self, start: float, stop: float, *, last: int | None = None) -> WeightedSum:
         """Return the sum of what of the parts lies in a window."""
         return WeightedSum(self.weights, tuple(part.within(start, stop, last=last) for part in self.objectives))
+
+    def steps(self, theta: FloatArray) -> IntArray | None:
+        """Return the states of all parts."""
+        found = [part.steps(theta) for part in self.objectives]
+        known = [steps for steps in found if steps is not None]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *known])) if len(known) == len(found) else None
 
     @property
     def looks(self) -> bool:

@@ -46,6 +46,11 @@ class Regulariser(LeastSquares):
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add nothing."""
 
+    @final
+    def steps(self, theta: FloatArray) -> IntArray:
+        """Return nothing."""
+        return np.zeros(0, dtype=np.int64)
+
     @property
     @final
     def looks(self) -> bool:

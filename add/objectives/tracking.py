@@ -139,6 +139,13 @@ class Tracking(LeastSquares):
             return False
         return int(self._intervals(np.array(self.reference_time(theta)))) == state.step
 
+    def steps(self, theta: FloatArray) -> IntArray:
+        """Return the steps that end the frames' intervals, and that from which displacements count."""
+        frames = self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
+        if self.reference is None:
+            return np.unique(frames)
+        return np.unique([*frames, int(self._intervals(np.array(self.reference_time(theta))))])
+
     def frames(self, state: State, theta: FloatArray) -> IntArray:
         """Return the frames of the interval that ends at ``state``."""
         interval = self._interval if self.clock is None else self._intervals(self.simulation_times(theta))

@@ -7,9 +7,12 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.newton import Criteria
+from add.compiled.run import Block
 from add.equations import charts
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
+from add.simulation.blocks import record_of, state_after, turned
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import Linearised, NewtonSolve
 from add.simulation.stepper import DifferentiableStepper, Record
@@ -47,10 +50,14 @@ class BDF(DifferentiableStepper):
     newton: NewtonOptions = NewtonOptions()
     formula: BDFFormula = field(init=False, repr=False, compare=False)
     implicit: NewtonSolve = field(init=False, repr=False, compare=False)
+    _criteria: Criteria = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "formula", BDFFormula(self.step_size, self.bdf_order, self.start_up))
         object.__setattr__(self, "implicit", NewtonSolve(self.newton))
+        o = self.newton
+        criteria = Criteria(float(o.atol), float(o.rtol), float(o.reuse), int(o.norm), int(o.max_iterations))
+        object.__setattr__(self, "_criteria", criteria)
 
     @property
     def order(self) -> int:
@@ -87,16 +94,36 @@ class BDF(DifferentiableStepper):
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
     ) -> tuple[State, Record]:
         """Take one step; see `Stepper.step`."""
+        compiled = assembler.compiled
+        if compiled is not None:
+            given = None if replay is None else (replay.kin.v / replay.c, replay.decisions)
+            block = compiled.take(self.formula.timing(state.step), self._criteria, (state.q, state.v), 1, theta, given)
+            if block.n and (replay is None or np.array_equal(turned(block, 0), replay.charts)):
+                return state_after(block, 0), record_of(block, 0)
+        return self._by_terms(assembler, state, theta, replay)
+
+    def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
+        """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""
+        if assembler.compiled is not None:
+            timing = self.formula.timing(state.step)
+            block = assembler.compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
+            if block.n:
+                return block
+        return self._by_terms(assembler, state, theta, None)
+
+    def _by_terms(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None
+    ) -> tuple[State, Record]:
         formula = self.formula
-        equations = formula.equations(assembler, state, theta)
         known = replay.solution if replay else None
+        equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
         solution = self.implicit.solve(assembler, equations, theta, guesses, state, known)
         return formula.finish(assembler.system, state, solution, replay.charts if replay else None)
 
-    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
-        return self.implicit.linearise(assembler, record.solution, theta)
+        return None if assembler.compiled is not None else self.implicit.linearise(assembler, record.solution, theta)
 
     def pullback(
         self,
@@ -111,8 +138,19 @@ class BDF(DifferentiableStepper):
         c = record.c
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
+        if assembler.compiled is not None and linearised is None:
+            kin = record.kin
+            block = assembler.compiled.block_of(
+                self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), record.decisions
+            )
+            bars = np.zeros((2, 2, *state_bar.q.shape))
+            bars[0, 1], bars[1, 1] = state_bar.q, state_bar.v
+            by_position = np.zeros(assembler.system.n)
+            if not assembler.compiled.pull_back(block, 1, theta, (bars[0], bars[1]), by_position, theta_bar):
+                assembler.compiled.add_start(theta, by_position, theta_bar)
+                return StateTangent(bars[0, 0], bars[1, 0])
         u_bar = state_bar.q[0] + c * state_bar.v[0]
-        linearised = linearised or self.linearise(assembler, record, theta)
+        linearised = linearised or self.implicit.linearise(assembler, record.solution, theta)
         bar = self.implicit.pullback(assembler, record.solution, theta, u_bar, theta_bar, linearised)
         before = StateTangent.zeros(self.n_history, assembler.system.n)
         before.q[0] += state_bar.q[1]

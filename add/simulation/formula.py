@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import final
 
 import numpy as np
 
+from add.compiled.steps import Timing
 from add.equations import charts
 from add.equations.kinematics import State
 from add.equations.system import System
@@ -52,12 +53,21 @@ class BDFFormula:
     dt: float
     order: int
     start_up: StartUp
+    _numbers: tuple[FloatArray, FloatArray, FloatArray] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        rows = [(c, alpha[0], sum(alpha[1:])) for c, alpha in map(self.coefficients, (0, 1))]
+        object.__setattr__(self, "_numbers", tuple(np.array(column, dtype=float) for column in zip(*rows, strict=True)))
 
     def coefficients(self, step: int) -> tuple[float, tuple[float, ...]]:
         """Return c and alpha of the step that follows state number ``step``."""
         first = step == 0 and self.start_up is StartUp.BDF1
         beta, alpha = _COEFFICIENTS[1 if first else self.order]
         return 1.0 / (beta * self.dt), alpha
+
+    def timing(self, step: int) -> Timing:
+        """Return the steps that follow state number ``step`` as compiled steps take them."""
+        return Timing(self.dt, step, *self._numbers)
 
     def start(self, q: FloatArray, v: FloatArray) -> State:
         """Return the state at t = 0 with its straight-line history."""

@@ -145,7 +145,7 @@ class NewtonSolve(ImplicitSolve):
                 candidates = assembler.system.candidates(resting, theta, equations.dt)
         result = solve(assembler, equations, theta, guesses, self.options, branch, resting, candidates)
         if not result.report.status.success:
-            raise failure(result, assembler, equations, self.options)
+            raise failure(result, assembler, equations, self.options, theta)
         found = result.kin, result.mu, result.branch.decisions
         return Solution(*found, equations.c, equations.dt, result.report, candidates=candidates)
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from add.compiled.available import available
+from add.compiled.pack import PackedSystem, lacking, pack
+from add.compiled.run import Block, CompiledRun
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
+from add.simulation.bdf import BDF
+from add.simulation.blocks import Records, state_after, stepwise
 from add.simulation.start import Start
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
+
+_log = logging.getLogger(__name__)
 
 #: Called after every step with the new state and its record.
 Observer = Callable[[State, Record], None]
@@ -52,7 +61,7 @@ class Trajectory(Summarised):
     q: FloatArray
     v: FloatArray
     start: Solution | None
-    records: list[Record]
+    records: Sequence[Record]
     initial: State
 
     @property
@@ -221,9 +230,39 @@ class Simulation(Summarised):
             return self.stepper.step(assembler, state, theta)
         return self.differentiable.step(assembler, state, theta, replay)
 
+    def taken(
+        self, assembler: Assembler, state: State, theta: FloatArray, n_steps: int, replay: Replay | None = None
+    ) -> Iterator[Block | tuple[State, Record]]:
+        """Take steps and yield them: blocks of compiled ones, others one by one."""
+        stepper, k = self.stepper, 0
+        while k < n_steps:
+            if isinstance(stepper, BDF) and replay is None:
+                found = stepper.steps(assembler, state, theta, n_steps - k)
+            else:
+                found = self.advance(assembler, state, theta, replay.records[k] if replay else None)
+            if isinstance(found, Block):
+                state = state_after(found, found.n - 1)
+                k += found.n
+            else:
+                state = found[0]
+                k += 1
+            yield found
+
     def assembler(self) -> Assembler:
         """Return the matrix workspace of one run."""
-        return Assembler(self.system, self.solver(self.system.n_unknowns))
+        compiled = CompiledRun(self.packed) if self.packed is not None else None
+        return Assembler(self.system, self.solver(self.system.n_unknowns), compiled)
+
+    @cached_property
+    def packed(self) -> PackedSystem | None:
+        """The arrays of compiled steps; None where the terms make the steps themselves (see `add.compiled`)."""
+        if self.solver is not factorization_for or not isinstance(self.stepper, BDF) or not available():
+            return None
+        reason = lacking(self.system)
+        if reason:
+            _log.debug("steps without compiled ones: %s", reason)
+            return None
+        return pack(self.system)
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None
@@ -266,7 +305,7 @@ class Simulation(Summarised):
         theta = self.theta if theta is None else np.asarray(theta, dtype=float)
         n_steps = self.n_steps if n_steps is None else n_steps
         assembler = self.assembler()
-        records: list[Record] = []
+        records = Records()
         with one_blas_thread():
             start_record: Solution | None = None
             if state is None:
@@ -278,12 +317,20 @@ class Simulation(Summarised):
             t = np.empty(n_steps + 1)
             q[0], v[0], t[0] = state.q[0], state.v[0], state.t
             try:
-                for k in range(n_steps):
-                    state, record = self.advance(assembler, state, theta, replay.records[k] if replay else None)
-                    q[k + 1], v[k + 1], t[k + 1] = state.q[0], state.v[0], state.t
-                    records.append(record)
-                    for observer in observers:
-                        observer(state, record)
+                for taken in self.taken(assembler, state, theta, n_steps, replay):
+                    k = len(records) + 1
+                    if isinstance(taken, Block):
+                        part = slice(k, k + taken.n)
+                        q[part], v[part] = taken.steps.states_q[: taken.n], taken.steps.states_v[: taken.n]
+                        t[part] = taken.timing.dt * np.arange(initial.step + k, initial.step + k + taken.n)
+                        records.extend(taken)
+                    else:
+                        state, record = taken
+                        q[k], v[k], t[k] = state.q[0], state.v[0], state.t
+                        records.append(record)
+                    for state, record in stepwise(taken) if observers else ():
+                        for observer in observers:
+                            observer(state, record)
             except (SolverError, KeyboardInterrupt, MemoryError) as error:
                 done = len(records) + 1
                 partial = Trajectory(t[:done], q[:done], v[:done], start_record, records, initial)

@@ -187,8 +187,11 @@ class DifferentiableStepper(Stepper):
         """Return the tangent of the state at t = 0; arrays (n,), or (n, k) for k directions."""
 
     @abstractmethod
-    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
-        """Assemble and factor the matrix of a step; what comes back holds until the assembler's next call."""
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
+        """Assemble and factor the matrix of a step; what comes back holds until the assembler's next call.
+
+        None where the pull-back does all of it in one call.
+        """
 
     @abstractmethod
     def pullback(

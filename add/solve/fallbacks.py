@@ -160,9 +160,13 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> Newto
 
 
 def failure(
-    result: NewtonResult, assembler: Assembler, equations: StepEquations, options: NewtonOptions
+    result: NewtonResult,
+    assembler: Assembler,
+    equations: StepEquations,
+    options: NewtonOptions,
+    theta: FloatArray,
 ) -> SolverError:
-    """Return the error that names step, time, residual, the worst coordinate and the remedy."""
+    """Return the error that names step, time, residual, the worst coordinate, what is in the way, and the remedy."""
     report, dt = result.report, equations.dt
     place = assembler.system.dofs.describe(report.worst)
     remedy = SMALLER_STEP.format(dt=0.25 * dt) if dt else NOT_HELD
@@ -170,6 +174,9 @@ def failure(
         remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
     if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
         remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
+    if report.status is Status.BLOCKED:
+        tight = [term.tightest(result.kin, theta) for term in assembler.system.deciding]
+        place += "".join(f"; {text}" for text in tight if text)
     return SolverError(
         f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
         f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"

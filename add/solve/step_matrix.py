@@ -6,6 +6,7 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.run import CompiledRun
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations, System
 from add.equations.term import UNIT
@@ -21,10 +22,17 @@ class Assembler:
 
     Nothing here outlives a factorisation except structure, so that a recomputation from a checkpoint meets the same
     numbers.
+
+    Attributes
+    ----------
+    compiled : CompiledRun or None
+        Steps as one call each; None for systems that have none.
     """
 
-    def __init__(self, system: System, factorization: Factorization | None = None) -> None:
-        self.system = system
+    def __init__(
+        self, system: System, factorization: Factorization | None = None, compiled: CompiledRun | None = None
+    ) -> None:
+        self.system, self.compiled = system, compiled
         self.factorization = factorization or factorization_for(system.n_unknowns)
         compressed = np.full(system.n + system.n_multipliers, -1, dtype=np.int64)
         free = system.partition.free
@@ -49,7 +57,7 @@ class Assembler:
         factorization = self.factorization.copy()
         if factorization is None:
             return None
-        other = Assembler(self.system, factorization)
+        other = Assembler(self.system, factorization, self.compiled.copy() if self.compiled else None)
         other._patterns, other._steady = self._patterns.copy(), self._steady.copy()
         return other
 

@@ -14,7 +14,8 @@ from add.typing import FloatArray, IntArray
 
 
 @njit(cache=True)
-def _residual(theta, nodes, mass, density, gravity, out):
+def gravity_residual(theta, nodes, mass, density, gravity, out):
+    """Add -m g to ``out`` (n,); see `Gravity` for the arrays."""
     for k in range(nodes.size):
         m = theta[density[k]] * mass[k]
         for i in range(3):
@@ -22,7 +23,8 @@ def _residual(theta, nodes, mass, density, gravity, out):
 
 
 @njit(cache=True)
-def _parameter_vjp(theta, nodes, mass, density, gravity, lam, out):
+def gravity_parameter_vjp(theta, nodes, mass, density, gravity, lam, out):
+    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
     for k in range(nodes.size):
         m, work = theta[density[k]] * mass[k], 0.0
         for i in range(3):
@@ -61,14 +63,14 @@ class Gravity(Term):
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add -m g."""
-        _residual(theta, self.nodes, self.mass, self.density, self.gravity, out)
+        gravity_residual(theta, self.nodes, self.mass, self.density, self.gravity, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add nothing."""
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of densities, masses and g."""
-        _parameter_vjp(theta, self.nodes, self.mass, self.density, self.gravity, lam, out)
+        gravity_parameter_vjp(theta, self.nodes, self.mass, self.density, self.gravity, lam, out)
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""

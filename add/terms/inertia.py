@@ -14,7 +14,8 @@ from add.typing import FloatArray, IntArray
 
 
 @njit(cache=True)
-def _residual(theta, rows, cols, mass, density, damping, v, a, out):
+def nodal_inertia_residual(theta, rows, cols, mass, density, damping, v, a, out):
+    """Add M (a + alpha v) to ``out`` (n,); see `Inertia` for the arrays."""
     for k in range(rows.size):
         alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
         i, j = 3 * rows[k], 3 * cols[k]
@@ -23,7 +24,8 @@ def _residual(theta, rows, cols, mass, density, damping, v, a, out):
 
 
 @njit(cache=True)
-def _jacobian(theta, mass, density, damping, weight_v, weight_a, data, slots):
+def nodal_inertia_jacobian(theta, mass, density, damping, weight_v, weight_a, data, slots):
+    """Add weight_a M + weight_v alpha M to ``data[slots]``."""
     for k in range(density.size):
         alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
         value = theta[density[k]] * (weight_a + weight_v * alpha)
@@ -32,7 +34,8 @@ def _jacobian(theta, mass, density, damping, weight_v, weight_a, data, slots):
 
 
 @njit(cache=True)
-def _parameter_vjp(theta, rows, cols, mass, density, damping, v, a, lam, out):
+def nodal_inertia_parameter_vjp(theta, rows, cols, mass, density, damping, v, a, lam, out):
+    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
     for k in range(rows.size):
         alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
         i, j = 3 * rows[k], 3 * cols[k]
@@ -101,15 +104,17 @@ class Inertia(Term):
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add M (a + alpha v)."""
-        _residual(theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out)
+        nodal_inertia_residual(theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add weights.a M + weights.v alpha M."""
-        _jacobian(theta, self.mass, self.density, self.damping, weights.v, weights.a, data, slots)
+        nodal_inertia_jacobian(theta, self.mass, self.density, self.damping, weights.v, weights.a, data, slots)
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of densities, masses and alphas."""
-        _parameter_vjp(theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, lam, out)
+        nodal_inertia_parameter_vjp(
+            theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, lam, out
+        )
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
@@ -119,12 +124,12 @@ class Inertia(Term):
         """Return v^T M v / 2 [J]."""
         r = np.zeros_like(kin.v)
         none = np.full_like(self.damping, -1)
-        _residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
+        nodal_inertia_residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
         return 0.5 * float(r @ kin.v)
 
     def momentum(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return the linear momentum (3,) [kg m/s]."""
         r = np.zeros_like(kin.v)
         none = np.full_like(self.damping, -1)
-        _residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
+        nodal_inertia_residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
         return r.reshape(-1, 3).sum(axis=0)

@@ -15,6 +15,11 @@ from scripts.reproduction import (
     fig10b_line,
     fig11a_wall,
     fig11b_bunny,
+    hard_cubes,
+    hard_friction,
+    hard_gradients,
+    hard_layers,
+    hard_pyramid,
     table1,
     table2,
 )
@@ -35,5 +40,10 @@ MODULES = (
     cma_comparison,
     table1,
     table2,
+    hard_friction,
+    hard_pyramid,
+    hard_cubes,
+    hard_gradients,
+    hard_layers,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

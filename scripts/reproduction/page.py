@@ -20,7 +20,9 @@ HEAD = (
     "39(6):190, 2020, with what was published beside what `add` gives. *Paper*: four cores at 3.5 GHz, C++. *Original "
     "program*: the authors' C++ program on the meshes of this repository, which stand in for the paper's unpublished "
     "ones, one thread at 2.5 GHz. *Ours*: {runs}. Times are processor seconds without compilation; a section says "
-    "where a run was bounded.",
+    "where a run was bounded. The last sections are experiments with [hard contact](cones.md) after Le Lidec, "
+    "Kalevatykh, Laptev, Schmid, Carpentier, *Differentiable simulation for physical system identification*, RA-L "
+    "6(2):3413, 2021.",
 )
 FULL = "full runs, one thread on a machine with two cores"
 SHORT = "SHORT RUNS, coarse and cut off: the numbers say nothing"

@@ -13,6 +13,7 @@ from typing import final
 
 TABLE_1, TABLE_2, TEXT = "paper, Table 1", "paper, Table 2", "paper, text"
 ORIGINAL = "original program"
+LE_LIDEC, NIMBLE = "Le Lidec et al. 2021", "nimblephysics, issue 97"
 
 
 @final
@@ -106,6 +107,8 @@ PUBLISHED: dict[str, Published] = {
             "fig4.better": "yes",
         },
     ),
+    **_table(LE_LIDEC, {"hard2.pyramid": "0.141", "hard5.forward": "211", "hard5.backward": "7"}),
+    **_table(NIMBLE, {"hard4.nimble": "(0.75, 0.25, 0.91, 0.08)"}),
     **_table(
         ORIGINAL,
         {

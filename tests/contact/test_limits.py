@@ -140,3 +140,38 @@ def test_a_tangled_start_is_refused_by_name():
     ):
         refuse_tangled(primitives, x, ["flag", "cloth"])
     refuse_tangled(primitives, x + np.where(primitives.body[:, None] == 1, 3.0, 0.0), ["flag", "cloth"])
+
+
+BOX_FACES = np.array(
+    [[0, 2, 1], [0, 3, 2], [4, 5, 6], [4, 6, 7], [0, 1, 5], [0, 5, 4], [1, 2, 6], [1, 6, 5], [2, 3, 7], [2, 7, 6],
+     [3, 0, 4], [3, 4, 7]]
+)  # fmt: skip
+BOX = np.array([[x, y, z] for z in (0, 1) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))], dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("shift", "size", "overlap"),
+    [
+        ((0.5, 0, 0), 1.0, True),
+        ((0, 0, 0), 1.0, True),
+        ((0, 0.25, 0), 0.5, True),
+        ((1.0, 0, 0), 1.0, False),
+        ((1.0, 0.5, 0.2), 1.0, False),
+        ((0, 0, 1.0), 0.5, False),
+        ((0.25, 0.25, 0.25), 0.5, False),
+    ],
+    ids=["shifted", "equal", "smaller in a corner", "side by side", "beside", "on top", "as in a room"],
+)
+def test_boxes_in_the_same_planes_overlap(shift, size, overlap):
+    """No edge crosses a face there. A body that is wholly inside is left alone."""
+    x, body = np.concatenate([BOX, size * BOX + shift]), np.repeat([0, 1], 8)
+    faces = np.concatenate([BOX_FACES, BOX_FACES + 8])
+    edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
+    primitives = Primitives(edges, faces, np.ones(len(edges), dtype=bool), body, ~np.eye(2, dtype=bool))
+    assert not crossings(primitives, x).size
+    if not overlap:
+        refuse_tangled(primitives, x, ["a", "b"])
+        return
+    with pytest.raises(InputError, match=r"overlap at the start: '[ab]' and '[ab]'") as caught:
+        refuse_tangled(primitives, x, ["a", "b"])
+    assert caught.value.place == "bodies"

@@ -111,8 +111,8 @@ def test_crossed_edges_of_two_boxes_do_not_pass() -> None:
     assert max(term.describe(record.decisions[number])["touching"] for record in trajectory.records) == 4
 
 
-def incline(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9)) -> np.ndarray:
-    """Return the velocity after 0.3 s of a soft block on an incline of 0.2 rad: a plane, or another mesh."""
+def inclined(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9), **more: Any) -> dict[str, Any]:
+    """Return a scene of a soft block on an incline of 0.2 rad: a plane, or another mesh."""
     slope = 0.2
     block = {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": [4, 4, 2]}
     soft = {"type": "soft", "material": {"young": 1e6, "poisson": 0.3, "density": 1000.0, "viscosity": 500.0}}
@@ -123,7 +123,7 @@ def incline(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9)) -> 
         "bodies": {"block": soft | {"mesh": block, "position": [0.0, 0.0, 0.0285]}},
         "contact": {"friction": friction, "stiffness_per": "area", "stiffness": 1e8, "damping": 1e6} | skin,
     }
-    raw["contact"] |= {"stick_stiffness": 1e5, "mesh": {"thickness": 0.004}}
+    raw["contact"] |= {"stick_stiffness": 1e5, "mesh": {"thickness": 0.004}} | more
     if meshes:
         ground = {"shape": "box", "size": [0.5, 0.3, 0.03], "divisions": [*cells, 1]}
         raw["bodies"]["ground"] = soft | {
@@ -131,7 +131,12 @@ def incline(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9)) -> 
         }  # fmt: skip
     else:
         raw["obstacles"] = {"ground": {"shape": "plane", "point": [0.0, 0.0, 0.004], "normal": [0.0, 0.0, 1.0]}}
-    scene, trajectory = run_of(raw)
+    return raw
+
+
+def incline(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9), **more: Any) -> np.ndarray:
+    """Return the velocity of the block after 0.3 s."""
+    scene, trajectory = run_of(inclined(meshes, friction, cells, **more))
     return velocity(scene, trajectory, "block", 150)
 
 
@@ -146,3 +151,55 @@ def test_a_block_creeps_on_meshes_as_on_a_plane() -> None:
     assert 0.0 < on_plane[0] < 1e-3
     for cells in ((14, 9), (5, 4)):
         assert np.abs(incline(True, 0.6, cells) - on_plane).max() < 1e-6 * on_plane[0]
+
+
+@pytest.mark.parametrize("cells", [(14, 9), (20, 12)], ids=["other grid", "same grid"])
+def test_a_block_on_a_mesh_sticks_truly(cells: tuple[int, int]) -> None:
+    """Under hybrid friction it stands, also where its vertices are over those of the ground; else it slides."""
+    scene, trajectory = run_of(inclined(True, 0.6, cells, friction_law="hybrid"))
+    (term,) = scene.model.term(MeshContact)
+    last = trajectory.records[-1].decisions[0]
+    assert term.all_sticking(last) and term.describe(last)["sticking"] >= 9 and term.describe(last)["slipping"] == 0
+    assert np.abs(velocity(scene, trajectory, "block", 150)).max() < 1e-9
+    slides = incline(True, 0.1, cells, friction_law="hybrid")
+    assert slides[0] == pytest.approx(incline(True, 0.1)[0], rel=0.02)
+
+
+def test_gradient_of_blocks_that_stick_and_slip() -> None:
+    """Hybrid friction between soft meshes: held differences, with one block that stands and another that slides."""
+    raw = inclined(True, 0.6, (6, 5), friction_law="hybrid")
+    bottom = {"box": {"min": [-1, -1, -1], "max": [1, 1, -0.01]}}
+    raw["bodies"]["ground"] |= {"pins": [{"where": bottom}]}
+    small = {"shape": "box", "size": [0.06, 0.06, 0.03], "divisions": [3, 2, 1]}
+    slider = {"mesh": small, "position": [0.01, 0.11, 0.0188], "velocity": [0.4, -0.1, 0.0]}
+    raw["bodies"]["slider"] = raw["bodies"]["block"] | slider
+    raw["bodies"]["block"] |= {"position": [0.0, -0.05, 0.0288]}
+    raw["contact"]["pairs"] = [{"between": ["slider", "ground"], "friction": 0.05}]
+    raw["time"]["steps"] = 6
+    scene = scene_from_dict({"schema": "add-scene/1", **raw}).build()
+    newton = replace(scene.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
+    simulation = replace(scene.simulation, stepper=replace(scene.simulation.stepper, newton=newton))
+    objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
+    counts = events(simulation, check_gradient_of_run(simulation, objective))
+    assert counts["sticking"] > 10 and counts["slipping"] > 10
+
+
+def test_a_stack_of_cards_stays() -> None:
+    """Cards that do not lie exactly on each other: hybrid friction holds them, on the floor and on each other."""
+    card = {"type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.06, 0.01], "divisions": [5, 3, 1]}}
+    card["material"] = {"young": 1e6, "poisson": 0.3, "density": 1000.0, "viscosity": 200.0}
+    raw: dict[str, Any] = {
+        "time": {"dt": 0.004, "steps": 60, "integrator": "bdf1"},
+        "bodies": {
+            f"card{k}": card | {"position": [0.001 * k * (-1) ** k, 0.0008 * k, 0.005 + 0.0138 * k]} for k in range(3)
+        },
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
+        "contact": {"friction_law": "hybrid", "stiffness_per": "area", "stiffness": 1e8, "damping": 1e5}
+        | {"mesh": {"thickness": 0.004}},
+    }
+    scene, trajectory = run_of(raw)
+    for name in raw["bodies"]:
+        at, later = (scene.model.system.dofs.view(trajectory.state(k).q[0], name) for k in (40, 60))
+        assert np.abs(later - at).max() < 1e-7
+    heights = [scene.model.system.dofs.view(trajectory.state(60).q[0], f"card{k}")[:, 2].mean() for k in range(3)]
+    assert (np.diff(heights) > 0.0135).all() and (np.diff(heights) < 0.0141).all()

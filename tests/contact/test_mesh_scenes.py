@@ -1,12 +1,17 @@
 """Which bodies of a scene meet by their meshes, with which numbers, and what is refused."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from add.commands.simulate import simulate_scene
 from add.contact import MeshContact
+from add.equations.kinematics import Kinematics
 from add.errors import InputError
+from add.io.mesh_depths import warn_of_mesh_depths
+from add.io.runfolder import RunFolder
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 
@@ -108,3 +113,28 @@ def test_one_clear_error(bodies: dict[str, Any], contact: dict[str, Any], place:
     with pytest.raises(InputError) as caught:
         built(bodies, contact=contact)
     assert caught.value.place == place and words in str(caught.value)
+
+
+def test_a_skin_that_is_too_soft_is_named(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    """The greatest depth of a run stands in its result; beyond half the reach there is a warning with a remedy."""
+    found = []
+    for stiffness in (1e8, 1e5):
+        raw = {"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 20, "integrator": "bdf1"},
+               "bodies": {"low": SOFT | {"pins": [{"where": {"all": True}}]}, "up": at(SOFT, 0.1101)},
+               "contact": {"mesh": {"thickness": 0.01, "stiffness": stiffness}}}  # fmt: skip
+        result = simulate_scene(scene_from_dict(raw), RunFolder(tmp_path / f"{stiffness:g}"))
+        (pair,) = result["mesh_depths"]
+        assert pair["bodies"] == ["low", "up"] and pair["stiffness"] == stiffness and 0.0 < pair["depth"] < 0.01
+        assert pair["warning"] == (pair["depth"] > 0.5 * pair["reach"]) == (stiffness == 1e5)
+        found.append(pair["depth"])
+        warn_of_mesh_depths(result)
+    assert found[1] > 10.0 * found[0]
+    assert caplog.text.count("skins press deep") == 1 and "k_n = 1e+05" in caplog.text
+
+
+def test_a_blocked_step_names_the_pair() -> None:
+    scene = built({"low": at(SOFT, 0.0), "up": at(SOFT, 0.103)}, contact={"mesh": {"thickness": 0.005}})
+    (term,) = scene.model.term(MeshContact)
+    q, v = scene.model.initial.evaluate(scene.theta)
+    text = term.tightest(Kinematics(q, v, np.zeros_like(v), 0.0, 0), scene.theta)
+    assert "'low' and 'up' are 0.002 m deep in skins that touch at 0.005 m" in text and "k_n = " in text

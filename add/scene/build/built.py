@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
+
+from numpy.typing import ArrayLike
 
 from add.equations.kinematics import Kinematics
 from add.equations.points import PointMap
 from add.model import Model, Reaction, reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.numbers import SceneParameters
+from add.scene.build.rollouts import SceneBatch, rollouts
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation, Trajectory
@@ -63,6 +67,10 @@ class BuiltScene(Summarised):
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulation.run.Simulation.run`."""
         return self.simulation.run(theta, **options)
+
+    def rollouts(self, inputs: Mapping[str, ArrayLike], **options: Any) -> SceneBatch:
+        """Run many times with other numbers, by their paths; see `add.scene.build.rollouts.rollouts`."""
+        return rollouts(self.simulation, self.numbers, inputs, **options)
 
     @property
     def order(self) -> int:

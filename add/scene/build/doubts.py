@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from add.bodies import SoftBody
-from add.contact import MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.materials import element_loops
@@ -41,7 +40,14 @@ _SHOWN = 3
 
 
 def warn(built: BuiltScene) -> list[str]:
-    """Log and return what is probably not meant, though it can be simulated."""
+    """Log and return what is probably not meant, though it can be simulated.
+
+    Raises
+    ------
+    InputError
+        If bodies start deep in each other and contact is hard: no force drives them apart.
+    """
+    _refuse_overlaps(built)
     texts = doubts(built)
     for text in texts:
         logger.warning("%s: %s", built.scene.source or "scene", text)
@@ -50,7 +56,7 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    parts = (_deep, _untouchable, _creeping, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
+    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
     return [text for part in parts for text in part(built)]
 
 
@@ -66,6 +72,18 @@ def _size(built: BuiltScene, name: str) -> float:
     """Return the largest extent of a body along the axes of its rest frame [m]."""
     low, high = extent(built, name)
     return float((high - low).max())
+
+
+def _refuse_overlaps(built: BuiltScene) -> None:
+    law = built.scene.contact.friction_law
+    deep = deep_starts(built.model, built.theta) if law == "impulse" else []
+    if deep:
+        others = f", and {len(deep) - 1} more pairs overlap" if len(deep) > 1 else ""
+        raise InputError(
+            f"starts {deep[0].depth:.3g} m deep inside {deep[0].other}{others}: contact by impulses keeps bodies "
+            "apart, it has no force that drives them there",
+            file=built.scene.source, place=f"bodies.{deep[0].body}", expected="bodies that touch at most",
+        )  # fmt: skip
 
 
 def _deep(built: BuiltScene) -> Iterator[str]:
@@ -117,15 +135,6 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
             "capsules, cylinders and closed meshes that rigid bodies carry, and neither of these carries one, nor have "
             "both a mesh (or the contact is exact or by impulses, without meshes); contact.pairs with 'enabled': "
             "false say that it is meant"
-        )
-
-
-def _creeping(built: BuiltScene) -> Iterator[str]:
-    """Meshes, which no equations hold under the hybrid law."""
-    if built.scene.contact.friction_law == "hybrid" and built.model.term(MeshContact):
-        yield (
-            "contact.friction_law: hybrid friction holds points on shapes; meshes that meet meshes stick by the linear "
-            "law, and creep"
         )
 
 

@@ -26,6 +26,7 @@ from add.objectives.tracking import at_steps
 from add.scene.build.built import BuiltScene
 from add.scene.build.clouds import cloud_tracking
 from add.scene.build.numbers import CLOCK
+from add.scene.build.one_step import judged_simulation, one_step_objective
 from add.scene.build.phase_overrides import number_overrides
 from add.scene.build.recordings import load_recording
 from add.scene.build.scene import build
@@ -34,6 +35,7 @@ from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.objective import (
     LineObjectiveSpec,
     MarkersObjectiveSpec,
+    OneStepObjectiveSpec,
     ParameterSpec,
     PointObjectiveSpec,
     PoseObjectiveSpec,
@@ -246,6 +248,8 @@ def _experiment(
             parts.append(tracking)
         elif isinstance(item, CloudObjectiveSpec):
             parts.append(cloud_tracking(item, built, f"objective.{k}", _LOSSES))
+        elif isinstance(item, OneStepObjectiveSpec):
+            parts.append(one_step_objective(item, built, f"objective.{k}"))
         elif isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
             parts.append(_regulariser(item, built, f"objective.{k}"))
         else:
@@ -253,7 +257,7 @@ def _experiment(
         weights.append(item.weight)
     objective = WeightedSum(tuple(weights), tuple(parts))
     ties, numbers = built.numbers.ties, built.numbers.values
-    return Experiment(name, built.simulation, objective, ties, numbers, recording, followed)
+    return Experiment(name, judged_simulation(spec, built), objective, ties, numbers, recording, followed)
 
 
 def _regulariser(

@@ -109,7 +109,9 @@ def _build(scene: SceneSpec) -> BuiltScene:
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":
         options = ImpulseOptions(
-            timed_impacts=spec.contact.impact_time == "linear", pyramids=spec.contact.friction_cone == "pyramid"
+            relaxation=spec.gradient.relaxation if spec.gradient.contact == "relaxed" else 0.0,
+            timed_impacts=spec.contact.impact_time == "linear",
+            pyramids=spec.contact.friction_cone == "pyramid",
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
     names = tuple(spec.markers)
@@ -169,6 +171,7 @@ def _soft_body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> So
         place = f"{at}.anchors.{k}"
         nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
         anchors.append(PointAnchor(nodes, weights, driven(anchor.place, f"{place}.place", "m", 3)))
+    _no_point_held_twice(pins, anchors, mesh.points.shape[0], at)
     return SoftBody(
         name,
         mesh,
@@ -192,6 +195,23 @@ def _no_pin_twice(pins: list[Pin], at: str) -> None:
                 f"node {node} is already held along {'xyz'[axis]} by an earlier pin", place=f"{at}.pins.{k}"
             )
         seen |= held
+
+
+def _no_point_held_twice(pins: list[Pin], anchors: list[PointAnchor], n: int, at: str) -> None:
+    """Refuse anchors that hold what pins and earlier anchors hold already: together they contradict each other."""
+    for axis in range(3):
+        free = np.ones(n, dtype=bool)
+        for pin in pins:
+            free[pin.nodes] &= axis not in pin.axes
+        rows = np.zeros((len(anchors), n))
+        for k, anchor in enumerate(anchors):
+            np.add.at(rows[k], anchor.nodes, anchor.weights)
+            if np.linalg.matrix_rank(rows[: k + 1, free], tol=1e-9) <= k:
+                raise InputError(
+                    f"this point is already held along {'xyz'[axis]} by pins or earlier anchors: two joints would "
+                    "contradict each other",
+                    place=f"{at}.anchors.{k}",
+                )
 
 
 def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) -> SignalParameter:

@@ -17,6 +17,11 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
                 f"contact.{key}", f"the friction law '{law}' does not know this", f"'{getattr(spec.contact, key)}'",
                 f"'{usual}', or the friction law 'impulse'",
             )  # fmt: skip
+    if law != "impulse" and spec.gradient.contact != "exact":
+        yield Problem(
+            "gradient.contact", f"the friction law '{law}' does not know this", f"'{spec.gradient.contact}'",
+            "'exact', or the friction law 'impulse'",
+        )  # fmt: skip
     if law not in ("exact", "impulse"):
         return
     if spec.time.initial == "equilibrium":

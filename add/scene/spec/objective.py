@@ -133,6 +133,25 @@ class PoseObjectiveSpec(_TimedSpec):
         return self
 
 
+class OneStepObjectiveSpec(Spec):
+    """Mean squared error of one step, over all steps, each from the recorded state before it.
+
+    The terms are q |dq|^2 + v |dv|^2 + a |dv/dt|^2, with rotations in radians: lengths and radians count alike. It goes
+    with no other objective but `prior`, `smoothness` and `proximity`. Noise of the recording biases what it finds.
+    """
+
+    type: Literal["one-step"] = Field("one-step", description="kind of objective")
+    file: FilePath = Field(
+        description="recorded states: `trajectory.h5` of a run, or an .npz file with t (k,) [s], q (k, n) and perhaps "
+        "v (k, n), in the order of the bodies; a state at each step is needed; without v, differences of q"
+    )
+    q: NonNegative = Field(1.0, description="weight of the coordinates [1/m^2]")
+    v: NonNegative = Field(1.0, description="weight of the velocities [s^2/m^2]")
+    a: NonNegative = Field(0.0, description="weight of the accelerations, differences of the velocities [s^4/m^2]")
+    bodies: tuple[Name, ...] | None = Field(None, description="bodies that count; null = all")
+    weight: Weight = 1.0
+
+
 class PriorObjectiveSpec(Spec):
     """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
 
@@ -183,10 +202,13 @@ ObjectiveSpec = Annotated[
     | Annotated[LineObjectiveSpec, Tag("<line>")]
     | Annotated[TrackObjectiveSpec, Tag("<track>")]
     | Annotated[PoseObjectiveSpec, Tag("<pose>")]
+    | Annotated[OneStepObjectiveSpec, Tag("<one-step>")]
     | Annotated[PriorObjectiveSpec, Tag("<prior>")]
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
     | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
-    by_value("type", "markers", "cloud", "point", "line", "track", "pose", "prior", "smoothness", "proximity"),
+    by_value(
+        "type", "markers", "cloud", "point", "line", "track", "pose", "one-step", "prior", "smoothness", "proximity"
+    ),
 ]
 
 # --- parameters ------------------------------------------------------------------------------------------------------
@@ -243,6 +265,19 @@ class ParameterSpec(Spec):
     def all_paths(self) -> tuple[str, ...]:
         """The path, or the paths that share one value."""
         return self.paths if self.paths is not None else (self.path or "",)
+
+
+class GradientSpec(Spec):
+    """How derivatives are taken; steps are not changed by it."""
+
+    contact: Literal["exact", "relaxed"] = Field(
+        "exact",
+        description="`impulse`: `exact`: the derivatives of the steps; `relaxed`: those of a central path through the "
+        "cones (relaxed complementarity), which see the way out of a contact that rests; never in `add check`",
+    )
+    relaxation: Positive = Field(
+        1e-3, description="`relaxed`: kappa, relative to the square of the largest impulse of a step [-]"
+    )
 
 
 class PhaseSpec(Spec):

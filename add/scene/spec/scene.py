@@ -29,7 +29,7 @@ from add.scene.spec.common import (
 )
 from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
-from add.scene.spec.objective import ObjectiveSpec, OptimizerSpec, ParameterSpec
+from add.scene.spec.objective import GradientSpec, ObjectiveSpec, OptimizerSpec, ParameterSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.uncertainty import UncertaintySpec
 from add.scene.spec.world import ContactSpec, ObstacleSpec, SignalSpec
@@ -172,6 +172,7 @@ class SceneSpec(Spec):
     )
     objective: tuple[ObjectiveSpec, ...] = Field((), description="terms whose weighted sum is minimised")
     parameters: tuple[ParameterSpec, ...] = Field((), description="numbers the optimizer may change")
+    gradient: GradientSpec = Field(default_factory=GradientSpec, description="how derivatives are taken")
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="how the objective is minimised")
     uncertainty: UncertaintySpec = Field(
         default_factory=UncertaintySpec, description="what the error bars of a fit contain"

@@ -1,0 +1,1 @@
+"""Steps of small systems as one compiled call each."""

@@ -1,0 +1,46 @@
+"""Whether compiled steps are there: kept on disk from an earlier time, so that no run waits for their compilation."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import config, typeof
+
+from add.compiled.arrays import KINDS, Signals, empty, packed
+from add.compiled.dense import Lapack
+from add.compiled.families import Choices
+from add.compiled.newton import Criteria
+from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
+from add.kernels.caching import is_kept
+
+
+@cache
+def available() -> bool:
+    """Whether compiled steps can be used at once."""
+    if config.DISABLE_JIT:
+        return False  # there is no calling of LAPACK by address
+    return all(is_kept(function, tuple(map(typeof, arguments))) for function, arguments in _calls())
+
+
+def warm() -> None:
+    """Compile the steps, which takes minutes, and keep them on disk."""
+    for function, arguments in _calls():
+        function.compile(tuple(map(typeof, arguments)))
+    available.cache_clear()
+
+
+def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
+    """Return both functions with arguments of the types that runs give them."""
+    families = packed(empty(kind) for kind in KINDS)
+    one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
+    rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
+    signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
+    common = (families, Lapack(0, 0), Timing(0.0, 0, one, one, one))
+    given = one, Choices(rows, rows, codes.ravel())
+    take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (two, two), 1, one, signals, one, False, given)
+    turned = np.zeros((0, 0), dtype=bool)
+    steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
+    back = (*common, steps, 1, (one, one), signals, one, (three, three), one, one)
+    return (take_steps, take), (pull_back_steps, back)

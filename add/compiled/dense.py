@@ -1,0 +1,104 @@
+"""Dense LU inside compiled steps: LAPACK by address, one refinement, and the test of a solution."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.linalg.base import sound
+from add.linalg.blas import N, T, getrf, getrs
+from add.typing import FloatArray, IntArray
+
+_JIT = {"cache": True, "error_model": "numpy"}
+
+
+class Lapack(NamedTuple):
+    """Addresses of the two routines in this process."""
+
+    getrf: int
+    getrs: int
+
+
+class Dense(NamedTuple):
+    """Room for a matrix (n n,) by columns, its factors and their pivots; n the number of unknowns."""
+
+    matrix: FloatArray
+    factors: FloatArray
+    pivots: IntArray
+    info: IntArray
+
+
+@njit(**_JIT)
+def new_dense(n):
+    """Return room for n unknowns."""
+    return Dense(np.empty(n * n), np.empty(n * n), np.empty(n, dtype=np.int32), np.zeros(1, dtype=np.int32))
+
+
+@njit(**_JIT)
+def take_block(data, n_all, free, out):
+    """Copy the rows and columns ``free`` of a matrix (n_all n_all,) to ``out``, both by columns."""
+    n = free.size
+    if n == n_all:
+        out[:] = data[: n * n]
+        return
+    for c in range(n):
+        column = free[c] * n_all
+        for r in range(n):
+            out[c * n + r] = data[column + free[r]]
+
+
+@njit(**_JIT)
+def factor(dense, lapack):
+    """Factor the matrix; return its largest entry, or -1 if it is singular or not finite."""
+    n, largest = dense.pivots.size, 0.0
+    for k in range(n * n):
+        x = dense.matrix[k]
+        if not np.isfinite(x):
+            return -1.0
+        largest = max(largest, abs(x))
+        dense.factors[k] = x
+    getrf(lapack.getrf, (n, n, dense.factors, 0, n, dense.pivots, 0, dense.info, 0))
+    return -1.0 if dense.info[0] > 0 else largest
+
+
+@njit(**_JIT)
+def solve(dense, largest, transposed, b, x, rest, lapack):
+    """Fill x with A^-1 b or A^-T b, refined once; return whether it is no noise. ``rest`` (n,) is scratch."""
+    n = dense.pivots.size
+    kind = T if transposed else N
+    x[:] = b
+    getrs(lapack.getrs, (kind, n, 1, dense.factors, 0, n, dense.pivots, 0, x, 0, n, dense.info, 0))
+    _defect(dense.matrix, n, transposed, b, x, rest)
+    getrs(lapack.getrs, (kind, n, 1, dense.factors, 0, n, dense.pivots, 0, rest, 0, n, dense.info, 0))
+    for k in range(n):
+        x[k] += rest[k]
+    _defect(dense.matrix, n, transposed, b, x, rest)
+    return sound(largest, x, b, rest)
+
+
+@njit(**_JIT)
+def _defect(matrix, n, transposed, b, x, out):
+    """Fill out with b - A x or b - A^T x."""
+    if transposed:
+        for c in range(n):
+            total = 0.0
+            for r in range(n):
+                total += matrix[c * n + r] * x[r]
+            out[c] = b[c] - total
+        return
+    out[:] = b
+    for c in range(n):
+        for r in range(n):
+            out[r] -= matrix[c * n + r] * x[c]
+
+
+@njit(**_JIT)
+def add_transposed(data, n, lam, out):
+    """Add A^T lam to ``out`` (n,), A (n n,) by columns."""
+    for c in range(n):
+        total = 0.0
+        for r in range(n):
+            total += data[c * n + r] * lam[r]
+        out[c] += total

@@ -1,0 +1,246 @@
+"""One step of a small system: Newton's method as in `add.solve.newton`, without a return to Python.
+
+Only the normal path is here: the first guess, undamped iterations, the line search. Whatever asks for more is left to
+the terms and their fallbacks, which begin the step anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.compiled.dense import Dense, factor, new_dense, solve, take_block
+from add.compiled.families import Choices, Instant, jacobian, residual
+from add.kernels.caching import njit
+from add.typing import FloatArray, IntArray
+
+#: As in `add.solve.newton`, where the reasons stand.
+MAX_HALVINGS = 14
+SUFFICIENT_DECREASE = 1e-4
+BLOCKED = 1e-9
+NATURAL_AFTER = 2
+ROUND_OFF = 64.0
+EPS = float(np.finfo(float).eps)
+
+#: How an iteration ended.
+CONVERGED, AT_ROUND_OFF, GIVEN_UP = range(3)
+
+_JIT = {"cache": True, "error_model": "numpy"}
+
+
+class Formula(NamedTuple):
+    """The step: time t [s] and step dt [s], c = 1/(beta dt), the history coefficients."""
+
+    t: float
+    dt: float
+    c: float
+    alpha_0: float
+    alpha_1: float
+
+
+class Criteria(NamedTuple):
+    """When to stop; see `add.solve.step_equations.NewtonOptions`."""
+
+    atol: float
+    rtol: float
+    reuse: float
+    norm: int
+    max_iterations: int
+
+
+class Iterate(NamedTuple):
+    """Room for an iterate."""
+
+    u: FloatArray
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+    r: FloatArray
+    codes: IntArray
+
+
+@njit(**_JIT)
+def new_iterate(n, n_codes):
+    """Return room for an iterate."""
+    return Iterate(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n_codes, dtype=np.int8))
+
+
+@njit(**_JIT)
+def _free_norm(r, free, order):
+    """Return the norm of r over the free coordinates, infinite where it is not finite."""
+    total = 0.0
+    for i in free:
+        total += r[i] * r[i] if order == 2 else abs(r[i])
+    total = np.sqrt(total) if order == 2 else total
+    return total if np.isfinite(total) else np.inf
+
+
+@njit(**_JIT)
+def _evaluate(families, formula, stars, signals, theta, replay, given, norm, measured, point):
+    """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
+    u, q, v, a, r, codes = point
+    q_star, v_star = stars[0], stars[1]
+    for i in range(u.size):
+        v[i] = formula.c * u[i]
+        a[i] = formula.c * (v[i] - v_star[i])
+        q[i] = q_star[i] + u[i]
+    if replay:
+        codes[:] = given.codes
+    at = Instant(formula.t, q, v, a, theta, signals)
+    chosen, scale = residual(families, at, replay, Choices(given.bodies, given.nodes, codes), norm * measured, r)
+    return _free_norm(r, families.layout.free, norm), chosen, scale
+
+
+@njit(**_JIT)
+def _weighted_size(data, n, free, x, order):
+    """Return the norm of |A| |x| over the free coordinates, A (n n,) by columns."""
+    out = np.zeros(n)
+    for c in free:
+        size = abs(x[c])
+        for r in range(n):
+            out[r] += abs(data[c * n + r]) * size
+    return _free_norm(out, free, order)
+
+
+@njit(**_JIT)
+def _at_round_off(families, at, chosen, u, c, merit, scale, order, data):
+    """Whether the residual is as small as rounding allows; overwrites ``data``."""
+    free, n = families.layout.free, u.size
+    jacobian(families, at, chosen, 1.0, c, c * c, data)
+    scale += _weighted_size(data, n, free, u, order)
+    jacobian(families, at, chosen, 1.0, 0.0, 0.0, data)
+    scale += _weighted_size(data, n, free, at.q, order)
+    return merit <= ROUND_OFF * EPS * scale
+
+
+@njit(**_JIT)
+def _take_trial(trial, point, step, length, free):
+    """Fill u of a trial at a length along a step."""
+    trial.u[:] = point.u
+    for k in range(free.size):
+        trial.u[free[k]] += length * step[k]
+
+
+class Room(NamedTuple):
+    """Room for a step: the matrix (n n,), its free block and factors, directions, residuals of rejected trials."""
+
+    data: FloatArray
+    dense: Dense
+    step: FloatArray
+    rest: FloatArray
+    b: FloatArray
+    residuals: FloatArray
+    lengths: FloatArray
+    merits: FloatArray
+
+
+@njit(**_JIT)
+def new_room(n, n_free):
+    """Return room for the steps of a system of n coordinates."""
+    return Room(
+        np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
+        np.empty((NATURAL_AFTER + 1, n)), np.empty(NATURAL_AFTER + 1), np.empty(NATURAL_AFTER + 1),
+    )  # fmt: skip
+
+
+@njit(**_JIT)
+def _natural(room, largest, size, free, lapack):
+    """Return the first of the trials that passes the natural monotonicity test, -1 for none, -2 if a solve is noise."""
+    x = np.empty(free.size)
+    for k in range(room.lengths.size):
+        if not np.isfinite(room.merits[k]):
+            continue
+        for i in range(free.size):
+            room.b[i] = -room.residuals[k, free[i]]
+        if not solve(room.dense, largest, False, room.b, x, room.rest, lapack):
+            return -2
+        total = 0.0
+        for i in range(free.size):
+            total += x[i] * x[i]
+        if np.sqrt(total) <= (1.0 - 0.25 * room.lengths[k]) * size:
+            return k
+    return -1
+
+
+@njit(**_JIT)
+def _search(families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, lapack):
+    """Look for the next iterate along room.step; return whether it was found, its merit and its choices."""
+    free, step, size, length = families.layout.free, room.step, 0.0, 1.0
+    for k in range(free.size):
+        size += step[k] * step[k]
+    size = np.sqrt(size)
+    for halving in range(MAX_HALVINGS):
+        if length <= BLOCKED:
+            break
+        _take_trial(trial, point, step, length, free)
+        found, choices, _ = _evaluate(families, formula, stars, signals, theta, replay, chosen, norm, False, trial)
+        if found <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
+            return True, found, choices
+        if halving <= NATURAL_AFTER:
+            room.residuals[halving], room.lengths[halving], room.merits[halving] = trial.r, length, found
+        if halving == NATURAL_AFTER:
+            natural = _natural(room, largest, size, free, lapack)
+            if natural == -2:
+                return False, merit, chosen
+            if natural >= 0:
+                _take_trial(trial, point, step, room.lengths[natural], free)
+                found, choices, _ = _evaluate(
+                    families, formula, stars, signals, theta, replay, chosen, norm, False, trial
+                )
+                return True, found, choices
+        length *= 0.5
+    return False, merit, chosen
+
+
+@njit(**_JIT)
+def solve_step(families, lapack, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits):
+    """Iterate from the u of ``point``; fill ``merits`` with those of all iterates.
+
+    Returns how it ended, iterations and factorisations done, the tolerance, whether the solution is in ``trial`` in
+    place of ``point``, and the choices made there.
+    """
+    free, c, norm = families.layout.free, formula.c, criteria.norm
+    n_free, swapped = free.size, False
+    merit, chosen, scale = _evaluate(families, formula, stars, signals, theta, replay, chosen, norm, True, point)
+    merits[0] = merit
+    iterations, factorizations, tolerance, largest, reuse = 0, 0, criteria.atol, 0.0, False
+    if not np.isfinite(merit):
+        return GIVEN_UP, iterations, factorizations, tolerance, swapped, chosen
+    tolerance += criteria.rtol * scale
+    for iteration in range(criteria.max_iterations + 1):
+        if merit <= tolerance:
+            return CONVERGED, iterations, factorizations, tolerance, swapped, chosen
+        at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
+        stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
+        if stalled and _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, room.data):
+            return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
+        if iteration == criteria.max_iterations:
+            break
+        if not reuse:
+            jacobian(families, at, chosen, 1.0, c, c * c, room.data)
+            take_block(room.data, point.u.size, free, room.dense.matrix)
+            largest = factor(room.dense, lapack)
+            if largest < 0.0:
+                break
+            factorizations += 1
+        for k in range(n_free):
+            room.b[k] = -point.r[free[k]]
+        if not solve(room.dense, largest, False, room.b, room.step, room.rest, lapack):
+            break
+        found, following, choices = _search(
+            families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, lapack
+        )
+        if reuse and (not found or following > 0.5 * merit):
+            reuse = False
+            continue
+        if not found:
+            if _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, room.data):
+                return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
+            break
+        reuse = following < criteria.reuse * merit
+        point, trial, swapped = trial, point, not swapped
+        merit, chosen = following, choices
+        iterations += 1
+        merits[iterations] = merit
+    return GIVEN_UP, iterations, factorizations, tolerance, swapped, chosen

@@ -1,0 +1,192 @@
+"""Compiled steps of one run: what they share, blocks of steps and the way back through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, final
+
+import numpy as np
+
+from add.compiled.arrays import Signals
+from add.compiled.dense import Lapack
+from add.compiled.families import Choices
+from add.compiled.newton import Criteria
+from add.compiled.pack import PackedSystem
+from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
+from add.compiled.windows import CHUNK, windows
+from add.equations.term import Decision, Decisions
+from add.linalg.blas import addresses
+from add.typing import AnyArray, FloatArray
+
+_NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
+_NOTHING: FloatArray = np.zeros(0)
+
+
+@cache
+def lapack() -> Lapack:
+    """Return the addresses of the routines in this process."""
+    blas = addresses()
+    return Lapack(blas.getrf, blas.getrs)
+
+
+def plain(array: AnyArray) -> Any:
+    """Return an array as the steps are compiled for, a copy where it is of another kind: nothing is compiled anew."""
+    return array if array.flags.carray else np.array(array, order="C")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive steps that were found, and the newest pair (q, v) of the state before them.
+
+    Attributes
+    ----------
+    system : PackedSystem
+    timing : Timing
+    steps : Steps
+    n : number of steps
+    q, v : (n_coordinates,)
+    """
+
+    system: PackedSystem
+    timing: Timing
+    steps: Steps
+    n: int
+    q: FloatArray
+    v: FloatArray
+
+    def decisions(self, k: int) -> Decisions:
+        """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""
+        system, steps, out = self.system, self.steps, []
+        ends = steps.ends
+        for j, part in enumerate(system.codes):
+            if part is not None:
+                out.append(steps.codes[k, part])
+            elif j == system.bodies:
+                out.append(steps.bodies[ends[k, 0] : ends[k + 1, 0]])
+            else:
+                out.append(steps.nodes[ends[k, 1] : ends[k + 1, 1]])
+        return tuple(out)
+
+
+@final
+class CompiledRun:
+    """The compiled steps of one run; never shared between runs.
+
+    It keeps what depends on theta or time alone: prescribed coordinates, windows of signals.
+    """
+
+    def __init__(self, system: PackedSystem) -> None:
+        self.system = system
+        self._none = Choices(_NO_ROWS, _NO_ROWS, np.zeros(system.n_codes, dtype=np.int8))
+        self._theta: FloatArray | None = None
+        self._start = _NOTHING
+        self._rows: tuple[Any, FloatArray] | None = None
+        self._chunk: tuple[float, int] = (0.0, -1)
+        self._windows = Signals(_NOTHING, _NO_ROWS)
+        self._prescribed = system.system.partition.prescribed
+
+    def copy(self) -> CompiledRun:
+        """Return another one for the same run, which can be used at the same time."""
+        return CompiledRun(self.system)
+
+    def _at(self, theta: FloatArray) -> None:
+        """Take new parameters."""
+        if self._theta is not theta:
+            self._theta, self._rows = theta, None
+            self._start = self.system.system.motion.start(theta) if self._prescribed.size else _NOTHING
+
+    def _signals(self, timing: Timing, n: int) -> Signals:
+        """Return the signals at the ends of n steps, which lie in one chunk."""
+        step = timing.first + 1
+        chunk = step // CHUNK
+        if self._chunk != (timing.dt, chunk):
+            times = timing.dt * np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=float)
+            self._windows = windows(self.system.signals, times)
+            self._chunk = timing.dt, chunk
+        part = slice(step - chunk * CHUNK, step - chunk * CHUNK + n)
+        return Signals(self._windows.weights[part], self._windows.table[part])
+
+    def take(
+        self,
+        timing: Timing,
+        criteria: Criteria,
+        before: tuple[FloatArray, FloatArray],
+        n: int,
+        theta: FloatArray,
+        replay: tuple[FloatArray, Decisions] | None = None,
+    ) -> Block:
+        """Take up to ``n`` steps, fewer at the end of a chunk or where one is not found by the normal path.
+
+        Parameters
+        ----------
+        before : q and v (2, n_coordinates), newest first
+        replay : of one step, u to begin with and decisions to hold
+        """
+        theta = plain(theta)
+        self._at(theta)
+        n = min(n, CHUNK - (timing.first + 1) % CHUNK)
+        given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
+        q, v = plain(before[0]), plain(before[1])
+        found, steps = take_steps(
+            self.system.families, lapack(), timing, criteria, (q, v), n,
+            self._start, self._signals(timing, n), theta, replay is not None, given,
+        )  # fmt: skip
+        return Block(self.system, timing, steps, found, q[0], v[0])
+
+    def pull_back(
+        self,
+        block: Block,
+        n: int,
+        theta: FloatArray,
+        bars: tuple[FloatArray, FloatArray],
+        by_position: FloatArray,
+        theta_bar: FloatArray,
+    ) -> int:
+        """Pull cotangents back through the first ``n`` steps of a block; return how many are left.
+
+        None are, unless the matrix of one cannot be solved with. ``bars`` (n + 1, 2, n_coordinates) as in
+        `add.compiled.steps.pull_back_steps`; ``by_position`` (n_coordinates,) takes what `add_start` wants.
+        """
+        theta = plain(theta)
+        self._at(theta)
+        left = pull_back_steps(
+            self.system.families, lapack(), block.timing, block.steps, n, (block.q, block.v),
+            self._signals(block.timing, n), theta, bars, by_position, theta_bar,
+        )  # fmt: skip
+        return int(left)
+
+    def add_start(self, theta: FloatArray, by_position: FloatArray, theta_bar: FloatArray) -> None:
+        """Add the share of where prescribed coordinates begin, once for all steps: sums of a fixed order."""
+        if not self._prescribed.size:
+            return
+        theta = plain(theta)
+        self._at(theta)
+        if self._rows is None:
+            self._rows = self.system.system.motion.start_rows(theta)
+        index, rows = self._rows
+        theta_bar[index] += by_position[self._prescribed] @ rows
+
+    def block_of(self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], decisions: Decisions) -> Block:
+        """Return a solved step, without a change of chart, as a block."""
+        chosen, system = self._choices(decisions), self.system.system
+        q, v, a = (plain(x)[None] for x in kin)
+        ends = np.array([[0, 0], [chosen.bodies.shape[0], chosen.nodes.shape[0]]])
+        turned = np.zeros((1, system.rotations.size), dtype=bool)
+        none, counts = np.zeros((1, 1)), np.zeros((1, 5), dtype=np.int64)
+        steps = Steps(
+            q, v, a, q, v, turned, counts, none[0], none, chosen.bodies, chosen.nodes, ends, chosen.codes[None]
+        )
+        return Block(self.system, timing, steps, 1, q[0], v[0])
+
+    def _choices(self, decisions: Decisions) -> Choices:
+        """Return the decisions of the deciding terms as compiled steps take them."""
+        system, none = self.system, self._none
+        codes = none.codes
+        if system.n_codes:
+            own = zip(decisions, system.codes, strict=True)
+            codes = np.concatenate([decision for decision, part in own if part is not None])
+        bodies = plain(decisions[system.bodies]) if system.bodies >= 0 else _NO_ROWS
+        nodes = plain(decisions[system.nodes]) if system.nodes >= 0 else _NO_ROWS
+        return Choices(bodies, nodes, codes)

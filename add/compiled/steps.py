@@ -1,0 +1,261 @@
+"""Steps of a small system, one behind the other, and the way back through them, each in one compiled call."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.compiled.arrays import Signals, unpacked
+from add.compiled.dense import Dense, add_transposed, factor, new_dense, solve, take_block
+from add.compiled.families import Choices, Instant, jacobian, move_parameters, move_prescribed, parameters
+from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
+from add.kernels.caching import njit
+from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
+from add.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+_JIT = {"cache": True, "error_model": "numpy"}
+
+
+class Timing(NamedTuple):
+    """The formula of all steps of a run.
+
+    Attributes
+    ----------
+    dt : float
+        [s].
+    first : number of the state before the first of the steps
+    c, alpha_0, alpha_1 : of the step that follows state number 0, then of all others, (2,) each
+    """
+
+    dt: float
+    first: int
+    c: FloatArray
+    alpha_0: FloatArray
+    alpha_1: FloatArray
+
+
+class Steps(NamedTuple):
+    """Consecutive steps, k of them.
+
+    Attributes
+    ----------
+    q, v, a : (k, n) solutions, before any change of chart
+    states_q, states_v : (k, n) the newest pair of each state, after it
+    turned : (k, n_rotations) bool, the rotation vectors that change chart after each step
+    counts : (k, 5) int64: how it ended, iterations, factorisations, worst coordinate, -
+    tolerance : (k,) [N]
+    merits : (k, max_iterations + 1) those of all iterates [N]
+    bodies, nodes : rows of contact of all steps, one behind the other
+    ends : (k + 1, 2) where those of each step begin
+    codes : (k, n_codes) of joints with branches
+    """
+
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+    states_q: FloatArray
+    states_v: FloatArray
+    turned: BoolArray
+    counts: IntArray
+    tolerance: FloatArray
+    merits: FloatArray
+    bodies: IntArray
+    nodes: IntArray
+    ends: IntArray
+    codes: AnyArray
+
+
+@njit(**_JIT)
+def _formula(timing, k):
+    """Return the formula of step k of the block."""
+    step = timing.first + k
+    row = 0 if step == 0 else 1
+    # Not t + dt: a million additions drift.
+    return Formula((step + 1) * timing.dt, timing.dt, timing.c[row], timing.alpha_0[row], timing.alpha_1[row])
+
+
+@njit(**_JIT)
+def _appended(rows, n, more):
+    """Return room that holds n rows and ``more`` behind them."""
+    while n + more.shape[0] > rows.shape[0]:
+        wider = np.empty((2 * rows.shape[0] + 16, 3), dtype=np.int64)
+        wider[:n] = rows[:n]
+        rows = wider
+    rows[n : n + more.shape[0]] = more
+    return rows
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def take_steps(
+    arrays, lapack, timing, criteria, before, n_steps, start, signals, theta, replay, given
+):  # fmt: skip
+    """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
+
+    ``arrays`` is a `PackedFamilies`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
+    the `Signals` of every step, with one axis more. ``given``: for a ``replay`` of one step, u to begin with (n,) and
+    the choices to hold.
+
+    Returns how many were found, and the `Steps`.
+    """
+    families = unpacked(arrays.ints, arrays.floats, arrays.places)
+    layout = families.layout
+    q_before, v_before = before
+    n, n_free, n_rotations = layout.size[0], layout.free.size, layout.rotations.size
+    u_given, none = given
+    n_codes = none.codes.size
+    q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
+    states_q, states_v = np.empty((n_steps, n)), np.empty((n_steps, n))
+    turned, counts = np.zeros((n_steps, n_rotations), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
+    tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
+    bodies, nodes = np.empty((4 * n_steps, 3), dtype=np.int64), np.empty((4 * n_steps, 3), dtype=np.int64)
+    ends, codes = np.zeros((n_steps + 1, 2), dtype=np.int64), np.zeros((n_steps, n_codes), dtype=np.int8)
+    point, trial, room = new_iterate(n, n_codes), new_iterate(n, n_codes), new_room(n, n_free)
+    old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
+    done = 0
+    for k in range(n_steps):
+        formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
+        c = formula.c
+        for i in range(n):
+            stars[0, i] = formula.alpha_0 * old_q[0, i] + formula.alpha_1 * old_q[1, i]
+            stars[1, i] = formula.alpha_0 * old_v[0, i] + formula.alpha_1 * old_v[1, i]
+            if replay:
+                point.u[i] = u_given[i]
+            else:
+                point.u[i] = stars[1, i] / c + (old_v[0, i] - old_v[1, i]) / formula.dt / (c * c)
+        if layout.prescribed.size:
+            at = Instant(formula.t, point.q, point.v, point.a, theta, now)
+            move_prescribed(families.loads, layout, at, start, point.q)
+            for i in layout.prescribed:
+                point.u[i] = point.q[i] - stars[0, i]
+        status, iterations, factorizations, allowed, swapped, chosen = solve_step(
+            families, lapack, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
+        )
+        if status == GIVEN_UP:
+            break
+        if swapped:
+            point, trial = trial, point
+        q[k], v[k], a[k], codes[k], tolerance[k] = point.q, point.v, point.a, point.codes, allowed
+        bodies = _appended(bodies, ends[k, 0], chosen.bodies)
+        nodes = _appended(nodes, ends[k, 1], chosen.nodes)
+        ends[k + 1, 0] = ends[k, 0] + chosen.bodies.shape[0]
+        ends[k + 1, 1] = ends[k, 1] + chosen.nodes.shape[0]
+        worst, most = 0, -1.0
+        for i in layout.free:
+            if abs(point.r[i]) > most:
+                worst, most = i, abs(point.r[i])
+        counts[k, 0], counts[k, 1], counts[k, 2], counts[k, 3] = status, iterations, factorizations, worst
+        old_q[1], old_v[1] = old_q[0], old_v[0]
+        old_q[0], old_v[0] = q[k], v[k]
+        turned[k] = beyond_pi(q[k], layout.rotations)
+        for i in range(n_rotations):
+            if turned[k, i]:
+                change_chart(layout.rotations[i], old_q, old_v)
+        states_q[k], states_v[k] = old_q[0], old_v[0]
+        done += 1
+    return done, Steps(
+        q, v, a, states_q, states_v, turned, counts, tolerance, merits,
+        bodies[: ends[done, 0]].copy(), nodes[: ends[done, 1]].copy(), ends, codes,
+    )  # fmt: skip
+
+
+@njit(**_JIT)
+def _pull_back(families, lapack, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
+    """Replace the cotangents (2, n) of the state after a step by those before it; see `pull_back_steps`.
+
+    Returns whether the matrix could be solved with.
+    """
+    layout, c = families.layout, formula.c
+    free, n, n_free = layout.free, layout.size[0], layout.free.size
+    data, dense, lam_free, rest, b, lam, by_a, by_rates = room
+    jacobian(families, at, chosen, 1.0, c, c * c, data)
+    take_block(data, n, free, dense.matrix)
+    largest = factor(dense, lapack)
+    if largest < 0.0:
+        return False
+    for k in range(n_free):
+        b[k] = q_bar[0, free[k]] + c * v_bar[0, free[k]]
+    if not solve(dense, largest, True, b, lam_free, rest, lapack):
+        return False
+    lam[:], by_a[:], by_rates[:] = 0.0, 0.0, 0.0
+    for k in range(n_free):
+        lam[free[k]] = lam_free[k]
+    if layout.prescribed.size:
+        whole = np.zeros(n)
+        add_transposed(data, n, lam, whole)
+        by_now = np.zeros(n)
+        for i in layout.prescribed:
+            by_now[i] = q_bar[0, i] + c * v_bar[0, i] - whole[i]
+            by_position[i] += by_now[i]
+        move_parameters(families, at, by_now, theta_bar)
+    jacobian(families, at, chosen, 0.0, 0.0, 1.0, data)
+    add_transposed(data, n, lam, by_a)
+    jacobian(families, at, chosen, 0.0, 1.0, c, data)
+    add_transposed(data, n, lam, by_rates)
+    for i in range(n):
+        by_rates[i] -= v_bar[0, i]
+        q_bar[0, i] = q_bar[1, i] + c * formula.alpha_0 * by_rates[i]
+        q_bar[1, i] = c * formula.alpha_1 * by_rates[i]
+        v_bar[0, i] = v_bar[1, i] + c * formula.alpha_0 * by_a[i]
+        v_bar[1, i] = c * formula.alpha_1 * by_a[i]
+        lam[i] = -lam[i]
+    parameters(families, at, chosen, lam, theta_bar)
+    return True
+
+
+class BackRoom(NamedTuple):
+    """Room for the way back through a step."""
+
+    data: FloatArray
+    dense: Dense
+    lam_free: FloatArray
+    rest: FloatArray
+    b: FloatArray
+    lam: FloatArray
+    by_a: FloatArray
+    by_rates: FloatArray
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def pull_back_steps(
+    arrays, lapack, timing, steps, n_steps, before, signals, theta, bars, by_position, theta_bar
+):  # fmt: skip
+    """Pull cotangents back through the first ``n_steps`` of consecutive steps, the last first.
+
+    ``bars``, of q and of v (k + 1, 2, n), are the cotangents of the state before the steps and of the state after each,
+    of its two pairs; row 0 ends as the whole cotangent of the state before the first step, whose newest pair (q, v)
+    ``before`` is.
+
+    Returns the number of steps left, zero unless a matrix could not be solved with. ``by_position`` (n,) takes the
+    cotangents of prescribed coordinates, ``theta_bar`` all but the share of where these begin.
+    """
+    families = unpacked(arrays.ints, arrays.floats, arrays.places)
+    (q_before, v_before), (q_bars, v_bars) = before, bars
+    layout = families.layout
+    n, n_free = layout.size[0], layout.free.size
+    room = BackRoom(
+        np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
+        np.empty(n), np.empty(n), np.empty(n),
+    )  # fmt: skip
+    bar_q, bar_v, pair_q, pair_v = np.empty((2, n)), np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
+    for left in range(n_steps, 0, -1):
+        k = left - 1
+        formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
+        bar_q[:], bar_v[:] = q_bars[left], v_bars[left]
+        if steps.turned[k].any():
+            pair_q[0], pair_v[0] = steps.q[k], steps.v[k]
+            pair_q[1] = steps.states_q[k - 1] if k else q_before
+            pair_v[1] = steps.states_v[k - 1] if k else v_before
+            for i in range(layout.rotations.size):
+                if steps.turned[k, i]:
+                    change_chart_pullback(layout.rotations[i], pair_q, pair_v, bar_q, bar_v)
+        ends = steps.ends
+        chosen = Choices(
+            steps.bodies[ends[k, 0] : ends[k + 1, 0]], steps.nodes[ends[k, 1] : ends[k + 1, 1]], steps.codes[k]
+        )
+        at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
+        if not _pull_back(families, lapack, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
+            return left
+        q_bars[k] += bar_q
+        v_bars[k] += bar_v
+    return 0

@@ -1,0 +1,89 @@
+"""Vertices of one mesh that are held on another: which may be, and which go on being held while places change.
+
+Only vertices that carry are held (`add.contact.sides`); guards creep. What is held keeps its feature during a step,
+also where its coefficients leave it by round-off: between two meshes of one grid each vertex is over an edge.
+"""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, GIVEN, PAIR, STICKS
+from add.kernels.mesh_arrays import (
+    EDGE_EDGE,
+    REGION_BITS,
+    REGION_MASK,
+    first_pairs,
+    other_body,
+    points_of,
+    reach_share,
+    unnumbered,
+)
+from add.kernels.stencil import NORMAL, stencil
+
+#: Cosine of two normals, and share of the reach that depths differ by, within which two rows are one contact.
+SAME_NORMAL, SAME_DEPTH = 0.999, 1e-3
+
+
+@njit(cache=True)
+def holdable_rows(rows, meshes):
+    """Return which rows (k,) may be held: vertices that carry, counted positively."""
+    n_p, n_e, n_f = meshes.points.shape[0], meshes.edges.shape[0], meshes.faces.shape[0]
+    out = np.zeros(rows.shape[0], dtype=np.bool_)
+    for row in range(rows.shape[0]):
+        kind, i, j = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
+        if kind < EDGE_EDGE and rows[row, FEATURE] >> REGION_BITS > 0:
+            out[row] = meshes.vertex_reach[meshes.body[i], other_body(kind, j, meshes)] >= 1.0
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _normal_and_distance(row, rows, x, meshes, p, X, c, g, P):
+    """Return d and the reach's share of a row, whose normal is then in P; its points are in p."""
+    n_p, n_e, n_f = x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0]
+    kind, i, j = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
+    n = points_of(kind, i, j, meshes, p)
+    for k in range(n):
+        for a in range(3):
+            X[k, a] = x[p[k], a]
+    d, _ = stencil(rows[row, FEATURE] & REGION_MASK, X, n, 1, c, g, P)
+    return d, reach_share(kind, i, j, meshes)
+
+
+@njit(cache=True, error_model="numpy")
+def with_given_vertices(rows, given, x, half, meshes):
+    """Return the rows with the bits STICKS and RELEASED of ``given``; what sticks replaces what it has become.
+
+    Rows that stick and do not touch come back without ACTIVE. All are sorted by pair.
+    """
+    n, n_more = rows.shape[0], 0
+    keep, more = np.ones(n, dtype=np.bool_), np.empty((given.shape[0], 3), dtype=np.int64)
+    p, X, c, g, P = np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
+    own, stop = np.zeros(3), first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])[EDGE_EDGE]
+    for k in range(given.shape[0]):
+        if given[k, BITS] & GIVEN == 0 or given[k, PAIR] >= stop:
+            continue
+        at = np.searchsorted(rows[:, PAIR], given[k, PAIR])
+        if at < n and rows[at, PAIR] == given[k, PAIR]:
+            rows[at, BITS] |= given[k, BITS] & GIVEN
+            continue
+        if given[k, BITS] & STICKS == 0:
+            continue
+        d, share = _normal_and_distance(k, given, x, meshes, p, X, c, g, P)
+        v, other = p[0], meshes.body[p[1]]
+        reach = share * (half[meshes.body[v]] + half[other])
+        own[0], own[1], own[2] = P[NORMAL, 0], P[NORMAL, 1], P[NORMAL, 2]
+        more[n_more] = given[k]
+        more[n_more, BITS] = given[k, BITS] & GIVEN | (ACTIVE if d < reach else 0)
+        n_more += 1
+        for row in range(n):
+            if rows[row, PAIR] >= stop:
+                break
+            away, _ = _normal_and_distance(row, rows, x, meshes, p, X, c, g, P)
+            if p[0] != v or meshes.body[p[1]] != other or abs(away - d) > SAME_DEPTH * reach:
+                continue
+            if own[0] * P[NORMAL, 0] + own[1] * P[NORMAL, 1] + own[2] * P[NORMAL, 2] > SAME_NORMAL:
+                keep[row] = False
+    if n_more == 0:
+        return rows
+    out = np.concatenate((rows[keep], more[:n_more]))
+    return out[np.argsort(out[:, PAIR], kind="mergesort")].copy()

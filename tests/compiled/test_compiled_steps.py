@@ -1,0 +1,178 @@
+"""Compiled steps against those of the terms, which are their definition."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from add.adjoint import Checkpoints, Cotangents, pullback, value_and_gradient
+from add.commands.check_gradient import probe
+from add.compiled.pack import KNOWN, lacking
+from add.contact.coefficients import FrictionLaw
+from add.equations.term import DecidingTerm, Term
+from add.linalg import factorization_for
+from add.scene import load_scene
+from add.simulation import BDF, StartUp
+from add.simulation.run import Simulation, Trajectory
+from add.solve.step_equations import NewtonOptions
+from tests.support.rigid_cases import chart_changes
+from tests.support.rigid_models import PAIRS, linkage
+
+SCENES = Path(__file__).parents[2] / "scenes"
+
+#: Scenes that take compiled steps.
+SMALL = ("rigid_ball_throw", "bouncing_throw", "strings_cube", "bands_cubes", "robot_rigid", "sheet_flip")
+
+STEPPERS = {
+    "bdf1": BDF(2e-3, 1),
+    "bdf2": BDF(2e-3, 2),
+    "straight-line": BDF(2e-3, 2, StartUp.STRAIGHT_LINE),
+    "l1, reuse": BDF(2e-3, 2, newton=NewtonOptions(norm=1, reuse=0.3)),
+}
+
+
+def by_terms(simulation: Simulation) -> Simulation:
+    """The same simulation without compiled steps: they are taken with the usual back ends alone."""
+    return replace(simulation, solver=lambda n: factorization_for(n))
+
+
+def assert_same(simulation: Simulation, n_steps: int, tolerance: float = 1e-10) -> tuple[Trajectory, Trajectory]:
+    """Runs, decisions, iterations, replays and pull-backs of random cotangents agree."""
+    terms = by_terms(simulation)
+    assert simulation.packed is not None, lacking(simulation.system)
+    assert terms.packed is None
+    found, expected = simulation.run(n_steps=n_steps), terms.run(n_steps=n_steps)
+    scale = np.abs(expected.v).max() + 1.0
+    assert np.abs(found.q - expected.q).max() < tolerance * scale
+    assert np.abs(found.v - expected.v).max() < tolerance * scale
+    for k, (mine, theirs) in enumerate(zip(found.records, expected.records, strict=True)):
+        assert all(np.array_equal(a, b) for a, b in zip(mine.decisions, theirs.decisions, strict=True)), k
+        assert np.array_equal(mine.charts, theirs.charts)
+        assert mine.alpha == theirs.alpha
+        assert mine.kin.t == theirs.kin.t
+        assert mine.kin.step == theirs.kin.step
+    for a, b in zip(found.states(), expected.states(), strict=True):
+        assert np.abs(a.q - b.q).max() < tolerance * scale
+        assert np.abs(a.v - b.v).max() < tolerance * scale
+    rng = np.random.default_rng(3)
+    cotangents = Cotangents(rng.normal(size=found.q.shape), rng.normal(size=found.q.shape))
+    gradient = pullback(simulation, found, simulation.theta, cotangents)
+    wanted = pullback(terms, expected, simulation.theta, cotangents)
+    size = np.abs(wanted).max()
+    assert size > 0.0
+    assert np.abs(gradient - wanted).max() < 1e3 * tolerance * size
+    replayed = simulation.run(n_steps=n_steps, replay=expected.replay)
+    assert np.abs(replayed.q - expected.q).max() < 1e3 * tolerance * scale
+    return found, expected
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_scenes(name: str) -> None:
+    simulation = load_scene(SCENES / f"{name}.json").build().simulation
+    found, expected = assert_same(simulation, min(simulation.n_steps, 80))
+    mine, theirs = ([r.report for r in run.records] for run in (found, expected))
+    assert [r.iterations for r in mine] == [r.iterations for r in theirs]
+    assert [r.status for r in mine] == [r.status for r in theirs]
+    assert np.allclose([r.tolerance for r in mine], [r.tolerance for r in theirs], rtol=1e-9)
+
+
+@pytest.mark.parametrize("law", [FrictionLaw.NONE, FrictionLaw.LINEAR, FrictionLaw.TANH], ids=lambda law: law.name)
+@pytest.mark.parametrize("stepper", STEPPERS)
+@pytest.mark.parametrize("pair", ["rigid-on-world", "rigid-on-rigid", "particles-on-rigid", "rigid-on-moving"])
+def test_pairs(pair: str, stepper: str, law: FrictionLaw) -> None:
+    _, simulation = PAIRS[pair](law, STEPPERS[stepper])
+    found, _ = assert_same(simulation, simulation.n_steps)
+    assert any(d.size for r in found.records for d in r.decisions), "nothing touched"
+    if pair in ("rigid-on-world", "rigid-on-rigid"):
+        assert chart_changes(found) > 0
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_every_coupling(stepper: str) -> None:
+    _, simulation = linkage(STEPPERS[stepper])
+    assert_same(simulation, simulation.n_steps)
+    known = {type(term) for term in (*simulation.system.terms, *simulation.system.deciding)}
+    assert len(known) > 10
+
+
+def test_checkpoints_are_equal_to_the_bit() -> None:
+    built = load_scene(SCENES / "strings_cube.json").build()
+    simulation, objective = built.simulation, probe(built, 150, 0)
+    whole = value_and_gradient(simulation, objective, n_steps=150)
+    parts = value_and_gradient(simulation, objective, n_steps=150, schedule=Checkpoints(17))
+    assert whole.value == parts.value
+    assert np.array_equal(whole.gradient, parts.gradient)
+
+
+def test_a_run_goes_on_to_the_bit() -> None:
+    simulation = load_scene(SCENES / "strings_cube.json").build().simulation
+    whole = simulation.run(n_steps=100)
+    rest = simulation.run(n_steps=100, state=whole.state(37))
+    assert np.array_equal(rest.q, whole.q[37:])
+    by_hand = whole.state(37)
+    for _ in range(5):
+        by_hand, _ = simulation.step(by_hand)
+    assert np.array_equal(by_hand.q[0], whole.q[42])
+
+
+def test_arrays_of_any_kind_are_taken() -> None:
+    """Nothing is compiled anew for a theta that is read-only or strided."""
+    simulation = load_scene(SCENES / "strings_cube.json").build().simulation
+    expected = simulation.run(n_steps=3).q
+    fixed = simulation.theta.copy()
+    fixed.setflags(write=False)
+    strided = np.repeat(simulation.theta, 2)[::2]
+    for theta in (fixed, strided):
+        assert np.array_equal(simulation.run(theta, n_steps=3).q, expected)
+
+
+def test_a_step_that_needs_a_fallback_takes_the_terms() -> None:
+    """With one iteration no step of a bouncing cube is found by the normal path; both fail by the same error."""
+    scene = load_scene(SCENES / "bands_cubes.json").build().simulation
+    stepper = replace(scene.stepper, newton=NewtonOptions(max_iterations=1))
+    ends = []
+    for simulation in (replace(scene, stepper=stepper), by_terms(replace(scene, stepper=stepper))):
+        run = simulation.run(n_steps=6)
+        ends.append([record.report.attempt for record in run.records])
+    assert ends[0] == ends[1]
+    assert max(ends[0]) > 0
+
+
+def concrete(base: type) -> set[type]:
+    """All classes of the package below a base that nothing derives from."""
+    found: set[type] = set()
+    for kind in base.__subclasses__():
+        found |= concrete(kind) if kind.__subclasses__() else {kind}
+    return {kind for kind in found if kind.__module__.startswith("add.")}
+
+
+def test_what_compiled_steps_lack() -> None:
+    """Every family of forces is compiled, or is named here."""
+    lacks = {
+        "Elastic",  # soft bodies below the limit of coordinates are rare
+        "Viscous",
+        "MeshContact",
+        "LiftedTerm",  # bodies in coordinates of their own
+        "LiftedDecidingTerm",
+    }
+    branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
+    families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches
+    assert families - {kind.__name__ for kind in KNOWN} == lacks
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda: load_scene(SCENES / "foam_ball.json").build().simulation, "coordinates"),
+        (lambda: load_scene(SCENES / "three_laws.json").build().simulation, "coordinates"),
+        (lambda: PAIRS["rigid-on-world"](FrictionLaw.HYBRID, BDF(2e-3, 2))[1], "hybrid"),
+        (lambda: PAIRS["soft-on-rigid"](FrictionLaw.LINEAR, BDF(2e-3, 2))[1], "Elastic"),
+    ],
+    ids=["large", "soft", "hybrid", "soft on rigid"],
+)
+def test_systems_without_compiled_steps(change: Callable[[], Simulation], named: str) -> None:
+    simulation = change()
+    assert simulation.packed is None
+    assert named in lacking(simulation.system)
