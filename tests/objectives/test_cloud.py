@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from add.commands.error_bars import error_bars
 from add.errors import InputError
 from add.geometry.triangle_surface import box_surface
+from add.io.runfolder import RunFolder
 from add.mocap.clouds import Clouds, read_clouds
 from add.objectives.cloud import closest_points
 from add.scene import scene_from_dict
@@ -187,3 +189,12 @@ def test_refusals(tmp_path):
     raw["objective"][0]["body"] = "rock"
     with pytest.raises(InputError, match="surface of a soft body"):
         scene_from_dict(raw).inverse_problem()
+
+
+def test_no_error_bars_for_clouds(tmp_path):
+    """Neighbouring points share their errors: a bar that counts them as samples would be too small."""
+    loaded = scene(tmp_path, [path(t) + np.eye(3) * 0.06 for t in (0.02, 0.05)], [0.02, 0.05])
+    problem = loaded.inverse_problem()
+    bars = error_bars(loaded, problem, problem.x0, RunFolder(tmp_path / "run"))
+    assert bars["parameters"] == {}
+    assert "No error bars" in bars["contains"][0]
