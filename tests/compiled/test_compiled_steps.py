@@ -78,6 +78,16 @@ def test_scenes(name: str) -> None:
     assert np.allclose([r.tolerance for r in mine], [r.tolerance for r in theirs], rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])
+def test_scenes_with_recordings(name: str, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADD_DATA", str(data_root))
+    simulation = load_scene(SCENES / f"{name}.json").build().simulation
+    if lacking(simulation.system):
+        assert lacking(simulation.system) == "hybrid friction"
+    else:
+        assert_same(simulation, min(simulation.n_steps, 60))
+
+
 @pytest.mark.parametrize("law", [FrictionLaw.NONE, FrictionLaw.LINEAR, FrictionLaw.TANH], ids=lambda law: law.name)
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("pair", ["rigid-on-world", "rigid-on-rigid", "particles-on-rigid", "rigid-on-moving"])
