@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.compiled_runs import by_terms
+from support.rigid_cases import chart_changes
+from support.rigid_models import PAIRS, linkage
 
 from add.adjoint import Checkpoints, Cotangents, pullback, value_and_gradient
 from add.commands.check_gradient import probe
 from add.compiled.pack import KNOWN, lacking
 from add.contact.coefficients import FrictionLaw
 from add.equations.term import DecidingTerm, Term
-from add.linalg import factorization_for
 from add.scene import load_scene
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.solve.step_equations import NewtonOptions
-from tests.support.rigid_cases import chart_changes
-from tests.support.rigid_models import PAIRS, linkage
 
 SCENES = Path(__file__).parents[2] / "scenes"
 
@@ -31,11 +31,6 @@ STEPPERS = {
     "straight-line": BDF(2e-3, 2, StartUp.STRAIGHT_LINE),
     "l1, reuse": BDF(2e-3, 2, newton=NewtonOptions(norm=1, reuse=0.3)),
 }
-
-
-def by_terms(simulation: Simulation) -> Simulation:
-    """The same simulation without compiled steps: they are taken with the usual back ends alone."""
-    return replace(simulation, solver=lambda n: factorization_for(n))
 
 
 def assert_same(simulation: Simulation, n_steps: int, tolerance: float = 1e-10) -> tuple[Trajectory, Trajectory]:
