@@ -216,6 +216,7 @@ def test_cone_is_isotropic_and_the_pyramid_is_biased(run):
     np.testing.assert_allclose(found, [0.2, 0.2 / np.sqrt(2.0), 0.2], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_known_gradients_of_hard_contact(run):
     outcome = run("hard4")
     assert abs(outcome.values["rests: half its weight"]) < 1e-12

@@ -307,7 +307,7 @@ def schema(console: Console) -> None:
     console.write(schema_text())
 
 
-@cli.command()
+@cli.command(short_help="Compile the steps of small systems.")
 @console_options
 def warm(console: Console) -> None:
     """Compile the steps of small systems, once for all scenes: minutes, after which they run several times faster.

@@ -8,7 +8,7 @@ from add.commands.cli_runs import loaded_scene
 from add.commands.console import Console, console_options
 
 
-@click.command()
+@click.command(short_help="Run SCENE under several friction laws.")
 @click.argument("scene", type=click.Path())
 @click.option(
     "--laws",

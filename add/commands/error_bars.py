@@ -18,11 +18,18 @@ from add.inverse.identifiability import Weak, as_candidate, remedies, weak_direc
 from add.inverse.profile import profile
 from add.inverse.uncertainty import Uncertainty, uncertainty, with_discretisation
 from add.io.runfolder import RunFolder
+from add.objectives import Tracking
+from add.objectives.cloud import CloudTracking
 from add.scene import Scene, experiment_scenes
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
 
+_NO_BARS = "No error bars: the objective has terms that are no samples of markers frame by frame."
+_NO_BARS_OF_CLOUDS = (
+    "No error bars: the objective has a point cloud, whose neighbouring points share their errors; fit several "
+    "takes, or stretches of the recording by themselves, and compare."
+)
 #: Pairs of parameters whose errors are correlated beyond this are named.
 TIED = 0.95
 #: A candidate is worth a sentence if it lowers the spread along a weak direction at least so many times.
@@ -40,6 +47,10 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         parameters : label -> standard_error, interval_lower, interval_upper, interval_by, errors by source, at_bound;
         correlation : labels and matrix; residuals : of each take; weak : combinations; contains : sentences.
     """
+    parts = [part for item in problem.experiments for _, part in item.objective.as_squares() if part.looks]
+    if any(not isinstance(part, Tracking) for part in parts):
+        of_clouds = any(isinstance(part, CloudTracking) for part in parts)
+        return {"parameters": {}, "contains": [_NO_BARS_OF_CLOUDS if of_clouds else _NO_BARS]}
     found = uncertainty(problem, x)
     if found is None:
         return None

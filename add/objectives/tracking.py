@@ -230,16 +230,16 @@ class Tracking(LeastSquares):
             bar = 2.0 * root * (root * difference)
             if self.loss is not None:
                 bar *= self.loss.slope((difference * difference).sum(axis=1))[:, None]
-            self._pull(state, times[frame], bar, theta, state_bar, theta_bar)
+            self.pull(state, times[frame], bar, theta, state_bar, theta_bar)
             if self.reference is not None:
                 memory = self._memory()
                 memory.bar = -bar if memory.bar is None else memory.bar - bar
         if self._starts_at(state, theta):
             bar_of_place = self._memory().bar
             if bar_of_place is not None:
-                self._pull(state, self.reference_time(theta), bar_of_place, theta, state_bar, theta_bar)
+                self.pull(state, self.reference_time(theta), bar_of_place, theta, state_bar, theta_bar)
 
-    def _pull(
+    def pull(
         self,
         state: State,
         time: float,

@@ -15,6 +15,11 @@ from add.scene.spec.bodies import (
     SurfaceMeshSpec as FilledSurface,
     TorusMeshSpec as TorusMesh,
 )
+from add.scene.spec.cloud import (
+    CloudBoxSpec as CloudBox,
+    CloudObjectiveSpec as CloudObjective,
+    CloudPlaneSpec as CloudPlane,
+)
 from add.scene.spec.common import (
     AllSelectorSpec as AllSelector,
     BallSpec as BallRegion,
@@ -123,6 +128,9 @@ __all__ = [
     "CapsuleGeometry",
     "CapsuleObstacle",
     "CenterMarker",
+    "CloudBox",
+    "CloudObjective",
+    "CloudPlane",
     "Collision",
     "ConstantSignal",
     "ContactPair",

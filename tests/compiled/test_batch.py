@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.compiled_runs import by_terms
 
 from add.adjoint import Cotangents, pullback, rollout_batch
 from add.errors import InputError
 from add.scene import load_scene
 from add.simulation.run import Simulation
-from tests.compiled.test_compiled_steps import by_terms
 
 SCENES = Path(__file__).parents[2] / "scenes"
 

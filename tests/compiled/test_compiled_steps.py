@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.compiled_runs import by_terms
+from support.rigid_cases import chart_changes
+from support.rigid_models import PAIRS, linkage
 
 from add.adjoint import Checkpoints, Cotangents, pullback, value_and_gradient
 from add.commands.check_gradient import probe
 from add.compiled.pack import KNOWN, lacking
 from add.contact.coefficients import FrictionLaw
 from add.equations.term import DecidingTerm, Term
-from add.linalg import factorization_for
 from add.scene import load_scene
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.solve.step_equations import NewtonOptions
-from tests.support.rigid_cases import chart_changes
-from tests.support.rigid_models import PAIRS, linkage
 
 SCENES = Path(__file__).parents[2] / "scenes"
 
@@ -31,11 +31,6 @@ STEPPERS = {
     "straight-line": BDF(2e-3, 2, StartUp.STRAIGHT_LINE),
     "l1, reuse": BDF(2e-3, 2, newton=NewtonOptions(norm=1, reuse=0.3)),
 }
-
-
-def by_terms(simulation: Simulation) -> Simulation:
-    """The same simulation without compiled steps: they are taken with the usual back ends alone."""
-    return replace(simulation, solver=lambda n: factorization_for(n))
 
 
 def assert_same(simulation: Simulation, n_steps: int, tolerance: float = 1e-10) -> tuple[Trajectory, Trajectory]:
@@ -76,6 +71,16 @@ def test_scenes(name: str) -> None:
     assert [r.iterations for r in mine] == [r.iterations for r in theirs]
     assert [r.status for r in mine] == [r.status for r in theirs]
     assert np.allclose([r.tolerance for r in mine], [r.tolerance for r in theirs], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])
+def test_scenes_with_recordings(name: str, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADD_DATA", str(data_root))
+    simulation = load_scene(SCENES / f"{name}.json").build().simulation
+    if lacking(simulation.system):
+        assert lacking(simulation.system) == "hybrid friction"
+    else:
+        assert_same(simulation, min(simulation.n_steps, 60))
 
 
 @pytest.mark.parametrize("law", [FrictionLaw.NONE, FrictionLaw.LINEAR, FrictionLaw.TANH], ids=lambda law: law.name)

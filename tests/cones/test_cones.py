@@ -8,7 +8,7 @@ from support.random_contacts import random_step
 
 from add.cones import ConeKind, Cones, QCQPLayer, QPLayer, certify, solve
 from add.errors import SolverError
-from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
+from add.kernels.cone_modes import EXACT, SEPARATE, SLIDE, STICK
 from add.kernels.cones import project
 
 MIXED = (
@@ -90,8 +90,8 @@ def test_mixed_cones_and_their_derivatives(rng: np.random.Generator) -> None:
     "seeds", [range(150), pytest.param(range(150, 10_000), marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_random_steps_are_certified_or_reported(seeds: range) -> None:
-    """Piles of boxes: none is wrong without saying so, and hardly one is not solved."""
-    unsolved, kinds = 0, np.zeros(4)
+    """Piles of boxes: none is wrong without saying so; Newton finishes all but one in a hundred."""
+    unsolved, by_admm, kinds = 0, 0, np.zeros(4)
     for seed in seeds:
         case = random_step(np.random.default_rng(seed))
         solution = case.step.solve()
@@ -99,11 +99,13 @@ def test_random_steps_are_certified_or_reported(seeds: range) -> None:
         kinds += [case.redundant, case.ratio > 100.0, case.mu > 0.8, case.impact]
         if solution.cone.certified:
             assert certificate.worst < 1e-8, seed
+            by_admm += solution.cone.natural_map > EXACT
         else:
             unsolved += 1
             with pytest.raises(SolverError, match="no derivative"):
                 _ = solution.cone.sensitivity
-    assert unsolved <= 0.01 * len(seeds)
+    assert unsolved <= 0.002 * len(seeds)
+    assert unsolved + by_admm <= 0.01 * len(seeds)
     assert np.all(kinds / len(seeds) >= [0.3, 0.2, 0.2, 0.1])
 
 

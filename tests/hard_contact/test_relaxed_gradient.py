@@ -57,7 +57,7 @@ def test_start_at_rest_takes_off(tmp_path) -> None:
 
 def test_steps_are_the_same_and_both_modes_agree() -> None:
     """Through slip, stick and flight: forward = reverse, and not one bit of the motion differs."""
-    raws = [pushed(0.0), pushed(0.0, contact="relaxed", relaxation=1e-2)]
+    raws = [pushed(0.0, 20), pushed(0.0, 20, contact="relaxed", relaxation=1e-2)]
     for raw in raws:
         raw["bodies"]["body"] |= {"position": [0, 0, 0.13], "velocity": [0.5, 0.2, -0.5], "angular_velocity": [1, 2, 0]}
     runs = [scene_from_dict(raw).build() for raw in raws]

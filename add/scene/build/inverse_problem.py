@@ -24,12 +24,14 @@ from add.model.site_lookup import place_site
 from add.objectives import Cauchy, Huber, Loss, Objective, Proximity, Smoothness, SoftL1, Tracking, WeightedSum
 from add.objectives.tracking import at_steps
 from add.scene.build.built import BuiltScene
+from add.scene.build.clouds import cloud_tracking
 from add.scene.build.numbers import CLOCK
 from add.scene.build.one_step import judged_simulation, one_step_objective
 from add.scene.build.phase_overrides import number_overrides
 from add.scene.build.recordings import load_recording
 from add.scene.build.scene import build
 from add.scene.read.reader import experiment_scenes
+from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.objective import (
     LineObjectiveSpec,
     MarkersObjectiveSpec,
@@ -244,6 +246,8 @@ def _experiment(
                 tracking = replace(tracking, loss=_LOSSES[item.loss](item.loss_scale))
             followed = tracking
             parts.append(tracking)
+        elif isinstance(item, CloudObjectiveSpec):
+            parts.append(cloud_tracking(item, built, f"objective.{k}", _LOSSES))
         elif isinstance(item, OneStepObjectiveSpec):
             parts.append(one_step_objective(item, built, f"objective.{k}"))
         elif isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):

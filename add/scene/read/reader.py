@@ -243,6 +243,8 @@ def _missing_files(raw: dict[str, Any], written: Mapping[str, str]) -> Iterator[
         try:
             require_regular(path)
         except IsADirectoryError:
+            if node.get("type") == "cloud":  # a sequence of files
+                continue
             yield Problem(at, "this is a folder, not a file", found)
         except InputError as error:
             yield Problem(at, f"this is {error.found}, not a file", found)

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
+from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.common import (
     Axes,
     Count,
@@ -196,6 +197,7 @@ class ProximityObjectiveSpec(Spec):
 
 ObjectiveSpec = Annotated[
     Annotated[MarkersObjectiveSpec, Tag("<markers>")]
+    | Annotated[CloudObjectiveSpec, Tag("<cloud>")]
     | Annotated[PointObjectiveSpec, Tag("<point>")]
     | Annotated[LineObjectiveSpec, Tag("<line>")]
     | Annotated[TrackObjectiveSpec, Tag("<track>")]
@@ -204,7 +206,9 @@ ObjectiveSpec = Annotated[
     | Annotated[PriorObjectiveSpec, Tag("<prior>")]
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
     | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
-    by_value("type", "markers", "point", "line", "track", "pose", "one-step", "prior", "smoothness", "proximity"),
+    by_value(
+        "type", "markers", "cloud", "point", "line", "track", "pose", "one-step", "prior", "smoothness", "proximity"
+    ),
 ]
 
 # --- parameters ------------------------------------------------------------------------------------------------------

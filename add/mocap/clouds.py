@@ -1,0 +1,154 @@
+"""Sequences of point clouds: NPZ, CSV, or a folder of PLY files, as depth cameras and scanners give them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from add.errors import InputError
+from add.machine.files import most_of_memory, read_regular
+from add.typing import FloatArray
+
+__all__ = ["Clouds", "read_clouds"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Clouds:
+    """Points by frame.
+
+    Attributes
+    ----------
+    times : (nf,) increasing [s]
+    points : one a frame, (n_f, 3) [m]
+    """
+
+    times: FloatArray
+    points: tuple[FloatArray, ...]
+
+    @property
+    def n_points(self) -> int:
+        """Number of points in all frames."""
+        return sum(map(len, self.points))
+
+    def shifted(self, time: float) -> Clouds:
+        """Return the clouds on a clock whose zero is at ``time`` of this one [s]."""
+        return replace(self, times=self.times - time)
+
+    def cropped(self, start: float, stop: float) -> Clouds:
+        """Return the frames in [start, stop] [s]."""
+        kept = np.flatnonzero((self.times >= start - 1e-9) & (self.times <= stop + 1e-9))
+        return Clouds(self.times[kept], tuple(self.points[k] for k in kept))
+
+    def in_box(self, low: FloatArray, high: FloatArray) -> Clouds:
+        """Return the points within a box."""
+        return replace(self, points=tuple(p[((p >= low) & (p <= high)).all(axis=1)] for p in self.points))
+
+    def above(self, point: FloatArray, normal: FloatArray) -> Clouds:
+        """Return the points on the side of a plane to which its normal points: a table's own points are dropped."""
+        return replace(self, points=tuple(p[(p - point) @ normal >= 0.0] for p in self.points))
+
+    def every(self, n: int) -> Clouds:
+        """Return every n-th point of each frame."""
+        return replace(self, points=tuple(p[::n] for p in self.points))
+
+
+def read_clouds(path: str | PathLike[str], *, rate: float | None = None, scale: float = 1.0) -> Clouds:
+    """Read a sequence of point clouds.
+
+    Parameters
+    ----------
+    path : .npz with `times` (nf,), `points` (n, 3) and `frame` (n,), the number of each point's frame; .csv with the
+        columns time_s, x_m, y_m, z_m, a row for each point; or a folder of .ply files, frame after frame by name
+    rate : frames a second of a folder, which has no times [Hz]
+    scale : from the file's unit to metres
+
+    Raises
+    ------
+    InputError
+        naming the file and what is wrong. Points with NaN are dropped: cameras mark so what they did not see.
+    """
+    path = Path(path)
+    if path.is_dir():
+        times, points = _folder(path, rate)
+    elif path.suffix.lower() == ".npz":
+        times, points = _npz(path)
+    elif path.suffix.lower() == ".csv":
+        times, points = _csv(path)
+    else:
+        raise InputError("not a sequence of point clouds", file=path, expected=".npz, .csv, or a folder of .ply files")
+    if not times.size:
+        raise InputError("there are no frames", file=path)
+    if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
+        raise InputError("the times of the frames do not increase", file=path)
+    clean = tuple(scale * p[np.isfinite(p).all(axis=1)] for p in points)
+    return Clouds(times, clean)
+
+
+def _npz(path: Path) -> tuple[FloatArray, list[FloatArray]]:
+    try:
+        with np.load(io.BytesIO(read_regular(path, most=most_of_memory(4.0))), allow_pickle=False) as found:
+            arrays = {name: np.asarray(found[name]) for name in ("times", "points", "frame") if name in found}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise InputError(f"cannot be read: {error}", file=path, expected="a file of numpy.savez") from None
+    missing = [name for name in ("times", "points", "frame") if name not in arrays]
+    if missing:
+        raise InputError("an array is missing", file=path, found=f"no '{missing[0]}'", expected="times, points, frame")
+    times, points, frame = arrays["times"], arrays["points"], arrays["frame"]
+    if times.ndim != 1 or points.ndim != 2 or points.shape[1] != 3 or frame.shape != points.shape[:1]:
+        shapes = f"times {times.shape}, points {points.shape}, frame {frame.shape}"
+        raise InputError("the arrays do not fit", file=path, found=shapes, expected="(nf,), (n, 3), (n,)")
+    if frame.dtype.kind not in "iu" or (frame.size and (frame.min() < 0 or frame.max() >= times.size)):
+        raise InputError("a point belongs to no frame", file=path, place="frame", expected=f"0 to {times.size - 1}")
+    split = [np.asarray(points[frame == k], dtype=float) for k in range(times.size)]
+    return times.astype(float), split
+
+
+def _csv(path: Path) -> tuple[FloatArray, list[FloatArray]]:
+    try:
+        text = read_regular(path, most=most_of_memory(16.0)).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", file=path) from None
+    head, _, rest = text.partition("\n")
+    columns = [name.strip() for name in head.split(",")]
+    if columns != ["time_s", "x_m", "y_m", "z_m"]:
+        raise InputError("other columns than a cloud has", file=path, found=head[:80], expected="time_s,x_m,y_m,z_m")
+    rows = []
+    for number, line in enumerate(rest.splitlines(), start=2):
+        if not line.strip():
+            continue
+        try:
+            row = [float(part) for part in line.split(",")]
+        except ValueError:
+            row = []
+        if len(row) != 4:
+            raise InputError("not four numbers", file=path, place=f"line {number}", found=line[:60])
+        rows.append(row)
+    table = np.array(rows, dtype=float).reshape(-1, 4)
+    if (np.diff(table[:, 0]) < 0.0).any():
+        raise InputError("the times of the frames do not increase", file=path)
+    times, first = np.unique(table[:, 0], return_index=True)
+    return times, [part[:, 1:] for part in np.split(table, first[1:])] if len(table) else []
+
+
+def _folder(path: Path, rate: float | None) -> tuple[FloatArray, list[FloatArray]]:
+    import trimesh  # half a second, and few scenes need it
+
+    if rate is None:
+        raise InputError("PLY files have no times", file=path, expected="a 'rate' of frames a second")
+    points = []
+    for file in sorted(path.glob("*.ply")):
+        try:
+            content = io.BytesIO(read_regular(file, most=most_of_memory(8.0)))
+            found = trimesh.load(content, file_type="ply", process=False)
+            points.append(np.asarray(found.vertices, dtype=float).reshape(-1, 3))
+        except (Exception, SystemExit) as error:  # trimesh raises what its parsers happen to raise
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise InputError(f"cannot be read as a point cloud: {reason}", file=file) from None
+    return np.arange(len(points)) / rate, points

@@ -1,0 +1,203 @@
+"""Clouds of points against the deformed surface of a body: recorded to surface, closest points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from add.equations.kinematics import State, StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents
+from add.objectives.base import LeastSquares
+from add.objectives.losses import Loss
+from add.objectives.tracking import Tracking
+from add.typing import FloatArray, IntArray
+
+__all__ = ["Closest", "CloudTracking", "closest_points"]
+
+
+class Closest(NamedTuple):
+    """Closest points of a surface.
+
+    Attributes
+    ----------
+    triangles : (m,)
+    weights : (m, 3) of their corners
+    normals : (m, 3) from behind the surface towards the point; the face's where the point lies on the surface
+    distances : (m,), negative inside [m]
+    """
+
+    triangles: IntArray
+    weights: FloatArray
+    normals: FloatArray
+    distances: FloatArray
+
+
+def closest_points(points: FloatArray, vertices: FloatArray, triangles: IntArray) -> Closest:
+    """Return the closest points of a closed surface (Ericson 2005, ch. 5.1.5), on faces, edges or vertices.
+
+    The distance counts as negative where the point lies behind the faces that share what is closest: behind the face
+    itself, or behind the sum of the unit normals of the faces at that distance (Baerentzen and Aanaes 2005).
+    """
+    corners = vertices[triangles]
+    tree = cKDTree(corners.mean(axis=1))
+    reach = np.linalg.norm(corners - corners.mean(axis=1)[:, None], axis=2).max()
+    # A vertex is no closer than the surface: what is closest lies within that distance of the point.
+    limit = cKDTree(vertices[np.unique(triangles)]).query(points)[0] + reach
+    near = tree.query_ball_point(points, limit * (1.0 + 1e-12) + 1e-300)
+    count = np.array([len(item) for item in near])
+    of_point = np.repeat(np.arange(len(points)), count)
+    of_triangle = np.concatenate([np.asarray(item, dtype=np.int64) for item in near])
+    weights = _barycentric(points[of_point], corners[of_triangle])
+    apart = points[of_point] - np.einsum("mi,mik->mk", weights, corners[of_triangle])
+    length = np.linalg.norm(apart, axis=1)
+    order = np.lexsort((of_triangle, length, of_point))
+    first = order[np.concatenate([[0], np.cumsum(count)[:-1]])]
+    faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    faces /= np.maximum(np.linalg.norm(faces, axis=1, keepdims=True), 1e-300)
+    size = float(np.ptp(vertices, axis=0).max())
+    ties = length <= length[first][of_point] + 1e-9 * size
+    summed = np.zeros_like(points)
+    np.add.at(summed, of_point[ties], faces[of_triangle[ties]])
+    chosen, distance, away = of_triangle[first], length[first], apart[first]
+    inside = np.einsum("mk,mk->m", away, summed) < 0.0
+    on_surface = distance <= 1e-12 * size
+    normals = np.where(on_surface[:, None], faces[chosen], away / np.maximum(distance, 1e-300)[:, None])
+    signed = np.where(inside & ~on_surface, -distance, distance)
+    normals = np.where((inside & ~on_surface)[:, None], -normals, normals)
+    return Closest(chosen, weights[first], normals, signed)
+
+
+def _barycentric(points: FloatArray, corners: FloatArray) -> FloatArray:
+    """Return the weights (m, 3) of the closest points of triangles (m, 3, 3), one pair a row."""
+    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+    ab, ac = b - a, c - a
+
+    def dot(u: FloatArray, v: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("mk,mk->m", u, v))
+
+    d1, d2 = dot(ab, points - a), dot(ac, points - a)
+    d3, d4 = dot(ab, points - b), dot(ac, points - b)
+    d5, d6 = dot(ab, points - c), dot(ac, points - c)
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        on_ab, on_ac = d1 / (d1 - d3), d2 / (d2 - d6)
+        on_bc = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        total = va + vb + vc
+        v, w = vb / total, vc / total
+    zero, one = np.zeros_like(d1), np.ones_like(d1)
+    cases = [
+        ((d1 <= 0) & (d2 <= 0), (one, zero, zero)),
+        ((d3 >= 0) & (d4 <= d3), (zero, one, zero)),
+        ((d6 >= 0) & (d5 <= d6), (zero, zero, one)),
+        ((vc <= 0) & (d1 >= 0) & (d3 <= 0), (1.0 - on_ab, on_ab, zero)),
+        ((vb <= 0) & (d2 >= 0) & (d6 <= 0), (1.0 - on_ac, zero, on_ac)),
+        ((va <= 0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - on_bc, on_bc)),
+    ]
+    out = np.stack([1.0 - v - w, v, w], axis=1)
+    for condition, values in reversed(cases):
+        out = np.where(condition[:, None], np.stack(values, axis=1), out)
+    return out
+
+
+@final
+@dataclass(frozen=True)
+class CloudTracking(LeastSquares):
+    """phi = sum_fp w rho(s^2), s the signed distance of recorded point p of frame f from the surface [m^2].
+
+    Points that were not recorded do not count: the side that a camera does not see is free. With n the direction of
+    the closest point c = sum_i b_i x_i, ds = -n . sum_i b_i dx_i: moving b along the surface does not change s to first
+    order (on a face n is normal to it; on an edge or a vertex b moves only along the edge, or not at all), so that the
+    gradient is exact wherever one point of the surface is the closest. Outside a convex edge s is |p - c|, whose sign
+    changes nothing in s^2.
+
+    Attributes
+    ----------
+    surface : Tracking
+        Of the surface's nodes at the times of the frames, with targets of zero and weights of one.
+    triangles : (nt, 3) indices into those nodes, outward
+    clouds : one a frame, (n_f, 3) [m]
+    weight : of every point [-]
+    loss : Loss, optional
+    """
+
+    surface: Tracking
+    triangles: IntArray
+    clouds: tuple[FloatArray, ...]
+    weight: float
+    loss: Loss | None = None
+
+    def within(self, start: float, stop: float, *, last: int | None = None) -> CloudTracking:
+        """Return the objective of the frames in [start, stop]; the weights of what is left sum to what they did."""
+        kept = np.flatnonzero((self.surface.times >= start - 1e-9) & (self.surface.times <= stop + 1e-9))
+        clouds = tuple(self.clouds[k] for k in kept)
+        left = sum(map(len, clouds))
+        weight = self.weight * sum(map(len, self.clouds)) / left if left else self.weight
+        surface = self.surface.within(start, stop, mean=False, last=last)
+        return CloudTracking(surface, self.triangles, clouds, weight, self.loss)
+
+    def _met(self, state: State, theta: FloatArray) -> Iterable[tuple[int, Closest]]:
+        for frame in self.surface.frames(state, theta):
+            if len(self.clouds[frame]):
+                vertices = self.surface.observed(state, int(frame), theta)
+                yield int(frame), closest_points(self.clouds[frame], vertices, self.triangles)
+
+    def _bent(self, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the residuals sign(s) sqrt(w rho(s^2)) and their derivative by s."""
+        root = np.sqrt(self.weight)
+        if self.loss is None:
+            return root * s, np.full_like(s, root)
+        squared = s * s
+        g = np.sqrt(self.loss.value(squared) / np.where(squared > 0.0, squared, 1.0))
+        g = np.where(squared > 1e-24, g, 1.0)
+        return root * g * s, root * self.loss.slope(squared) / g
+
+    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
+        """Return the residuals of all points of the frames of this interval [m]."""
+        return np.concatenate([np.zeros(0), *(self._bent(met.distances)[0] for _, met in self._met(state, theta))])
+
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return the part of the frames of this interval."""
+        residuals = self.step_residuals(state, theta)
+        return float(residuals @ residuals)
+
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add the gradient, -2 r dr/ds b_i n on the corners of the closest triangles."""
+        times = self.surface.simulation_times(theta)
+        for frame, met in self._met(state, theta):
+            residual, slope = self._bent(met.distances)
+            force = -(2.0 * residual * slope)[:, None] * met.normals
+            bar = np.zeros((self.surface.points.n_points, 3))
+            for i in range(3):
+                np.add.at(bar, self.triangles[met.triangles, i], met.weights[:, i : i + 1] * force)
+            self.surface.pull(state, times[frame], bar, theta, state_bar, theta_bar)
+
+    def step_residual_tangents(
+        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents of `step_residuals`: those of the nodes, weighted and projected."""
+        met = list(self._met(state, theta))
+        if not met:
+            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+        moved = self.surface.step_residual_tangents(state, theta, tangents, directions)
+        frames = list(self.surface.frames(state, theta))
+        nodes = moved.values.reshape(len(frames), -1, 3, moved.index.size)
+        rows = []
+        for frame, found in met:
+            _, slope = self._bent(found.distances)
+            at = nodes[frames.index(frame)][self.triangles[found.triangles]]
+            rows.append(-slope[:, None] * np.einsum("mi,mk,mikc->mc", found.weights, found.normals, at))
+        return Columns(moved.index, np.concatenate(rows))
+
+    @property
+    def looks(self) -> bool:
+        """Whether any point counts."""
+        return any(len(cloud) for cloud in self.clouds)
+
+    @property
+    def sample_weight(self) -> float:
+        """Sum of the weights of the points, a third each: a point gives one residual, where a marker gives three."""
+        return self.weight * sum(map(len, self.clouds)) / 3.0

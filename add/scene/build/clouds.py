@@ -1,0 +1,57 @@
+"""Point clouds of a scene as objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from add.equations.points import NodePoints
+from add.errors import InputError
+from add.geometry import surface
+from add.mocap.clouds import read_clouds
+from add.objectives import Loss, Tracking
+from add.objectives.cloud import CloudTracking
+from add.scene.build.built import BuiltScene
+from add.scene.build.selections import body_mesh
+from add.scene.read.files import asked_for_by
+from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.cloud import CloudObjectiveSpec
+from add.ties import unit_vector
+
+
+def cloud_tracking(
+    item: CloudObjectiveSpec, built: BuiltScene, place: str, losses: Mapping[str, type[Loss]]
+) -> CloudTracking:
+    """Return the objective of a point cloud.
+
+    Raises
+    ------
+    InputError
+        If the body is not soft, the file is damaged, or no point counts.
+    """
+    body = built.scene.bodies.get(item.body)
+    if not isinstance(body, SoftBodySpec):
+        raise InputError("a cloud needs the surface of a soft body", place=f"{place}.body", found=f"'{item.body}'")
+    with asked_for_by(f"{place}.file"):
+        clouds = read_clouds(item.file, rate=item.rate, scale=item.scale)
+    time = built.scene.time
+    clouds = clouds.shifted(item.time_offset).cropped(*(item.crop or (0.0, time.end))).cropped(0.0, time.end)
+    if item.box is not None:
+        low = np.array([-np.inf if x is None else x for x in item.box.min])
+        high = np.array([np.inf if x is None else x for x in item.box.max])
+        clouds = clouds.in_box(low, high)
+    if item.plane is not None:
+        clouds = clouds.above(np.array(item.plane.point), unit_vector(np.array(item.plane.normal)))
+    clouds = clouds.every(item.every)
+    if not clouds.n_points:
+        raise InputError("no recorded point lies within the run and the filters", place=place, expected="at least one")
+    outline = surface(body_mesh(body, f"bodies.{item.body}"))
+    nodes = outline.nodes + built.model.layouts.rows[item.body].start // 3
+    shape = (clouds.times.size, nodes.size)
+    sampler = Tracking(
+        built.model.lifted(NodePoints(nodes)), time.dt, clouds.times, np.zeros((*shape, 3)), np.ones(shape), np.eye(3)
+    )
+    loss = None if item.loss_scale is None else losses[item.loss](item.loss_scale)
+    triangles = np.searchsorted(outline.nodes, outline.triangles)
+    return CloudTracking(sampler, triangles, clouds.points, 1.0 / clouds.n_points, loss)
