@@ -14,15 +14,13 @@ from dataclasses import replace
 import numpy as np
 
 from add.equations.kinematics import State, StateTangent
+from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
 from add.typing import FloatArray, IntArray
 
 
 def beyond(q: FloatArray, rotations: IntArray) -> IntArray:
     """Return the ``rotations`` (first coordinates of rotation vectors) whose length in ``q`` is above pi."""
-    if not rotations.size:
-        return rotations
-    w = q[rotations[:, None] + np.arange(3)]
-    return rotations[np.einsum("ri,ri->r", w, w) > np.pi**2]
+    return rotations[beyond_pi(q, rotations)] if rotations.size else rotations
 
 
 def _derivative(w: FloatArray) -> FloatArray:
@@ -43,11 +41,7 @@ def change(state: State, rotations: IntArray) -> State:
     """Return the state in the other chart of ``rotations``."""
     q, v = state.q.copy(), state.v.copy()
     for first in rotations:
-        part = slice(first, first + 3)
-        for k in range(q.shape[0]):
-            w = state.q[k, part]
-            v[k, part] = _derivative(w) @ v[k, part]
-            q[k, part] = (1.0 - 2.0 * np.pi / np.linalg.norm(w)) * w
+        change_chart(first, q, v)
     return replace(state, q=q, v=v)
 
 
@@ -55,12 +49,7 @@ def pullback(state: State, rotations: IntArray, bar: StateTangent) -> StateTange
     """Pull a cotangent back through `change`; ``state`` is the one before it."""
     out = replace(bar, q=bar.q.copy(), v=bar.v.copy())
     for first in rotations:
-        part = slice(first, first + 3)
-        for k in range(bar.q.shape[0]):
-            w, w_dot = state.q[k, part], state.v[k, part]
-            derivative = _derivative(w)
-            out.v[k, part] = derivative @ bar.v[k, part]
-            out.q[k, part] = derivative @ bar.q[k, part] + _second_derivative(w, w_dot) @ bar.v[k, part]
+        change_chart_pullback(first, state.q, state.v, out.q, out.v)
     return out
 
 
