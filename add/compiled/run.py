@@ -129,11 +129,11 @@ class CompiledRun:
         n = min(n, CHUNK - (timing.first + 1) % CHUNK)
         given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
         q, v = plain(before[0]), plain(before[1])
-        found, steps = take_steps(
+        found, *steps = take_steps(
             self.system.families, lapack(), timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
-        return Block(self.system, timing, steps, found, q[0], v[0])
+        return Block(self.system, timing, Steps(*steps), found, q[0], v[0])
 
     def pull_back(
         self,

@@ -96,7 +96,7 @@ def take_steps(
     the `Signals` of every step, with one axis more. ``given``: for a ``replay`` of one step, u to begin with (n,) and
     the choices to hold.
 
-    Returns how many were found, and the `Steps`.
+    Returns how many were found, and the fields of their `Steps`.
     """
     families = unpacked(arrays.ints, arrays.floats, arrays.places)
     layout = families.layout
@@ -153,8 +153,9 @@ def take_steps(
                 change_chart(layout.rotations[i], old_q, old_v)
         states_q[k], states_v[k] = old_q[0], old_v[0]
         done += 1
-    return done, Steps(
-        q, v, a, states_q, states_v, turned, counts, tolerance, merits,
+    # No `Steps`: making one would run Python, and a signal that comes then would find numba unprepared.
+    return (
+        done, q, v, a, states_q, states_v, turned, counts, tolerance, merits,
         bodies[: ends[done, 0]].copy(), nodes[: ends[done, 1]].copy(), ends, codes,
     )  # fmt: skip
 

@@ -62,8 +62,10 @@ from add.scene.spec.markers import (
     SurfaceMarkerSpec as SurfaceMarker,
 )
 from add.scene.spec.objective import (
+    GradientSpec as GradientSettings,
     LineObjectiveSpec as LineObjective,
     MarkersObjectiveSpec as MarkersObjective,
+    OneStepObjectiveSpec as OneStepObjective,
     OptimizerSpec as OptimizerSettings,
     ParameterSpec as FitParameter,
     PhaseSpec as OptimizerPhase,
@@ -150,6 +152,7 @@ __all__ = [
     "FixedJoint",
     "Force",
     "GradientCheckWindow",
+    "GradientSettings",
     "HingeJoint",
     "HingeStart",
     "JointAngle",
@@ -169,6 +172,7 @@ __all__ = [
     "NodalLoad",
     "NodesMarker",
     "NodesSelector",
+    "OneStepObjective",
     "OptimizerPhase",
     "OptimizerSettings",
     "OutputSettings",

@@ -82,8 +82,8 @@ class Records(Sequence[Record]):
     def __init__(self, parts: Iterable[Record | tuple[Block, int]] = ()) -> None:
         self._parts: list[Record | tuple[Block, int]] = list(parts)
 
-    def append(self, part: Record) -> None:
-        """Add the record of a step."""
+    def append(self, part: Record | tuple[Block, int]) -> None:
+        """Add the record of a step, or where it is made: a block and the number of the step in it."""
         self._parts.append(part)
 
     def extend(self, block: Block) -> None:

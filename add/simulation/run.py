@@ -318,17 +318,18 @@ class Simulation(Summarised):
             q[0], v[0], t[0] = state.q[0], state.v[0], state.t
             try:
                 for taken in self.taken(assembler, state, theta, n_steps, replay):
-                    k = len(records) + 1
-                    if isinstance(taken, Block):
+                    if isinstance(taken, Block) and not observers:
+                        k = len(records) + 1
                         part = slice(k, k + taken.n)
                         q[part], v[part] = taken.steps.states_q[: taken.n], taken.steps.states_v[: taken.n]
                         t[part] = taken.timing.dt * np.arange(initial.step + k, initial.step + k + taken.n)
                         records.extend(taken)
-                    else:
-                        state, record = taken
+                        continue
+                    # Step by step: a run that an observer ends has what that one has seen.
+                    for j, (state, record) in enumerate(stepwise(taken)):
+                        k = len(records) + 1
                         q[k], v[k], t[k] = state.q[0], state.v[0], state.t
-                        records.append(record)
-                    for state, record in stepwise(taken) if observers else ():
+                        records.append((taken, j) if isinstance(taken, Block) else record)
                         for observer in observers:
                             observer(state, record)
             except (SolverError, KeyboardInterrupt, MemoryError) as error:

@@ -12,6 +12,7 @@ from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_c
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
 from add.contact import BodyContact, FrictionLaw, PenaltyContact
+from add.contact.mesh_sticking import StickingVertices
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
@@ -75,7 +76,7 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, _couplings, _body_contact, _mesh_contact,
-#: _stick_constraint, _lift.
+#: _mesh_sticking, _stick_constraint, _lift.
 ELSEWHERE = {
     RigidInertia,
     *COUPLINGS,
@@ -89,6 +90,7 @@ ELSEWHERE = {
     MeshContactBranch,
     StickingBodies,
     StickingNodes,
+    StickingVertices,
 }
 
 

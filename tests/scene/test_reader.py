@@ -274,10 +274,10 @@ BAD = [
     ([("name", 3)], "name", "a string"),
     # unions mention the right branch alone
     ([("bodies.block.mesh.shape", "bxo")], "bodies.block.mesh.shape", LIKE + "'box'"),
-    ([("bodies.block.mesh.shape", DELETE)], "bodies.block.mesh", "'file' or 'shape'"),
+    ([("bodies.block.mesh.shape", DELETE)], "bodies.block.mesh", "'file', 'surface' or 'shape'"),
     ([("bodies.block.mesh.size.1", -1)], "bodies.block.mesh.size.1", "above 0: edge lengths"),
     ([("bodies.block.mesh.divisions", [1, 2, 0])], "bodies.block.mesh.divisions.2", "at least 1"),
-    ([("bodies.block.mesh", "box.msh")], "bodies.block.mesh", "an object with 'file' or 'shape'"),
+    ([("bodies.block.mesh", "box.msh")], "bodies.block.mesh", "an object with 'file', 'surface' or 'shape'"),
     ([(f"{BALL}.type", "sfot")], f"{BALL}.type", LIKE + "'soft'"),
     ([(f"{BALL}.type", "rubber")], f"{BALL}.type", "'soft'"),
     ([(f"{BALL}.element", "tet5")], f"{BALL}.element", "'tet10'"),
