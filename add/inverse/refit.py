@@ -28,7 +28,7 @@ MOST_EVALUATIONS, TOLERANCE = 40, 1e-7
 @final
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """Where a fit goes with another discretisation.
+    """The numbers that a fit with another discretisation comes to.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ LOWEST, HIGHEST = 0.5, 4.0
 @final
 @dataclass(frozen=True)
 class Extrapolated:
-    """What a sequence says of its limit.
+    """The limit of a sequence, and how far it is known.
 
     Attributes
     ----------
