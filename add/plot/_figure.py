@@ -53,9 +53,21 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)
         yield drawn, path
+        _write_powers_plainly(drawn)
         metadata: dict[str, Any] = {"Date": None} if path.suffix.lower() == ".svg" else {}
         try:
             with replacing(path) as temporary:
                 drawn.savefig(temporary, dpi=150, metadata=metadata)
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+
+
+def _write_powers_plainly(drawn: "Figure") -> None:
+    """Label logarithmic axes as 1e-05: with mathtext off, matplotlib's own labels would show their source."""
+    from matplotlib.ticker import LogFormatter
+
+    for axes in drawn.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() in ("log", "symlog"):
+                axis.set_major_formatter(LogFormatter())
+                axis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
