@@ -103,22 +103,15 @@ class Kept:
         """Note what the run depends on."""
         self.model = fingerprint(self.built)
 
-    def _whole(self, part: Trajectory) -> RunData:
-        every = self.built.scene.output.every
-        return self.earlier.with_later(run_data(self.built, part, self.built.theta, every=every), every)
-
     def keep(self, part: Trajectory) -> None:
         """Write the run so far; ``part`` begins where what is kept ends."""
         tally = self.earlier.tally.add(self.built, part, self.built.theta)
         point = ResumePoint(part.state(part.n_steps), tally.plain() | self.spent(), self.model)
-        data = self._whole(part)
+        every = self.built.scene.output.every
+        data = self.earlier.with_later(run_data(self.built, part, self.built.theta, every=every), every)
         write_run(self.path, data, point)
         self.earlier = Earlier(point, data)
         self.steps += part.n_steps
-
-    def finish(self, part: Trajectory) -> None:
-        """Write the whole run, which ends with ``part``."""
-        write_run(self.path, self._whole(part))
 
     def summary(self, part: Trajectory, start: Kinematics) -> dict[str, Any]:
         """Return the numbers of the run that ends with ``part`` and began at ``start``."""

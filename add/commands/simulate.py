@@ -92,7 +92,7 @@ def simulate_scene(
                 observers.append(progress)
             trajectory = built.run(observers=observers, state=earlier.point.state if earlier.point else None)
             took = spent()
-            kept.finish(trajectory.after(kept.steps))
+            kept.keep(trajectory.after(kept.steps))  # with its last state: a kill may come before the result
         except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
             took = spent()
             made = trajectory or getattr(error, "trajectory", None)
@@ -140,9 +140,7 @@ def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> Earlier:
         return Earlier()
     point = read_point(folder.trajectory)
     if point is None:
-        raise InputError(
-            "this run keeps no state to go on from: it ended, or an older version made it", file=folder.trajectory
-        )
+        raise InputError("this run keeps no state to go on from: an older version made it", file=folder.trajectory)
     try:
         Tally.parsed(point.tally)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -10,12 +10,30 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import final
 
+#: Seconds until a signal comes again that came at a bad moment.
+AGAIN = 0.002
+#: Modules whose functions compiled code calls on its way from disk, in and out.
+_CONVERSIONS = (
+    "numba.core.serialize",
+    "numba.experimental.structref",
+    "llvmlite.binding.executionengine",
+    "namedtuple_",
+)
 #: A second Ctrl-C this soon after the first belongs to it: what is kept is being written [s].
 GRACE = 2.0
 
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM or SIGHUP, as batch systems and closed terminals send them: an interruption with another exit code."""
+
+
+def _unsafe(frame: FrameType | None) -> bool:
+    """Return whether compiled code converts its arguments or results by Python code: it ignores exceptions of that."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(_CONVERSIONS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @final
@@ -26,8 +44,17 @@ class _Answer:
         self._first: float | None = None
         self.stopped = False
 
+    @staticmethod
+    def _later(number: int, frame: FrameType | None) -> bool:
+        """Send the signal again, a moment later, if an exception would do harm now."""
+        if unsafe := _unsafe(frame):
+            threading.Timer(AGAIN, signal.raise_signal, (number,)).start()
+        return unsafe
+
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """Answer SIGINT; after `GRACE` another one is meant, and stops the writing, too."""
+        if self._later(number, frame):
+            return
         now = time.monotonic()
         if self._first is None or now - self._first > GRACE:
             self._first, self.stopped = now, True
@@ -35,6 +62,8 @@ class _Answer:
 
     def terminate(self, number: int, frame: FrameType | None) -> None:
         """Answer SIGTERM and SIGHUP, and no further one."""
+        if self._later(number, frame):
+            return
         for each in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_IGN)
         self.stopped = True

@@ -328,7 +328,7 @@ def test_killed_simulation_is_explained(tmp_path, capsys, monkeypatch):
     assert run("info", tmp_path / "run") == 0
     said = capsys.readouterr().out
     assert f"{tmp_path / 'run'}: simulate, not finished" in said and "states up to t = 0.15 s" in said
-    assert "--force` begins anew" in said
+    assert "--resume` goes on" in said
     (tmp_path / "run" / "trajectory.h5").unlink()
     assert run("info", tmp_path / "run") == 0
     assert "nothing yet" in capsys.readouterr().out

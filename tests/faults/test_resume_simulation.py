@@ -53,7 +53,17 @@ def test_a_run_in_three_parts_is_the_whole_run(tmp_path, every, integrator, law)
     result = simulate_scene(scene_from_dict(raw), folder, resume=True)
     assert result["steps"] == 30 and result["contact"]["touching"] > 0
     same_run(once.path, folder.path)
-    assert read_point(folder.trajectory) is None and remains(folder) is None
+    assert read_point(folder.trajectory).state.step == 30 and remains(folder) is None
+
+
+def test_a_run_killed_before_its_result_is_written_goes_on(tmp_path):
+    raw = scene(12)
+    once = whole(tmp_path, raw)
+    again = RunFolder(tmp_path / "again")
+    simulate_scene(scene_from_dict(raw), again)
+    again.result.unlink()
+    simulate_scene(scene_from_dict(raw), again, resume=True)
+    same_run(once.path, again.path)
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -68,7 +78,7 @@ def test_a_run_that_is_kept_every_few_steps_is_the_whole_run(tmp_path, every, mo
     monkeypatch.setattr(Kept, "keep", lambda self, part: looked.append(part.n_steps) or real(self, part))
     again = RunFolder(tmp_path / "again")
     simulate_scene(scene_from_dict(raw), again)
-    assert sum(looked) == 39, "each step is looked at once, the last with the end"
+    assert sum(looked) == 40, "each step is looked at once"
     same_run(once.path, again.path)
     folder = cut(tmp_path, raw, 17)
     assert read_point(folder.trajectory).state.step == 17

@@ -4,14 +4,17 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
+import numba
+import numpy as np
 import pytest
 from faults.runs import FIT, begun, command, ran, same_run, scene
 from faults.test_locks import wait_for
 
 from add.io.lock import holder_of
-from add.machine.interrupts import GRACE
+from add.machine.interrupts import GRACE, stops_are_interruptions
 
 
 def long_run(tmp_path, steps=200_000):
@@ -117,3 +120,27 @@ def test_a_reader_that_leaves(finished, arguments, code):
 def test_standard_error_is_full(finished):
     with open("/dev/full", "w") as full:
         assert ran(finished, "check", "missing.json", stderr=full)[0] == 2
+
+
+def test_a_stop_waits_until_compiled_code_has_converted_its_results():
+    """It ignores an exception of the conversion."""
+    twice = numba.njit(lambda a: (a, a))
+    twice(np.ones(2))
+    sent, results = [], []
+
+    def watch(frame, event, argument):
+        if event == "call" and frame.f_code.co_name == "_numba_unpickle" and not sent:
+            sent.append(True)
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), stops_are_interruptions():
+            sys.setprofile(watch)
+            results.append(twice(np.ones(2)))
+            sys.setprofile(None)
+            time.sleep(10.0)
+    finally:
+        sys.setprofile(None)
+        signal.signal(signal.SIGINT, before)
+    assert sent and len(results) == 1
