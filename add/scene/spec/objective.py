@@ -11,6 +11,7 @@ from add.scene.spec.common import (
     Direction,
     FilePath,
     Index,
+    BodyName,
     Name,
     NonEmpty,
     NonNegative,
@@ -117,7 +118,7 @@ class PoseObjectiveSpec(_TimedSpec):
     """
 
     type: Literal["pose"] = Field("pose", description="kind of objective")
-    body: Name = Field(description="name of a body")
+    body: BodyName = Field(description="name of a body")
     positions_file: FilePath | None = Field(None, description="file of target node positions [m], one row per node")
     translation: Vector3 | None = Field(None, description="target position of the origin of the rest frame [m]")
     orientation: Quaternion | None = Field(
