@@ -22,7 +22,7 @@ from add.equations.tree_embedding import TreeEmbedding
 from add.equations.tree_pose import TreePose
 from add.kernels.rotation import rotation_matrix
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE, Tree
-from add.terms import BallDamping, JointDrive, JointLaws, JointLimits, TreeInertia
+from add.terms import BallLaws, JointDrive, JointFriction, JointLimits, JointSprings, TreeInertia
 from add.typing import FloatArray, IntArray
 
 _ZERO, _X, _Y, _Z = np.zeros(3), *np.eye(3)
@@ -158,7 +158,10 @@ class TreeBody(Body):
             if joint.kind != FREE:
                 blocks += [(self._path(joint, "position"), (3,), "m"), (self._path(joint, "orientation"), (3,), "rad")]
             if joint.n and not (self.free and k == 0):
-                blocks += [(self._path(joint, "value"), (joint.n,), unit), (self._path(joint, "rate"), (joint.n,), f"{unit}/s")]
+                blocks += [
+                    (self._path(joint, "value"), (joint.n,), unit),
+                    (self._path(joint, "rate"), (joint.n,), f"{unit}/s"),
+                ]
             if joint.kind in (HINGE, SLIDE, BALL) and joint.n:
                 blocks.append((self._path(joint, "rest"), (joint.n,), unit))
                 blocks += [(self._path(joint, key), (), units[length]) for key, *units in _LAW]
@@ -245,27 +248,20 @@ class TreeBody(Body):
         return [Part(OF_COORDINATES, term) for term in terms]
 
     def _laws(self, start: int, at: Layouts) -> list[Term]:
-        dofs: list[int] = []
-        numbers: dict[str, list[int]] = {key: [] for key in ("stiffness", "rest", "damping", "dry_friction", "slip_speed")}
-        balls: list[int] = []
-        ball_damping: list[int] = []
+        springs, friction, balls = [], [], []
         for first, joint in zip(self._first, self.joints, strict=True):
             if joint.kind not in (HINGE, SLIDE, BALL) or not joint.n:
                 continue
+            number = {key: int(self._named(joint, key, at)) for key, *_ in _LAW}
+            # The spring of a ball acts on its rotation vector: k/2 |w - rest|^2.
+            for k, rest in enumerate(self._named(joint, "rest", at)):
+                springs.append((start + first + k, number["stiffness"], int(rest)))
             if joint.kind == BALL:
-                balls.append(start + first)
-                ball_damping.append(int(self._named(joint, "damping", at)))
-                continue
-            dofs.append(start + first)
-            for key, out in numbers.items():
-                out.append(int(self._named(joint, key, at).reshape(-1)[0]))
-        out: list[Term] = []
-        if dofs:
-            index = {key: np.array(values, dtype=np.int64) for key, values in numbers.items()}
-            out.append(JointLaws(np.array(dofs), *index.values()))
-        if balls:
-            out.append(BallDamping(np.array(balls), np.array(ball_damping, dtype=np.int64)))
-        return out
+                balls.append((start + first, number["damping"], number["armature"]))
+            else:
+                friction.append((start + first, number["damping"], number["dry_friction"], number["slip_speed"]))
+        found = ((JointSprings, springs), (JointFriction, friction), (BallLaws, balls))
+        return [term(*np.array(rows, dtype=np.int64).T) for term, rows in found if rows]
 
     def _limits(self, start: int, at: Layouts) -> list[Term]:
         limited = [(first, joint) for first, joint in zip(self._first, self.joints, strict=True) if joint.limited]
@@ -299,7 +295,11 @@ class TreeBody(Body):
 
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
         """Return the mass of all links; their motion is in them."""
-        return {"mass": float(sum(theta[at.parameters[f"bodies.{self.name}.links.{link}.mass"].start] for link in self.links))}
+        return {
+            "mass": float(
+                sum(theta[at.parameters[f"bodies.{self.name}.links.{link}.mass"].start] for link in self.links)
+            )
+        }
 
     def fingerprint(self) -> list[Any]:
         """Return the kinds and axes of the joints."""
@@ -463,4 +463,3 @@ class LinkBody(Body):
     def fingerprint(self) -> list[Any]:
         """Return the collision points."""
         return [self.points, self.radii, self.areas]
-

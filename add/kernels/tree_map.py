@@ -12,7 +12,7 @@ Where w jumps at pi, forces P^T f do not: nothing that a term adds depends on th
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn_derivative
+from add.kernels.rotation import jacobian_coefficients, turn_derivative
 from add.kernels.trees import BALL, joint_frame, motion_cross, own_coordinates, placement_columns, tree_motion
 
 

@@ -17,7 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn_derivative, turn_second_derivative
+from add.kernels.rotation import (
+    fill_jacobian,
+    fill_rotation,
+    jacobian_coefficients,
+    turn_derivative,
+    turn_second_derivative,
+)
 from add.typing import FloatArray, IntArray
 
 FIXED, HINGE, SLIDE, BALL = range(4)
@@ -57,7 +63,8 @@ class Tree(NamedTuple):
 
 class Motion(NamedTuple):
     """A state of motion of a tree: `origin` (3,), rotations R (N, 3, 3), places x (N, 3) from `origin`, twists V and their
-    rates A (N, 6), columns S, S', S'' (C, 6)."""
+    rates A (N, 6), columns S, S', S'' (C, 6).
+    """
 
     origin: FloatArray
     R: FloatArray
@@ -262,7 +269,11 @@ def placement_columns(tree, theta, i, motion, T, T1, T2):
         for c in range(3):
             T[b, 3 + c] = motion.R[p, c, b] if p >= 0 else (1.0 if b == c else 0.0)
         for c in range(3):
-            turned[c] = J[c, b] if p < 0 else motion.R[p, c, 0] * J[0, b] + motion.R[p, c, 1] * J[1, b] + motion.R[p, c, 2] * J[2, b]
+            turned[c] = (
+                J[c, b]
+                if p < 0
+                else motion.R[p, c, 0] * J[0, b] + motion.R[p, c, 1] * J[1, b] + motion.R[p, c, 2] * J[2, b]
+            )
         _turn_about(x, turned, T[3 + b])
     for b in range(6):
         rates_with(V, A, T[b], T1[b], T2[b])

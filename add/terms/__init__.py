@@ -4,7 +4,7 @@ from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
-from add.terms.joint_laws import BallDamping, JointLaws, JointLimits
+from add.terms.joint_laws import BallLaws, JointFriction, JointLimits, JointSprings
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
 from add.terms.rigid_inertia import RigidInertia
@@ -12,14 +12,15 @@ from add.terms.tree_inertia import TreeInertia
 from add.terms.viscous import Viscous
 
 __all__ = [
-    "BallDamping",
+    "BallLaws",
     "Elastic",
     "ElementBatch",
     "Gravity",
     "Inertia",
     "JointDrive",
-    "JointLaws",
+    "JointFriction",
     "JointLimits",
+    "JointSprings",
     "NodalForce",
     "PointConstraint",
     "RigidInertia",

@@ -82,9 +82,7 @@ def articulated_body(name: str, body: ArticulatedBodySpec, driven: MakeSignalPar
     for link in robot.links:
         if is_body(link):
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
-    drives = [
-        _drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal) for key, item in body.drives.items()
-    ]
+    drives = [_drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal) for key, item in body.drives.items()]
     tree = TreeBody(name, tuple(joints), loose, tuple(drives), body.limit_onset)
     links = [_link_body(name, link, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
     return TreeParts(tree, links, numbers, blocks, _apart(name, robot, links, body.self_collision))
@@ -109,7 +107,10 @@ def _base_numbers(at: str, body: ArticulatedBodySpec, free: RobotJoint | None) -
         turn = rotation_vector(body.orientation)
     values = [("position", place, "m"), ("orientation", turn, "rad")]
     if free is not None:
-        values += [("velocity", np.array(body.velocity), "m/s"), ("angular_velocity", np.array(body.angular_velocity), "rad/s")]
+        values += [
+            ("velocity", np.array(body.velocity), "m/s"),
+            ("angular_velocity", np.array(body.angular_velocity), "rad/s"),
+        ]
     else:
         for key in ("velocity", "angular_velocity"):
             if any(getattr(body, key)):
@@ -118,7 +119,13 @@ def _base_numbers(at: str, body: ArticulatedBodySpec, free: RobotJoint | None) -
 
 
 def _tree_joint(
-    joint: RobotJoint, link: RobotLink, said: TreeJointSpec, order: dict[str, int], position: dict[str, int], signal, at: str
+    joint: RobotJoint,
+    link: RobotLink,
+    said: TreeJointSpec,
+    order: dict[str, int],
+    position: dict[str, int],
+    signal,
+    at: str,
 ) -> TreeJoint:
     kind = _KINDS[joint.kind]
     if kind in (FIXED, FREE) or joint.mimic is not None:
@@ -129,8 +136,8 @@ def _tree_joint(
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
     if limited and kind == BALL:
         raise InputError("limits of ball joints are not simulated", place=at, found=f"upper = {upper:g}")
-    if joint.kind == "ball" and (said.armature or joint.armature or said.dry_friction or joint.dry_friction):
-        raise InputError("a ball joint has no armature and no dry friction", place=at)
+    if joint.kind == "ball" and (said.dry_friction or joint.dry_friction):
+        raise InputError("dry friction of ball joints is not simulated", place=at)
     motion = None
     if said.motion is not None:
         if kind not in (HINGE, SLIDE):
@@ -179,7 +186,9 @@ def _joint_numbers(
             # A limit that is not there lies so far away that nothing reaches it.
             bounds = np.nan_to_num(np.array(_limits(joint, said)), posinf=1e9, neginf=-1e9)
             if bounds[0] >= bounds[1]:
-                raise InputError("the lower limit is not below the upper one", place=at, found=f"{bounds[0]:g} and {bounds[1]:g}")
+                raise InputError(
+                    "the lower limit is not below the upper one", place=at, found=f"{bounds[0]:g} and {bounds[1]:g}"
+                )
             values += [("lower", bounds[0], unit), ("upper", bounds[1], unit)]
             for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
                 given = getattr(said, key)
@@ -223,7 +232,9 @@ def _drive(at: str, item: DriveSpec, joints: Sequence[RobotJoint], numbers: list
         )  # fmt: skip
     joint = joints[number[item.joint]]
     if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
-        raise InputError("drives act on hinges and slides that follow no other", place=f"{at}.joint", found=f"'{item.joint}'")
+        raise InputError(
+            "drives act on hinges and slides that follow no other", place=f"{at}.joint", found=f"'{item.joint}'"
+        )
     slide = joint.kind == "slide"
     unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][slide]
     driven = signal(item.input, f"{at}.input", unit)
@@ -254,7 +265,14 @@ def _link_body(tree: str, link: RobotLink, at: str) -> LinkBody:
         shapes.append(carried)
     vertices, triangles = surface_of(link)
     return LinkBody(
-        tree, link.name, np.concatenate(points), np.concatenate(radii), np.concatenate(areas), tuple(shapes), vertices, triangles
+        tree,
+        link.name,
+        np.concatenate(points),
+        np.concatenate(radii),
+        np.concatenate(areas),
+        tuple(shapes),
+        vertices,
+        triangles,
     )
 
 
@@ -267,7 +285,12 @@ def _touching(shape: RobotGeometry) -> tuple[FloatArray, float, float, CarriedSh
         corners = shape.vertices[shape.triangles]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
-        return shape.vertices, 0.0, area, CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh)
+        return (
+            shape.vertices,
+            0.0,
+            area,
+            CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh),
+        )
     carried = CarriedShape(_SHAPES[shape.shape], size, shape.rotation, shape.position)
     r, h = size[0], size[1]
     if shape.shape == "box":

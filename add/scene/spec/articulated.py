@@ -72,12 +72,16 @@ class TreeJointSpec(Spec):
     )
     rate: NumberOrVectorSpec | None = Field(None, description="how fast it starts [rad/s, m/s]; null = 0")
     stiffness: NonNegative | None = Field(None, description="of its spring [N m/rad, N/m]; null = the file's, or 0")
-    rest: NumberOrVectorSpec | None = Field(None, description="where the spring is at rest [rad, m]; null = the file's, or 0")
+    rest: NumberOrVectorSpec | None = Field(
+        None, description="where the spring is at rest [rad, m]; null = the file's, or 0"
+    )
     damping: NonNegative | None = Field(None, description="damping [N m s/rad, N s/m]; null = the file's, or 0")
     dry_friction: NonNegative | None = Field(
         None, description="tau of the torque or force tau tanh(rate / slip_speed) [N m, N]; null = the file's, or 0"
     )
-    slip_speed: Positive | None = Field(None, description="rate at which dry friction is felt [rad/s, m/s]; null = 0.01")
+    slip_speed: Positive | None = Field(
+        None, description="rate at which dry friction is felt [rad/s, m/s]; null = 0.01"
+    )
     armature: NonNegative | None = Field(None, description="inertia of its motor [kg m^2, kg]; null = the file's, or 0")
     lower: Number | None = Field(None, description="lower limit [rad, m]; null = the file's, or none")
     upper: Number | None = Field(None, description="upper limit [rad, m]; null = the file's, or none")
@@ -102,7 +106,9 @@ class DriveSpec(Spec):
 
     type: Literal["torque", "position", "velocity"] = Field("torque", description="kind of actuator")
     joint: Name = Field(description="name of a hinge or slide")
-    input: ValueSpec = Field(description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time")
+    input: ValueSpec = Field(
+        description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time"
+    )
     stiffness: NonNegative | None = Field(None, description="of a `position` drive [N m/rad, N/m]")
     damping: NonNegative | None = Field(None, description="of `position` and `velocity` drives [N m s/rad, N s/m]")
     limit: Positive | None = Field(None, description="largest torque or force [N m, N]; null = none")

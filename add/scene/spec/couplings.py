@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.common import (
+    BodyName,
     Direction,
     Flag,
-    BodyName,
     Name,
     NonNegative,
     Number,

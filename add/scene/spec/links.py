@@ -163,7 +163,9 @@ def _joint(
     mimic = None
     if joint.mimic is not None:
         if joint.mimic.joint not in known.values() or joint.mimic.joint == name:
-            raise InputError("no joint before this one has this name", place=f"{place}.mimic.joint", found=f"'{joint.mimic.joint}'")
+            raise InputError(
+                "no joint before this one has this name", place=f"{place}.mimic.joint", found=f"'{joint.mimic.joint}'"
+            )
         mimic = (joint.mimic.joint, joint.mimic.factor, joint.mimic.offset)
     w, x, y, z = joint.orientation or (1.0, 0.0, 0.0, 0.0)
     return RobotJoint(
@@ -221,7 +223,9 @@ def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, 
         else:
             with asked_for_by(f"{at}.shapes.{k}.geometry.file"):
                 vertices, triangles = read_surface(geometry.file)
-            out.append(RobotGeometry("mesh", (), position, turn, geometry.scale * vertices, triangles, file=geometry.file))
+            out.append(
+                RobotGeometry("mesh", (), position, turn, geometry.scale * vertices, triangles, file=geometry.file)
+            )
     return tuple(out)
 
 

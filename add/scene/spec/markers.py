@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.common import (
+    BodyName,
     Direction,
     FilePath,
     Flag,
-    BodyName,
     Name,
     NodeList,
     NonEmpty,

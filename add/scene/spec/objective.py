@@ -7,11 +7,11 @@ from pydantic import AfterValidator, Field, Tag, model_validator
 from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.common import (
     Axes,
+    BodyName,
     Count,
     Direction,
     FilePath,
     Index,
-    BodyName,
     Name,
     NonEmpty,
     NonNegative,

@@ -5,12 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, Field, Tag, model_validator
 
 from add.scene.spec.common import (
+    BodyName,
     Count,
     Direction,
     FilePath,
     Flag,
-    BodyName,
-    Name,
     NonNegative,
     Number,
     NumberOrVectorSpec,
