@@ -19,7 +19,7 @@ def neighbours(joints: Sequence[RobotJoint], massless: frozenset[str]) -> set[fr
     parents = {joint.child: joint.parent for joint in joints}
     found = set()
     for joint in joints:
-        if joint.kind == "free":
+        if joint.kind == "free" or joint.child in massless:
             continue
         child, parent = joint.child, joint.parent
         while parent in massless:
