@@ -12,8 +12,12 @@ _SIDES = 16
 
 
 def surface_of(link: RobotLink) -> tuple[FloatArray, IntArray]:
-    """Return vertices (n, 3) and triangles (m, 3) of the shapes that are seen; of what touches, if nothing else is."""
-    seen = [shape for shape in link.visual if shape.shape != "mesh" or shape.vertices is not None]
+    """Return vertices (n, 3) and triangles (m, 3) of the shapes that are seen.
+
+    They are those that touch, if one of the others was not read.
+    """
+    read = all(shape.shape != "mesh" or shape.vertices is not None for shape in link.visual)
+    seen = link.visual if read else ()
     vertices, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0
     for shape in seen or link.collision:
         if shape.shape == "plane":
