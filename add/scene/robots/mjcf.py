@@ -44,6 +44,8 @@ def robot_of_mjcf(file: Path, ignore: Collection[str], turn: FloatArray, base: s
     frames, body_places = _frames(mujoco, model, names, tree, origins)
     tendons = read_tendons(source, mujoco, model, names)
     excluded, excluded_shapes = _excluded(mujoco, model, names, tree)
+    actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
+    loops = read_loops(source, mujoco, model, names, body_places)
     note_others(source, mujoco, model)
     gravity = np.array(model.opt.gravity, dtype=np.float64)
     if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
@@ -57,9 +59,9 @@ def robot_of_mjcf(file: Path, ignore: Collection[str], turn: FloatArray, base: s
         frames,
         tree.static,
         excluded_shapes,
-        read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons}),
+        actuators,
         tendons,
-        read_loops(source, mujoco, model, names, body_places),
+        loops,
         turn @ gravity,
     )
 

@@ -66,6 +66,5 @@ def _ends(mujoco: Any, model: Any, number: int, weld: bool) -> list[tuple[int, P
         ]
     if not weld:
         return [(one, (data[:3], np.eye(3))), (two, (data[3:6], np.eye(3)))]
-    # Of a weld: a point of the second body, and the pose of the second body in the first, which that point keeps.
-    point, relative = data[:3], (data[3:6], from_quaternion(data[6:10]))
-    return [(one, after(relative, (point, np.eye(3)))), (two, (point, np.eye(3)))]
+    # Of a weld: the point in the second body, in the first, and the turn of the second in the first.
+    return [(one, (data[3:6], from_quaternion(data[6:10]))), (two, (data[:3], np.eye(3)))]
