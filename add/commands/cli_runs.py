@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from add.commands.console import Console, console_options, say_contents
+from add.errors import InputError
 from add.machine.interrupts import default_stops
 
 
@@ -135,6 +136,8 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         return
     if base or up or ignore or repair:
         raise click.UsageError("--base, --up, --ignore and --repair are for a robot's file.")
+    if Path(run).is_file():
+        raise InputError("neither a run nor a robot", file=run, expected="a folder written by `add`, a URDF or an MJCF")
     folder = RunFolder(run, create=False)
     result = folder.read_json("result.json") if folder.result.is_file() else {}
     versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
