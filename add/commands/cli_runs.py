@@ -129,7 +129,7 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         from add.commands.robot_info import robot_json, robot_lines
         from add.scene.robots import read_robot
 
-        robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair, visual=False)
+        robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair)
         for line in robot_lines(robot, run):
             console.say(line)
         console.result(robot_json(robot))

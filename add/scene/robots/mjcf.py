@@ -16,24 +16,27 @@ from add.scene.robots.mjcf_joints import read_joints
 from add.scene.robots.mjcf_loops import read_loops
 from add.scene.robots.mjcf_model import Names, compiled
 from add.scene.robots.mjcf_shapes import read_shapes
+from add.scene.robots.mjcf_size import refuse_too_many
 from add.scene.robots.model import WORLD, Robot, RobotGeometry
 from add.scene.robots.source import MJCF_WORDS, Source
 from add.scene.robots.tree import Tree, merge
 from add.scene.robots.turns import after, from_quaternion
+from add.scene.robots.xml_file import XmlNode
 from add.typing import FloatArray
 
 
-def robot_of_mjcf(file: Path, ignore: Collection[str], turn: FloatArray, base: str | None) -> Robot:
+def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: FloatArray, base: str | None) -> Robot:
     """Make a robot of an MJCF file.
 
     Parameters
     ----------
-    file : path
+    file, root : path and root element
     ignore : words of `MJCF_WORDS`
     turn : (3, 3) from the file's axes to the world's
     base : "fixed" or "free" of its first link, None as the file says
     """
     source = Source(file, MJCF_WORDS, frozenset(ignore))
+    refuse_too_many(source, root)
     mujoco, model, inertias = compiled(file)
     names = Names(mujoco, model, source, inertias)
     refuse_others(source, mujoco, model, names)

@@ -343,6 +343,21 @@ def test_errors(text, message, tmp_path):
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
+REPLICATE = '<mujoco><worldbody><replicate count="{}"><replicate count="{}"><geom size="1"/></replicate></replicate>'
+REPLICATE += "</worldbody></mujoco>"
+
+
+def test_too_many_copies(tmp_path):
+    """A count in a line would take all memory: refused before MuJoCo sees it, also in an included file."""
+    path = written(tmp_path, REPLICATE.format(1000, 1_000_000), "bomb.xml")
+    with pytest.raises(InputError, match=r"bomb.xml: line 1, <replicate>: too many copies .found 1e.09"):
+        read_mjcf(path)
+    path = written(tmp_path, '<mujoco><include file="bomb.xml"/></mujoco>')
+    with pytest.raises(InputError, match=r"bomb.xml: line 1, <replicate>: too many copies"):
+        read_mjcf(path)
+    assert len(read_mjcf(written(tmp_path, REPLICATE.format(3, 4))).static.collision) == 12
+
+
 def test_without_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(

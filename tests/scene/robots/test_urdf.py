@@ -184,8 +184,8 @@ def test_meshes(tmp_path):
         assert volume(shape) == pytest.approx(1.0)  # 6 times 1/6, outside kept outside
     visual = urdf(link("base"), link("arm", INERTIAL, f"<visual>{mesh}</visual>"), joint("turn", "base", "arm"))
     path = written(folder, visual)
-    assert read_urdf(path).links[0].visual[0].vertices is not None
-    (seen,) = read_urdf(path, visual=False).links[0].visual
+    assert read_urdf(path, visual=True).links[0].visual[0].vertices is not None
+    (seen,) = read_urdf(path).links[0].visual
     assert seen.vertices is None and seen.file.endswith("t.stl")
     (meshes / "t.stl").unlink()
     robot = read_urdf(path)
