@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, final
+
+import numpy as np
 
 from add.errors import InputError
 from add.scene.robots.xml_file import XmlNode, numbers_in
@@ -72,10 +74,13 @@ class Source:
         """Note that something harmless is left out."""
         self.ignored.append(f"{place}: {text}")
 
+    def require_known(self, node: XmlNode, place: str, known: Collection[str]) -> None:
+        """Refuse attributes that the format does not have, such as a misspelt one whose default would be taken."""
+        for name in sorted(set(node.attributes) - set(known)):
+            self.fail(f"{place}: <{node.tag}>", "unknown attribute", f"'{name[:80]}'", "one of " + ", ".join(known))
+
     def numbers(self, node: XmlNode, name: str, place: str, count: int, default: Iterable[float] | None) -> FloatArray:
         """Return the numbers of an attribute, (count,)."""
-        import numpy as np
-
         text = node.attributes.get(name)
         here = f"{place}: <{node.tag} {name}>"
         if text is None:

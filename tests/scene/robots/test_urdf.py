@@ -162,6 +162,9 @@ def test_numbers_of_joints(tmp_path):
     numbers = (found.lower, found.upper, found.effort, found.velocity, found.damping, found.dry_friction)
     assert numbers == (-1, 2, 5, 3, 0.1, 0.2) and found.safety == (-0.9, 1.9, 10, 4)
     said = "\n".join(robot.ignored)
+    turning = joint("turn", "base", "arm", "continuous", '<limit lower="-1" upper="1"/>')
+    robot = read_urdf(written(tmp_path, urdf(link("base"), link("arm"), turning)))
+    assert robot.joints[0].upper == np.inf and "a continuous joint does not have" in robot.ignored[0]
     assert "spring of <dynamics>, which a URDF does not have" in said and "<calibration>" in said
 
 

@@ -252,6 +252,16 @@ CASES = {
         urdf(BASE, ARM, TURN.replace("<limit", '<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/><limit')),
         "an <origin> turned twice",
     ),
+    "misspelt-place": (
+        urdf(BASE, ARM, TURN.replace("<limit", '<origin xzy="0 0 1"/><limit')),
+        "line 4, joint 'turn': <origin>: unknown attribute (found 'xzy'; expected one of xyz, rpy, quat_xyzw)",
+    ),
+    "misspelt-factor": (
+        urdf(
+            BASE, ARM, link("tip"), TURN, joint("b", "arm", "tip", "continuous", '<mimic joint="turn" multiplyer="2"/>')
+        ),
+        "<mimic>: unknown attribute (found 'multiplyer'; expected one of joint, multiplier, offset)",
+    ),
     # other programs
     "gazebo-spring": (
         urdf(BASE, ARM, TURN, '<gazebo reference="turn"><springStiffness>5</springStiffness></gazebo>'),
