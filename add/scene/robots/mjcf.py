@@ -18,6 +18,7 @@ from add.scene.robots.mjcf_model import Names, compiled
 from add.scene.robots.mjcf_shapes import read_shapes
 from add.scene.robots.mjcf_size import refuse_too_many
 from add.scene.robots.model import WORLD, Robot, RobotGeometry
+from add.scene.robots.plausible import require_plausible
 from add.scene.robots.source import MJCF_WORDS, Source
 from add.scene.robots.tree import Tree, merge
 from add.scene.robots.turns import after, from_quaternion
@@ -37,11 +38,15 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     """
     source = Source(file, MJCF_WORDS, frozenset(ignore))
     refuse_too_many(source, root)
-    mujoco, model, inertias = compiled(file)
+    mujoco, model, inertias = compiled(source)
     names = Names(mujoco, model, source, inertias)
     refuse_others(source, mujoco, model, names)
     shapes = read_shapes(source, mujoco, model, names)
     links, joints, origins = read_joints(source, mujoco, model, names, shapes, base)
+    for link in links.values():
+        require_plausible(source, "body", link)
+    for joint in joints:
+        require_plausible(source, "joint", joint)
     tree = merge(source, links, joints, turn)
     check_moving(source, tree.links, tree.joints)
     frames, body_places = _frames(mujoco, model, names, tree, origins)
@@ -50,6 +55,9 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     loops = read_loops(source, mujoco, model, names, body_places)
     note_others(source, mujoco, model)
+    for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
+        for item in items:
+            require_plausible(source, kind, item)
     gravity = np.array(model.opt.gravity, dtype=np.float64)
     if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         gravity = np.zeros(3)

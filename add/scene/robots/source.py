@@ -13,6 +13,8 @@ from add.errors import InputError
 from add.scene.robots.xml_file import XmlNode, numbers_in
 from add.typing import FloatArray
 
+#: No robot has such a number of kilogrammes or metres; limits may be larger, for "none".
+LARGEST_NUMBER = 1e12
 #: Words for `ignore`: things that change the motion and that the reader leaves out only if it is told to.
 URDF_WORDS: Mapping[str, str] = {
     "limit": "limits with lower = upper, or without limits: the joint is not limited",
@@ -91,6 +93,8 @@ class Source:
         if found is None or len(found) != count:
             wanted = "a finite number" if count == 1 else f"{count} finite numbers, separated by blanks"
             self.fail(here, "bad numbers" if count > 1 else "not a number", f"'{text[:80]}'", wanted)
+        if node.tag not in ("limit", "safety_controller") and np.abs(found).max() > LARGEST_NUMBER:
+            self.fail(here, "an impossible number", f"'{text[:80]}'", f"numbers below {LARGEST_NUMBER:g}")
         return found
 
     def number(self, node: XmlNode, name: str, place: str, default: float | None = None) -> float:

@@ -334,6 +334,15 @@ def test_what_changes_the_motion_is_refused(word, tmp_path):
         ),
         ('<!DOCTYPE m [<!ENTITY x "y">]><mujoco model="&x;"/>', "has a document type"),
         ("<mujoco><worldbody>", "not XML"),
+        (
+            model_of(body='pos="nan 0 0"'),
+            "MuJoCo refuses the file: Nan, Inf or huge|an impossible number .found position = nan",
+        ),
+        (
+            model_of(joint="<joint name='j' damping='1e300'/>"),
+            "joint 'j': an impossible number .found damping = 1e.300",
+        ),
+        (model_of(joint="<joint name='j' range='nan 2' limited='true'/>"), "MuJoCo refuses|an impossible number"),
     ],
 )
 def test_errors(text, message, tmp_path):
@@ -356,6 +365,14 @@ def test_too_many_copies(tmp_path):
     with pytest.raises(InputError, match=r"bomb.xml: line 1, <replicate>: too many copies"):
         read_mjcf(path)
     assert len(read_mjcf(written(tmp_path, REPLICATE.format(3, 4))).static.collision) == 12
+
+
+def test_warnings_of_mujoco_are_noted(tmp_path, monkeypatch):
+    """They are listed; nothing is written where the user works."""
+    monkeypatch.chdir(tmp_path)
+    robot = read_mjcf(written(tmp_path, model_of(rest='<custom><numeric name="x" data="nan"/></custom>'), "warned.xml"))
+    assert any(line.startswith("MuJoCo warns: XML contains a 'NaN'") for line in robot.ignored)
+    assert [path.name for path in tmp_path.iterdir()] == ["warned.xml"]
 
 
 def test_without_the_package(tmp_path, monkeypatch):

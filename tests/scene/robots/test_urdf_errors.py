@@ -234,6 +234,10 @@ CASES = {
     "nan": (urdf(BASE, link("arm", inertial(mass="nan")), TURN), "<mass value>: not a number (found 'nan'"),
     "infinite": (urdf(BASE, link("arm", inertial(mass="1e999")), TURN), "<mass value>: not a number (found '1e999'"),
     "underscore": (urdf(BASE, link("arm", inertial(mass="1_0")), TURN), "<mass value>: not a number (found '1_0'"),
+    "huge": (
+        urdf(BASE, link("arm", inertial(mass="1e300")), TURN),
+        "<mass value>: an impossible number (found '1e300'; expected numbers below 1e+12)",
+    ),
     "missing-number": (
         urdf(BASE, ARM.replace('ixy="0"', ""), TURN),
         "line 3, link 'arm': <inertial>: <inertia ixy>: missing (expected a number)",
