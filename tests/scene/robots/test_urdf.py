@@ -192,7 +192,8 @@ def test_meshes(tmp_path):
     assert seen.vertices is None and seen.file.endswith("t.stl")
     (meshes / "t.stl").unlink()
     robot = read_urdf(path)
-    assert not robot.links[0].visual and any("is not found" in line for line in robot.ignored)
+    (seen,) = robot.links[0].visual
+    assert seen.vertices is None and any("is not found" in line for line in robot.ignored)
 
 
 def test_exclusions(tmp_path):
