@@ -281,8 +281,8 @@ class GradientSpec(Spec):
     schedule: Literal["all", "states", "checkpoints"] = Field(
         "all",
         description="what the adjoint keeps of a run: `all`, every step; `states`, two numbers a coordinate and step "
-        "and what contacts decided, from which steps are made again without solving; `checkpoints`, few states, for one "
-        "more run. The gradient is the same to the last bit",
+        "and what contacts decided, from which steps are made again without solving; `checkpoints`, few states, for "
+        "one more run. The gradient is the same to the last bit",
     )
 
 
