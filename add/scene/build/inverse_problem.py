@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.equations.points import NodePoints, PointMap
 from add.equations.site_gathering import gather
 from add.equations.site_points import SitePoints
@@ -50,6 +51,8 @@ from add.typing import FloatArray
 
 _TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
 
+
+_SCHEDULES: dict[str, Schedule] = {"all": StoreAll(), "states": States(), "checkpoints": Checkpoints()}
 
 _LOSSES: dict[str, type[Loss]] = {"huber": Huber, "soft-l1": SoftL1, "cauchy": Cauchy}
 
@@ -257,7 +260,8 @@ def _experiment(
         weights.append(item.weight)
     objective = WeightedSum(tuple(weights), tuple(parts))
     ties, numbers = built.numbers.ties, built.numbers.values
-    return Experiment(name, judged_simulation(spec, built), objective, ties, numbers, recording, followed)
+    simulation, schedule = judged_simulation(spec, built), _SCHEDULES[built.scene.gradient.schedule]
+    return Experiment(name, simulation, objective, ties, numbers, recording, followed, schedule)
 
 
 def _regulariser(

@@ -279,6 +279,12 @@ class GradientSpec(Spec):
     relaxation: Positive = Field(
         1e-3, description="`relaxed`: kappa, relative to the square of the largest impulse of a step [-]"
     )
+    schedule: Literal["all", "states", "checkpoints"] = Field(
+        "all",
+        description="what the adjoint keeps of a run: `all`, every step; `states`, two numbers a coordinate and step "
+        "and what contacts decided, from which steps are made again without solving; `checkpoints`, few states, for "
+        "one more run. The gradient is the same to the last bit",
+    )
 
 
 class PhaseSpec(Spec):
