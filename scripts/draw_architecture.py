@@ -29,6 +29,7 @@ ROOMS = {
     "hard_contact": "exact contact",
     "inverse": "parameters, optimisers",
     "io": "files of runs, meshes",
+    "jax": "runs inside JAX",
     "joints": "springs, hinges, motors",
     "kernels": "compiled mathematics",
     "linalg": "patterns, factorisations",
@@ -46,6 +47,7 @@ ROOMS = {
     "terms": "forces of single bodies",
     "testing": "derivative checks",
     "ties": "numbers -> theta",
+    "torch": "runs inside PyTorch",
     "typing": "array aliases",
     "view": "3-D pictures",
 }

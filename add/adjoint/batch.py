@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 @final
 @dataclass(frozen=True)
 class BatchCotangents:
-    """Gradients of every member; those of a member that failed are NaN.
+    """Gradients of every member; those of a member that failed are NaN, or zero if the cotangents of its states are.
 
     Attributes
     ----------
@@ -52,6 +52,7 @@ class Batch:
     simulation : Simulation
     thetas : (b, n_theta)
     trajectories : of each member; of one that failed, what was finished before
+    n_steps : steps of each run
     failures : number of the member -> the error that names it
     given : whether the initial states were given
     workers : threads, or the executor's own number where there is one
@@ -61,6 +62,7 @@ class Batch:
     simulation: Simulation
     thetas: FloatArray
     trajectories: tuple[Trajectory, ...]
+    n_steps: int
     failures: Mapping[int, SolverError]
     given: bool
     workers: int
@@ -77,8 +79,7 @@ class Batch:
         return self._states("v")
 
     def _states(self, name: str) -> FloatArray:
-        longest = max(run.t.size for run in self.trajectories)
-        out = np.full((len(self.trajectories), longest, self.simulation.system.n), np.nan)
+        out = np.full((len(self.trajectories), self.n_steps + 1, self.simulation.system.n), np.nan)
         for member, run in zip(out, self.trajectories, strict=True):
             member[: run.t.size] = getattr(run, name)
         return out
@@ -111,6 +112,9 @@ class Batch:
         out = BatchCotangents(*(np.full(size, np.nan) for size in ((shape[0], n_theta), pairs, pairs)))
         for k, (theta, q, v) in zip(alive, found, strict=True):
             out.theta[k], out.q[k], out.v[k] = theta, q, v
+        for k in self.failures:
+            if not (q_bar[k].any() or v_bar[k].any()):  # nothing is asked of it
+                out.theta[k] = out.q[k] = out.v[k] = 0.0
         return out
 
     def pushforward(
@@ -233,7 +237,7 @@ def rollout_batch(
             failures[k] = SolverError(f"member {k}: {error}")
             failures[k].__cause__ = error
     runs = tuple(run for run, _ in found)
-    return Batch(simulation, thetas, runs, failures, states is not None, workers, executor)
+    return Batch(simulation, thetas, runs, steps, failures, states is not None, workers, executor)
 
 
 def _require_finite(numbers: FloatArray, kind: str, describe: Callable[[int], str]) -> None:

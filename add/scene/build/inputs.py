@@ -57,7 +57,7 @@ class Inputs:
             if name in (STATE_Q, STATE_V):
                 continue
             places[name] = place = numbers.place(name)
-            _require_shape(name, shape, place.shape, numbers.resolve(name)[1])
+            require_shape(name, shape, place.shape, numbers.resolve(name)[1])
             for index in place.ravel().tolist():
                 if owners.setdefault(index, name) != name:
                     raise InputError(
@@ -122,10 +122,10 @@ class Inputs:
         for name, dot in dots.items():
             if name in self.places:
                 place = self.places[name]
-                _require_shape(name, dot.shape, place.shape, "tangent")
+                require_shape(name, dot.shape, place.shape)
                 s_dot[place] = dot
             elif self.state is not None and name in (STATE_Q, STATE_V):
-                _require_shape(name, dot.shape, self.state, "tangent")
+                require_shape(name, dot.shape, self.state)
             else:
                 known = [*self.places, *((STATE_Q, STATE_V) if self.state is not None else ())]
                 raise InputError("this is no input of the rollout", place=name, expected=", ".join(known))
@@ -142,11 +142,12 @@ class Inputs:
         return out
 
 
-def _require_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...], unit: str) -> None:
+def require_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...], unit: str = "") -> None:
+    """Refuse values, or (co)tangents, of an input of another shape."""
     if tuple(found) != tuple(expected):
         raise InputError(
             "the values of an input do not fit", place=name, found=f"shape {tuple(found)}",
-            expected=f"shape {tuple(expected)} [{unit}]",
+            expected=f"shape {tuple(expected)}" + (f" [{unit}]" if unit else ""),
         )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -14,11 +14,11 @@ from add.equations.signals import BSplineSignal, Constant, Signal
 from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, require_shape
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.signals import signal_of
 from add.scene.spec.scene import SceneSpec
-from add.simulation import Record
+from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -149,6 +149,7 @@ class StepFunction:
         self.simulation, self.numbers = simulation, numbers
         self.signals = {name: _controlling(scene, name) for name in controls}
         self.inputs = Inputs.of(simulation, numbers, {name: numbers.place(name).shape for name in inputs})
+        self._input_shapes = {name: place.shape for name, place in self.inputs.places.items()}
         self.assembler: Assembler = simulation.assembler()
         self._rows = {name: _rows(numbers, name, signal) for name, signal in self.signals.items()}
         taken = {i for place in self.inputs.places.values() for i in place.ravel().tolist()}
@@ -157,10 +158,6 @@ class StepFunction:
                 raise InputError(
                     "this signal is a control and an input", place=f"signals.{name}", expected="one of them"
                 )
-
-    def control_shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a control: () or (3,)."""
-        return self._rows[name].shape[1:]
 
     def control_places(self, step: int) -> dict[str, IntArray]:
         """Return name -> indices in the scene's numbers of the rows that drive the step after ``step`` steps."""
@@ -173,18 +170,51 @@ class StepFunction:
     def set_control(self, s: FloatArray, step: int, control: Mapping[str, ArrayLike]) -> None:
         """Write controls, or their tangents, into the scene's numbers."""
         places = self.control_places(step)
-        for name, value in control.items():
-            if name not in places:
-                raise InputError("this signal is no control of the step", place=name, expected=", ".join(places))
-            row = np.asarray(value, dtype=float)
-            if row.shape != places[name].shape:
-                raise InputError(
-                    "the values of a control do not fit", place=f"signals.{name}", found=f"shape {row.shape}",
-                    expected=f"shape {places[name].shape}",
-                )  # fmt: skip
+        rows = {name: np.asarray(value, dtype=float) for name, value in control.items()}
+        self.require({name: row.shape for name, row in rows.items()}, self._input_shapes)
+        for name, row in rows.items():
             if not np.isfinite(row).all():
                 raise InputError("a control is not a finite number", place=f"signals.{name}", found=f"{row.tolist()}")
             s[places[name]] = row
+
+    def require_names(self, control: Iterable[str], inputs: Iterable[str]) -> None:
+        """Refuse controls that the function has not, and other inputs than it has."""
+        for name in control:
+            if name not in self._rows:
+                raise InputError("this signal is no control of the step", place=name, expected=", ".join(self._rows))
+        if set(inputs) != self.inputs.places.keys():
+            raise InputError(
+                "these are not the inputs that the step was made with",
+                found=", ".join(inputs) or "none",
+                expected=", ".join(self.inputs.places) or "none",
+            )
+
+    def require(self, control: Mapping[str, tuple[int, ...]], inputs: Mapping[str, tuple[int, ...]]) -> None:
+        """Refuse names and shapes of controls and inputs that are not those of the function."""
+        self.require_names(control, inputs)
+        for name, shape in control.items():
+            if shape != self._rows[name].shape[1:]:
+                raise InputError(
+                    "the values of a control do not fit", place=f"signals.{name}", found=f"shape {shape}",
+                    expected=f"shape {self._rows[name].shape[1:]}",
+                )  # fmt: skip
+        for name, shape in inputs.items():
+            require_shape(name, shape, self.inputs.places[name].shape)
+
+    def require_pairs(self) -> None:
+        """Refuse steps that hand on more than pairs of coordinates and velocities."""
+        if not isinstance(self.simulation.stepper, BDF):
+            raise InputError(
+                "these steps hand on more than coordinates and velocities",
+                found=type(self.simulation.stepper).__name__,
+                expected="contact by a penalty law, or whole rollouts",
+            )
+
+    def state(self, q: FloatArray, v: FloatArray, step: int) -> State:
+        """Return the state of pairs (m, n) with this many steps behind them; a run's first has one pair that counts."""
+        if step < 0:
+            raise InputError("a state has steps behind it, or none", found=step)
+        return self.simulation.state(q, v, step=step) if step else self.simulation.state(q[0], v[0])
 
     def pairs(self, given: ArrayLike | None) -> FloatArray:
         """Return a (co)tangent of a state's pairs (m, n); given (n,), of the newest alone."""
@@ -220,18 +250,7 @@ class StepFunction:
             If the step has no solution near by.
         """
         arrays = {name: np.asarray(value, dtype=float) for name, value in (inputs or {}).items()}
-        if arrays.keys() != self.inputs.places.keys():
-            raise InputError(
-                "these are not the inputs that the step was made with",
-                found=", ".join(arrays) or "none",
-                expected=", ".join(self.inputs.places) or "none",
-            )
-        for name, array in arrays.items():
-            if array.shape != self.inputs.places[name].shape:
-                raise InputError(
-                    "the values of an input do not fit", place=name, found=f"shape {array.shape}",
-                    expected=f"shape {self.inputs.places[name].shape}",
-                )  # fmt: skip
+        self.require({}, {name: array.shape for name, array in arrays.items()})
         for name in ("q", "v"):
             if not np.isfinite(getattr(state, name)).all():
                 raise InputError("the state is not finite", place=f"state.{name}", found="nan or inf")
