@@ -5,6 +5,7 @@ from add.bodies.mass_spring import MassSpringBody
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.bodies.rigid import RigidBody
 from add.bodies.soft import PointAnchor, PointMass, SoftBody
+from add.bodies.tree import LinkBody, TreeBody, TreeDrive, TreeJoint
 
 __all__ = [
     "Block",
@@ -14,6 +15,7 @@ __all__ = [
     "ContactPoints",
     "Family",
     "Layouts",
+    "LinkBody",
     "MassSpringBody",
     "NodalBody",
     "NodalLoad",
@@ -24,4 +26,7 @@ __all__ = [
     "PointMass",
     "RigidBody",
     "SoftBody",
+    "TreeBody",
+    "TreeDrive",
+    "TreeJoint",
 ]

@@ -8,7 +8,8 @@ Q = d(P v)/dq, a term with residual r_X(X, V) on such rows has
     r     = P^T r_X
     dr/dq = P^T (dr_X/dX P + dr_X/dV Q) + sum_i r_X,i d2Phi_i/dq2,      dr/dv = P^T dr_X/dV P
 
-and its cotangents are those of r_X at P lambda. Rows without an embedding are q itself: P is the identity there, and
+and its cotangents are those of r_X at P lambda; where Phi depends on theta (lengths of links), those of X and V at
+K^T P lambda and C^T P lambda, and of P lambda at r_X, are added (K = dr_X/dX, C = dr_X/dV). Rows without an embedding are q itself: P is the identity there, and
 terms may also depend on their accelerations. Inertia of a body with an embedding is a term in its own coordinates.
 """
 
@@ -50,6 +51,15 @@ class Embedding(ABC):
     @abstractmethod
     def curvature(self, q: FloatArray, theta: FloatArray, force: FloatArray) -> FloatArray:
         """Return sum_i force_i d2Phi_i/dq2 (n, n), symmetric."""
+
+    @property
+    def parameters(self) -> IntArray:
+        """Indices (k,) of the numbers of theta that Phi depends on."""
+        return np.zeros(0, dtype=np.int64)
+
+    def by_parameters(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dPhi/dtheta and d(P u)/dtheta (m, k) by these numbers."""
+        return np.zeros((self.n_rows, 0)), np.zeros((self.n_rows, 0))
 
 
 @final
@@ -154,6 +164,42 @@ class Lift:
             out[: self.n_same] += force[: self.n_same]
         for e, own, rows, entries in self._blocks:
             out[own] += (at.p if by is None else by)[entries].reshape(e.n_rows, -1).T @ force[rows]
+
+    @cached_property
+    def has_parameters(self) -> bool:
+        """Whether Phi depends on theta."""
+        return any(e.parameters.size for e in self.embeddings)
+
+    def parameter_vjp(
+        self, kin: Kinematics, theta: FloatArray, u: FloatArray, x_bar: FloatArray, u_bar: FloatArray, out: FloatArray
+    ) -> None:
+        """Add x_bar^T dPhi/dtheta + u_bar^T d(P u)/dtheta to ``out`` (n_theta,)."""
+        for e, own, rows, _ in self._blocks:
+            if e.parameters.size:
+                by_place, by_rate = e.by_parameters(kin.q[own], u[own], theta)
+                np.add.at(out, e.parameters, x_bar[rows] @ by_place + u_bar[rows] @ by_rate)
+
+    def parameter_jvp(
+        self, kin: Kinematics, theta: FloatArray, u: FloatArray, theta_dot: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents dPhi/dtheta theta_dot and d(P u)/dtheta theta_dot, (n_x,) each."""
+        place, rate = np.zeros(self.rows.n), np.zeros(self.rows.n)
+        for e, own, rows, _ in self._blocks:
+            if e.parameters.size:
+                by_place, by_rate = e.by_parameters(kin.q[own], u[own], theta)
+                along = theta_dot[e.parameters]
+                place[rows], rate[rows] = by_place @ along, by_rate @ along
+        return place, rate
+
+    def pull_parameter_jvp(
+        self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, force: FloatArray, out: FloatArray
+    ) -> None:
+        """Add (dP/dtheta theta_dot)^T force to ``out`` (n_q,)."""
+        for e, own, rows, _ in self._blocks:
+            if e.parameters.size and theta_dot[e.parameters].any():
+                for k, unit in enumerate(np.eye(e.n_coordinates)):
+                    by_rate = e.by_parameters(kin.q[own], unit, theta)[1]
+                    out[own.start + k] += force[rows] @ by_rate @ theta_dot[e.parameters]
 
     def curvature_pattern(self) -> tuple[IntArray, IntArray]:
         """Return (rows, cols) of the second derivatives of all embeddings, in q."""

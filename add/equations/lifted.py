@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lift import Lift, LiftedState
-from add.equations.points import PointMap
-from add.equations.term import Candidates, Constraint, DecidingTerm, Decision, Term
+from add.equations.term import Candidates, Constraint, DecidingTerm, Decision, KinematicCotangent, Term
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -114,15 +114,28 @@ class LiftedTerm(Term):
             np.add.at(data, slots[spread.entry.size :], weights.q * self.lift.curvature(kin, theta, r))
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add (P lam)^T dr_X/dtheta."""
-        at = self.lift.at(kin, theta)
-        self.inner.parameter_vjp(at.kin, theta, self.lift.push(at, lam), out)
+        """Add (P lam)^T dr_X/dtheta, and the share of Phi, P and V in it."""
+        at, lift = self.lift.at(kin, theta), self.lift
+        pushed = lift.push(at, lam)
+        self.inner.parameter_vjp(at.kin, theta, pushed, out)
+        if lift.has_parameters:
+            bar, r = KinematicCotangent.zeros(lift.rows.n), np.zeros(lift.rows.n)
+            self.inner.state_vjp(at.kin, theta, pushed, bar, "qv")
+            self.inner.residual(at.kin, theta, r)
+            lift.parameter_vjp(kin, theta, kin.v, bar.q, bar.v, out)
+            lift.parameter_vjp(kin, theta, lam, np.zeros_like(r), r, out)
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add P^T dr_X/dtheta theta_dot."""
-        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        """Add P^T dr_X/dtheta theta_dot, and the share of Phi, P and V in it."""
+        at, lift, r = self.lift.at(kin, theta), self.lift, np.zeros(self.lift.rows.n)
         self.inner.parameter_jvp(at.kin, theta, theta_dot, r)
-        self.lift.pull(at, r, out)
+        if lift.has_parameters:
+            force = np.zeros(lift.rows.n)
+            self.inner.residual(at.kin, theta, force)
+            for name, along in zip("qv", lift.parameter_jvp(kin, theta, kin.v, theta_dot), strict=True):
+                r += self.inner.state_jvp(at.kin, theta, along, name)
+            lift.pull_parameter_jvp(kin, theta, theta_dot, force, out)
+        lift.pull(at, r, out)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy stored by the inner term [J]."""
@@ -290,8 +303,16 @@ class LiftedConstraint(Constraint):
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
     ) -> None:
         """Add the cotangents of theta."""
-        at = self.lift.at(kin, theta)
-        self.inner.parameter_vjp(at.kin, mu, theta, self.lift.push(at, lam), lam_rows, out)
+        at, lift = self.lift.at(kin, theta), self.lift
+        pushed = lift.push(at, lam)
+        self.inner.parameter_vjp(at.kin, mu, theta, pushed, lam_rows, out)
+        if lift.has_parameters:
+            r, rows = np.zeros(lift.rows.n), np.zeros(self.n_rows)
+            self.inner.residual(at.kin, mu, theta, r, rows)
+            by = self._by_rows(at, mu, theta)
+            left = np.concatenate([pushed, lam_rows])
+            lift.parameter_vjp(kin, theta, kin.v, *(left @ block for block in by), out)
+            lift.parameter_vjp(kin, theta, lam, np.zeros_like(r), r, out)
 
     def parameter_jvp(
         self,
@@ -303,60 +324,26 @@ class LiftedConstraint(Constraint):
         rows: FloatArray,
     ) -> None:
         """Add the derivatives along theta_dot."""
-        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        at, lift, r = self.lift.at(kin, theta), self.lift, np.zeros(self.lift.rows.n)
         self.inner.parameter_jvp(at.kin, mu, theta, theta_dot, r, rows)
-        self.lift.pull(at, r, out)
+        if lift.has_parameters:
+            force = np.zeros(lift.rows.n)
+            self.inner.residual(at.kin, mu, theta, force, np.zeros(self.n_rows))
+            tangents = lift.parameter_jvp(kin, theta, kin.v, theta_dot)
+            for block, along in zip(self._by_rows(at, mu, theta), tangents, strict=True):
+                change = block @ along
+                r += change[: lift.rows.n]
+                rows += change[lift.rows.n :]
+            lift.pull_parameter_jvp(kin, theta, theta_dot, force, out)
+        lift.pull(at, r, out)
 
-
-@final
-@dataclass(frozen=True)
-class LiftedPoints(PointMap):
-    """Points on rows of X as points on q.
-
-    Attributes
-    ----------
-    inner : PointMap
-    lift : Lift
-    """
-
-    inner: PointMap
-    lift: Lift
-
-    @property
-    def n_points(self) -> int:
-        """Number of points."""
-        return self.inner.n_points
-
-    def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return positions and velocities (n_points, 3)."""
-        return self.inner.points(self.lift.kinematics(kin, theta), theta)
-
-    def jvp(
-        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents: X_dot = P q_dot, V_dot = P v_dot + Q q_dot."""
-        at, lift = self.lift.at(kin, theta), self.lift
-        rate_dot = lift.push(at, v_dot) + lift.push(at, q_dot, at.q)
-        return self.inner.jvp(at.kin, theta, lift.push(at, q_dot), rate_dot, theta_dot)
-
-    def vjp(
-        self,
-        kin: Kinematics,
-        theta: FloatArray,
-        x_bar: FloatArray,
-        xv_bar: FloatArray,
-        q_bar: FloatArray,
-        v_bar: FloatArray,
-        theta_bar: FloatArray,
-    ) -> None:
-        """Add the cotangents: q_bar = P^T X_bar + Q^T V_bar, v_bar = P^T V_bar."""
-        at, lift = self.lift.at(kin, theta), self.lift
-        place_bar, rate_bar = np.zeros(lift.rows.n), np.zeros(lift.rows.n)
-        self.inner.vjp(at.kin, theta, x_bar, xv_bar, place_bar, rate_bar, theta_bar)
-        lift.pull(at, place_bar, q_bar)
-        lift.pull(at, rate_bar, q_bar, at.q)
-        lift.pull(at, rate_bar, v_bar)
-
-    def select(self, rows: IntArray) -> LiftedPoints:
-        """Return the map of some of the points."""
-        return LiftedPoints(self.inner.select(rows), self.lift)
+    def _by_rows(self, at: LiftedState, mu: FloatArray, theta: FloatArray) -> tuple[Any, Any]:
+        """Return the derivatives of both parts by X and by V, sparse (n_x + n_rows, n_x)."""
+        rows, cols = self.inner.pattern(self.lift.rows.n)
+        n, size = self.lift.rows.n, self.lift.rows.n + self.n_rows
+        out = []
+        for unit in (Weights(1.0, 0.0, 0.0), Weights(0.0, 1.0, 0.0)):
+            values = np.zeros(rows.size)
+            self.inner.jacobian(at.kin, mu, theta, unit, values, np.arange(rows.size))
+            out.append(coo_array((values, (rows, cols)), shape=(size, size)).tocsr()[:, :n])
+        return out[0], out[1]

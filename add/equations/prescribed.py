@@ -20,9 +20,9 @@ class PinMotion:
     Attributes
     ----------
     dofs : (k,) coordinates
-    axes : (k,) axis 0..2 of each
+    axes : (k,) column of the signal for each: its axis
     signal : Signal
-    rows : (n_rows, 3) indices of the signal's coefficients in theta [m]
+    rows : (n_rows, 3) indices of the signal's coefficients in theta [m]; (n_rows, 1) for a joint [m, rad]
     """
 
     dofs: IntArray
@@ -100,9 +100,9 @@ class Motion:
         if v_bar is not None:
             rate[self.prescribed] = v_bar
         for move in self.moves:
-            by_axis = np.bincount(move.axes, full[move.dofs], 3)
+            by_axis = np.bincount(move.axes, full[move.dofs], move.rows.shape[1])
             acting, weights = move.signal.acting(t)
             out[move.rows[acting]] += np.outer(weights, by_axis)
             if v_bar is not None:
-                by_axis = np.bincount(move.axes, rate[move.dofs], 3)
+                by_axis = np.bincount(move.axes, rate[move.dofs], move.rows.shape[1])
                 out[move.rows] += np.outer(move.signal.rates(t), by_axis)

@@ -97,6 +97,15 @@ class Term(ABC):
         for name, values in self._derivatives(kin, theta, "".join(set(wanted) - set(self.linear))):
             add_product(cols, rows, values, lam, getattr(out, name))
 
+    @final
+    def state_jvp(self, kin: Kinematics, theta: FloatArray, along: FloatArray, name: str) -> FloatArray:
+        """Return dr/dq, dr/dv or dr/da by ``name`` times ``along`` (n,)."""
+        rows, cols = self.pattern()
+        out = np.zeros_like(along)
+        for _, values in self._derivatives(kin, theta, name):
+            add_product(rows, cols, values, along, out)
+        return out
+
     def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str) -> Iterator[tuple[str, FloatArray]]:
         size = self.pattern()[0].size
         slots = _positions(size)

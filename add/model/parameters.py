@@ -32,7 +32,8 @@ def parameter_layout(
         ]
     blocks += mesh_blocks(bodies, contact)
     known = {name for name, _, _ in blocks}
-    return ParameterLayout([*blocks, *(block for block in extra if block[0] not in known)])
+    more = {block[0]: block for block in extra if block[0] not in known}
+    return ParameterLayout([*blocks, *more.values()])
 
 
 def contact_pairs(bodies: Sequence[str], shapes: Sequence[str], contact: ContactModel) -> list[str]:

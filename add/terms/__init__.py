@@ -3,9 +3,27 @@
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
 from add.terms.inertia import Inertia
+from add.terms.joint_drives import JointDrive
+from add.terms.joint_laws import BallLaws, JointFriction, JointLimits, JointSprings
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
 from add.terms.rigid_inertia import RigidInertia
+from add.terms.tree_inertia import TreeInertia
 from add.terms.viscous import Viscous
 
-__all__ = ["Elastic", "ElementBatch", "Gravity", "Inertia", "NodalForce", "PointConstraint", "RigidInertia", "Viscous"]
+__all__ = [
+    "BallLaws",
+    "Elastic",
+    "ElementBatch",
+    "Gravity",
+    "Inertia",
+    "JointDrive",
+    "JointFriction",
+    "JointLimits",
+    "JointSprings",
+    "NodalForce",
+    "PointConstraint",
+    "RigidInertia",
+    "TreeInertia",
+    "Viscous",
+]

@@ -10,7 +10,8 @@ from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout
 from add.equations.lift import Embedding, Lift
-from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedPoints, LiftedTerm
+from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted_points import LiftedPoints
 from add.equations.points import WeightedPoints
 from add.equations.signals import Constant
 from add.equations.site_points import SitePoints

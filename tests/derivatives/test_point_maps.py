@@ -8,7 +8,7 @@ from support.concrete import concrete
 
 from add.contact import Shapes
 from add.equations.kinematics import Kinematics
-from add.equations.lifted import LiftedPoints
+from add.equations.lifted_points import LiftedPoints
 from add.equations.points import FrameMap, LinearPoints, NodePoints, PointMap, WeightedPoints, WorldFrames
 from add.equations.site_points import SitePoints
 from add.kernels.rotation import rotation_matrix

@@ -19,6 +19,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.recordings import load_recording, recording_doubts
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
+from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.typing import FloatArray
@@ -114,7 +115,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
             joined.add(frozenset((item.a.body, item.b.body)))
     points = {body.name: body.contact_points().radii.size > 0 for body in model.bodies}
     shapes = {body.name for body in model.bodies if body.shapes}
-    solid = [name for name, body in spec.bodies.items() if _has_surface(body)]
+    solid = [name for name, body in all_bodies(spec).items() if _has_surface(body)]
     still = {name for name, body in spec.bodies.items() if isinstance(body, KinematicBodySpec)}
     meeting = meeting_meshes(model.bodies, model.contact)
     by_meshes = {frozenset((meeting.bodies[k].name, meeting.bodies[l].name)) for k, l in meeting.pairs}
@@ -126,6 +127,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
         and frozenset((a, b)) not in joined
         and not {a, b} <= still
         and frozenset((a, b)) not in by_meshes
+        and (a, b) not in model.contact.apart
     ]
     if missed:
         named = ", ".join(f"{a} and {b}" for a, b in missed[:_SHOWN])
@@ -144,6 +146,8 @@ def _has_surface(body: object) -> bool:
         return bool(body.collision)
     if isinstance(body, RigidBodySpec | KinematicBodySpec):
         return body.geometry is not None and body.collision.shape
+    if isinstance(body, LinkOf):
+        return bool(body.link.collision)
     return True
 
 
@@ -160,7 +164,7 @@ def _impacts(built: BuiltScene) -> list[str]:
 
 
 def _sizes(built: BuiltScene) -> Iterator[str]:
-    for name in built.scene.bodies:
+    for name in all_bodies(built.scene):
         size = _size(built, name)
         if size > LARGEST or 0.0 < size < SMALLEST:
             yield f"bodies.{name}: it is {size:.3g} m across (lengths are in m; a 'scale' turns millimetres into them)"

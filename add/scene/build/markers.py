@@ -42,7 +42,7 @@ def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
     """Return the blocks of theta for places and directions of markers on rigid bodies; add them to the numbers."""
     blocks: list[Block] = []
     for name, marker in spec.markers.items():
-        if isinstance(spec.bodies[marker.body], SoftBodySpec | MassSpringBodySpec):
+        if isinstance(spec.bodies.get(marker.body), SoftBodySpec | MassSpringBodySpec):
             continue
         if isinstance(marker, PointMarkerSpec):
             path = f"markers.{name}.point"

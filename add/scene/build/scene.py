@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from add.bodies import Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
+from add.bodies import Block, Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import FrictionLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
@@ -15,6 +15,7 @@ from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.materials import material
 from add.model import ContactModel, MeshModel, build_model
+from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
@@ -24,9 +25,11 @@ from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid
 from add.scene.build.selections import body_mesh, locate_point, obstacle, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
+from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.links import all_bodies
 from add.scene.spec.rigid import MassSpringBodySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.simulation import BDF, StartUp
@@ -72,7 +75,16 @@ def _build(scene: SceneSpec) -> BuiltScene:
 
     bodies: list[Body] = []
     extra: list[SceneParameter] = []
+    apart: set[tuple[str, str]] = set()
+    own_blocks: list[Block] = []
     for name, body in spec.bodies.items():
+        if isinstance(body, ArticulatedBodySpec):
+            found = articulated_body(name, body, driven)
+            bodies += [found.tree, *found.links]
+            extra += found.numbers
+            own_blocks += found.blocks
+            apart |= found.apart
+            continue
         made, more = _body(name, body, driven)
         bodies.append(made)
         extra += more
@@ -81,14 +93,14 @@ def _build(scene: SceneSpec) -> BuiltScene:
     parts = couplings(spec, bodies, driven)
     marks = MarkerParts()
     extra += parts.numbers
-    blocks = [*parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]
+    blocks = [*own_blocks, *parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]
     extra += marks.numbers
     if spec.recording is not None:
         blocks.append((CLOCK, (), "s"))
     model = build_model(
         bodies,
         obstacles,
-        _contact_model(spec, parts.connected),
+        _contact_model(spec, parts.connected, apart),
         joint_parts=parts.joint_parts,
         starts=parts.starts,
         extra=blocks,
@@ -224,12 +236,12 @@ def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) ->
     return SignalParameter(Constant(), path)
 
 
-def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactModel:
+def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[tuple[str, str]]) -> ContactModel:
     contact, classes = spec.contact, ContactClasses.read(spec)
     said = classes.enabled()
     off = {pair for pair, enabled in said.items() if not enabled}
     if not contact.between_bodies:
-        labels = list(dict.fromkeys(classes.of[name] for name in spec.bodies))
+        labels = list(dict.fromkeys(classes.of[name] for name in all_bodies(spec)))
         off |= {(a, b) for a in labels for b in labels} - {pair for pair, enabled in said.items() if enabled}
     # Bodies that a coupling joins pass through each other unless a row names the two.
     rows = [row for row in contact.pairs if row.enabled]
@@ -245,7 +257,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]]) -> ContactM
         adhesive_damping=contact.adhesive_damping,
         classes=classes.of,
         disabled=frozenset(off),
-        apart=joined | by_meshes,
+        apart=joined | by_meshes | apart,
         meshes=None
         if contact.friction_law in ("exact", "impulse")
         else MeshModel(by_meshes, joined, _meet_themselves(spec)),

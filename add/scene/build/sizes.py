@@ -24,6 +24,7 @@ from add.scene.spec.bodies import (
     SurfaceMeshSpec,
 )
 from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.links import all_bodies
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.rigid import MassSpringBodySpec, PointsMeshSpec
 from add.scene.spec.scene import SceneSpec
@@ -79,7 +80,7 @@ def require_room_to_build(spec: SceneSpec) -> None:
             nodes = prod(float(n + 1) for n in body.mesh.divisions)
             parts.append((_NODE * nodes, f"bodies.{name}.mesh", f"{nodes:.3g} nodes", "fewer divisions"))
     classes = ContactClasses.read(spec).of
-    pairs = float(len({classes[name] for name in spec.bodies}) * len({classes[name] for name in met_shapes(spec)}))
+    pairs = float(len({classes[name] for name in all_bodies(spec)}) * len({classes[name] for name in met_shapes(spec)}))
     parts.append((_PAIR * pairs, "bodies", f"contact tables of {pairs:.3g} pairs", "fewer classes or obstacles"))
     _require_memory(parts, "building this scene")
 

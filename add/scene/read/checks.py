@@ -7,10 +7,12 @@ from typing import Any
 from add.scene.read.exact_contact import check_exact_contact
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
+from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import FixedSpec
+from add.scene.spec.links import all_bodies, trees
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.met_shapes import may_have_mesh, met_shapes
 from add.scene.spec.objective import (
@@ -67,6 +69,9 @@ def _bodies(spec: SceneSpec) -> Iterator[Problem]:
             driven += [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
             driven += [(f"anchors.{k}.place", item.place) for k, item in enumerate(getattr(body, "anchors", ()))]
             driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]
+        elif isinstance(body, ArticulatedBodySpec):
+            driven += [(f"joints.{key}.motion", joint.motion) for key, joint in body.joints.items()]
+            driven += [(f"drives.{key}.input", drive.input) for key, drive in body.drives.items()]
         elif isinstance(body, KinematicBodySpec):
             driven += [("translation", body.translation), ("rotation", body.rotation)]
         if name in spec.obstacles:
@@ -84,6 +89,7 @@ def _bodies(spec: SceneSpec) -> Iterator[Problem]:
 
 
 def _couplings(spec: SceneSpec) -> Iterator[Problem]:
+    places = all_bodies(spec)
     for name, item in spec.couplings.items():
         at = f"couplings.{name}"
         ends = {"a": "a.body", "b": "b.body", "on": "on.body"}
@@ -91,7 +97,7 @@ def _couplings(spec: SceneSpec) -> Iterator[Problem]:
         bodies += [(key, getattr(item, key)) for key in ("body", "nodes") if hasattr(item, key)]
         for path, body in bodies:
             if body is not None:
-                yield from named(f"{at}.{path}", "body", body, spec.bodies)
+                yield from named(f"{at}.{path}", "body", body, places)
         values = {"force": getattr(item, "force", None), "torque": getattr(item, "torque", None)}
         motor = getattr(item, "motor", None)
         if motor is not None:
@@ -123,23 +129,23 @@ def _fixed_loops(spec: SceneSpec) -> Iterator[Problem]:
 
 
 def _contact(spec: SceneSpec) -> Iterator[Problem]:
-    pairs, classes = spec.contact.pairs, ContactClasses.read(spec)
+    pairs, classes, bodies = spec.contact.pairs, ContactClasses.read(spec), all_bodies(spec)
     shapes = dict.fromkeys(met_shapes(spec))
     for label, members in classes.said.items():
-        if label in spec.bodies or label in spec.obstacles:
+        if (label in spec.bodies and label not in trees(spec)) or label in spec.obstacles:
             yield Problem(
                 f"bodies.{members[0]}.contact.class", "a class has the name of a body or an obstacle", f"'{label}'",
                 "another name",
             )  # fmt: skip
     for k, pair in enumerate(pairs):
         at = f"contact.pairs.{k}"
-        if pair.restitution is not None and any(side in classes.said for side in pair.sides):
+        if pair.restitution is not None and any(side in classes.said or "/" in side for side in pair.sides):
             yield Problem(
-                f"{at}.restitution", "a restitution depends on two masses, and a class has many", None,
+                f"{at}.restitution", "a restitution depends on two masses; a class has many, and a link's is that of its tree", None,
                 "names of bodies, or 'damping'",
             )  # fmt: skip
         if pair.between is not None:
-            known = [*spec.bodies, *spec.obstacles, *classes.said]
+            known = [*bodies, *spec.obstacles, *classes.said]
             unknown = [name for name in pair.between if name not in known]
             for name in unknown:
                 yield from named(f"{at}.between", "body, obstacle or class", name, known)
@@ -152,8 +158,8 @@ def _contact(spec: SceneSpec) -> Iterator[Problem]:
                 )  # fmt: skip
             continue
         assert pair.body is not None and pair.obstacle is not None
-        yield from named(f"{at}.body", "body", pair.body, [*spec.bodies, *classes.said])
-        there = pair.obstacle in shapes or (not pair.enabled and pair.obstacle in spec.bodies)
+        yield from named(f"{at}.body", "body", pair.body, [*bodies, *classes.said])
+        there = pair.obstacle in shapes or (not pair.enabled and pair.obstacle in bodies)
         if pair.obstacle in classes.said or (there and pair.obstacle != pair.body):
             continue
         met = [name for name in shapes if name != pair.body]
@@ -170,15 +176,16 @@ def _contact(spec: SceneSpec) -> Iterator[Problem]:
 def _meets(pair: ContactPairSpec, classes: ContactClasses, spec: SceneSpec, shapes: Collection[str]) -> bool:
     """Whether points of a body on one side can meet a shape of another on the other side, or both have meshes."""
     a, b = (classes.members(side) for side in pair.sides)
-    if any(may_have_mesh(spec.bodies.get(x)) and may_have_mesh(spec.bodies.get(y)) and x != y for x in a for y in b):
+    bodies = all_bodies(spec)
+    if any(may_have_mesh(bodies.get(x)) and may_have_mesh(bodies.get(y)) and x != y for x in a for y in b):
         return True
-    one_way = any(x in spec.bodies and y in shapes and x != y for x in a for y in b)
-    return one_way or any(x in spec.bodies and y in shapes and x != y for x in b for y in a)
+    one_way = any(x in bodies and y in shapes and x != y for x in a for y in b)
+    return one_way or any(x in bodies and y in shapes and x != y for x in b for y in a)
 
 
 def _markers(spec: SceneSpec) -> Iterator[Problem]:
     for name, marker in spec.markers.items():
-        yield from named(f"markers.{name}.body", "body", marker.body, spec.bodies)
+        yield from named(f"markers.{name}.body", "body", marker.body, all_bodies(spec))
 
 
 def _recordings(spec: SceneSpec) -> Iterator[Problem]:
@@ -227,7 +234,7 @@ def _followed(place: str, recording: RecordingSpec, spec: SceneSpec) -> Iterator
     if recording.pose.joint is not None:
         bodies["joint.body"] = recording.pose.joint.body
     for key, body in bodies.items():
-        yield from named(f"{place}.pose.{key}", "body", body, spec.bodies)
+        yield from named(f"{place}.pose.{key}", "body", body, all_bodies(spec))
         own = [item for item in spec.markers.values() if item.body == body]
         if not any(isinstance(item, PointMarkerSpec | DirectionMarkerSpec) for item in own):
             yield Problem(f"{place}.pose.{key}", "no marker to follow on this body", f"'{body}'",
@@ -261,7 +268,7 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
         if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec):
             yield from named(f"{place}.marker", "marker", item.marker, spec.markers)
         if isinstance(item, PoseObjectiveSpec):
-            yield from named(f"{place}.body", "body", item.body, spec.bodies)
+            yield from named(f"{place}.body", "body", item.body, all_bodies(spec))
         if isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
             yield from named(f"{place}.signal", "signal", item.signal, spec.signals)
             signal = spec.signals.get(item.signal)

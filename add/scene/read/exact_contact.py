@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
+from add.scene.spec.links import trees
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import MeshObstacleSpec
@@ -22,6 +23,12 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
             "gradient.contact", f"the friction law '{law}' does not know this", f"'{spec.gradient.contact}'",
             "'exact', or the friction law 'impulse'",
         )  # fmt: skip
+    if law in ("hybrid", "exact", "impulse"):
+        for name in trees(spec):
+            yield Problem(
+                "contact.friction_law", f"articulated bodies ('{name}') do not know this law", f"'{law}'",
+                "'none', 'linear' or 'tanh'",
+            )  # fmt: skip
     if law not in ("exact", "impulse"):
         return
     if spec.time.initial == "equilibrium":

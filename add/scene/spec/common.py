@@ -117,6 +117,8 @@ NodeList = Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(uniq
 
 # No dots (paths into the scene use them), slashes (HDF5 groups) or angle brackets (tags).
 Name = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*$", max_length=100)]
+#: A body, or a link of an articulated one: "a1/FR_foot".
+BodyName = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*(/\w[\w +:-]*)?$", max_length=200)]
 Text = Annotated[str, Strict()]
 NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
 FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]

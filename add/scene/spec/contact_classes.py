@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ContactPairSpec
@@ -19,11 +20,13 @@ COMMON = "*"
 
 
 def said_classes(spec: SceneSpec) -> dict[str, list[str]]:
-    """Return class -> the bodies that say that they are of it."""
+    """Return class -> the bodies that say that they are of it; links are of their tree's."""
     out: dict[str, list[str]] = {}
-    for name, body in spec.bodies.items():
+    for name, body in all_bodies(spec).items():
         if body.contact is not None and body.contact.class_ is not None:
             out.setdefault(body.contact.class_, []).append(name)
+        elif isinstance(body, LinkOf):  # the name of its tree means all links
+            out.setdefault(body.tree, []).append(name)
     return out
 
 
@@ -50,7 +53,7 @@ class ContactClasses:
         named = {side for row in rows for side in row.sides} - said.keys()
         of = {name: name for name in [*spec.obstacles, *named]}
         of |= {name: label for label, members in said.items() for name in members if name not in named}
-        free = [name for name in spec.bodies if name not in of]
+        free = [name for name in all_bodies(spec) if name not in of]
         of |= {name: COMMON if len(free) > 1 else name for name in free}
         return cls(of, said, rows)
 
@@ -71,13 +74,13 @@ class ContactClasses:
 
     def restitutions(self, spec: SceneSpec) -> dict[tuple[str, str], int]:
         """Return (body, what it meets) -> number of the row whose restitution counts; a later damping takes it away."""
-        shapes = set(met_shapes(spec))
+        shapes, bodies = set(met_shapes(spec)), all_bodies(spec)
         out: dict[tuple[str, str], int] = {}
         for k, row in enumerate(self.rows):
             for pair in self.pairs(row):
                 if row.damping is not None:
                     out.pop(pair, None)
-                elif row.restitution is not None and pair[0] in spec.bodies and pair[1] in shapes:
+                elif row.restitution is not None and pair[0] in bodies and pair[1] in shapes:
                     out[pair] = k
         return out
 

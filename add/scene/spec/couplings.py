@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.common import (
+    BodyName,
     Direction,
     Flag,
     Name,
@@ -30,7 +31,7 @@ ScalarValueSpec = Annotated[
 class EndSpec(Spec):
     """One end of a coupling: a place on a body, or in the world."""
 
-    body: Name | None = Field(None, description="name of a body; null = the world")
+    body: BodyName | None = Field(None, description="name of a body; null = the world")
     at: Vector3 | None = Field(
         None,
         description="place in the body's rest frame, or in the world [m]; null = where the other end starts (for the "
@@ -163,7 +164,7 @@ class AttachmentSpec(_CouplingSpec):
     type: Literal["attachment"] = Field("attachment", description="kind of coupling")
     nodes: Name = Field(description="name of the body with nodes")
     where: SelectorSpec = Field(description="the nodes, in the rest frame of its mesh")
-    body: Name = Field(description="name of the rigid body")
+    body: BodyName = Field(description="name of the rigid body")
     stiffness: Positive = Field(description="k per node [N/m]")
     damping: NonNegative = Field(0.0, description="damping per node [N s/m]")
 
@@ -186,7 +187,7 @@ class TorqueSpec(_CouplingSpec):
     """A torque on a rigid body, in world axes."""
 
     type: Literal["torque"] = Field("torque", description="kind of coupling")
-    body: Name = Field(description="name of a rigid body")
+    body: BodyName = Field(description="name of a rigid body")
     torque: ValueSpec = Field(description="torque over time [N m]")
 
 

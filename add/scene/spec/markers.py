@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.common import (
+    BodyName,
     Direction,
     FilePath,
     Flag,
@@ -30,7 +31,7 @@ from add.scene.spec.common import (
 class PointMarkerSpec(Spec):
     """A material point of a body, given by its rest position."""
 
-    body: Name = Field(description="name of a body")
+    body: BodyName = Field(description="name of a body")
     point: Vector3 = Field(description="rest position, in the rest frame of the mesh (after `scale`) [m]")
     max_distance: NonNegative = Field(0.01, description="how far outside the mesh the point may lie [m]")
 
@@ -38,7 +39,7 @@ class PointMarkerSpec(Spec):
 class NodesMarkerSpec(Spec):
     """A weighted mean of nodes."""
 
-    body: Name = Field(description="name of a body")
+    body: BodyName = Field(description="name of a body")
     nodes: NodeList = Field(description="node numbers, from 0")
     weights: tuple[Number, ...] | None = Field(
         None, description="weights [-], one per node, divided by their sum; null = equal"
@@ -63,21 +64,21 @@ class NodesMarkerSpec(Spec):
 class SurfaceMarkerSpec(Spec):
     """The area-weighted mean of the surface nodes in a selection."""
 
-    body: Name = Field(description="name of a body")
+    body: BodyName = Field(description="name of a body")
     surface: SelectorSpec = Field(description="selection, in the rest frame of the mesh")
 
 
 class DirectionMarkerSpec(Spec):
     """A direction that turns with a rigid body, for objectives on orientation; it moves as a unit vector does [-]."""
 
-    body: Name = Field(description="name of a rigid or kinematic body")
+    body: BodyName = Field(description="name of a rigid or kinematic body")
     direction: Direction = Field(description="direction in the body's frame; any length above 0 [-]")
 
 
 class CenterMarkerSpec(Spec):
     """The centre of mass of a body."""
 
-    body: Name = Field(description="name of a body")
+    body: BodyName = Field(description="name of a body")
     center_of_mass: Yes = Field(description="true: the centre of mass")
 
 
@@ -124,7 +125,7 @@ class JointAngleSpec(Spec):
     x_b = x_a + R_a (at_a - turn at_b),   R_b = R_a turn,   turn = exp(angle [axis]x)
     """
 
-    body: Name = Field(description="name of the second body")
+    body: BodyName = Field(description="name of the second body")
     angle: NonEmpty = Field(description="column of the file with the angle [rad]")
     at_a: Vector3 = Field(description="a point of the axis in the frame of the first body [m]")
     at_b: Vector3 = Field((0.0, 0.0, 0.0), description="the same point in the frame of the second body [m]")
@@ -134,7 +135,7 @@ class JointAngleSpec(Spec):
 class PoseSourceSpec(Spec):
     """The file holds the pose of a body: every scene marker on it counts as seen."""
 
-    body: Name = Field(description="name of the body")
+    body: BodyName = Field(description="name of the body")
     name: NonEmpty | None = Field(None, description="its name in the file; null = the only one there")
     joint: JointAngleSpec | None = Field(None, description="a second body, by the angle of its hinge")
 

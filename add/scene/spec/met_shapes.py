@@ -1,5 +1,7 @@
 """Names of the shapes that contact points can meet, and bodies that may have meshes."""
 
+from add.scene.spec.articulated import ArticulatedBodySpec
+from add.scene.spec.links import LinkOf, links_of, trees
 from add.scene.spec.rigid import (
     BoxGeometrySpec,
     FileGeometrySpec,
@@ -20,12 +22,13 @@ def met_shapes(spec: SceneSpec) -> list[str]:
         and body.geometry is not None
         and (body.collision.closed or not isinstance(body.geometry, FileGeometrySpec))
     ]
-    return [*spec.obstacles, *carriers]
+    links = [item.name for name, body in trees(spec).items() for item in links_of(name, body) if item.link.collision]
+    return [*spec.obstacles, *carriers, *links]
 
 
-def may_have_mesh(body: BodySpec | None) -> bool:
+def may_have_mesh(body: BodySpec | LinkOf | None) -> bool:
     """Whether a body can have a surface that meets those of others."""
-    if body is None:
+    if body is None or isinstance(body, LinkOf | ArticulatedBodySpec):
         return False
     if isinstance(body, RigidBodySpec | KinematicBodySpec):
         return isinstance(body.geometry, FileGeometrySpec | BoxGeometrySpec)

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, Tag, model_validator
 from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.common import (
     Axes,
+    BodyName,
     Count,
     Direction,
     FilePath,
@@ -117,7 +118,7 @@ class PoseObjectiveSpec(_TimedSpec):
     """
 
     type: Literal["pose"] = Field("pose", description="kind of objective")
-    body: Name = Field(description="name of a body")
+    body: BodyName = Field(description="name of a body")
     positions_file: FilePath | None = Field(None, description="file of target node positions [m], one row per node")
     translation: Vector3 | None = Field(None, description="target position of the origin of the rest frame [m]")
     orientation: Quaternion | None = Field(

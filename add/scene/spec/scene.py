@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, Tag, model_validator
 
+from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import (
     Count,
@@ -40,8 +41,9 @@ BodySpec = Annotated[
     Annotated[SoftBodySpec, Tag("<soft>")]
     | Annotated[RigidBodySpec, Tag("<rigid>")]
     | Annotated[MassSpringBodySpec, Tag("<mass-spring>")]
-    | Annotated[KinematicBodySpec, Tag("<kinematic>")],
-    by_value("type", "soft", "rigid", "kinematic", **{"mass-spring": "mass-spring particles"}),
+    | Annotated[KinematicBodySpec, Tag("<kinematic>")]
+    | Annotated[ArticulatedBodySpec, Tag("<articulated>")],
+    by_value("type", "soft", "rigid", "kinematic", "articulated", **{"mass-spring": "mass-spring particles"}),
 ]
 
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, Field, Tag, model_validator
 
 from add.scene.spec.common import (
+    BodyName,
     Count,
     Direction,
     FilePath,
     Flag,
-    Name,
     NonNegative,
     Number,
     NumberOrVectorSpec,
@@ -257,11 +257,11 @@ class ContactPairSpec(Spec):
     Later rows win. `body` with `obstacle` is for points of one body on the shape of the other alone.
     """
 
-    between: tuple[Name, Name] | None = Field(
+    between: tuple[BodyName, BodyName] | None = Field(
         None, description="names of bodies, obstacles or classes of bodies (`bodies.*.contact.class`), in any order"
     )
-    body: Name | None = Field(None, description="name of a body or a class, whose points are meant")
-    obstacle: Name | None = Field(
+    body: BodyName | None = Field(None, description="name of a body or a class, whose points are meant")
+    obstacle: BodyName | None = Field(
         None,
         description="name of an obstacle or a class, or of another rigid or kinematic body whose shape is met",
     )

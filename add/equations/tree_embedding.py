@@ -1,0 +1,76 @@
+"""The links of a tree as rows of X."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.equations.lift import Embedding
+from add.kernels import tree_map as kernel
+from add.kernels.trees import Tree
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class TreeEmbedding(Embedding):
+    """X = origin and rotation vector of the frames of links; see `add.kernels.tree_map`.
+
+    Attributes
+    ----------
+    tree : Tree
+    links : (n_l,) elements
+    n : int
+        Number of coordinates.
+    """
+
+    tree: Tree
+    links: IntArray
+    n: int
+    _placed: tuple[IntArray, IntArray] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_placed", np.nonzero(self.tree.placement >= 0))
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of coordinates."""
+        return self.n
+
+    @property
+    def n_rows(self) -> int:
+        """Six a link."""
+        return 6 * self.links.size
+
+    def place(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Phi and P."""
+        x, p = np.empty(self.n_rows), np.empty((self.n_rows, self.n))
+        kernel.place_links(self.tree, theta, self.links, q, x, p)
+        return x, p
+
+    def rates(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return Q = d(P v)/dq."""
+        out = np.empty((self.n_rows, self.n))
+        kernel.link_rates(self.tree, theta, self.links, q, v, out)
+        return out
+
+    def curvature(self, q: FloatArray, theta: FloatArray, force: FloatArray) -> FloatArray:
+        """Return sum_i force_i d2Phi_i/dq2."""
+        out = np.empty((self.n, self.n))
+        kernel.link_curvature(self.tree, theta, self.links, q, force, out)
+        return out
+
+    @property
+    def parameters(self) -> IntArray:
+        """Indices of positions and rotation vectors of the placements."""
+        return self.tree.placement[self._placed]
+
+    def by_parameters(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dPhi/dtheta and d(P u)/dtheta."""
+        shape = (self.n_rows, *self.tree.placement.shape)
+        place, rate = np.empty(shape), np.empty(shape)
+        kernel.link_parameters(self.tree, theta, self.links, q, u, place, rate)
+        rows, columns = self._placed
+        return place[:, rows, columns], rate[:, rows, columns]

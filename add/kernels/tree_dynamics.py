@@ -1,0 +1,337 @@
+"""Inertia and gravity of a tree by the recursive Newton-Euler algorithm, with exact derivatives in O(n d), d the depth.
+
+    F_i = I_i A_i + V_i x* I_i V_i,    F^c_i = F_i + sum over children F^c,    r = S_i^T F^c_i + armature a
+
+Derivatives: J. Carpentier and N. Mansard, "Analytical derivatives of rigid body dynamics algorithms", RSS 2018, in
+composite form and for columns with rates of their own (`add.kernels.trees`). With I^c, D^c, F^c the sums over the subtree
+of I, D = B - I (V x), B X = V x* I X + X x* I V, and F: for column k at or above column l
+
+    dr_k/dq_l = S_k^T (I^c_l S''_l + D^c_l S'_l + S_l x* F^c_l),  dr_k/dv_l = S_k^T (2 I^c_l S'_l + D^c_l S_l),  dr_k/da_l = S_k^T I^c_l S_l
+
+and with I^c_k, D^c_k, without the F^c, for k below l; two columns of one ball add (dS_k/dq_l)^T F^c. By the numbers of a
+placement r has the derivatives of columns T without motion of their own.
+"""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.rotation import jacobian_coefficients, turn_derivative
+from add.kernels.trees import BALL, force_cross, joint_frame, motion_cross, placement_columns, tree_motion
+
+#: Cotangents of one element: mass, centre, inertia, placement; of the tree: armatures, gravity.
+_OWN = 16
+
+
+@njit(cache=True)
+def inertia_of(tree, theta, i, motion, out):
+    """Fill ``out`` (10,) with mass, first moments and inertia about the origin xx, yy, zz, xy, xz, yz; return its mass."""
+    out[:] = 0.0
+    if tree.mass[i] < 0:
+        return 0.0
+    m, R, x = theta[tree.mass[i]], motion.R[i], motion.x[i]
+    c, I, y = np.empty(3), np.empty((3, 3)), np.empty(3)
+    for a in range(3):
+        c[a] = theta[tree.centre[i, a]]
+        I[a, a] = theta[tree.inertia[i, a]]
+    I[0, 1] = I[1, 0] = theta[tree.inertia[i, 3]]
+    I[0, 2] = I[2, 0] = theta[tree.inertia[i, 4]]
+    I[1, 2] = I[2, 1] = theta[tree.inertia[i, 5]]
+    y = x + R @ c
+    W = R @ I @ R.T
+    square = y[0] * y[0] + y[1] * y[1] + y[2] * y[2]
+    out[0] = m
+    for a in range(3):
+        out[1 + a] = m * y[a]
+        out[4 + a] = W[a, a] + m * (square - y[a] * y[a])
+    out[7] = W[0, 1] - m * y[0] * y[1]
+    out[8] = W[0, 2] - m * y[0] * y[2]
+    out[9] = W[1, 2] - m * y[1] * y[2]
+    return m
+
+
+@njit(cache=True)
+def apply_inertia(I, X, f, out):
+    """Add f I X to ``out`` (6,): momentum of a twist; I as `inertia_of` fills it."""
+    w0, w1, w2, v0, v1, v2 = X
+    m, h0, h1, h2 = I[0], I[1], I[2], I[3]
+    out[0] += f * (I[4] * w0 + I[7] * w1 + I[8] * w2 + h1 * v2 - h2 * v1)
+    out[1] += f * (I[7] * w0 + I[5] * w1 + I[9] * w2 + h2 * v0 - h0 * v2)
+    out[2] += f * (I[8] * w0 + I[9] * w1 + I[6] * w2 + h0 * v1 - h1 * v0)
+    out[3] += f * (m * v0 + w1 * h2 - w2 * h1)
+    out[4] += f * (m * v1 + w2 * h0 - w0 * h2)
+    out[5] += f * (m * v2 + w0 * h1 - w1 * h0)
+
+
+@njit(cache=True)
+def _forces(tree, theta, motion, inertia, force):
+    """Fill the inertias (N, 10) and wrenches F (N, 6) of the elements alone."""
+    momentum = np.empty(6)
+    force[:] = 0.0
+    for i in range(tree.parent.size):
+        if inertia_of(tree, theta, i, motion, inertia[i]) != 0.0:
+            momentum[:] = 0.0
+            apply_inertia(inertia[i], motion.V[i], 1.0, momentum)
+            apply_inertia(inertia[i], motion.A[i], 1.0, force[i])
+            force_cross(motion.V[i], momentum, 1.0, force[i])
+
+
+@njit(cache=True)
+def _changes(motion, inertia, D):
+    """Fill D (N, 6, 6) of the elements alone: D X = V x* I X + X x* I V - I (V x X)."""
+    unit, momentum, image, column = np.zeros(6), np.empty(6), np.empty(6), np.empty(6)
+    for i in range(D.shape[0]):
+        if inertia[i, 0] == 0.0:
+            D[i] = 0.0
+            continue
+        momentum[:] = 0.0
+        apply_inertia(inertia[i], motion.V[i], 1.0, momentum)
+        for b in range(6):
+            unit[:] = 0.0
+            unit[b] = 1.0
+            image[:] = 0.0
+            column[:] = 0.0
+            apply_inertia(inertia[i], unit, 1.0, image)
+            force_cross(motion.V[i], image, 1.0, column)
+            force_cross(unit, momentum, 1.0, column)
+            image[:] = 0.0
+            motion_cross(motion.V[i], unit, 1.0, image)
+            apply_inertia(inertia[i], image, -1.0, column)
+            D[i, :, b] = column
+
+
+@njit(cache=True)
+def _composite(parent, values):
+    """Add to every element (N, k) what follows it."""
+    for i in range(parent.size - 1, 0, -1):
+        if parent[i] >= 0:
+            for b in range(values.shape[1]):
+                values[parent[i], b] += values[i, b]
+
+
+@njit(cache=True)
+def _dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+
+
+@njit(cache=True)
+def tree_residual(tree, theta, start, n, q, v, a, out):
+    """Add r to ``out``; the tree's coordinates are ``n`` from ``start`` in q, v, a, out."""
+    part = slice(start, start + n)
+    motion = tree_motion(tree, theta, q[part], v[part], a[part])
+    size = tree.parent.size
+    inertia, force = np.empty((size, 10)), np.empty((size, 6))
+    _forces(tree, theta, motion, inertia, force)
+    _composite(tree.parent, force)
+    for c in range(tree.element.size):
+        at, f = start + tree.coordinate[c], tree.factor[c]
+        out[at] += f * _dot(motion.S[c], force[tree.element[c]])
+        if tree.armature[c] >= 0:
+            out[at] += f * f * theta[tree.armature[c]] * a[at]
+
+
+@njit(cache=True)
+def tree_jacobian(tree, theta, start, n, q, v, a, weights, J):
+    """Add w_q dr/dq + w_v dr/dv + w_a dr/da to J (n, n); ``weights``: these three."""
+    part = slice(start, start + n)
+    motion = tree_motion(tree, theta, q[part], v[part], a[part])
+    size = tree.parent.size
+    inertia, force, D = np.empty((size, 10)), np.empty((size, 6)), np.empty((size, 6, 6))
+    _forces(tree, theta, motion, inertia, force)
+    _changes(motion, inertia, D)
+    _composite(tree.parent, inertia)
+    _composite(tree.parent, force)
+    _composite(tree.parent, D.reshape(size, 36))
+    w_q, w_v, w_a = weights
+    by_inertia, by_change, up = np.empty(6), np.empty(6), np.empty(6)
+    left, low = np.empty(6), np.empty(6)
+    for l in range(tree.element.size):
+        e, S, S1, S2 = tree.element[l], motion.S[l], motion.S1[l], motion.S2[l]
+        to, f = tree.coordinate[l], tree.factor[l]
+        for b in range(6):
+            by_inertia[b] = w_q * S2[b] + 2.0 * w_v * S1[b] + w_a * S[b]
+            by_change[b] = w_q * S1[b] + w_v * S[b]
+        up[:] = 0.0
+        apply_inertia(inertia[e], by_inertia, 1.0, up)
+        force_cross(S, force[e], w_q, up)
+        for b in range(6):
+            for c in range(6):
+                up[b] += D[e, b, c] * by_change[c]
+        # Rows at and above l, and by the same walk columns above the row l.
+        left[:] = 0.0
+        apply_inertia(inertia[e], S, 1.0, left)
+        for b in range(6):
+            low[b] = 0.0
+            for c in range(6):
+                low[b] += D[e, c, b] * S[c]
+        i = e
+        while i >= 0:
+            stop = tree.first[i + 1] if i + 1 < size else tree.element.size
+            for k in range(tree.first[i], stop):
+                g = f * tree.factor[k]
+                at = tree.coordinate[k]
+                J[at, to] += g * _dot(motion.S[k], up)
+                if i != e:
+                    T, T1, T2 = motion.S[k], motion.S1[k], motion.S2[k]
+                    value = 0.0
+                    for b in range(6):
+                        value += left[b] * (w_q * T2[b] + 2.0 * w_v * T1[b] + w_a * T[b])
+                        value += low[b] * (w_q * T1[b] + w_v * T[b])
+                    J[to, at] += g * value
+            i = tree.parent[i]
+        if tree.armature[l] >= 0:
+            J[to, to] += w_a * f * f * theta[tree.armature[l]]
+    if w_q != 0.0:
+        for i in range(size):
+            if tree.kind[i] == BALL:
+                _ball_rows(tree, theta, i, motion, force[i], q[part], w_q, J)
+
+
+@njit(cache=True)
+def _ball_rows(tree, theta, i, motion, force, q, weight, J):
+    """Add (dS_k/dq_l)^T F^c of the columns of one ball."""
+    R, x, w, k = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(6)
+    D, unit, first = np.empty((3, 3)), np.zeros(3), tree.first[i]
+    joint_frame(tree, theta, i, motion, R, x)
+    for b in range(3):
+        w[b] = q[tree.coordinate[first + b]]
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    moment = np.empty(3)
+    for b in range(3):
+        c, d = (b + 1) % 3, (b + 2) % 3
+        moment[b] = force[b] - (x[c] * force[3 + d] - x[d] * force[3 + c])
+    moment = R.T @ moment
+    for b in range(3):
+        unit[:] = 0.0
+        unit[b] = 1.0
+        turn_derivative(1.0, w, unit, k, D)
+        for c in range(3):
+            J[tree.coordinate[first + b], tree.coordinate[first + c]] += weight * (
+                moment[0] * D[0, c] + moment[1] * D[1, c] + moment[2] * D[2, c]
+            )
+
+
+@njit(cache=True)
+def _moved(tree, motion, lam, start, out):
+    """Fill ``out`` (N, 6) with the twists of the elements at velocities ``lam``."""
+    for i in range(tree.parent.size):
+        p = tree.parent[i]
+        out[i] = 0.0
+        if p >= 0:
+            out[i] = out[p]
+        stop = tree.first[i + 1] if i + 1 < tree.parent.size else tree.element.size
+        for c in range(tree.first[i], stop):
+            f = tree.factor[c] * lam[start + tree.coordinate[c]]
+            for b in range(6):
+                out[i, b] += f * motion.S[c, b]
+
+
+@njit(cache=True)
+def tree_parameters(tree, theta, start, n, q, v, a, lam, own, armature, gravity):
+    """Fill the cotangents lam^T dr/dtheta of the elements ``own`` (N, 16), ``armature`` (C,) and ``gravity`` (3,).
+
+    r is linear in mass, first moment and inertia: with U the twists at velocities lam,
+    lam^T r = sum U . I A - (V x U) . I V.
+    """
+    part = slice(start, start + n)
+    motion = tree_motion(tree, theta, q[part], v[part], a[part])
+    size = tree.parent.size
+    inertia, force, D = np.empty((size, 10)), np.empty((size, 6)), np.empty((size, 6, 6))
+    _forces(tree, theta, motion, inertia, force)
+    _changes(motion, inertia, D)
+    U, W = np.empty((size, 6)), np.zeros((size, 6))
+    _moved(tree, motion, lam, start, U)
+    own[:], gravity[:] = 0.0, 0.0
+    # Work of what follows an element, by I and by D, along U: sums over its subtree, against the parent's U alone.
+    by_inertia, by_change = np.zeros((size, 6)), np.zeros((size, 6))
+    for i in range(size):
+        if inertia[i, 0] != 0.0:
+            motion_cross(motion.V[i], U[i], 1.0, W[i])
+            _inertial(theta, tree, i, motion, U[i], motion.A[i], 1.0, own[i])
+            _inertial(theta, tree, i, motion, W[i], motion.V[i], -1.0, own[i])
+            apply_inertia(inertia[i], U[i], 1.0, by_inertia[i])
+            for b in range(6):
+                for c in range(6):
+                    by_change[i, b] += D[i, c, b] * U[i, c]
+            for b in range(3):
+                gravity[b] -= by_inertia[i, 3 + b]
+    _composite(tree.parent, by_inertia)
+    _composite(tree.parent, by_change)
+    _composite(tree.parent, force)
+    T, T1, T2, above = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty(6)
+    for i in range(size):
+        if (tree.placement[i] < 0).all():
+            continue
+        placement_columns(tree, theta, i, motion, T, T1, T2)
+        for b in range(6):
+            above[:] = 0.0
+            force_cross(T[b], force[i], 1.0, above)
+            value = _dot(by_inertia[i], T2[b]) + _dot(by_change[i], T1[b])
+            if tree.parent[i] >= 0:
+                value += _dot(U[tree.parent[i]], above)
+            own[i, 10 + b] = value
+    for c in range(tree.element.size):
+        at = start + tree.coordinate[c]
+        armature[c] = tree.factor[c] ** 2 * lam[at] * a[at]
+
+
+@njit(cache=True)
+def _inertial(theta, tree, i, motion, X, Y, f, out):
+    """Add f times the derivatives of X . I Y by mass, centre (3) and inertia (6) to ``out``."""
+    R, x = motion.R[i], motion.x[i]
+    m, c = theta[tree.mass[i]], np.empty(3)
+    for b in range(3):
+        c[b] = theta[tree.centre[i, b]]
+    omega, s, turn, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    _local(R, x, c, X, omega, s)
+    _local(R, x, c, Y, turn, t)
+    out[0] += f * (s[0] * t[0] + s[1] * t[1] + s[2] * t[2])
+    for b in range(3):
+        j, k = (b + 1) % 3, (b + 2) % 3
+        out[1 + b] += f * m * (t[j] * omega[k] - t[k] * omega[j] + s[j] * turn[k] - s[k] * turn[j])
+        out[4 + b] += f * omega[b] * turn[b]
+    out[7] += f * (omega[0] * turn[1] + omega[1] * turn[0])
+    out[8] += f * (omega[0] * turn[2] + omega[2] * turn[0])
+    out[9] += f * (omega[1] * turn[2] + omega[2] * turn[1])
+
+
+@njit(cache=True)
+def _local(R, x, c, X, omega, s):
+    """Fill angular velocity and velocity of the centre, in the element's axes, of a twist."""
+    v = np.empty(3)
+    for b in range(3):
+        j, k = (b + 1) % 3, (b + 2) % 3
+        v[b] = X[3 + b] + X[j] * x[k] - X[k] * x[j]
+    for b in range(3):
+        omega[b] = R[0, b] * X[0] + R[1, b] * X[1] + R[2, b] * X[2]
+        s[b] = R[0, b] * v[0] + R[1, b] * v[1] + R[2, b] * v[2]
+    for b in range(3):
+        j, k = (b + 1) % 3, (b + 2) % 3
+        v[b] = omega[j] * c[k] - omega[k] * c[j]
+    for b in range(3):
+        s[b] += v[b]
+
+
+@njit(cache=True)
+def tree_energy(tree, theta, start, n, q, v, momentum):
+    """Return kinetic energy, and potential energy from the world's origin [J]; add the links' momentum (6,)."""
+    part = slice(start, start + n)
+    motion = tree_motion(tree, theta, q[part], v[part], np.zeros(n))
+    inertia, own = np.empty(10), np.empty(6)
+    kinetic, potential = 0.0, 0.0
+    for i in range(tree.parent.size):
+        m = inertia_of(tree, theta, i, motion, inertia)
+        if m == 0.0:
+            continue
+        own[:] = 0.0
+        apply_inertia(inertia, motion.V[i], 1.0, own)
+        kinetic += 0.5 * _dot(motion.V[i], own)
+        for a in range(3):
+            b, c = (a + 1) % 3, (a + 2) % 3
+            potential -= theta[tree.gravity[a]] * (inertia[1 + a] + m * motion.origin[a])
+            momentum[a] += own[3 + a]
+            momentum[3 + a] += own[a] + motion.origin[b] * own[3 + c] - motion.origin[c] * own[3 + b]
+    for c in range(tree.element.size):
+        if tree.armature[c] >= 0:
+            rate = tree.factor[c] * v[start + tree.coordinate[c]]
+            kinetic += 0.5 * theta[tree.armature[c]] * rate * rate
+    return kinetic, potential

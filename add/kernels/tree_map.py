@@ -1,0 +1,279 @@
+"""Poses of links as functions of a tree's coordinates, X = (x, w) of each link's frame, and their derivatives.
+
+With a column S_l at or above link i, w = log R with |w| <= pi, and the point x of the frame's origin:
+
+    P_l = (dx, dw):  dx = v(S_l) + omega(S_l) x x,   dw = J_l(w)^-1 omega(S_l)
+    d(P u)/dq_l:     the twist U = sum S u changes by S_l x U + S'_l(u), S'_l the rate of S_l at velocities u
+    sum f d2X/dq_k dq_l: of wrenches summed over what follows both columns, and of the spins' own curvature
+
+Where w jumps at pi, forces P^T f do not: nothing that a term adds depends on the chart of w.
+"""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.rotation import jacobian_coefficients, turn_derivative
+from add.kernels.trees import BALL, joint_frame, motion_cross, own_coordinates, placement_columns, tree_motion
+
+
+@njit(cache=True)
+def rotation_vector_of(R, w):
+    """Fill w (3,), |w| <= pi, with R = exp([w]x), by the largest entry of the quaternion (Shepperd's method)."""
+    p = np.empty(4)
+    trace = R[0, 0] + R[1, 1] + R[2, 2]
+    largest, best = 3, trace
+    for i in range(3):
+        if R[i, i] > best:
+            largest, best = i, R[i, i]
+    if largest == 3:
+        p[3] = 1.0 + trace
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            p[i] = R[k, j] - R[j, k]
+    else:
+        i, j, k = largest, (largest + 1) % 3, (largest + 2) % 3
+        p[i] = 1.0 + R[i, i] - R[j, j] - R[k, k]
+        p[j] = R[j, i] + R[i, j]
+        p[k] = R[k, i] + R[i, k]
+        p[3] = R[k, j] - R[j, k]
+    sign = -1.0 if p[3] < 0.0 else 1.0
+    sine = np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+    if sine < 1e-9 * abs(p[3]):
+        f = 2.0 / abs(p[3])
+    else:
+        f = 2.0 * np.arctan2(sine, abs(p[3])) / sine
+    for i in range(3):
+        w[i] = sign * f * p[i]
+
+
+@njit(cache=True)
+def fill_inverse_jacobian(w, k, B):
+    """Fill B (3, 3) with J_l(w)^-1 = I - [w]x/2 + (1 - t/2 cot(t/2))/t^2 [w]x^2, |w| < 2 pi."""
+    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    if p < 1e-2:
+        c = 1.0 / 12.0 + p / 720.0 * (1.0 + p / 42.0 * (1.0 + p / 40.0))
+    else:
+        half = 0.5 * np.sqrt(p)
+        c = (1.0 - half * np.cos(half) / np.sin(half)) / p
+    for i in range(3):
+        for j in range(3):
+            B[i, j] = c * w[i] * w[j]
+        B[i, i] += 1.0 - c * p
+    B[0, 1] += 0.5 * w[2]
+    B[0, 2] -= 0.5 * w[1]
+    B[1, 0] -= 0.5 * w[2]
+    B[1, 2] += 0.5 * w[0]
+    B[2, 0] += 0.5 * w[1]
+    B[2, 1] -= 0.5 * w[0]
+
+
+@njit(cache=True)
+def _frame(motion, i, w, k, B):
+    """Fill rotation vector of element ``i``, its coefficients and J_l^-1."""
+    rotation_vector_of(motion.R[i], w)
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_inverse_jacobian(w, k, B)
+
+
+@njit(cache=True)
+def _point_rate(S, x, out):
+    """Fill ``out`` (3,) with the velocity of the point x by a twist."""
+    for a in range(3):
+        b, c = (a + 1) % 3, (a + 2) % 3
+        out[a] = S[3 + a] + S[b] * x[c] - S[c] * x[b]
+
+
+@njit(cache=True)
+def _columns_of(tree, i):
+    stop = tree.first[i + 1] if i + 1 < tree.parent.size else tree.element.size
+    return range(tree.first[i], stop)
+
+
+@njit(cache=True)
+def place_links(tree, theta, links, q, X, P):
+    """Fill X (6 n_l,) and P (6 n_l, n) of the elements ``links``."""
+    none = np.zeros(q.size)
+    motion = tree_motion(tree, theta, q, none, none)
+    w, k, B, rate = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3)
+    P[:] = 0.0
+    for number in range(links.size):
+        i, row = links[number], 6 * number
+        _frame(motion, i, w, k, B)
+        for a in range(3):
+            X[row + a] = motion.origin[a] + motion.x[i, a]
+            X[row + 3 + a] = w[a]
+        e = i
+        while e >= 0:
+            for c in _columns_of(tree, e):
+                S, at, f = motion.S[c], tree.coordinate[c], tree.factor[c]
+                _point_rate(S, motion.x[i], rate)
+                for a in range(3):
+                    P[row + a, at] += f * rate[a]
+                    P[row + 3 + a, at] += f * (B[a, 0] * S[0] + B[a, 1] * S[1] + B[a, 2] * S[2])
+            e = tree.parent[e]
+
+
+@njit(cache=True)
+def _change_of_rates(x, w_dot, w, k, B, V, S, S1, D, out):
+    """Fill ``out`` (6,) with the change of (x_dot, w_dot) of a frame of twist V by a column S of rate S1."""
+    change, moved, turned = S1.copy(), np.empty(3), np.empty(3)
+    motion_cross(S, V, 1.0, change)
+    _point_rate(S, x, moved)
+    _point_rate(change, x, out[:3])
+    for a in range(3):
+        b, c = (a + 1) % 3, (a + 2) % 3
+        out[a] += V[b] * moved[c] - V[c] * moved[b]
+        turned[a] = B[a, 0] * S[0] + B[a, 1] * S[1] + B[a, 2] * S[2]
+    for a in range(3):
+        change[a] -= D[a, 0] * turned[0] + D[a, 1] * turned[1] + D[a, 2] * turned[2]
+    for a in range(3):
+        out[3 + a] = B[a, 0] * change[0] + B[a, 1] * change[1] + B[a, 2] * change[2]
+
+
+@njit(cache=True)
+def _rate_of(motion, i, k, B, w, w_dot, D):
+    """Fill w_dot of element ``i`` and D = d(J_l w_dot)/dw."""
+    V = motion.V[i]
+    for a in range(3):
+        w_dot[a] = B[a, 0] * V[0] + B[a, 1] * V[1] + B[a, 2] * V[2]
+    turn_derivative(1.0, w, w_dot, k, D)
+
+
+@njit(cache=True)
+def link_rates(tree, theta, links, q, v, Q):
+    """Fill Q = d(P v)/dq (6 n_l, n)."""
+    motion = tree_motion(tree, theta, q, v, np.zeros(q.size))
+    w, k, B, w_dot, D, change = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3)), np.empty(6)
+    Q[:] = 0.0
+    for number in range(links.size):
+        i = links[number]
+        _frame(motion, i, w, k, B)
+        _rate_of(motion, i, k, B, w, w_dot, D)
+        e = i
+        while e >= 0:
+            for c in _columns_of(tree, e):
+                _change_of_rates(motion.x[i], w_dot, w, k, B, motion.V[i], motion.S[c], motion.S1[c], D, change)
+                for a in range(6):
+                    Q[6 * number + a, tree.coordinate[c]] += tree.factor[c] * change[a]
+            e = tree.parent[e]
+
+
+@njit(cache=True)
+def link_parameters(tree, theta, links, q, u, dX, dU):
+    """Fill the derivatives of X and of P u by the numbers of the placements, (6 n_l, N, 6) each."""
+    motion = tree_motion(tree, theta, q, u, np.zeros(q.size))
+    w, k, B, w_dot, D, change = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3)), np.empty(6)
+    T, T1, T2, rate = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty(3)
+    dX[:], dU[:] = 0.0, 0.0
+    for e in range(tree.parent.size):
+        placement_columns(tree, theta, e, motion, T, T1, T2)
+        for number in range(links.size):
+            i, row = links[number], 6 * number
+            above = i
+            while above > e:
+                above = tree.parent[above]
+            if above != e:
+                continue
+            _frame(motion, i, w, k, B)
+            _rate_of(motion, i, k, B, w, w_dot, D)
+            for b in range(6):
+                _point_rate(T[b], motion.x[i], rate)
+                _change_of_rates(motion.x[i], w_dot, w, k, B, motion.V[i], T[b], T1[b], D, change)
+                for a in range(3):
+                    dX[row + a, e, b] = rate[a]
+                    dX[row + 3 + a, e, b] = B[a, 0] * T[b, 0] + B[a, 1] * T[b, 1] + B[a, 2] * T[b, 2]
+                for a in range(6):
+                    dU[row + a, e, b] = change[a]
+
+
+@njit(cache=True)
+def link_curvature(tree, theta, links, q, force, H):
+    """Fill H = sum over rows of force d2X/dq2 (n, n); ``force`` (6 n_l,).
+
+    With wrench (m; f), sum of x f^T and of the spins' curvature N over what follows the lower of two columns k and l:
+    m . d omega + f . dv of the change of S_l by column k, + f . (omega_l x (v_k + omega_k x x)) + omega_k N omega_l.
+    """
+    size = tree.parent.size
+    none = np.zeros(q.size)
+    motion = tree_motion(tree, theta, q, none, none)
+    # moment, force; x f^T row by row; N row by row
+    sums = np.zeros((size, 24))
+    w, k, B, D = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty((3, 3))
+    unit, row, torque = np.zeros(3), np.empty(3), np.empty(3)
+    for number in range(links.size):
+        i, f, g = links[number], force[6 * number : 6 * number + 3], force[6 * number + 3 : 6 * number + 6]
+        _frame(motion, i, w, k, B)
+        x = motion.x[i]
+        for a in range(3):
+            torque[a] = B[0, a] * g[0] + B[1, a] * g[1] + B[2, a] * g[2]
+        for a in range(3):
+            b, c = (a + 1) % 3, (a + 2) % 3
+            sums[i, a] += torque[a] + x[b] * f[c] - x[c] * f[b]
+            sums[i, 3 + a] += f[a]
+            for d in range(3):
+                sums[i, 6 + 3 * a + d] += x[a] * f[d]
+        for b in range(3):
+            turn_derivative(1.0, w, B[:, b].copy(), k, D)
+            for a in range(3):
+                row[a] = torque[0] * D[0, a] + torque[1] * D[1, a] + torque[2] * D[2, a]
+            for a in range(3):
+                sums[i, 15 + 3 * a + b] -= row[0] * B[0, a] + row[1] * B[1, a] + row[2] * B[2, a]
+    for i in range(size - 1, 0, -1):
+        if tree.parent[i] >= 0:
+            for a in range(24):
+                sums[tree.parent[i], a] += sums[i, a]
+    H[:] = 0.0
+    change = np.empty(6)
+    for l in range(tree.element.size):
+        e = tree.element[l]
+        i = e
+        while i >= 0:
+            for c in _columns_of(tree, i):
+                # Column c at or above column l: the change of S_l by q_c is S_c x S_l, and by their own joint's ring.
+                change[:] = 0.0
+                if i != e:
+                    motion_cross(motion.S[c], motion.S[l], 1.0, change)
+                elif tree.kind[i] == BALL:
+                    _ball_change(tree, theta, i, motion, q, l, c, change)
+                value = _bend(sums[e], motion.S[l], motion.S[c], change) * tree.factor[l] * tree.factor[c]
+                H[tree.coordinate[l], tree.coordinate[c]] += value
+                if i != e:
+                    H[tree.coordinate[c], tree.coordinate[l]] += value
+            i = tree.parent[i]
+
+
+@njit(cache=True)
+def _bend(sums, S, C, change):
+    """Return the work of summed wrenches on the second derivative of poses by the column S, then by C."""
+    value = 0.0
+    for a in range(6):
+        value += sums[a] * change[a]
+    trace = sums[6] + sums[10] + sums[14]
+    along = 0.0
+    for a in range(3):
+        b, c = (a + 1) % 3, (a + 2) % 3
+        # f . (omega_l x v_c)
+        value += sums[3 + a] * (S[b] * C[3 + c] - S[c] * C[3 + b])
+        along += S[a] * C[a]
+        for d in range(3):
+            # sum of (omega_l . x) (f . omega_c)
+            value += S[a] * sums[6 + 3 * a + d] * C[d]
+            value += C[a] * sums[15 + 3 * a + d] * S[d]
+    return value - trace * along
+
+
+@njit(cache=True)
+def _ball_change(tree, theta, i, motion, q, l, c, out):
+    """Fill ``out`` (6,) with dS_l/dq_c of two columns of one ball."""
+    R, x, w, k, D = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(6), np.empty((3, 3))
+    unit, first = np.zeros(3), tree.first[i]
+    joint_frame(tree, theta, i, motion, R, x)
+    own_coordinates(tree, i, q, True, w)
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    unit[l - first] = 1.0
+    turn_derivative(1.0, w, unit, k, D)
+    omega = R @ D[:, c - first].copy()
+    for a in range(3):
+        b, d = (a + 1) % 3, (a + 2) % 3
+        out[a] = omega[a]
+        out[3 + a] = x[b] * omega[d] - x[d] * omega[b]

@@ -1,0 +1,279 @@
+"""Trees of links: poses, twists and motion subspaces of all their elements in one pass from the root outwards.
+
+An element is a frame with a joint of one kind to its parent: no coordinate (fixed), one (hinge, slide, and screw, which
+is a hinge with a pitch), or the three of a rotation vector (ball). Joints of more coordinates are chains of elements of
+which only the last has mass. Twists are (omega; v), wrenches (moment; force), in world axes about the point `origin`.
+With p the parent of element i, placed at (d, P) in its frame, and S the columns of the joint:
+
+    V_i = V_p + S v,    A_i = A_p + S a + S' v,    S' = V_p x S + ring,    A_world = (0; -g)
+    S'' = A_p x S + V_p x S' + V_p x ring + ring'
+
+S' and S'' are the total rates of S; ring is its rate in the parent's axes, zero but for a ball: (J_l(w))' e_k. A placement
+has columns, too, T: those of the motions of all that follows by its six numbers, with rates alike.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.rotation import (
+    fill_jacobian,
+    fill_rotation,
+    jacobian_coefficients,
+    turn_derivative,
+    turn_second_derivative,
+)
+from add.typing import FloatArray, IntArray
+
+FIXED, HINGE, SLIDE, BALL = range(4)
+
+
+class Tree(NamedTuple):
+    """Elements of one tree, parents first; indices into theta are -1 where there is no number.
+
+    Attributes
+    ----------
+    parent, kind, first : (N,) number of the parent (-1: the world), kind of joint, first column
+    axis, pitch : (N, 3), (N,) unit axis in the placed frame; advance of a screw [m/rad]
+    element : (C,) of each column
+    coordinate, factor, offset : (C,) each column's own coordinate is offset + factor q[coordinate]
+    placement : (N, 6) indices of position [m] and rotation vector [rad] in the parent's frame
+    mass, centre, inertia : (N,), (N, 3), (N, 6) indices; xx, yy, zz, xy, xz, yz about the centre, in the element's axes
+    armature : (C,) indices [kg, kg m^2]
+    gravity : (3,) indices [m/s^2]
+    """
+
+    parent: IntArray
+    kind: IntArray
+    first: IntArray
+    axis: FloatArray
+    pitch: FloatArray
+    element: IntArray
+    coordinate: IntArray
+    factor: FloatArray
+    offset: FloatArray
+    placement: IntArray
+    mass: IntArray
+    centre: IntArray
+    inertia: IntArray
+    armature: IntArray
+    gravity: IntArray
+
+
+class Motion(NamedTuple):
+    """A state of motion of a tree: `origin` (3,), rotations R (N, 3, 3), places x (N, 3) from `origin`, twists V and their
+    rates A (N, 6), columns S, S', S'' (C, 6).
+    """
+
+    origin: FloatArray
+    R: FloatArray
+    x: FloatArray
+    V: FloatArray
+    A: FloatArray
+    S: FloatArray
+    S1: FloatArray
+    S2: FloatArray
+
+
+@njit(cache=True)
+def motion_cross(X, Y, f, out):
+    """Add f X x Y, the rate of a twist Y that moves with X, to ``out`` (6,)."""
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        out[i] += f * (X[j] * Y[k] - X[k] * Y[j])
+        out[3 + i] += f * (X[j] * Y[3 + k] - X[k] * Y[3 + j] + X[3 + j] * Y[k] - X[3 + k] * Y[j])
+
+
+@njit(cache=True)
+def force_cross(X, F, f, out):
+    """Add f X x* F, the rate of a wrench F that moves with X, to ``out`` (6,)."""
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        out[i] += f * (X[j] * F[k] - X[k] * F[j] + X[3 + j] * F[3 + k] - X[3 + k] * F[3 + j])
+        out[3 + i] += f * (X[j] * F[3 + k] - X[k] * F[3 + j])
+
+
+@njit(cache=True)
+def _turn_about(place, omega, out):
+    """Fill ``out`` (6,) with the twist of a rotation ``omega`` about ``place``."""
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        out[i] = omega[i]
+        out[3 + i] = place[j] * omega[k] - place[k] * omega[j]
+
+
+@njit(cache=True)
+def placed(theta, indices, d, P):
+    """Fill the place d (3,) and the rotation P (3, 3) of a placement in the parent's frame."""
+    w, k = np.zeros(3), np.empty(6)
+    for i in range(3):
+        d[i] = theta[indices[i]] if indices[i] >= 0 else 0.0
+        w[i] = theta[indices[3 + i]] if indices[3 + i] >= 0 else 0.0
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_rotation(w, k, P)
+
+
+@njit(cache=True)
+def joint_frame(tree, theta, i, motion, R, x):
+    """Fill the frame of element ``i`` before the motion of its joint."""
+    d, P = np.empty(3), np.empty((3, 3))
+    placed(theta, tree.placement[i], d, P)
+    p = tree.parent[i]
+    for a in range(3):
+        if p < 0:
+            x[a] = d[a] - motion.origin[a]
+            R[a] = P[a]
+        else:
+            x[a] = motion.x[p, a]
+            for b in range(3):
+                x[a] += motion.R[p, a, b] * d[b]
+                R[a, b] = motion.R[p, a, 0] * P[0, b] + motion.R[p, a, 1] * P[1, b] + motion.R[p, a, 2] * P[2, b]
+
+
+@njit(cache=True)
+def parent_twists(tree, theta, i, motion, V, A):
+    """Fill V_p and A_p (6,) of element ``i``."""
+    p = tree.parent[i]
+    if p >= 0:
+        V[:] = motion.V[p]
+        A[:] = motion.A[p]
+        return
+    V[:] = 0.0
+    A[:3] = 0.0
+    for a in range(3):
+        A[3 + a] = -theta[tree.gravity[a]]
+
+
+@njit(cache=True)
+def rates_with(V, A, S, S1, S2):
+    """Fill the rates S' and S'' (6,) of a column that moves with a frame of twist V and rate A."""
+    S1[:] = 0.0
+    S2[:] = 0.0
+    motion_cross(V, S, 1.0, S1)
+    motion_cross(A, S, 1.0, S2)
+    motion_cross(V, S1, 1.0, S2)
+
+
+@njit(cache=True)
+def own_coordinates(tree, i, values, with_offset, out):
+    """Fill ``out`` (3,) with an element's own coordinates, or velocities without the offset; return how many it has."""
+    first, kind = tree.first[i], tree.kind[i]
+    width = 3 if kind == BALL else (0 if kind == FIXED else 1)
+    for k in range(width):
+        c = first + k
+        out[k] = tree.factor[c] * values[tree.coordinate[c]] + (tree.offset[c] if with_offset else 0.0)
+    return width
+
+
+@njit(cache=True)
+def fill_frames(tree, theta, q, motion):
+    """Fill the rotations of all elements, and their places from the first one with mass, the origin."""
+    R, x, own, k, turned = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(6), np.empty((3, 3))
+    motion.origin[:] = 0.0
+    for i in range(tree.parent.size):
+        joint_frame(tree, theta, i, motion, R, x)
+        own_coordinates(tree, i, q, True, own)
+        kind, axis = tree.kind[i], tree.axis[i]
+        motion.x[i], motion.R[i] = x, R
+        if kind == SLIDE:
+            motion.x[i] += own[0] * (R @ axis)
+        elif kind == HINGE:
+            motion.x[i] += tree.pitch[i] * own[0] * (R @ axis)
+            own[:] = own[0] * axis
+        if kind == HINGE or kind == BALL:
+            jacobian_coefficients(own[0] * own[0] + own[1] * own[1] + own[2] * own[2], k)
+            fill_rotation(own, k, turned)
+            motion.R[i] = R @ turned
+    # About a place in the tree: products of places stay small far from the world's origin.
+    for i in range(tree.parent.size):
+        if tree.mass[i] >= 0:
+            motion.origin[:] = motion.x[i]
+            break
+    motion.x[:] -= motion.origin
+
+
+@njit(cache=True)
+def tree_motion(tree, theta, q, v, a):
+    """Return the `Motion` at coordinates, velocities and accelerations of the tree (n,)."""
+    n, c = tree.parent.size, tree.element.size
+    motion = Motion(
+        np.zeros(3), np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 6)), np.empty((n, 6)),
+        np.empty((c, 6)), np.empty((c, 6)), np.empty((c, 6)),
+    )  # fmt: skip
+    fill_frames(tree, theta, q, motion)
+    R, x, V, A = np.empty((3, 3)), np.empty(3), np.empty(6), np.empty(6)
+    own, rate, acceleration = np.empty(3), np.empty(3), np.empty(3)
+    for i in range(n):
+        joint_frame(tree, theta, i, motion, R, x)
+        parent_twists(tree, theta, i, motion, V, A)
+        motion.V[i], motion.A[i] = V, A
+        first = tree.first[i]
+        width = own_coordinates(tree, i, q, True, own)
+        own_coordinates(tree, i, v, False, rate)
+        own_coordinates(tree, i, a, False, acceleration)
+        if width == 3:
+            _ball(R, x, V, A, own, rate, acceleration, motion, first)
+        elif width == 1:
+            e, S = R @ tree.axis[i], motion.S[first]
+            if tree.kind[i] == HINGE:
+                _turn_about(x, e, S)
+                S[3:] += tree.pitch[i] * e
+            else:
+                S[:3], S[3:] = 0.0, e
+            rates_with(V, A, S, motion.S1[first], motion.S2[first])
+        for k in range(width):
+            for b in range(6):
+                motion.V[i, b] += motion.S[first + k, b] * rate[k]
+                motion.A[i, b] += motion.S[first + k, b] * acceleration[k] + motion.S1[first + k, b] * rate[k]
+    return motion
+
+
+@njit(cache=True)
+def _ball(R, x, V, A, w, w_dot, w_ddot, motion, first):
+    """Fill the columns of a ball: omega = R J_l(w) w_dot in the joint's frame R."""
+    k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    unit, ring, ring1 = np.zeros(3), np.zeros(6), np.zeros(6)
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_jacobian(1.0, w, k, J)
+    turned = R @ J
+    for c in range(3):
+        S, S1, S2 = motion.S[first + c], motion.S1[first + c], motion.S2[first + c]
+        _turn_about(x, turned[:, c], S)
+        rates_with(V, A, S, S1, S2)
+        unit[:] = 0.0
+        unit[c] = 1.0
+        turn_derivative(1.0, w, unit, k, D)
+        turn_second_derivative(1.0, w, unit, w_dot, k, E)
+        _turn_about(x, R @ (D @ w_dot), ring)
+        _turn_about(x, R @ (D @ w_ddot + E @ w_dot), ring1)
+        S1 += ring
+        motion_cross(V, ring, 2.0, S2)  # once in V x S', once in the rate of ring itself
+        S2 += ring1
+
+
+@njit(cache=True)
+def placement_columns(tree, theta, i, motion, T, T1, T2):
+    """Fill the columns T (6, 6) of the placement of element ``i``, and their rates."""
+    R, x, V, A = np.empty((3, 3)), np.empty(3), np.empty(6), np.empty(6)
+    joint_frame(tree, theta, i, motion, R, x)
+    parent_twists(tree, theta, i, motion, V, A)
+    p = tree.parent[i]
+    w, k, J, turned = np.zeros(3), np.empty(6), np.empty((3, 3)), np.empty(3)
+    for b in range(3):
+        w[b] = theta[tree.placement[i, 3 + b]] if tree.placement[i, 3 + b] >= 0 else 0.0
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_jacobian(1.0, w, k, J)
+    T[:] = 0.0
+    for b in range(3):
+        for c in range(3):
+            T[b, 3 + c] = motion.R[p, c, b] if p >= 0 else (1.0 if b == c else 0.0)
+        for c in range(3):
+            turned[c] = (
+                J[c, b]
+                if p < 0
+                else motion.R[p, c, 0] * J[0, b] + motion.R[p, c, 1] * J[1, b] + motion.R[p, c, 2] * J[2, b]
+            )
+        _turn_about(x, turned, T[3 + b])
+    for b in range(6):
+        rates_with(V, A, T[b], T1[b], T2[b])

@@ -1,0 +1,314 @@
+"""Articulated bodies of a scene: the tree, its links and the numbers they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from add.bodies import Block, CarriedShape, LinkBody, TreeBody, TreeDrive, TreeJoint
+from add.bodies.tree import FREE
+from add.equations.signals import SignalParameter
+from add.errors import InputError
+from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
+from add.kernels import distance
+from add.kernels.rotation import rotation_vector
+from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
+from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.link_surfaces import surface_of
+from add.scene.build.numbers import SceneParameter
+from add.scene.build.selections import collision_mesh
+from add.scene.robots.model import Robot, RobotGeometry, RobotJoint, RobotLink
+from add.scene.spec.articulated import ArticulatedBodySpec, DriveSpec, TreeJointSpec
+from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.links import is_body, robot_of
+from add.typing import FloatArray
+
+_KINDS = {"fixed": FIXED, "hinge": HINGE, "slide": SLIDE, "ball": BALL, "free": FREE}
+_SHAPES = {
+    "box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER
+}  # fmt: skip
+_NONE = TreeJointSpec()
+#: What joints have where neither scene nor file says anything.
+_DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
+
+
+@final
+@dataclass
+class TreeParts:
+    """The share of one articulated body in a model."""
+
+    tree: TreeBody
+    links: list[LinkBody]
+    numbers: list[SceneParameter]
+    blocks: list[Block]
+    apart: set[tuple[str, str]] = field(default_factory=set)
+
+
+def articulated_body(name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter) -> TreeParts:
+    """Return the tree, its links and numbers.
+
+    Raises
+    ------
+    InputError
+        For what a tree cannot have.
+    """
+    at = f"bodies.{name}"
+    robot = robot_of(name, body)
+    _require_simulated(robot, at)
+    numbers: list[SceneParameter] = []
+    blocks: list[Block] = []
+
+    def signal(value: object, path: str, unit: str) -> SignalParameter:
+        drive = driven(value, path, unit, 1)
+        blocks.append((drive.parameter, (drive.signal.n_rows, 1), unit))
+        if not isinstance(value, SignalReferenceSpec):
+            numbers.append(SceneParameter(path, np.array([value], dtype=float), unit, ((drive.parameter, 1.0),)))
+        return drive
+
+    free = [joint for joint in robot.joints if joint.kind == "free"]
+    loose = len(free) == 1 and free[0] is robot.joints[0] and len([j for j in robot.joints if not j.parent]) == 1
+    numbers += _base_numbers(at, body, robot.joints[0] if loose else None)
+    order = {link.name: k for k, link in enumerate(robot.links)}
+    position = {joint.name: k for k, joint in enumerate(robot.joints)}
+    joints = []
+    for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
+        said = body.joints.get(joint.name, _NONE)
+        joints.append(_tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}"))
+        numbers += _joint_numbers(f"{at}.joints.{joint.name}", joint, said, joints[-1], starts=not (loose and k == 0))
+    for link in robot.links:
+        if is_body(link):
+            numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
+    drives = [_drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal) for key, item in body.drives.items()]
+    tree = TreeBody(name, tuple(joints), loose, tuple(drives), body.limit_onset)
+    links = [_link_body(name, link, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
+    return TreeParts(tree, links, numbers, blocks, _apart(name, robot, links, body.self_collision))
+
+
+def _require_simulated(robot: Robot, at: str) -> None:
+    """Refuse what a file says about the motion and the tree does not do."""
+    for what, items in (("loops", robot.loops), ("tendons", robot.tendons)):
+        if items:
+            raise InputError(
+                f"{what} of robots' files are not simulated", place=f"{at}.model", found=f"'{items[0].name}'",
+                expected="a tree of joints; a coupling of the scene closes a loop between two links",
+            )  # fmt: skip
+
+
+def _base_numbers(at: str, body: ArticulatedBodySpec, free: RobotJoint | None) -> list[SceneParameter]:
+    place = np.zeros(3) if free is None else free.position
+    turn = np.zeros(3) if free is None else Rotation.from_matrix(free.rotation).as_rotvec()
+    if body.position is not None:
+        place = np.array(body.position)
+    if body.orientation is not None:
+        turn = rotation_vector(body.orientation)
+    values = [("position", place, "m"), ("orientation", turn, "rad")]
+    if free is not None:
+        values += [
+            ("velocity", np.array(body.velocity), "m/s"),
+            ("angular_velocity", np.array(body.angular_velocity), "rad/s"),
+        ]
+    else:
+        for key in ("velocity", "angular_velocity"):
+            if any(getattr(body, key)):
+                raise InputError("the base does not move", place=f"{at}.{key}", expected='"base": "free"')
+    return [SceneParameter(f"{at}.{key}", value, unit, ((f"{at}.{key}", 1.0),)) for key, value, unit in values]
+
+
+def _tree_joint(
+    joint: RobotJoint,
+    link: RobotLink,
+    said: TreeJointSpec,
+    order: dict[str, int],
+    position: dict[str, int],
+    signal,
+    at: str,
+) -> TreeJoint:
+    kind = _KINDS[joint.kind]
+    if kind in (FIXED, FREE) or joint.mimic is not None:
+        for key in ("value", "rate", "motion", "stiffness", "damping", "lower", "upper", "dry_friction", "armature"):
+            if getattr(said, key) is not None and not (kind == FREE and key in ("value", "rate")):
+                raise InputError(f"a {joint.kind} joint has none of this kind", place=f"{at}.{key}")
+    lower, upper = _limits(joint, said)
+    limited = bool(np.isfinite(lower) or np.isfinite(upper))
+    if limited and kind == BALL:
+        raise InputError("limits of ball joints are not simulated", place=at, found=f"upper = {upper:g}")
+    if joint.kind == "ball" and (said.dry_friction or joint.dry_friction):
+        raise InputError("dry friction of ball joints is not simulated", place=at)
+    motion = None
+    if said.motion is not None:
+        if kind not in (HINGE, SLIDE):
+            raise InputError("only hinges and slides may have a given motion", place=f"{at}.motion")
+        motion = signal(said.motion, f"{at}.motion", "m" if kind == SLIDE else "rad")
+    mimic = None if joint.mimic is None else (position[joint.mimic[0]], joint.mimic[1], joint.mimic[2])
+    parent = order[joint.parent] if joint.parent else -1
+    return TreeJoint(
+        joint.name, kind, parent, link.name if is_body(link) else "", joint.axis, joint.pitch, mimic,
+        limited and joint.mimic is None and kind in (HINGE, SLIDE), motion,
+    )  # fmt: skip
+
+
+def _limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
+    lower = joint.lower if said.lower is None else said.lower
+    upper = joint.upper if said.upper is None else said.upper
+    return float(lower), float(upper)
+
+
+def _joint_numbers(
+    at: str, joint: RobotJoint, said: TreeJointSpec, made: TreeJoint, *, starts: bool
+) -> list[SceneParameter]:
+    """Return placement, start and laws of a joint."""
+    unit = "m" if made.kind == SLIDE else "rad"
+    values: list[tuple[str, FloatArray, str]] = []
+    if made.kind != FREE:
+        turn = Rotation.from_matrix(joint.rotation).as_rotvec()
+        values += [("position", np.array(joint.position), "m"), ("orientation", turn, "rad")]
+    if made.n and starts:
+        start = np.full(made.n, joint.start)
+        if made.kind == FREE:
+            start = np.concatenate([joint.position, Rotation.from_matrix(joint.rotation).as_rotvec()])
+        values += [("value", _wide(said.value, start, f"{at}.value"), unit)]
+        values += [("rate", _wide(said.rate, np.zeros(made.n), f"{at}.rate"), f"{unit}/s")]
+    if made.n and made.kind in (HINGE, SLIDE, BALL):
+        values.append(("rest", _wide(said.rest, np.full(made.n, joint.reference), f"{at}.rest"), unit))
+        per, per_rate, force = ("N/m", "N s/m", "N") if made.kind == SLIDE else ("N m/rad", "N m s/rad", "N m")
+        for key, own, of in (
+            ("stiffness", joint.stiffness, per), ("damping", joint.damping, per_rate),
+            ("dry_friction", joint.dry_friction, force), ("slip_speed", _DEFAULTS["slip_speed"], f"{unit}/s"),
+            ("armature", joint.armature, "kg" if made.kind == SLIDE else "kg m^2"),
+        ):  # fmt: skip
+            given = getattr(said, key)
+            values.append((key, np.array(own if given is None else given), of))
+        if made.limited:
+            # A limit that is not there lies so far away that nothing reaches it.
+            bounds = np.nan_to_num(np.array(_limits(joint, said)), posinf=1e9, neginf=-1e9)
+            if bounds[0] >= bounds[1]:
+                raise InputError(
+                    "the lower limit is not below the upper one", place=at, found=f"{bounds[0]:g} and {bounds[1]:g}"
+                )
+            values += [("lower", bounds[0], unit), ("upper", bounds[1], unit)]
+            for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
+                given = getattr(said, key)
+                values.append((key, np.array(_DEFAULTS[key] if given is None else given), of))
+    return [SceneParameter(f"{at}.{key}", np.asarray(value), of, ((f"{at}.{key}", 1.0),)) for key, value, of in values]
+
+
+def _wide(said: object, own: FloatArray, place: str) -> FloatArray:
+    """Return one number or the three of a ball."""
+    if said is None:
+        return own
+    given = np.atleast_1d(np.array(said, dtype=float))
+    if given.size != own.size:
+        raise InputError("another number of values", place=place, found=f"{given.size}", expected=f"{own.size}")
+    return given
+
+
+def _link_numbers(at: str, link: RobotLink, body: ArticulatedBodySpec) -> list[SceneParameter]:
+    """Return mass, inertia and centre; the inertia of a link in the scene follows its mass, where it is not given."""
+    i, said = link.inertia, body.links.get(link.name)
+    six = np.array([i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2]])
+    follows = body.model is None and said is not None and said.inertia is None
+    factor = 1.0 if said is None or said.density is None else link.mass / said.density
+    key, value, unit = ("mass", link.mass, "kg") if factor == 1.0 else ("density", link.mass / factor, "kg/m^3")
+    targets: list[tuple[str, float | FloatArray]] = [(f"{at}.mass", factor)]
+    if follows:
+        targets.append((f"{at}.inertia", six / link.mass * factor))
+    out = [SceneParameter(f"{at}.{key}", np.array(value), unit, tuple(targets))]
+    if not follows:
+        out.append(SceneParameter(f"{at}.inertia", six, "kg m^2", ((f"{at}.inertia", 1.0),)))
+    out.append(SceneParameter(f"{at}.center_of_mass", np.array(link.centre), "m", ((f"{at}.centre", 1.0),)))
+    return out
+
+
+def _drive(at: str, item: DriveSpec, joints: Sequence[RobotJoint], numbers: list[SceneParameter], signal) -> TreeDrive:
+    number = {joint.name: k for k, joint in enumerate(joints)}
+    if item.joint not in number:
+        raise InputError(
+            "there is no joint of this name", place=f"{at}.joint", found=f"'{item.joint}'",
+            expected="one of " + ", ".join(f"'{name}'" for name in number),
+        )  # fmt: skip
+    joint = joints[number[item.joint]]
+    if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
+        raise InputError(
+            "drives act on hinges and slides that follow no other", place=f"{at}.joint", found=f"'{item.joint}'"
+        )
+    slide = joint.kind == "slide"
+    unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][slide]
+    driven = signal(item.input, f"{at}.input", unit)
+    # The drive's numbers, and what they are multiplied by in g, b_q and b_v of `JointDrive`.
+    by_place = (("gain", 1.0), ("by_coordinate", -1.0))
+    if item.type == "torque":
+        numbers.append(SceneParameter(f"{at}.gain", np.array(1.0), "-", ((f"{at}.gain", 1.0),), fixed=True))
+    by_rate = (("gain", 1.0), ("by_rate", -1.0)) if item.type == "velocity" else (("by_rate", -1.0),)
+    for key, targets in (("stiffness", by_place), ("damping", by_rate)):
+        value = getattr(item, key)
+        if value is not None:
+            per = {"stiffness": ("N m/rad", "N/m"), "damping": ("N m s/rad", "N s/m")}[key][slide]
+            to = tuple((f"{at}.{name}", factor) for name, factor in targets)
+            numbers.append(SceneParameter(f"{at}.{key}", np.array(value), per, to))
+    return TreeDrive(at, number[item.joint], driven, np.inf if item.limit is None else item.limit)
+
+
+def _link_body(tree: str, link: RobotLink, at: str) -> LinkBody:
+    """Return a link with the points and shapes of its geometry."""
+    points, radii, areas, shapes = [np.zeros((0, 3))], [np.zeros(0)], [np.zeros(0)], []
+    for k, shape in enumerate(link.collision):
+        if shape.shape == "plane":
+            raise InputError("a link has no plane", place=f"{at}.shapes.{k}")
+        own, radius, area, carried = _touching(shape)
+        points.append(own @ shape.rotation.T + shape.position)
+        radii.append(np.full(own.shape[0], radius))
+        areas.append(np.full(own.shape[0], area / max(own.shape[0], 1)))
+        shapes.append(carried)
+    vertices, triangles = surface_of(link)
+    return LinkBody(
+        tree,
+        link.name,
+        np.concatenate(points),
+        np.concatenate(radii),
+        np.concatenate(areas),
+        tuple(shapes),
+        vertices,
+        triangles,
+    )
+
+
+def _touching(shape: RobotGeometry) -> tuple[FloatArray, float, float, CarriedShape]:
+    """Return points and their radius in the shape's frame, the area of the surface, and what points of others meet."""
+    size = (*shape.size, 0.0, 0.0, 0.0)[:3]
+    if shape.shape == "mesh":
+        assert shape.vertices is not None and shape.triangles is not None
+        mesh = collision_mesh(shape.file, shape.vertices, shape.triangles)
+        corners = shape.vertices[shape.triangles]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
+        return (
+            shape.vertices,
+            0.0,
+            area,
+            CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh),
+        )
+    carried = CarriedShape(_SHAPES[shape.shape], size, shape.rotation, shape.position)
+    r, h = size[0], size[1]
+    if shape.shape == "box":
+        a, b, c = (2.0 * half for half in size)
+        return box_points((a, b, c), np.inf), 0.0, 2.0 * (a * b + b * c + c * a), carried
+    if shape.shape == "sphere":
+        return sphere_points(r), r, 4.0 * np.pi * r**2, carried
+    if shape.shape == "capsule":
+        return capsule_points(r, h, np.inf), r, 4.0 * np.pi * r * (r + h), carried
+    return cylinder_points(r, 2.0 * h, 0.5 * r), 0.0, 2.0 * np.pi * r * (r + 2.0 * h), carried
+
+
+def _apart(name: str, robot: Robot, links: Sequence[LinkBody], together: bool) -> set[tuple[str, str]]:
+    """Return the pairs of links that do not touch: all, or those that the file excludes and neighbours."""
+    names = [link.link for link in links]
+    if not together:
+        pairs = {(a, b) for a in names for b in names if a != b}
+    else:
+        pairs = {pair for a, b in robot.excluded for pair in ((a, b), (b, a))}
+        pairs |= {pair for joint in robot.joints for pair in ((joint.parent, joint.child), (joint.child, joint.parent))}
+    return {(f"{name}/{a}", f"{name}/{b}") for a, b in pairs if a in names and b in names}

@@ -1,0 +1,138 @@
+"""Checks of masses: what a file states for a link, and what the joints of a tree have to move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from add.errors import InputError
+from add.geometry.inertia import ROUND_OFF, check_inertia
+from add.scene.robots.model import WORLD, RobotJoint, RobotLink
+from add.scene.robots.source import Source
+from add.scene.robots.turns import Place, about, after, here
+from add.typing import FloatArray
+
+
+def stated_inertia(source: Source, place: str, mass: float, inertia: FloatArray, repair: bool) -> FloatArray:
+    """Check what a file states for one link, before links are merged.
+
+    A link may be as thin as a line or a point here (A = 0): with what it is merged with it may have all three moments.
+    With `repair` each principal moment becomes their mean where some body has that inertia, as MuJoCo's
+    `balanceinertia` does it, and it is noted.
+
+    Returns
+    -------
+    (3, 3) [kg m^2]
+    """
+    if mass < 0.0:
+        source.fail(place, "a negative mass", f"{mass:g}", "a mass >= 0 [kg]")
+    moments = np.asarray(np.linalg.eigvalsh(inertia), dtype=np.float64)
+    if mass == 0.0:
+        if inertia.any():
+            source.fail(place, "inertia without mass", f"principal moments {_listed(moments)}", "a mass > 0 [kg]")
+        return inertia
+    allowed = ROUND_OFF * float(np.abs(inertia).max())
+    if moments[0] >= -allowed and moments[0] + moments[1] >= moments[2] - allowed:
+        return inertia
+    mean = float(moments.mean())
+    if repair and mean > 0.0:
+        source.note(place, f"repaired: principal moments {_listed(moments)} became {mean:.6g} each")
+        return mean * np.eye(3)
+    wrong = "is not positive definite" if moments[0] < -allowed else "belongs to no body: A + B < C"
+    source.fail(
+        place,
+        f"the inertia {wrong}",
+        f"principal moments {_listed(moments)} kg m^2",
+        "A + B >= C >= B >= A > 0" + ("; `repair` makes them equal" if mean > 0.0 else ""),
+    )
+
+
+def check_moving(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:
+    """Check that every joint has something to move.
+
+    A moving link without mass is allowed inside a chain if each joint's composite inertia S^T I^c S plus armature is
+    positive in the start pose.
+
+    Raises
+    ------
+    InputError
+        naming link or joint.
+    """
+    parents = {joint.parent for joint in joints}
+    for link in links:
+        place = source.place("link", link.name)
+        if link.mass > 0.0:
+            try:
+                check_inertia(link.inertia)
+            except InputError as error:
+                source.fail(place, error.message, error.found, error.expected)
+        elif link.name not in parents:
+            source.fail(
+                place,
+                "a link at the end of a chain moves and has no mass",
+                "no <inertial>, or mass 0",
+                "mass and inertia, or a fixed joint",
+            )
+    _check_composites(source, links, joints)
+
+
+def _check_composites(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:
+    poses = start_poses(joints)
+    below = {link.name: np.zeros((6, 6)) for link in links}
+    for link, joint in zip(reversed(links), reversed(joints), strict=True):
+        composite = below[link.name] + _spatial(link, poses[link.name])
+        if joint.parent != WORLD:
+            below[joint.parent] += composite
+        axes = _subspace(joint, poses[link.name])
+        met = axes.T @ composite @ axes + joint.armature * np.eye(axes.shape[1])
+        # About a far origin nearly equal numbers are subtracted: compare with what they were.
+        size = float(np.abs(axes.T).dot(np.abs(composite)).dot(np.abs(axes)).max()) if axes.size else 0.0
+        if axes.size and not np.linalg.eigvalsh(met)[0] > 1e-13 * size:
+            source.fail(
+                source.place("joint", joint.name),
+                f"moves nothing: link '{link.name}' and the links below it have no inertia about or along it",
+                f"{np.linalg.eigvalsh(met)[0]:.3g} {'kg' if joint.kind == 'slide' else 'kg m^2'}",
+                "mass on link or an armature > 0 on the joint",
+            )
+
+
+def start_poses(joints: Sequence[RobotJoint]) -> dict[str, Place]:
+    """Return the poses of the links in the world where the file poses the robot."""
+    poses: dict[str, Place] = {WORLD: here()}
+    for joint in joints:
+        pose = after(poses[joint.parent], (joint.position, joint.rotation))
+        if joint.kind == "hinge":
+            pose = after(pose, (joint.pitch * joint.start * joint.axis, about(joint.axis, joint.start)))
+        elif joint.kind == "slide":
+            pose = after(pose, (joint.start * joint.axis, np.eye(3)))
+        poses[joint.child] = pose
+    return poses
+
+
+def _cross(x: FloatArray) -> FloatArray:
+    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+
+
+def _spatial(link: RobotLink, pose: Place) -> FloatArray:
+    """Return the spatial inertia [angular; linear] about the world's origin, (6, 6)."""
+    rotation = pose[1]
+    c = _cross(pose[0] + rotation @ link.centre)
+    inertia = rotation @ link.inertia @ rotation.T + link.mass * c @ c.T
+    return np.block([[inertia, link.mass * c], [link.mass * c.T, link.mass * np.eye(3)]])
+
+
+def _subspace(joint: RobotJoint, pose: Place) -> FloatArray:
+    """Return the motion of the coordinates in world axes about the world's origin, (6, n)."""
+    position, rotation = pose
+    turns = np.vstack([rotation, _cross(position) @ rotation])
+    shifts = np.vstack([np.zeros((3, 3)), rotation])
+    if joint.kind == "hinge":
+        return (turns + joint.pitch * shifts) @ joint.axis[:, None]
+    if joint.kind == "slide":
+        return shifts @ joint.axis[:, None]
+    return turns if joint.kind == "ball" else np.hstack([shifts, turns])
+
+
+def _listed(moments: FloatArray) -> str:
+    return ", ".join(f"{moment:.6g}" for moment in moments)

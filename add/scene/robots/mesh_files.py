@@ -1,0 +1,78 @@
+"""Meshes that a robot's file names: found by package, by path, read and scaled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+from urllib.parse import unquote
+
+from add.errors import InputError
+from add.geometry.triangle_surface import TriangleSurface
+from add.io.surfaces import read_surface
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class MeshFiles:
+    """Files beside a robot's file.
+
+    Parameters
+    ----------
+    file : the robot's
+    packages : folders by the name of their package; others are looked for in the folders above the file, and in those
+        of the environment variable ROS_PACKAGE_PATH
+    """
+
+    file: Path
+    packages: Mapping[str, str | os.PathLike[str]] = field(default_factory=dict)
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of package://name/path, model://name/path, file:///path or a path; None if there is none."""
+        for path in self._candidates(name):
+            if path.is_file():
+                return path
+        return None
+
+    def _candidates(self, name: str) -> list[Path]:
+        scheme, mark, rest = name.partition("://")
+        if not mark:
+            return [self.file.parent / name]
+        if scheme == "file":
+            return [Path(unquote(rest))]
+        if scheme not in ("package", "model"):
+            return []
+        package, _, path = rest.partition("/")
+        if package in self.packages:
+            return [Path(self.packages[package]) / path]
+        above = self.file.resolve().parents
+        roots = [folder / package for folder in above] + [folder for folder in above if folder.name == package]
+        roots += [Path(root) / package for root in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if root]
+        return [root / path for root in roots]
+
+    def read(self, name: str, scale: FloatArray) -> tuple[Path, TriangleSurface]:
+        """Return the file and its surface, scaled; a scale that mirrors turns the triangles.
+
+        Raises
+        ------
+        InputError
+            If it is not found or cannot be read.
+        """
+        path = self.find(name)
+        if path is None:
+            raise InputError(f"mesh '{name}' is not found", expected=self._expected(name))
+        surface = read_surface(path)
+        triangles = surface.triangles[:, ::-1] if scale.prod() < 0.0 else surface.triangles
+        return path, TriangleSurface(surface.vertices * scale, triangles)
+
+    def _expected(self, name: str) -> str:
+        scheme, mark, rest = name.partition("://")
+        if not mark or scheme == "file":
+            return f"a file {self._candidates(name)[0]}"
+        if scheme not in ("package", "model"):
+            return "a path, package://, model:// or file://"
+        package = rest.partition("/")[0]
+        return f"a folder '{package}' above the robot's file or in `packages`"

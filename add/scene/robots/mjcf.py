@@ -1,0 +1,125 @@
+"""MJCF by the package `mujoco`, which resolves defaults, classes, includes and frames: its arrays become a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from add.scene.robots.filters import exclusions
+from add.scene.robots.inertia import check_moving
+from add.scene.robots.mjcf_actuators import read_actuators, read_tendons
+from add.scene.robots.mjcf_checks import note_others, refuse_others
+from add.scene.robots.mjcf_joints import read_joints
+from add.scene.robots.mjcf_loops import read_loops
+from add.scene.robots.mjcf_model import Names, compiled
+from add.scene.robots.mjcf_shapes import read_shapes
+from add.scene.robots.model import WORLD, Robot, RobotGeometry
+from add.scene.robots.source import MJCF_WORDS, Source
+from add.scene.robots.tree import Tree, merge
+from add.scene.robots.turns import after, from_quaternion
+from add.typing import FloatArray
+
+
+def robot_of_mjcf(file: Path, ignore: Collection[str], turn: FloatArray, base: str | None) -> Robot:
+    """Make a robot of an MJCF file.
+
+    Parameters
+    ----------
+    file : path
+    ignore : words of `MJCF_WORDS`
+    turn : (3, 3) from the file's axes to the world's
+    base : "fixed" or "free" of its first link, None as the file says
+    """
+    source = Source(file, MJCF_WORDS, frozenset(ignore))
+    mujoco, model, inertias = compiled(file)
+    names = Names(mujoco, model, source, inertias)
+    refuse_others(source, mujoco, model, names)
+    shapes = read_shapes(source, mujoco, model, names)
+    links, joints, origins = read_joints(source, mujoco, model, names, shapes, base)
+    tree = merge(source, links, joints, turn)
+    check_moving(source, tree.links, tree.joints)
+    frames, body_places = _frames(mujoco, model, names, tree, origins)
+    tendons = read_tendons(source, mujoco, model, names)
+    excluded, excluded_shapes = _excluded(mujoco, model, names, tree)
+    note_others(source, mujoco, model)
+    gravity = np.array(model.opt.gravity, dtype=np.float64)
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+        gravity = np.zeros(3)
+    return Robot(
+        str(bytes(model.names[: model.names.index(b"\0")]).decode("utf-8", "replace")) or file.stem,
+        tree.links,
+        tree.joints,
+        tuple(source.ignored),
+        excluded,
+        frames,
+        tree.static,
+        excluded_shapes,
+        read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons}),
+        tendons,
+        read_loops(source, mujoco, model, names, body_places),
+        turn @ gravity,
+    )
+
+
+def _frames(
+    mujoco: Any, model: Any, names: Names, tree: Tree, origins: dict[str, FloatArray]
+) -> tuple[dict[str, tuple[str, FloatArray, FloatArray]], dict[int, tuple[str, FloatArray, FloatArray]]]:
+    """Return places by name, of bodies whose frame is not their link's and of sites, and of all bodies by number."""
+    bodies: dict[int, tuple[str, FloatArray, FloatArray]] = {}
+    frames: dict[str, tuple[str, FloatArray, FloatArray]] = {}
+    for body in range(model.nbody):
+        name = names.of("body", body)
+        link, *at = tree.hosts[name]
+        shift = origins.get(name, np.zeros(3))
+        position, rotation = after((at[0], at[1]), (-shift, np.eye(3)))
+        bodies[body] = (link, position, rotation)
+        if body and (link != name or shift.any()):
+            frames[name] = bodies[body]
+    taken = {link.name for link in tree.links} | set(frames)
+    for site in range(model.nsite):
+        name = names.of("site", site)
+        link, *at = bodies[int(model.site_bodyid[site])]
+        local = (np.array(model.site_pos[site]), from_quaternion(np.array(model.site_quat[site])))
+        if name in taken:
+            names.source.note(f"site '{name}'", "a link has its name: it cannot be addressed")
+            continue
+        frames[name] = (link, *after((at[0], at[1]), local))
+    return frames, bodies
+
+
+def _excluded(mujoco: Any, model: Any, names: Names, tree: Tree) -> tuple[Any, Any]:
+    """Return the pairs that MuJoCo's filters leave out: parent and child, <exclude>, contype and conaffinity."""
+    flags = model.opt.disableflags
+    bit = mujoco.mjtDisableBit
+    parents = {joint.child: joint.parent for joint in tree.joints}
+    real = {names.of("body", body) for body in range(model.nbody)}
+    for child, parent in list(parents.items()):  # through the massless links of composite joints
+        while parent not in real:
+            parent = parents[parent]
+        parents[child] = parent
+    parent_filter = not flags & bit.mjDSBL_FILTERPARENT
+
+    def kept_apart(one: str, two: str) -> bool:
+        if flags & (bit.mjDSBL_CONTACT | bit.mjDSBL_CONSTRAINT):
+            return True
+        # What stands still touches its children: MuJoCo has no parent filter for the world.
+        return parent_filter and WORLD not in (one, two) and (parents.get(one) == two or parents.get(two) == one)
+
+    excluded = set()
+    for signature in np.array(model.exclude_signature, dtype=np.int64):
+        excluded.add(frozenset((names.of("body", int(signature) >> 16), names.of("body", int(signature) & 0xFFFF))))
+    masks = {
+        names.of("geom", geom): (int(model.geom_contype[geom]), int(model.geom_conaffinity[geom]))
+        for geom in range(model.ngeom)
+    }
+
+    def never(one: RobotGeometry, two: RobotGeometry) -> bool:
+        if frozenset((one.origin, two.origin)) in excluded:
+            return True
+        a, b = masks[one.name], masks[two.name]
+        return not (a[0] & b[1]) and not (b[0] & a[1])
+
+    return exclusions((tree.static, *tree.links), kept_apart, never)

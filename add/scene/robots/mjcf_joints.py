@@ -1,0 +1,160 @@
+"""Bodies and joints of a compiled MuJoCo model: chains of joints with frames in their anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from add.scene.robots.mjcf_model import Names
+from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.source import Source
+from add.scene.robots.turns import about, from_quaternion
+from add.typing import FloatArray
+
+_KINDS = ("free", "ball", "slide", "hinge")
+_X = np.array([1.0, 0.0, 0.0])
+
+
+def read_joints(
+    source: Source,
+    mujoco: Any,
+    model: Any,
+    names: Names,
+    shapes: Mapping[int, tuple[Sequence[RobotGeometry], Sequence[RobotGeometry]]],
+    base: str | None,
+) -> tuple[dict[str, RobotLink], list[RobotJoint], dict[str, FloatArray]]:
+    """Return links, joints and where each link's frame is in the frame of its body.
+
+    A link's frame is that of its last joint, in the joint's anchor. A body with n joints is the last of n links, the
+    first of which have no mass. Coordinates are the file's, also with `ref`: the joint's frame is turned back by it.
+
+    Parameters
+    ----------
+    source, mujoco, model, names : of the file
+    shapes : (collision, visual) of each body by number, in the body's frame
+    base : "fixed", "free", or None as the file says
+    """
+    links: dict[str, RobotLink] = {}
+    joints: list[RobotJoint] = []
+    origins: dict[str, FloatArray] = {WORLD: np.zeros(3)}
+    roots = _bases(source, mujoco, model, names, base)
+    for body in range(1, model.nbody):
+        name = names.of("body", body)
+        parent = names.of("body", int(model.body_parentid[body]))
+        position = np.array(model.body_pos[body]) - origins[parent]
+        rotation = from_quaternion(np.array(model.body_quat[body]))
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        numbers = range(first, first + count)
+        if body in roots:
+            joint = RobotJoint(roots[body] or f"{name}_base", base or "free", parent, name, position, rotation, _X)
+            joints.append(joint)
+            numbers = range(0)
+        elif not count:
+            joints.append(RobotJoint(f"{name}_fixed", "fixed", parent, name, position, rotation, _X))
+        anchor = np.zeros(3)
+        for k, number in enumerate(numbers):
+            joint = _joint(source, mujoco, model, names, number)
+            at = np.array(model.jnt_pos[number]) if joint.kind in ("hinge", "ball") else anchor
+            position = position + rotation @ (at - anchor)
+            back = about(joint.axis, -joint.start) if joint.kind == "hinge" else np.eye(3)
+            shift = -joint.start * joint.axis if joint.kind == "slide" else np.zeros(3)
+            child = name if k == count - 1 else _between(names, name, k + 1)
+            if child != name:
+                links[child] = RobotLink(child, 0.0, np.zeros(3), np.zeros((3, 3)))
+            joints.append(
+                replace(
+                    joint, parent=parent, child=child, position=position + rotation @ shift, rotation=rotation @ back
+                )
+            )
+            parent, position, rotation, anchor = child, np.zeros(3), np.eye(3), at
+        links[name] = _link(model, names, body, name, anchor, shapes)
+        origins[name] = anchor
+    return links, joints, origins
+
+
+def _between(names: Names, body: str, number: int) -> str:
+    """Return a name for a massless link between the joints of a body."""
+    name = f"{body}_{number}"
+    while names.mujoco.mj_name2id(names.model, names.mujoco.mjtObj.mjOBJ_BODY, name) >= 0:
+        name += "_"
+    return name
+
+
+def _bases(source: Source, mujoco: Any, model: Any, names: Names, base: str | None) -> dict[int, str]:
+    """Return the first links whose joint `base` replaces, by number, with the name of the joint."""
+    if base is None:
+        return {}
+    roots = [b for b in range(1, model.nbody) if model.body_parentid[b] == 0]
+    free = [b for b in roots if model.body_jntnum[b] == 1 and model.jnt_type[model.body_jntadr[b]] == 0]
+    if base == "fixed":
+        return {b: names.of("joint", int(model.body_jntadr[b])) for b in free}
+    bare = [b for b in roots if not model.body_jntnum[b]]
+    if free and not bare:
+        return {}
+    if len(roots) != 1 or not bare:
+        source.fail(
+            'base "free"',
+            "the file does not have one first body without joints",
+            ", ".join(f"'{names.of('body', b)}'" for b in roots) or "no body",
+            "one body without joints in <worldbody>",
+        )
+    name = "floating_base"
+    while mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) >= 0:
+        name += "_"
+    return {bare[0]: name}
+
+
+def _link(model: Any, names: Names, body: int, name: str, anchor: FloatArray, shapes: Mapping[int, Any]) -> RobotLink:
+    """Return a body as a link whose frame is at a place of the body's."""
+    collision, visual = shapes.get(body, ((), ()))
+    return RobotLink(
+        name,
+        float(model.body_mass[body]),
+        np.array(model.body_ipos[body]) - anchor,
+        names.inertia(body),
+        tuple(replace(shape, position=shape.position - anchor) for shape in collision),
+        tuple(replace(shape, position=shape.position - anchor) for shape in visual),
+    )
+
+
+def _joint(source: Source, mujoco: Any, model: Any, names: Names, number: int) -> RobotJoint:
+    """Return a joint without its place in the tree."""
+    name, kind = names.of("joint", number), _KINDS[int(model.jnt_type[number])]
+    place = f"joint '{name}'"
+    dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
+    joint = RobotJoint(
+        name, kind, WORLD, "", np.zeros(3), np.eye(3), np.array(model.jnt_axis[number], dtype=np.float64)
+    )
+    numbers = {
+        "stiffness": float(model.jnt_stiffness[number]),
+        "damping": float(model.dof_damping[dof]),
+        "frictionloss": float(model.dof_frictionloss[dof]),
+        "armature": float(model.dof_armature[dof]),
+    }
+    if kind == "free":
+        given = [key for key, value in numbers.items() if value]
+        if given:
+            source.refuse("free", place, f"a free joint with {', '.join(given)}")
+        return replace(joint, axis=_X)
+    if model.jnt_limited[number]:
+        lower, upper = (float(value) for value in model.jnt_range[number])
+        joint = replace(joint, lower=-np.inf if kind == "ball" else lower, upper=upper)
+    if kind != "ball":
+        joint = replace(joint, reference=float(model.qpos_spring[coordinate]), start=float(model.qpos0[coordinate]))
+    if model.jnt_actfrclimited[number]:
+        least, most = (float(value) for value in model.jnt_actfrcrange[number])
+        if least != -most:
+            source.refuse("actuatorfrcrange", place, f"actuatorfrcrange {least:g} {most:g} differs by direction")
+        else:
+            joint = replace(joint, effort=most)
+    return replace(
+        joint,
+        axis=_X if kind == "ball" else joint.axis,
+        stiffness=numbers["stiffness"],
+        damping=numbers["damping"],
+        dry_friction=numbers["frictionloss"],
+        armature=numbers["armature"],
+    )

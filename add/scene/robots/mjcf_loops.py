@@ -1,0 +1,71 @@
+"""Equalities of a compiled MuJoCo model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from add.scene.robots.mjcf_model import Names
+from add.scene.robots.model import RobotLoop
+from add.scene.robots.source import Source
+from add.scene.robots.turns import Place, after, from_quaternion
+from add.typing import FloatArray
+
+LinkPlace = tuple[str, FloatArray, FloatArray]
+
+
+def read_loops(
+    source: Source, mujoco: Any, model: Any, names: Names, bodies: dict[int, LinkPlace]
+) -> tuple[RobotLoop, ...]:
+    """Return connections of points, welds and couplings of joints.
+
+    Parameters
+    ----------
+    source, mujoco, model, names : of the file
+    bodies : place of each body in its link, by number
+    """
+    found = []
+    kinds = mujoco.mjtEq
+    for number in range(model.neq):
+        name, kind = names.of("equality", number), int(model.eq_type[number])
+        place = f"equality '{name}'"
+        if not model.eq_active0[number]:
+            source.note(place, "not active")
+        elif kind == int(kinds.mjEQ_JOINT):
+            numbers = [int(model.eq_obj1id[number]), int(model.eq_obj2id[number])]
+            joints = tuple(names.of("joint", joint) for joint in numbers if joint >= 0)
+            count = 5 if len(joints) == 2 else 1
+            coefficients = tuple(float(value) for value in model.eq_data[number][:count])
+            found.append(RobotLoop(name, "joints", joints=joints, coefficients=coefficients))
+        elif kind in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
+            weld = kind == int(kinds.mjEQ_WELD)
+            ends = _ends(mujoco, model, number, weld)
+            links = tuple(bodies[body][0] for body, _ in ends)
+            places = [after(bodies[body][1:], local) for body, local in ends]
+            positions = np.stack([at[0] for at in places])
+            rotations = np.stack([at[1] for at in places]) if weld else np.stack([np.eye(3)] * 2)
+            found.append(RobotLoop(name, "fixed" if weld else "point", links, positions, rotations))
+        else:
+            what = mujoco.mjtEq(kind).name.removeprefix("mjEQ_").lower()
+            source.refuse("equality", place, f"an equality of type {what}")
+    return tuple(found)
+
+
+def _ends(mujoco: Any, model: Any, number: int, weld: bool) -> list[tuple[int, Place]]:
+    """Return the two bodies, each with the place in it that coincides with the other's."""
+    one, two = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
+    data = np.array(model.eq_data[number], dtype=np.float64)
+    if int(model.eq_objtype[number]) == int(mujoco.mjtObj.mjOBJ_SITE):
+        return [
+            (
+                int(model.site_bodyid[site]),
+                (np.array(model.site_pos[site]), from_quaternion(np.array(model.site_quat[site]))),
+            )
+            for site in (one, two)
+        ]
+    if not weld:
+        return [(one, (data[:3], np.eye(3))), (two, (data[3:6], np.eye(3)))]
+    # Of a weld: a point of the second body, and the pose of the second body in the first, which that point keeps.
+    point, relative = data[:3], (data[3:6], from_quaternion(data[6:10]))
+    return [(one, after(relative, (point, np.eye(3)))), (two, (point, np.eye(3)))]

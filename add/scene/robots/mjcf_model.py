@@ -1,0 +1,97 @@
+"""A compiled MuJoCo model and the names of its objects."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from add.errors import InputError
+from add.scene.robots.model import WORLD
+from add.scene.robots.names import usable
+from add.scene.robots.source import Source
+from add.scene.robots.turns import from_quaternion
+from add.typing import FloatArray
+
+
+def compiled(file: Path) -> tuple[Any, Any, dict[str, FloatArray]]:
+    """Return the package `mujoco`, the compiled model of an MJCF file, and the full inertias that it states by body.
+
+    MuJoCo 3 keeps principal moments and axes, which it finds only to 1e-6 of an inertia with six numbers.
+
+    Raises
+    ------
+    InputError
+        If the package is not installed, or refuses the file.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise InputError(
+            "MJCF files are read by the package mujoco, which is not installed",
+            file=file,
+            expected="pip install 'add-sim[robots]'",
+        ) from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            spec = mujoco.MjSpec.from_file(str(file))
+            spec.compiler.fusestatic = False  # links on fixed joints are merged here, and stay addressable
+            names = {body.name for body in spec.bodies}
+            for number, body in enumerate(spec.bodies):
+                if not body.name:
+                    body.name = _new(f"body{number}", names)
+            model = spec.compile()
+            stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
+    except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
+        raise InputError(f"MuJoCo refuses the file: {' '.join(str(error).split())[:400]}", file=file) from None
+    return mujoco, model, {name: _matrix(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
+
+
+def _new(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _matrix(entries: FloatArray) -> FloatArray:
+    xx, yy, zz, xy, xz, yz = entries
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+@final
+@dataclass(frozen=True)
+class Names:
+    """Names of a model's objects by number; those without one get that of their kind and number."""
+
+    mujoco: Any
+    model: Any
+    source: Source
+    inertias: dict[str, FloatArray]
+
+    def inertia(self, body: int) -> FloatArray:
+        """Return the inertia of a body about its centre in its axes, (3, 3), as stated where MuJoCo kept it."""
+        turn = from_quaternion(np.array(self.model.body_iquat[body]))
+        found = turn @ np.diag(self.model.body_inertia[body]) @ turn.T
+        stated = self.inertias.get(self.of("body", body), found)
+        close = np.abs(stated - found).max() <= 1e-5 * np.abs(stated).max()
+        return stated if close else (found + found.T) / 2.0
+
+    def of(self, kind: str, number: int) -> str:
+        """Return the name of an object: kind "body", "joint", "geom", "site", "actuator", "tendon" or "equality"."""
+        if kind == "body" and number == 0:
+            return WORLD
+        code = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        found = self.mujoco.mj_id2name(self.model, code, number)
+        if not found:
+            found = f"{kind}{number}"
+            while self.mujoco.mj_name2id(self.model, code, found) >= 0:
+                found += "_"
+        if kind != "geom" and not usable(found):
+            self.source.fail(f"{kind} '{found[:80]}'", "not a name", f"'{found[:80]}'", "a name without '/'")
+        return str(found)

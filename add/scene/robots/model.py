@@ -1,0 +1,267 @@
+"""Robots as their files describe them, before any scene: links, joints, shapes, actuators. Plain numbers, SI units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from add.errors import InputError
+from add.typing import FloatArray, IntArray
+
+#: The name of everything that stands still, as the parent of a joint and as a link in a pair.
+WORLD = ""
+
+
+@final
+@dataclass(frozen=True)
+class RobotGeometry:
+    """A shape fixed to a link.
+
+    Parameters
+    ----------
+    shape : "sphere" (radius), "capsule" (radius, half length of the axis), "cylinder" (radius, half height), "box"
+        (half sizes), "plane" (none), "mesh" (none); capsules and cylinders lie along z, a plane's normal is z
+    size : the numbers in brackets [m]
+    position : (3,) in the link's frame [m]
+    rotation : (3, 3) from the shape's frame to the link's
+    vertices, triangles : (nv, 3) [m] and (nt, 3) of a mesh in the shape's frame, scaled; None of other shapes, and of
+        visual meshes that were not read
+    name : in the file, "" if it has none
+    file : of a mesh, as it was found or, where it was not, as the robot's file names it
+    origin : link of the file that the shape was given to; another one than its link where fixed links were merged
+    friction : coefficient of sliding friction [-], None where the file gives none
+    """
+
+    shape: str
+    size: tuple[float, ...]
+    position: FloatArray
+    rotation: FloatArray
+    vertices: FloatArray | None = None
+    triangles: IntArray | None = None
+    name: str = ""
+    file: str = ""
+    origin: str = ""
+    friction: float | None = None
+
+
+@final
+@dataclass(frozen=True)
+class RobotLink:
+    """A rigid link of a robot.
+
+    Parameters
+    ----------
+    name : without "/"
+    mass : 0 of the intermediate links of composite joints [kg]
+    centre : (3,) centre of mass in the link's frame [m]
+    inertia : (3, 3) about the centre, in the link's axes [kg m^2]
+    collision, visual : shapes
+    """
+
+    name: str
+    mass: float
+    centre: FloatArray
+    inertia: FloatArray
+    collision: tuple[RobotGeometry, ...] = ()
+    visual: tuple[RobotGeometry, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class RobotJoint:
+    """A joint between two links: its frame in the parent's frame, then the motion.
+
+    The child's frame is the joint's frame after the motion: X_child = X_parent (rotation, position) motion(q). Planar
+    and universal joints, and bodies with several joints, come as chains of these through massless links.
+
+    Parameters
+    ----------
+    name : without "/"
+    kind : "hinge" (angle), "slide" (length), "ball" (rotation vector), "free" (place and rotation vector); "fixed"
+        stands in no `Robot`, since its links are merged
+    parent, child : names of links; `WORLD` for a parent that stands still
+    position, rotation : (3,) [m] and (3, 3) of the joint's frame in the parent's; of a free joint the child's pose at
+        the start: its coordinates are the pose itself
+    axis : (3,) unit vector in the joint's frame, of hinges and slides
+    pitch : way along the axis for an angle about it [m/rad]
+    lower, upper : limits of the coordinate [rad or m], -inf and inf where it has none; of a ball, upper is the limit of
+        the angle by which it is turned
+    stiffness, reference : of a spring -stiffness (q - reference) [N m/rad or N/m]
+    damping : [N m s/rad or N s/m]
+    dry_friction : torque or force of Coulomb friction [N m or N]
+    armature : inertia that the joint's own rate meets [kg m^2 or kg]
+    effort, velocity : largest torque or force of its drive, and largest rate, inf where none is said
+    mimic : (joint, factor, offset): q = factor q_joint + offset, where that joint mimics no other
+    start : coordinate in which the file poses the robot [rad or m]
+    safety : soft lower and upper limit, gains on position and velocity of the `safety_controller`, which belongs to
+        controllers; None where there is none
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    position: FloatArray
+    rotation: FloatArray
+    axis: FloatArray
+    pitch: float = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
+    stiffness: float = 0.0
+    reference: float = 0.0
+    damping: float = 0.0
+    dry_friction: float = 0.0
+    armature: float = 0.0
+    effort: float = np.inf
+    velocity: float = np.inf
+    mimic: tuple[str, float, float] | None = None
+    start: float = 0.0
+    safety: tuple[float, float, float, float] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return {"fixed": 0, "hinge": 1, "slide": 1, "ball": 3, "free": 6}[self.kind]
+
+
+@final
+@dataclass(frozen=True)
+class RobotTendon:
+    """A fixed tendon: length l = sum of factors times coordinates, with a spring, damping, dry friction and limits.
+
+    Parameters
+    ----------
+    name : in the file
+    joints : (joint, factor) [m/rad or -]
+    stiffness : of its spring, which acts where l is outside `rest` [N/m]
+    rest : shortest and longest length without force [m]
+    damping : [N s/m]
+    dry_friction : [N]
+    lower, upper : limits of l, -inf and inf where it has none [m]
+    """
+
+    name: str
+    joints: tuple[tuple[str, float], ...]
+    stiffness: float = 0.0
+    rest: tuple[float, float] = (0.0, 0.0)
+    damping: float = 0.0
+    dry_friction: float = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
+
+
+@final
+@dataclass(frozen=True)
+class RobotActuator:
+    """A force on a length l: f = (g0 + g1 l + g2 l_dot) u + b0 + b1 l + b2 l_dot, clamped to `force`.
+
+    Parameters
+    ----------
+    name : in the file
+    transmission : "joint" (l = gear q, f gear acts on q), "tendon" (the same of its length), "place" (l = 0: gear has
+        the force and the torque that f = 1 puts on the place, in the place's axes)
+    target : name of the joint, the tendon or the place (`Robot.place`)
+    gear : one number, or six
+    gain, bias : (g0, g1, g2), (b0, b1, b2)
+    control : range that u is clamped to, infinite where it is not
+    force : range that f is clamped to, infinite where it is not
+    """
+
+    name: str
+    transmission: str
+    target: str
+    gear: tuple[float, ...]
+    gain: tuple[float, float, float]
+    bias: tuple[float, float, float]
+    control: tuple[float, float] = (-np.inf, np.inf)
+    force: tuple[float, float] = (-np.inf, np.inf)
+
+
+@final
+@dataclass(frozen=True)
+class RobotLoop:
+    """An equation between links or joints that the tree does not have.
+
+    Parameters
+    ----------
+    name : in the file
+    kind : "point" (3 rows: two points coincide), "fixed" (6 rows: two frames coincide), "joints" (1 row)
+    links : two names, `WORLD` for what stands still; of points and frames
+    positions : (2, 3) in the links' frames [m]
+    rotations : (2, 3, 3) from the frames that coincide to the links'
+    joints : the joint y, and x where there is one
+    coefficients : a of y - y0 = sum a_k (x - x0)^k, where x0, y0 are the joints' `start`
+    """
+
+    name: str
+    kind: str
+    links: tuple[str, ...] = ()
+    positions: FloatArray = field(default_factory=lambda: np.zeros((2, 3)))
+    rotations: FloatArray = field(default_factory=lambda: np.stack([np.eye(3), np.eye(3)]))
+    joints: tuple[str, ...] = ()
+    coefficients: tuple[float, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class Robot:
+    """A forest of links, parents first, depth first; `joints[k]` carries `links[k]`.
+
+    Parameters
+    ----------
+    name : of the robot
+    links, joints : of equal number
+    ignored : a line for each thing of the file that is not used
+    excluded : pairs of links of which no shapes may touch, `WORLD` for what stands still; a link never touches itself
+    frames : places by name -> (link, position (3,), rotation (3, 3)): links that were merged, sites, and links of the
+        file whose frame is not that of their joint. `place` asks these first
+    static : everything that stands still, `WORLD`: shapes in the world's frame; its mass does not matter
+    excluded_shapes : further pairs of shapes ((link, number), (link, number)) that may not touch; number in `collision`
+    actuators, tendons, loops : as said there
+    gravity : (3,) [m/s^2], None where the file says none
+    """
+
+    name: str
+    links: tuple[RobotLink, ...]
+    joints: tuple[RobotJoint, ...]
+    ignored: tuple[str, ...] = ()
+    excluded: tuple[tuple[str, str], ...] = ()
+    frames: dict[str, tuple[str, FloatArray, FloatArray]] = field(default_factory=dict)
+    static: RobotLink = field(default_factory=lambda: RobotLink(WORLD, 0.0, np.zeros(3), np.zeros((3, 3))))
+    excluded_shapes: tuple[tuple[tuple[str, int], tuple[str, int]], ...] = ()
+    actuators: tuple[RobotActuator, ...] = ()
+    tendons: tuple[RobotTendon, ...] = ()
+    loops: tuple[RobotLoop, ...] = ()
+    gravity: FloatArray | None = None
+
+    @property
+    def mass(self) -> float:
+        """Mass of all that moves [kg]."""
+        return sum(link.mass for link in self.links)
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates: a mimic joint has none of its own."""
+        return sum(joint.n for joint in self.joints if joint.mimic is None)
+
+    def place(self, name: str) -> tuple[str, FloatArray, FloatArray]:
+        """Return the link, the position (3,) and the rotation (3, 3) in it of a link of the file or of a site.
+
+        Raises
+        ------
+        InputError
+            If there is no such name.
+        """
+        if name in self.frames:
+            return self.frames[name]
+        if any(link.name == name for link in self.links):
+            return name, np.zeros(3), np.eye(3)
+        known = sorted({link.name for link in self.links} | set(self.frames))
+        raise InputError(f"robot '{self.name}' has no such link or site", found=f"'{name}'", expected=_one_of(known))
+
+
+def _one_of(names: list[str], most: int = 12) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return "one of " + ", ".join(f"'{name}'" for name in names[:most]) + more

@@ -1,0 +1,95 @@
+"""A robot's file while it is read: places of its errors, and the list of what is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn, final
+
+from add.errors import InputError
+from add.scene.robots.xml_file import XmlNode, numbers_in
+from add.typing import FloatArray
+
+#: Words for `ignore`: things that change the motion and that the reader leaves out only if it is told to.
+URDF_WORDS: Mapping[str, str] = {
+    "limit": "limits with lower = upper, or without limits: the joint is not limited",
+    "mesh": "collision meshes that are missing or cannot be read",
+    "shape": "collision shapes of an unknown kind",
+    "dynamics": "damping and friction of joints with several coordinates",
+    "extension": "elements of other programs that change the motion",
+    "srdf": "default collisions that an SRDF file switches off",
+}
+MJCF_WORDS: Mapping[str, str] = {
+    "actuator": "actuators with activation, muscles, or a transmission that is not read",
+    "tendon": "spatial tendons, and tendons with armature",
+    "equality": "equalities of tendons and flexes",
+    "pair": "contacts declared one by one (<contact><pair>)",
+    "gravcomp": "gravity compensation",
+    "fluid": "density and viscosity of a fluid",
+    "mocap": "bodies moved from outside: they stand still",
+    "plugin": "plugins",
+    "flex": "deformable bodies",
+    "flag": "forces that <option><flag> switches off",
+    "shape": "collision shapes that are not read: ellipsoids, height fields, signed distances",
+    "free": "springs, damping, friction and armature of free joints",
+    "actuatorfrcrange": "limits of the actuators' force on a joint that differ by direction",
+}
+
+
+@final
+@dataclass(frozen=True)
+class Source:
+    """A robot's file: errors name it; what is left out is noted in `ignored`."""
+
+    file: Path
+    words: Mapping[str, str]
+    ignore: frozenset[str]
+    ignored: list[str] = field(default_factory=list)
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for word in sorted(self.ignore - set(self.words)):
+            known = ", ".join(f"'{name}' ({text})" for name, text in self.words.items())
+            raise InputError(f"'{word}' is nothing to ignore", file=self.file, expected=f"of {known}")
+
+    def place(self, kind: str, name: str) -> str:
+        """Return e.g. "line 12, link 'trunk'"."""
+        line = self.lines.get((kind, name))
+        return (f"line {line}, " if line is not None else "") + f"{kind} '{name}'"
+
+    def fail(self, place: str, message: str, found: object = None, expected: object = None) -> NoReturn:
+        """Raise an error at a place of the file."""
+        raise InputError(message, file=self.file, place=place, found=found, expected=expected)
+
+    def refuse(self, word: str, place: str, message: str) -> None:
+        """Note that something is left out if the user said so by its word; raise an error otherwise."""
+        if word not in self.ignore:
+            raise InputError(
+                message, file=self.file, place=place, expected=f'"ignore": ["{word}"] to read the file without it'
+            )
+        self.ignored.append(f"{place}: {message}")
+
+    def note(self, place: str, text: str) -> None:
+        """Note that something harmless is left out."""
+        self.ignored.append(f"{place}: {text}")
+
+    def numbers(self, node: XmlNode, name: str, place: str, count: int, default: Iterable[float] | None) -> FloatArray:
+        """Return the numbers of an attribute, (count,)."""
+        import numpy as np
+
+        text = node.attributes.get(name)
+        here = f"{place}: <{node.tag} {name}>"
+        if text is None:
+            if default is None:
+                self.fail(here, "missing", expected="a number" if count == 1 else f"{count} numbers")
+            return np.array(list(default))
+        found = numbers_in(text)
+        if found is None or len(found) != count:
+            wanted = "a finite number" if count == 1 else f"{count} finite numbers, separated by blanks"
+            self.fail(here, "bad numbers" if count > 1 else "not a number", f"'{text[:80]}'", wanted)
+        return found
+
+    def number(self, node: XmlNode, name: str, place: str, default: float | None = None) -> float:
+        """Return the number of an attribute."""
+        return float(self.numbers(node, name, place, 1, None if default is None else [default])[0])

@@ -1,0 +1,111 @@
+"""From the links and joints of a file to a tree: one root, links on fixed joints merged, parents first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.source import Source
+from add.scene.robots.turns import Place, after, here
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Tree:
+    """Links and joints after merging; `hosts` has the place of every link of the file: link, position, rotation."""
+
+    static: RobotLink
+    links: tuple[RobotLink, ...]
+    joints: tuple[RobotJoint, ...]
+    hosts: dict[str, tuple[str, FloatArray, FloatArray]]
+
+    def places(self) -> dict[str, tuple[str, FloatArray, FloatArray]]:
+        """Return the places of the links that were merged."""
+        return {name: place for name, place in self.hosts.items() if place[0] != name}
+
+
+def merge(source: Source, links: Mapping[str, RobotLink], joints: Sequence[RobotJoint], turn: FloatArray) -> Tree:
+    """Put links on fixed joints into their parents: masses, centres, inertia and shapes.
+
+    With m the sum of masses and c the mean centre, I = sum R_k I_k R_k^T + m_k (|d|^2 1 - d d^T), d = c_k - c.
+
+    Parameters
+    ----------
+    source : of the errors
+    links : of the file
+    joints : of the file, each link the child of one, `WORLD` the parent of the first
+    turn : (3, 3) from the file's axes to the world's
+    """
+    below: dict[str, list[RobotJoint]] = {}
+    for joint in joints:
+        below.setdefault(joint.parent, []).append(joint)
+    hosts = {WORLD: (WORLD, np.zeros(3), turn)}
+    members: dict[str, list[tuple[RobotLink, Place]]] = {WORLD: []}
+    ordered: list[RobotJoint] = []
+    waiting = list(reversed(below.get(WORLD, [])))
+    while waiting:
+        joint = waiting.pop()
+        parent, *at = hosts[joint.parent]
+        position, rotation = after((at[0], at[1]), (joint.position, joint.rotation))
+        if joint.kind == "fixed":
+            hosts[joint.child] = (parent, position, rotation)
+        else:
+            ordered.append(replace(joint, parent=parent, position=position, rotation=rotation))
+            hosts[joint.child] = (joint.child, *here())
+            members[joint.child] = []
+        host, *place = hosts[joint.child]
+        members[host].append((links[joint.child], (place[0], place[1])))
+        waiting += reversed(below.get(joint.child, []))
+    lost = [name for name in links if name not in hosts]
+    if lost:
+        source.fail(
+            source.place("link", lost[0]),
+            "the links do not form a tree: joints lead from this link back to it",
+            "the circle " + " -> ".join(_circle(lost[0], joints)),
+            "each link the child of at most one joint, and one root",
+        )
+    merged = {name: _merged(name, parts) for name, parts in members.items()}
+    return Tree(merged[WORLD], tuple(merged[joint.child] for joint in ordered), tuple(ordered), hosts)
+
+
+def _circle(name: str, joints: Sequence[RobotJoint]) -> list[str]:
+    """Return the names of a circle that leads to a link, parents before children."""
+    parents = {joint.child: joint.parent for joint in joints}
+    way = [name]
+    while parents[way[-1]] not in way:
+        way.append(parents[way[-1]])
+    first = way.index(parents[way[-1]])
+    return list(reversed([*way[first:], way[first]]))
+
+
+def _merged(name: str, parts: Sequence[tuple[RobotLink, Place]]) -> RobotLink:
+    """Return one link of several."""
+    if len(parts) == 1 and not parts[0][1][0].any() and np.array_equal(parts[0][1][1], np.eye(3)):
+        return replace(parts[0][0], name=name)
+    mass = sum(link.mass for link, _ in parts)
+    centres = [place[0] + place[1] @ link.centre for link, place in parts]
+    centre = np.zeros(3)
+    if mass > 0.0:
+        centre = sum((link.mass * at for (link, _), at in zip(parts, centres, strict=True)), centre) / mass
+    inertia = np.zeros((3, 3))
+    for (link, (_, rotation)), at in zip(parts, centres, strict=True):
+        d = at - centre
+        inertia += rotation @ link.inertia @ rotation.T + link.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    return RobotLink(
+        name,
+        float(mass),
+        centre,
+        (inertia + inertia.T) / 2.0,
+        tuple(_moved(shape, place) for link, place in parts for shape in link.collision),
+        tuple(_moved(shape, place) for link, place in parts for shape in link.visual),
+    )
+
+
+def _moved(shape: RobotGeometry, place: Place) -> RobotGeometry:
+    position, rotation = after(place, (shape.position, shape.rotation))
+    return replace(shape, position=position, rotation=rotation)

@@ -1,0 +1,199 @@
+"""URDF: the links of a file, and its tree; joints are read in `urdf_joints`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from add.scene.robots.filters import exclusions, neighbours
+from add.scene.robots.inertia import check_moving, stated_inertia
+from add.scene.robots.mesh_files import MeshFiles
+from add.scene.robots.mimic import resolved
+from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.names import read_name
+from add.scene.robots.source import URDF_WORDS, Source
+from add.scene.robots.srdf import read_srdf
+from add.scene.robots.tree import merge
+from add.scene.robots.turns import here
+from add.scene.robots.urdf_joints import read_joints
+from add.scene.robots.urdf_shapes import read_origin, read_shape
+from add.scene.robots.xml_file import XmlNode
+from add.typing import FloatArray
+
+#: Of other programs, inside <robot>, <link> or <gazebo>: each changes the motion there.
+_MOTION = frozenset(
+    "springStiffness springReference implicitSpringDamper turnGravityOff gravity dampingFactor static "
+    "inertia_scaling balanceinertia boundmass boundinertia inertiafromgeom settotalmass".split()
+)
+_OFF = frozenset({"", "0", "0.0", "false"})
+
+
+@final
+@dataclass(frozen=True)
+class UrdfOptions:
+    """How to read a URDF, see `add.scene.robots.read.read_urdf`."""
+
+    base: str = "fixed"
+    repair: bool = False
+    visual: bool = True
+    packages: Mapping[str, str | PathLike[str]] | None = None
+    srdf: str | PathLike[str] | None = None
+
+
+def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: FloatArray, options: UrdfOptions) -> Robot:
+    """Make a robot of the root element of a URDF.
+
+    Parameters
+    ----------
+    file, root : as read
+    ignore : words of `URDF_WORDS`
+    turn : (3, 3) from the file's axes to the world's
+    options : how to read it
+    """
+    source = Source(file, URDF_WORDS, frozenset(ignore))
+    _refuse_xacro(source, root)
+    _note_others(source, root)
+    links = _links(source, root, MeshFiles(file, options.packages or {}), options)
+    joints = read_joints(source, root, links)
+    joints = [_root_joint(source, links, joints, options.base), *joints]
+    tree = merge(source, links, joints, turn)
+    kinds = {joint.name: joint.kind for joint in joints}
+    resolved_joints = resolved(source, tree.joints, kinds)
+    check_moving(source, tree.links, resolved_joints)
+
+    massless = frozenset(link.name for link in tree.links if ("link", link.name) not in source.lines)
+    touching = neighbours(resolved_joints, massless)
+    off = read_srdf(options.srdf, source, links) if options.srdf is not None else frozenset()
+    excluded, excluded_shapes = exclusions(
+        (tree.static, *tree.links),
+        lambda one, two: frozenset((one, two)) in touching,
+        lambda one, two: frozenset((one.origin, two.origin)) in off,
+    )
+    return Robot(
+        root.attributes.get("name") or file.stem,
+        tree.links,
+        resolved_joints,
+        tuple(source.ignored),
+        excluded,
+        tree.places(),
+        tree.static,
+        excluded_shapes,
+    )
+
+
+def _refuse_xacro(source: Source, root: XmlNode) -> None:
+    advice = "the expanded file: xacro robot.urdf.xacro > robot.urdf"
+    for node in root.nodes():
+        if node.tag.startswith("xacro:"):
+            source.fail(f"line {node.line}", "is a xacro file, not a URDF", f"<{node.tag}>", advice)
+        for name, text in node.attributes.items():
+            if "${" in text or "$(" in text:
+                source.fail(
+                    f"line {node.line}, <{node.tag} {name}>", "is a xacro file, not a URDF", f"'{text}'", advice
+                )
+
+
+def _note_others(source: Source, root: XmlNode) -> None:
+    """Note what belongs to other programs; refuse it where it changes the motion."""
+    known = {"link", "joint", "material"}
+    counts: dict[str, int] = {}
+    for node in root.children:
+        if node.tag in known:
+            continue
+        counts[node.tag] = counts.get(node.tag, 0) + 1
+        for inner in node.nodes():
+            _refuse_motion(source, inner, f"line {inner.line}, <{node.tag}>")
+    for tag, count in counts.items():
+        source.note("robot", f"<{tag}>" + (f", {count} times" if count > 1 else ""))
+
+
+def _refuse_motion(source: Source, node: XmlNode, place: str) -> None:
+    if node.tag in _MOTION:
+        source.refuse("extension", place, f"<{node.tag}> changes the motion, and is not read")
+    for name in sorted(_MOTION & set(node.attributes)):
+        if node.attributes[name].strip().lower() not in _OFF:
+            text = f'{name}="{node.attributes[name]}" of <{node.tag}> changes the motion, and is not read'
+            source.refuse("extension", place, text)
+
+
+def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOptions) -> dict[str, RobotLink]:
+    links: dict[str, RobotLink] = {}
+    for node in root.all("link"):
+        name = read_name(source, node, "link")
+        links[name] = _link(source, meshes, node, name, options)
+    if not links:
+        source.fail("robot", "has no links", expected="<link name=...>")
+    return links
+
+
+def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: UrdfOptions) -> RobotLink:
+    place = source.place("link", name)
+    inertials = node.all("inertial")
+    if len(inertials) > 1:
+        source.fail(place, "several <inertial>", len(inertials), "one")
+    mass, centre, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+    if inertials:
+        mass, centre, inertia = _inertial(source, inertials[0], place, options.repair)
+    for child in node.children:
+        if child.tag not in ("inertial", "visual", "collision"):
+            for inner in child.nodes():
+                _refuse_motion(source, inner, place)
+            source.note(place, f"<{child.tag}>")
+    shapes: dict[str, list[RobotGeometry]] = {"visual": [], "collision": []}
+    for tag, found in shapes.items():
+        solid = tag == "collision"
+        for child in node.all(tag):
+            shape = read_shape(source, meshes, child, name, place, collision=solid, read=solid or options.visual)
+            if shape is not None:
+                found.append(shape)
+    return RobotLink(name, mass, centre, inertia, tuple(shapes["collision"]), tuple(shapes["visual"]))
+
+
+def _inertial(source: Source, node: XmlNode, place: str, repair: bool) -> tuple[float, FloatArray, FloatArray]:
+    place = f"{place}: <inertial>"
+    one = {}
+    for tag in ("mass", "inertia"):
+        found = node.all(tag)
+        if len(found) != 1:
+            source.fail(place, f"does not have one <{tag}>", len(found), f"one <{tag}>")
+        one[tag] = found[0]
+    centre, rotation = read_origin(source, node, place)
+    mass = source.number(one["mass"], "value", place)
+    entries = {name: source.number(one["inertia"], name, place) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
+    xx, xy, xz, yy, yz, zz = entries.values()
+    stated = stated_inertia(source, place, mass, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), repair)
+    return mass, centre, rotation @ stated @ rotation.T
+
+
+def _root_joint(source: Source, links: Mapping[str, RobotLink], joints: list[RobotJoint], base: str) -> RobotJoint:
+    """Return the joint of the root to the world."""
+    children = {joint.child for joint in joints}
+    roots = [name for name in links if name not in children]
+    if len(roots) > 1:
+        listed = ", ".join(f"'{name}'" for name in roots[:6])
+        source.fail(
+            source.place("link", roots[1]),
+            "several links have no parent",
+            listed + (" ..." if len(roots) > 6 else ""),
+            "one root, and joints to all other links",
+        )
+    if not roots:
+        first = next(iter(links))
+        merge(source, links, joints, np.eye(3))  # names the circle
+        source.fail(source.place("link", first), "no link is the root", expected="one link without a parent")
+    root = roots[0]
+    if base == "free" and root == "world":
+        source.fail(
+            source.place("link", root), 'base "free": this link is the world by its name', expected='base "fixed"'
+        )
+    name, taken = "floating_base", {joint.name for joint in joints if joint.kind != "fixed"}
+    while name in taken:
+        name += "_"
+    position, rotation = here()
+    kind = "free" if base == "free" else "fixed"
+    return RobotJoint(name, kind, WORLD, root, position, rotation, np.array([1.0, 0.0, 0.0]))

@@ -1,0 +1,186 @@
+"""Joints of a URDF; a planar joint becomes two slides and a hinge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from add.scene.robots.model import RobotJoint, RobotLink
+from add.scene.robots.names import read_name
+from add.scene.robots.source import Source
+from add.scene.robots.turns import plane_axes
+from add.scene.robots.urdf_shapes import read_origin, unit_axis
+from add.scene.robots.xml_file import XmlNode
+
+_KINDS = {
+    "revolute": "hinge",
+    "continuous": "hinge",
+    "prismatic": "slide",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+}
+_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller"}
+_KNOWN = {"limit": {"lower", "upper", "effort", "velocity"}, "dynamics": {"damping", "friction"}}
+
+
+def read_joints(source: Source, root: XmlNode, links: dict[str, RobotLink]) -> list[RobotJoint]:
+    """Return the joints in the order of the file; composite ones add their massless links to `links`."""
+    joints: list[RobotJoint] = []
+    parents: dict[str, str] = {}
+    names: set[str] = set()
+    for node in root.all("joint"):
+        joint = _joint(source, node, links)
+        place = source.place("joint", joint.name)
+        if joint.child in parents:
+            source.fail(
+                place, f"link '{joint.child}' has two parents", f"joint '{parents[joint.child]}' as well", "one joint"
+            )
+        parents[joint.child] = joint.name
+        names.add(joint.name)
+        joints.append(joint)
+    found: list[RobotJoint] = []
+    for joint in joints:
+        found += _planar(source, joint, links, names) if joint.kind == "planar" else [joint]
+    return found
+
+
+def _joint(source: Source, node: XmlNode, links: Mapping[str, RobotLink]) -> RobotJoint:
+    name = read_name(source, node, "joint")
+    place = source.place("joint", name)
+    kind = _KINDS.get(node.attributes.get("type", ""))
+    if kind is None:
+        found = node.attributes.get("type")
+        source.fail(
+            place,
+            "unknown type of joint",
+            f"'{found}'" if found is not None else "none",
+            ", ".join(_KINDS) + "; others are chains of these through links without <inertial>",
+        )
+    ends = {tag: _end(source, node, tag, place, links) for tag in ("parent", "child")}
+    if ends["parent"] == ends["child"]:
+        source.fail(place, "joins a link with itself", f"'{ends['child']}'", "two links")
+    position, rotation = read_origin(source, node, place)
+    has_axis = node.attributes["type"] in ("revolute", "continuous", "prismatic", "planar")
+    axis = unit_axis(source, node, place) if has_axis else np.array([1.0, 0.0, 0.0])
+    joint = RobotJoint(name, kind, ends["parent"], ends["child"], position, rotation, axis)
+    for child in node.children:
+        if child.tag not in _TAGS:
+            source.note(place, f"<{child.tag}>")
+        unknown = sorted(set(child.attributes) - _KNOWN.get(child.tag, set(child.attributes)))
+        if unknown:
+            source.note(place, f"{', '.join(unknown)} of <{child.tag}>, which a URDF does not have")
+    for tag in ("limit", "dynamics", "mimic", "safety_controller"):
+        if len(node.all(tag)) > 1:
+            source.fail(place, f"several <{tag}>", len(node.all(tag)), "one")
+    joint = _with_limits(source, node, joint, place)
+    joint = _with_dynamics(source, node, joint, place)
+    return _with_mimic(source, node, joint, place)
+
+
+def _end(source: Source, node: XmlNode, tag: str, place: str, links: Mapping[str, RobotLink]) -> str:
+    found = node.all(tag)
+    if len(found) != 1 or "link" not in found[0].attributes:
+        source.fail(place, f"does not have one <{tag} link=...>", len(found), "the name of a link")
+    name = found[0].attributes["link"]
+    if name not in links:
+        source.fail(f"{place}: <{tag}>", "no such link", f"'{name}'", "the name of a <link>")
+    return name
+
+
+def _with_limits(source: Source, node: XmlNode, joint: RobotJoint, place: str) -> RobotJoint:
+    """Read <limit> and <safety_controller>; of continuous joints only effort and velocity count."""
+    limits = node.all("limit")
+    if limits:
+        effort = source.number(limits[0], "effort", place, np.inf)
+        velocity = source.number(limits[0], "velocity", place, np.inf)
+        if effort < 0.0 or velocity < 0.0:
+            source.fail(
+                f"{place}: <limit>", "a negative effort or velocity", f"{effort:g}, {velocity:g}", "numbers >= 0"
+            )
+        joint = replace(joint, effort=effort, velocity=velocity)
+    kind = node.attributes["type"]
+    if kind in ("revolute", "prismatic"):
+        joint = _with_range(source, limits, joint, place)
+    elif limits and kind != "continuous" and {"lower", "upper"} & set(limits[0].attributes):
+        source.note(f"{place}: <limit>", f"lower and upper, which a {kind} joint does not have")
+    safety = node.all("safety_controller")
+    if not safety:
+        return joint
+    names = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
+    numbers = [source.number(safety[0], name, place, None if name == "k_velocity" else 0.0) for name in names]
+    return replace(joint, safety=(numbers[0], numbers[1], numbers[2], numbers[3]))
+
+
+def _with_range(source: Source, limits: list[XmlNode], joint: RobotJoint, place: str) -> RobotJoint:
+    free = 'type "continuous"' if joint.kind == "hinge" else "limits far away"
+    if not limits:
+        source.refuse("limit", place, f"has no <limit>: a joint without limits has {free}")
+        return joint
+    lower, upper = (source.number(limits[0], name, place, 0.0) for name in ("lower", "upper"))
+    if lower > upper:
+        source.fail(f"{place}: <limit>", "lower exceeds upper", f"{lower:g} > {upper:g}", "lower < upper")
+    if lower == upper:
+        source.refuse(
+            "limit",
+            f"{place}: <limit>",
+            f"lower = upper = {lower:g} locks the joint for some readers and frees it for others: "
+            f'write type "fixed", or {free}',
+        )
+        return joint
+    return replace(joint, lower=lower, upper=upper)
+
+
+def _with_dynamics(source: Source, node: XmlNode, joint: RobotJoint, place: str) -> RobotJoint:
+    found = node.all("dynamics")
+    if not found:
+        return joint
+    damping, friction = (source.number(found[0], name, place, 0.0) for name in ("damping", "friction"))
+    if damping < 0.0 or friction < 0.0:
+        source.fail(f"{place}: <dynamics>", "a negative number", f"{damping:g}, {friction:g}", "numbers >= 0")
+    if joint.kind in ("free", "planar") and (damping or friction):
+        source.refuse("dynamics", place, f"damping or friction of a {node.attributes['type']} joint have no unit")
+        return joint
+    return replace(joint, damping=damping, dry_friction=friction)
+
+
+def _with_mimic(source: Source, node: XmlNode, joint: RobotJoint, place: str) -> RobotJoint:
+    found = node.all("mimic")
+    if not found:
+        return joint
+    other = found[0].attributes.get("joint")
+    if not other:
+        source.fail(place, "a <mimic> without a joint", expected="<mimic joint=...>")
+    factor = source.number(found[0], "multiplier", place, 1.0)
+    return replace(joint, mimic=(other, factor, source.number(found[0], "offset", place, 0.0)))
+
+
+def _planar(source: Source, joint: RobotJoint, links: dict[str, RobotLink], names: set[str]) -> list[RobotJoint]:
+    """Return two slides in the plane and a hinge about its normal, through two massless links."""
+    place = source.place("joint", joint.name)
+    u, w = plane_axes(joint.axis)
+    parts, parent = [], joint.parent
+    for part, axis in (("x", u), ("y", w), ("turn", joint.axis)):
+        name = f"{joint.name}_{part}"
+        child = joint.child if part == "turn" else name
+        if name in names or (part != "turn" and name in links):
+            source.fail(place, "a planar joint needs names for its parts", f"'{name}' is taken", "other names")
+        if part != "turn":
+            links[name] = RobotLink(name, 0.0, np.zeros(3), np.zeros((3, 3)))
+        first = part == "x"
+        parts.append(
+            replace(
+                joint,
+                name=name,
+                kind="hinge" if part == "turn" else "slide",
+                parent=parent,
+                child=child,
+                position=joint.position if first else np.zeros(3),
+                rotation=joint.rotation if first else np.eye(3),
+                axis=axis,
+            )
+        )
+        parent = child
+    return parts

@@ -1,0 +1,129 @@
+"""Shapes of a URDF: <visual> and <collision>."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.errors import InputError
+from add.scene.robots.mesh_files import MeshFiles
+from add.scene.robots.model import RobotGeometry
+from add.scene.robots.source import Source
+from add.scene.robots.turns import Place, from_quaternion, from_rpy, here
+from add.scene.robots.xml_file import XmlNode
+from add.typing import FloatArray
+
+_SHAPES = "one of <box>, <cylinder>, <capsule>, <sphere>, <mesh>"
+
+
+def read_origin(source: Source, node: XmlNode, place: str) -> Place:
+    """Return the <origin> of an element: xyz and rpy, or quat_xyzw; without one, the frame itself."""
+    found = node.all("origin")
+    if not found:
+        return here()
+    if len(found) > 1:
+        source.fail(place, "several <origin>", len(found), "one")
+    position = source.numbers(found[0], "xyz", place, 3, [0.0, 0.0, 0.0])
+    if "quat_xyzw" not in found[0].attributes:
+        return position, from_rpy(source.numbers(found[0], "rpy", place, 3, [0.0, 0.0, 0.0]))
+    if "rpy" in found[0].attributes:
+        source.fail(place, "an <origin> turned twice", "rpy and quat_xyzw", "one of them")
+    quaternion = source.numbers(found[0], "quat_xyzw", place, 4, None)
+    if not abs(float(quaternion @ quaternion) - 1.0) < 1e-3:
+        source.fail(f"{place}: <origin quat_xyzw>", "not a unit quaternion", quaternion.tolist(), "length 1")
+    return position, from_quaternion(quaternion[[3, 0, 1, 2]])
+
+
+def read_shape(
+    source: Source, meshes: MeshFiles, node: XmlNode, link: str, place: str, *, collision: bool, read: bool
+) -> RobotGeometry | None:
+    """Return the shape of a <visual> or <collision>; None if it is left out, which is noted.
+
+    Parameters
+    ----------
+    source, meshes : of the file
+    node : the element
+    link, place : for shapes and errors
+    collision : whether it matters to the motion
+    read : whether to read a mesh, instead of only looking for its file
+    """
+    place = f"{place}: line {node.line}, <{node.tag}>"
+    geometry = node.all("geometry")
+    shapes = [child for child in geometry[0].children] if len(geometry) == 1 else []
+    if len(shapes) != 1:
+        source.fail(place, "does not have one shape", len(shapes), f"<geometry> with {_SHAPES}")
+    shape, (position, rotation) = shapes[0], read_origin(source, node, place)
+    if shape.tag == "mesh":
+        return _mesh(source, meshes, node, shape, (position, rotation), link, place, collision, read)
+    size: tuple[float, ...]
+    if shape.tag == "box":
+        size = tuple(source.numbers(shape, "size", place, 3, None) / 2.0)
+    elif shape.tag in ("cylinder", "capsule"):
+        size = (source.number(shape, "radius", place), source.number(shape, "length", place) / 2.0)
+    elif shape.tag == "sphere":
+        size = (source.number(shape, "radius", place),)
+    elif collision:
+        source.refuse("shape", place, f"<{shape.tag}> is not a shape that is read, which are {_SHAPES}")
+        return None
+    else:
+        source.note(place, f"<{shape.tag}> is not a shape that is read")
+        return None
+    if min(size) <= 0.0:
+        if not collision:
+            source.note(place, f"<{shape.tag}> without extent")
+            return None
+        source.fail(place, f"impossible size of <{shape.tag}>", dict(shape.attributes), "sizes > 0 [m]")
+    size = tuple(float(number) for number in size)
+    return RobotGeometry(shape.tag, size, position, rotation, name=node.attributes.get("name", ""), origin=link)
+
+
+def _mesh(
+    source: Source,
+    meshes: MeshFiles,
+    node: XmlNode,
+    shape: XmlNode,
+    at: Place,
+    link: str,
+    place: str,
+    collision: bool,
+    read: bool,
+) -> RobotGeometry | None:
+    name = shape.attributes.get("filename", "")
+    if not name:
+        source.fail(place, "a <mesh> without a file", expected="<mesh filename=...>")
+    scale: FloatArray = source.numbers(shape, "scale", place, 3, [1.0, 1.0, 1.0])
+    if not scale.all():
+        source.fail(f"{place}: <mesh scale>", "a scale of zero", scale.tolist(), "three numbers, none zero")
+    vertices = triangles = None
+    file = name
+    try:
+        if read:
+            path, surface = meshes.read(name, scale)
+            file, vertices, triangles = str(path), surface.vertices, surface.triangles
+        elif (found := meshes.find(name)) is None:
+            raise InputError(f"mesh '{name}' is not found")
+        else:
+            file = str(found)
+    except InputError as error:
+        reason = error.message if error.file is None else f"mesh {error.file}: {error.message}"
+        if collision:
+            if error.expected is not None:
+                reason += f"; expected {error.expected}"
+            source.refuse("mesh", place, reason)
+            return None
+        source.note(place, reason)
+    title = node.attributes.get("name", "")
+    return RobotGeometry("mesh", (), *at, vertices, triangles, name=title, file=file, origin=link)
+
+
+def unit_axis(source: Source, node: XmlNode, place: str) -> FloatArray:
+    """Return the direction of the <axis> of a joint, x without one; another length than 1 is noted."""
+    found = node.all("axis")
+    if len(found) > 1:
+        source.fail(place, "several <axis>", len(found), "one")
+    axis = source.numbers(found[0], "xyz", place, 3, None) if found else np.array([1.0, 0.0, 0.0])
+    length = float(np.linalg.norm(axis))
+    if not length > 1e-9:
+        source.fail(f"{place}: <axis xyz>", "an axis without direction", axis.tolist(), "a unit vector")
+    if abs(length - 1.0) > 1e-4:
+        source.note(f"{place}: <axis xyz>", f"its length {length:.6g}; only its direction counts")
+    return axis / length

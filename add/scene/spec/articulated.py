@@ -1,0 +1,172 @@
+"""Articulated bodies of the scene format: trees of links, written in the scene or read from a robot's file."""
+
+from typing import Literal
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from add.scene.robots.model import Robot
+from add.scene.spec.common import (
+    BodyContactSpec,
+    Direction,
+    FilePath,
+    Flag,
+    Name,
+    NonNegative,
+    Number,
+    NumberOrVectorSpec,
+    Positive,
+    Quaternion,
+    Spec,
+    Text,
+    ValueSpec,
+    Vector3,
+    problem,
+)
+from add.scene.spec.rigid import GeometrySpec, Inertia6
+
+
+class LinkShapeSpec(Spec):
+    """A shape fixed to a link."""
+
+    geometry: GeometrySpec = Field(description="the shape, in its own frame")
+    position: Vector3 = Field((0.0, 0.0, 0.0), description="origin of the shape's frame in the link's frame [m]")
+    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="of the shape's frame in the link's frame [-]")
+
+
+class LinkSpec(Spec):
+    """A link, or what is said otherwise than in the robot's file."""
+
+    shapes: tuple[LinkShapeSpec, ...] | None = Field(None, description="what it touches by; null = the file's, or none")
+    mass: Positive | None = Field(None, description="mass [kg]; null = the file's, or by `density`")
+    density: Positive | None = Field(None, description="mass density of the shapes [kg/m^3]")
+    inertia: Inertia6 | None = Field(
+        None,
+        description="Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass in the link's axes [kg m^2]; null = the "
+        "file's, or that of the shapes",
+    )
+    center_of_mass: Vector3 | None = Field(
+        None, description="in the link's frame [m]; null = the file's, or that of the shapes"
+    )
+
+
+class MimicSpec(Spec):
+    """A joint that follows another one: its coordinate is factor times that one's plus offset."""
+
+    joint: Name = Field(description="name of the other joint")
+    factor: Number = Field(1.0, description="factor [-]")
+    offset: Number = Field(0.0, description="offset [rad, m]")
+
+
+class TreeJointSpec(Spec):
+    """A joint, or what is said otherwise than in the robot's file. Units are those of angles or of lengths, by its type."""
+
+    type: Literal["hinge", "slide", "ball", "fixed"] | None = Field(None, description="kind of joint; null = hinge")
+    parent: Name | None = Field(None, description="link that carries it; null = the base")
+    child: Name | None = Field(None, description="link that it carries; null = the one of its own name")
+    position: Vector3 | None = Field(None, description="its frame's origin in the parent's frame [m]; null = 0, 0, 0")
+    orientation: Quaternion | None = Field(None, description="its frame in the parent's frame [-]; null = 1, 0, 0, 0")
+    axis: Direction | None = Field(None, description="axis of a hinge or slide in its frame [-]; null = 0, 0, 1")
+    mimic: MimicSpec | None = Field(None, description="another joint that it follows")
+    value: NumberOrVectorSpec | None = Field(
+        None, description="where it starts [rad, m]: angle, way or, of a ball, rotation vector; null = the file's, or 0"
+    )
+    rate: NumberOrVectorSpec | None = Field(None, description="how fast it starts [rad/s, m/s]; null = 0")
+    stiffness: NonNegative | None = Field(None, description="of its spring [N m/rad, N/m]; null = the file's, or 0")
+    rest: NumberOrVectorSpec | None = Field(
+        None, description="where the spring is at rest [rad, m]; null = the file's, or 0"
+    )
+    damping: NonNegative | None = Field(None, description="damping [N m s/rad, N s/m]; null = the file's, or 0")
+    dry_friction: NonNegative | None = Field(
+        None, description="tau of the torque or force tau tanh(rate / slip_speed) [N m, N]; null = the file's, or 0"
+    )
+    slip_speed: Positive | None = Field(
+        None, description="rate at which dry friction is felt [rad/s, m/s]; null = 0.01"
+    )
+    armature: NonNegative | None = Field(None, description="inertia of its motor [kg m^2, kg]; null = the file's, or 0")
+    lower: Number | None = Field(None, description="lower limit [rad, m]; null = the file's, or none")
+    upper: Number | None = Field(None, description="upper limit [rad, m]; null = the file's, or none")
+    limit_stiffness: Positive | None = Field(None, description="stiffness of its stops [N m/rad, N/m]; null = 1000")
+    limit_damping: NonNegative | None = Field(None, description="damping of its stops [N m s/rad, N s/m]; null = 1")
+    motion: ValueSpec | None = Field(
+        None, description="given motion, added to `value` [rad, m]: its torque is a result; null = it is free to move"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "TreeJointSpec":
+        if self.mimic is not None and (self.value is not None or self.motion is not None):
+            raise problem("a joint that follows another one has no motion of its own", key="mimic")
+        return self
+
+
+class DriveSpec(Spec):
+    """An actuator of a joint.
+
+    `torque`: the input itself. `position`: stiffness (input - q) - damping q'. `velocity`: damping (input - q').
+    """
+
+    type: Literal["torque", "position", "velocity"] = Field("torque", description="kind of actuator")
+    joint: Name = Field(description="name of a hinge or slide")
+    input: ValueSpec = Field(
+        description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time"
+    )
+    stiffness: NonNegative | None = Field(None, description="of a `position` drive [N m/rad, N/m]")
+    damping: NonNegative | None = Field(None, description="of `position` and `velocity` drives [N m s/rad, N s/m]")
+    limit: Positive | None = Field(None, description="largest torque or force [N m, N]; null = none")
+
+    @model_validator(mode="after")
+    def _check(self) -> "DriveSpec":
+        needed = {"torque": (), "position": ("stiffness",), "velocity": ("damping",)}[self.type]
+        allowed = {"torque": (), "position": ("stiffness", "damping"), "velocity": ("damping",)}[self.type]
+        for key in ("stiffness", "damping"):
+            if getattr(self, key) is None and key in needed:
+                raise problem(f"a {self.type} drive needs it", key=key)
+            if getattr(self, key) is not None and key not in allowed:
+                raise problem(f"a {self.type} drive has none", key=key)
+        return self
+
+
+class ArticulatedBodySpec(Spec):
+    """A tree of links whose coordinates are those of its joints.
+
+    It is read from a robot's file (`model`), whose numbers `links` and `joints` may replace, or written here. A link is
+    a body of the name `<body>/<link>` for markers, couplings, contact and objectives.
+    """
+
+    type: Literal["articulated"] = Field("articulated", description="kind of body")
+    model: FilePath | None = Field(None, description="URDF or MJCF file; null = the tree is written here")
+    base: Literal["fixed", "free"] | None = Field(
+        None, description="whether the first link moves freely; null = fixed in a URDF or here, as it says in an MJCF"
+    )
+    up: Literal["x", "y", "z"] = Field("z", description="axis of the file that points up")
+    ignore: tuple[Text, ...] = Field((), description="things of the file to leave out that would change the motion")
+    position: Vector3 | None = Field(
+        None, description="of the base, or of the free link's frame [m]; null = where the file has it, or 0, 0, 0"
+    )
+    orientation: Quaternion | None = Field(None, description="of the same [-]; null = as in the file, or 1, 0, 0, 0")
+    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="of a free link's frame origin [m/s]")
+    angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="of a free link, world axes [rad/s]")
+    links: dict[Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
+    joints: dict[Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
+    drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint")
+    limit_onset: Positive = Field(1e-3, description="way over which the stops of joints begin to act [rad, m]")
+    self_collision: Flag = Field(False, description="whether links that no joint joins meet each other")
+    contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
+    _robot: Robot | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _check(self) -> "ArticulatedBodySpec":
+        if self.model is None:
+            if not self.joints or not self.links:
+                raise problem("a tree without 'model' needs links and joints", key="links")
+            for key in ("up", "ignore"):
+                if key in self.model_fields_set:
+                    raise problem("goes with 'model'", key=key)
+        else:
+            for name, joint in self.joints.items():
+                for key in ("type", "parent", "child", "position", "orientation", "axis", "mimic"):
+                    if getattr(joint, key) is not None:
+                        raise problem("the robot's file says this", key=f"joints.{name}.{key}")
+            for name, link in self.links.items():
+                if link.density is not None:
+                    raise problem("give its mass", key=f"links.{name}.density")
+        return self

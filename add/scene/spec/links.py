@@ -1,0 +1,259 @@
+"""Articulated bodies of a scene as robots, and their links as bodies of their own: "a1/FR_foot"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from add.errors import InputError
+from add.geometry import (
+    MassProperties,
+    box_solid,
+    capsule_solid,
+    check_inertia,
+    cylinder_solid,
+    mesh_solid,
+    sphere_solid,
+)
+from add.io.surfaces import read_surface
+from add.scene.read.files import asked_for_by
+from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.read import read_robot
+from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, TreeJointSpec
+from add.scene.spec.common import BodyContactSpec
+from add.scene.spec.rigid import BoxGeometrySpec, CapsuleGeometrySpec, CylinderGeometrySpec, SphereGeometrySpec
+from add.scene.spec.scene import BodySpec, SceneSpec
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class LinkOf:
+    """A link of an articulated body, where bodies are asked for by name."""
+
+    tree: str
+    link: RobotLink
+    contact: BodyContactSpec | None
+
+    @property
+    def name(self) -> str:
+        """``<tree>/<link>``."""
+        return f"{self.tree}/{self.link.name}"
+
+
+def all_bodies(spec: SceneSpec) -> dict[str, BodySpec | LinkOf]:
+    """Return everything that has a place: bodies but articulated ones, whose links are here instead.
+
+    Raises
+    ------
+    InputError
+        Of robots' files.
+    """
+    out: dict[str, BodySpec | LinkOf] = {}
+    for name, body in spec.bodies.items():
+        if isinstance(body, ArticulatedBodySpec):
+            out |= {item.name: item for item in links_of(name, body)}
+        else:
+            out[name] = body
+    return out
+
+
+def trees(spec: SceneSpec) -> dict[str, ArticulatedBodySpec]:
+    """Return the articulated bodies."""
+    return {name: body for name, body in spec.bodies.items() if isinstance(body, ArticulatedBodySpec)}
+
+
+def links_of(name: str, body: ArticulatedBodySpec) -> list[LinkOf]:
+    """Return the links of an articulated body that have mass or a surface."""
+    return [LinkOf(name, link, body.contact) for link in robot_of(name, body).links if is_body(link)]
+
+
+def is_body(link: RobotLink) -> bool:
+    """Whether a link is more than a step between two joints."""
+    return link.mass > 0.0 or bool(link.collision)
+
+
+def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
+    """Return the tree of an articulated body; a robot's file is read once.
+
+    Raises
+    ------
+    InputError
+        naming the file or the place.
+    """
+    if body._robot is None:
+        at = f"bodies.{name}"
+        if body.model is None:
+            found = _written(name, body, at)
+        else:
+            with asked_for_by(f"{at}.model"):
+                found = read_robot(body.model, base=body.base, up=body.up, ignore=body.ignore)
+            found = _replaced(found, body, at)
+        _check_names(found, at)
+        body._robot = found
+    return body._robot
+
+
+def _check_names(robot: Robot, at: str) -> None:
+    for item in (*robot.links, *robot.joints):
+        if "." in item.name:
+            raise InputError("names with a dot cannot be said in paths of the scene", place=at, found=f"'{item.name}'")
+
+
+def _replaced(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
+    """Return the robot of a file with the masses that the scene says otherwise."""
+    known = {link.name: link for link in robot.links}
+    for key, names, given in (("links", known, body.links), ("joints", [j.name for j in robot.joints], body.joints)):
+        for name in given:
+            if name not in names:
+                raise InputError(
+                    f"the robot has no {key[:-1]} of this name", place=f"{at}.{key}.{name}", found=f"'{name}'",
+                    expected="one of " + ", ".join(f"'{item}'" for item in names),
+                )  # fmt: skip
+    for name, said in body.links.items():
+        link = known[name]
+        if said.mass is not None:
+            link = replace(link, mass=said.mass)
+        if said.center_of_mass is not None:
+            link = replace(link, centre=np.array(said.center_of_mass))
+        if said.inertia is not None:
+            link = replace(link, inertia=_matrix(said.inertia))
+        if said.shapes is not None:
+            link = replace(link, collision=_shapes(said.shapes, f"{at}.links.{name}"))
+        known[name] = link
+    return replace(robot, links=tuple(known.values()))
+
+
+def _written(name: str, body: ArticulatedBodySpec, at: str) -> Robot:
+    """Return the tree that a scene writes down."""
+    links, joints = [], []
+    carried: dict[str, str] = {}
+    for key, joint in body.joints.items():
+        place, child = f"{at}.joints.{key}", joint.child or key
+        if child not in body.links:
+            raise InputError(
+                "there is no link of this name", place=f"{place}.child", found=f"'{child}'",
+                expected="one of " + ", ".join(f"'{item}'" for item in body.links),
+            )  # fmt: skip
+        if child in carried:
+            raise InputError("another joint carries this link", place=f"{place}.child", found=f"'{child}'")
+        if joint.parent is not None and joint.parent not in carried:
+            raise InputError(
+                "no joint before this one carries its parent", place=f"{place}.parent", found=f"'{joint.parent}'",
+                expected="joints in order from the base outwards",
+            )  # fmt: skip
+        carried[child] = key
+        joints.append(_joint(key, joint, child, place, free=body.base == "free" and not joints, known=carried))
+        links.append(_link(child, body.links[child], f"{at}.links.{child}"))
+    for key in body.links:
+        if key not in carried:
+            raise InputError("no joint carries this link", place=f"{at}.links.{key}")
+    return Robot(name, tuple(links), tuple(joints))
+
+
+def _joint(
+    name: str, joint: TreeJointSpec, child: str, place: str, *, free: bool, known: Mapping[str, str]
+) -> RobotJoint:
+    kind = "free" if free else (joint.type or "hinge")
+    axis = np.array(joint.axis or (0.0, 0.0, 1.0))
+    mimic = None
+    if joint.mimic is not None:
+        if joint.mimic.joint not in known.values() or joint.mimic.joint == name:
+            raise InputError(
+                "no joint before this one has this name", place=f"{place}.mimic.joint", found=f"'{joint.mimic.joint}'"
+            )
+        mimic = (joint.mimic.joint, joint.mimic.factor, joint.mimic.offset)
+    w, x, y, z = joint.orientation or (1.0, 0.0, 0.0, 0.0)
+    return RobotJoint(
+        name, kind, joint.parent or WORLD, child, np.array(joint.position or (0.0, 0.0, 0.0)),
+        Rotation.from_quat([x, y, z, w]).as_matrix(), axis / np.linalg.norm(axis), mimic=mimic,
+    )  # fmt: skip
+
+
+def _matrix(six: tuple[float, ...]) -> FloatArray:
+    xx, yy, zz, xy, xz, yz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
+    """Return a link; what is not given follows from its shapes."""
+    shapes = _shapes(link.shapes or (), at)
+    if (link.mass is None) == (link.density is None):
+        raise InputError("give exactly one of 'mass' or 'density'", place=at)
+    if not shapes:
+        for key in ("mass", "inertia"):
+            if getattr(link, key) is None:
+                raise InputError("a link without shapes needs its mass and inertia", place=f"{at}.{key}")
+        assert link.mass is not None and link.inertia is not None
+        centre = np.array(link.center_of_mass or (0.0, 0.0, 0.0))
+        return RobotLink(name, link.mass, centre, _checked(link.inertia, at))
+    whole = _solid(shapes, at)
+    mass = link.mass if link.mass is not None else (link.density or 0.0) * whole.volume
+    centre = whole.centre if link.center_of_mass is None else np.array(link.center_of_mass)
+    inertia = whole.inertia * mass / whole.volume if link.inertia is None else _checked(link.inertia, at)
+    return RobotLink(name, mass, centre, inertia, shapes)
+
+
+def _checked(six: tuple[float, ...], at: str) -> FloatArray:
+    matrix = _matrix(six)
+    try:
+        check_inertia(matrix)
+    except InputError as error:
+        error.place = f"{at}.inertia"
+        raise
+    return matrix
+
+
+def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, ...]:
+    out = []
+    for k, item in enumerate(shapes):
+        geometry = item.geometry
+        w, x, y, z = item.orientation
+        turn, position = Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(item.position)
+        if isinstance(geometry, BoxGeometrySpec):
+            out.append(RobotGeometry("box", tuple(0.5 * size for size in geometry.size), position, turn))
+        elif isinstance(geometry, SphereGeometrySpec):
+            out.append(RobotGeometry("sphere", (geometry.radius,), position, turn))
+        elif isinstance(geometry, CapsuleGeometrySpec | CylinderGeometrySpec):
+            out.append(RobotGeometry(geometry.shape, (geometry.radius, geometry.half_length), position, turn))
+        else:
+            with asked_for_by(f"{at}.shapes.{k}.geometry.file"):
+                vertices, triangles = read_surface(geometry.file)
+            out.append(
+                RobotGeometry("mesh", (), position, turn, geometry.scale * vertices, triangles, file=geometry.file)
+            )
+    return tuple(out)
+
+
+def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
+    """Return the mass properties of all shapes together, at density 1; overlaps count twice."""
+    parts = []
+    for k, shape in enumerate(shapes):
+        if shape.shape == "box":
+            own = box_solid(tuple(2.0 * size for size in shape.size))
+        elif shape.shape == "sphere":
+            own = sphere_solid(*shape.size)
+        elif shape.shape == "capsule":
+            own = capsule_solid(*shape.size)
+        elif shape.shape == "cylinder":
+            own = cylinder_solid(shape.size[0], 2.0 * shape.size[1])
+        else:
+            assert shape.vertices is not None and shape.triangles is not None
+            try:
+                own = mesh_solid(shape.vertices, shape.triangles)
+            except InputError as error:
+                error.place = f"{at}.shapes.{k}.geometry.file"
+                raise
+        centre = shape.position + shape.rotation @ own.centre
+        parts.append((own.volume, centre, shape.rotation @ own.inertia @ shape.rotation.T))
+    volume = sum(part[0] for part in parts)
+    middle = sum(part[0] * part[1] for part in parts) / volume
+    inertia = np.zeros((3, 3))
+    for own_volume, centre, own_inertia in parts:
+        arm = centre - middle
+        inertia += own_inertia + own_volume * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return MassProperties(float(volume), np.asarray(middle), inertia)
