@@ -52,9 +52,9 @@ test-minimum:
 	NUMBA_CACHE_DIR="$(VENV)-minimum/numba" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
 	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
 
-# PyTorch's own registry has the wheel without a GPU's libraries.
+# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds the wheel without a GPU's libraries.
 test-torch:
-	@VENV="$(VENV)-torch" EXTRAS="test,torch" PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu bash scripts/setup.sh
+	@VENV="$(VENV)-torch" EXTRAS="test,torch" bash scripts/setup.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(VENV)-torch/bin/python -m pytest tests/learning/test_torch.py
 
 # The newest versions that pyproject.toml allows, as the next constraints.txt; run the tests before it is committed.

@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [f"add/{name}.py" for name in ("jax", "torch") if find_spec(name) is None]
+_PACKAGES = {"jax": "jax", "torch": "torch", "gym": "gymnasium"}
+collect_ignore = [f"add/{name}.py" for name, package in _PACKAGES.items() if find_spec(package) is None]

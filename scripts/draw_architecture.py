@@ -26,6 +26,7 @@ ROOMS = {
     "equations": "q, theta, terms, system",
     "errors": "errors, exit codes",
     "geometry": "meshes, elements, solids",
+    "gym": "environments",
     "hard_contact": "exact contact",
     "inverse": "parameters, optimisers",
     "io": "files of runs, meshes",

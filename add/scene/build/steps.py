@@ -113,6 +113,39 @@ class Step:
             after = stepper.pushforward(function.assembler, self.record, self.theta, tangents, directions).dot
         return after.q[..., 0], after.v[..., 0]
 
+    def jacobians(self) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of the state after the step by the one before it, and by the controls.
+
+        Returns
+        -------
+        (2 m n, 2 m n), (2 m n, n_controls)
+            A state is its pairs, q (m, n) and then v (m, n), flattened; the controls come in the order in which the
+            function was made with them. Of a run's first state only the first pair counts.
+        """
+        function = self.function
+        stepper, (m, n) = function.simulation.differentiable, self.before.q.shape
+        places = [place.ravel() for place in function.control_places(self.before.step).values()]
+        rows = np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
+        states, count = 2 * m * n, 2 * m * n + rows.size
+        theta_dots = np.zeros((count, self.theta.size))
+        for k, row in enumerate(rows):
+            s_dot = np.zeros_like(self.values)
+            s_dot[row] = 1.0
+            theta_dots[states + k] = function.numbers.ties.pushforward(self.values, s_dot)
+        units = np.eye(states, count).reshape(2, m, n, count)
+        if self.before.step:
+            dot = StateTangent(units[0], units[1], np.zeros((*self.before.carry.memory.shape, count)))
+        else:
+            dot = stepper.start_pushforward(units[0, 0], units[1, 0])
+        tangents = StateTangents(np.arange(count), dot)
+        with one_blas_thread():
+            after = stepper.pushforward(
+                function.assembler, self.record, self.theta, tangents, Directions.of(theta_dots.T)
+            )
+        out = np.zeros((states, count))
+        out[:, after.index] = np.stack([after.dot.q, after.dot.v]).reshape(states, -1)
+        return out[:, :states], out[:, states:]
+
 
 @final
 class StepFunction:
