@@ -182,9 +182,9 @@ def _mujoco_model(mujoco: Any, scene: Scene, dt: float) -> tuple[Any, Any]:
 def _beside_mujoco(quick: bool) -> list[dict[str, object]] | str:
     """Time the tossed cube and the pile beside MuJoCo, or say why not."""
     try:
-        import mujoco  # type: ignore[import-not-found]
+        import mujoco
     except ImportError:
-        reason = "MuJoCo is not installed: pip install 'add-sim[mujoco]'"
+        reason = "MuJoCo is not installed: pip install 'add-sim[robots]'"
         print(reason)
         return reason
     rows: list[dict[str, object]] = []

@@ -9,7 +9,7 @@ def minimum_versions(text: str) -> list[str]:
     """Return one constraint for each dependency of the package and of its tests, without its own extras."""
     project = tomllib.loads(text)["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["dask"], *extras["view"]]
+    wanted = [*project["dependencies"], *extras["dask"], *extras["robots"], *extras["view"]]
     found = [re.match(r"([A-Za-z0-9_.-]+)(?:\[.*\])?>=([0-9.]+)", item) for item in wanted]
     return sorted(f"{match[1]}=={match[2]}" for match in found if match)
 

@@ -215,8 +215,8 @@ class Body(ABC):
     # --- results ----------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def picture(self, theta: FloatArray, at: Layouts) -> Picture:
-        """Return what results keep to draw it."""
+    def picture(self, theta: FloatArray, at: Layouts) -> Picture | None:
+        """Return what results keep to draw it; None if other bodies draw it."""
 
     @abstractmethod
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class TreeJoint:
         Of a coordinate that follows another one's.
     limited : bool
         Whether it has limits.
+    massless : bool
+        Whether its link is a mere place.
     motion : SignalParameter, optional
         Given motion of its one coordinate, from where it starts.
     """
@@ -73,6 +75,7 @@ class TreeJoint:
     pitch: float = 0.0
     mimic: tuple[int, float, float] | None = None
     limited: bool = False
+    massless: bool = False
     motion: SignalParameter | None = None
 
     @property
@@ -167,7 +170,7 @@ class TreeBody(Body):
                 blocks += [(self._path(joint, key), (), units[length]) for key, *units in _LAW]
             if joint.limited:
                 blocks += [(self._path(joint, key), (), units[length]) for key, *units in _LIMIT]
-        for link in self.links:
+        for link in self._heavy:
             at_link = f"{at}.links.{link}"
             blocks += [
                 (f"{at_link}.mass", (), "kg"), (f"{at_link}.inertia", (6,), "kg m^2"), (f"{at_link}.centre", (3,), "m")
@@ -179,6 +182,11 @@ class TreeBody(Body):
     def links(self) -> list[str]:
         """Names of the links with mass or surface."""
         return [joint.link for joint in self.joints if joint.link]
+
+    @property
+    def _heavy(self) -> list[str]:
+        """Names of the links with mass."""
+        return [joint.link for joint in self.joints if joint.link and not joint.massless]
 
     def rows(self) -> tuple[int, int]:
         """Return nothing: its links have rows."""
@@ -297,7 +305,7 @@ class TreeBody(Body):
         """Return the mass of all links; their motion is in them."""
         return {
             "mass": float(
-                sum(theta[at.parameters[f"bodies.{self.name}.links.{link}.mass"].start] for link in self.links)
+                sum(theta[at.parameters[f"bodies.{self.name}.links.{link}.mass"].start] for link in self._heavy)
             )
         }
 
@@ -346,7 +354,7 @@ def _elements(body: TreeBody, at: Layouts) -> tuple[Tree, IntArray]:
     n = len(rows)
     mass, centre, inertia = (np.full(shape, -1, dtype=np.int64) for shape in ((n,), (n, 3), (n, 6)))
     for i, link in enumerate(links):
-        if link:
+        if link in body._heavy:
             prefix = f"{base}.links.{link}"
             mass[i] = at.parameters[f"{prefix}.mass"].start
             centre[i] = at.parameters[f"{prefix}.centre"].indices
@@ -384,6 +392,8 @@ class LinkBody(Body):
     points, radii, areas : (np, 3), (np,), (np,) as of a rigid body
     shapes : tuple of CarriedShape
     vertices, triangles : what is drawn, in its frame
+    massless : bool
+        Whether it is a mere place.
     """
 
     order: ClassVar[int] = 3
@@ -397,6 +407,7 @@ class LinkBody(Body):
     carried: tuple[CarriedShape, ...] = ()
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    massless: bool = False
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -438,8 +449,10 @@ class LinkBody(Body):
         """Return the collision points."""
         return ContactPoints(np.zeros(0, dtype=np.int64), self.points.reshape(-1, 3), self.radii, self.areas)
 
-    def picture(self, theta: FloatArray, at: Layouts) -> Picture:
+    def picture(self, theta: FloatArray, at: Layouts) -> Picture | None:
         """Return its surface."""
+        if not self.vertices.size:
+            return None
         values = {
             "kinematic": False,
             "centre": np.zeros(3),
@@ -453,6 +466,8 @@ class LinkBody(Body):
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
         """Return mass, centre of mass, pose and motion."""
         start, prefix = at.rows[self.name].start, f"bodies.{self.tree}.links.{self.link}"
+        if self.massless:
+            return frame_state(kin, start)
         out = {"mass": float(theta[at.parameters[f"{prefix}.mass"].start])} | frame_state(kin, start)
         arm = rotation_matrix(kin.q[start + 3 : start + 6]) @ theta[at.parameters[f"{prefix}.centre"].indices]
         velocity = kin.v[start : start + 3] + np.cross(np.array(out["angular_velocity"]), arm)

@@ -1,4 +1,4 @@
-"""The commands that show a run: view, plot, info."""
+"""The commands that show a run: view, plot, info, the last also a robot."""
 
 from __future__ import annotations
 
@@ -113,13 +113,28 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 
 @click.command()
 @click.argument("run", type=click.Path())
+@click.option("--base", type=click.Choice(["fixed", "free"]), help="Of a robot: whether its first link stands still.")
+@click.option("--up", type=click.Choice(["x", "y", "z"]), help="Of a robot: axis of the file that points up.")
+@click.option("--ignore", multiple=True, metavar="WORD", help="Of a robot: a thing to leave out, as its error says.")
+@click.option("--repair", is_flag=True, help="Of a URDF: make impossible inertias possible.")
 @console_options
-def info(console: Console, run: str) -> None:
-    """Say what RUN holds; of a run that was cut, how to go on."""
+def info(console: Console, run: str, base: str | None, up: str | None, ignore: tuple[str, ...], repair: bool) -> None:
+    """Say what RUN holds, or a robot's file (URDF, MJCF); of a run that was cut, how to go on."""
     from add.commands.report_texts import one_by_one
     from add.commands.unfinished import remains
     from add.io.runfolder import RunFolder
 
+    if _is_robot(Path(run)):
+        from add.commands.robot_info import robot_json, robot_lines
+        from add.scene.robots import read_robot
+
+        robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair, visual=False)
+        for line in robot_lines(robot, run):
+            console.say(line)
+        console.result(robot_json(robot))
+        return
+    if base or up or ignore or repair:
+        raise click.UsageError("--base, --up, --ignore and --repair are for a robot's file.")
     folder = RunFolder(run, create=False)
     result = folder.read_json("result.json") if folder.result.is_file() else {}
     versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
@@ -135,3 +150,13 @@ def info(console: Console, run: str) -> None:
     if versions:
         console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
     console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})
+
+
+def _is_robot(path: Path) -> bool:
+    """Whether a path is to be read as a robot: a file by its ending, or one that begins as XML does."""
+    if path.suffix.lower() in (".urdf", ".xml", ".mjcf", ".xacro", ".sdf"):
+        return not path.is_dir()
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")

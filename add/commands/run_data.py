@@ -92,7 +92,10 @@ def run_data(
     layout = system.parameters
     drawn: dict[str, list[Any]] = {kind: [] for kind in _PICTURES}
     for body in model.bodies:
-        kind, values = body.picture(theta, model.layouts)
+        picture = body.picture(theta, model.layouts)
+        if picture is None:
+            continue
+        kind, values = picture
         drawn[kind].append(_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values))
     obstacles = tuple(
         ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity, *_triangles(o))

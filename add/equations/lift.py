@@ -24,7 +24,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 class Embedding(ABC):
@@ -51,6 +51,11 @@ class Embedding(ABC):
     @abstractmethod
     def curvature(self, q: FloatArray, theta: FloatArray, force: FloatArray) -> FloatArray:
         """Return sum_i force_i d2Phi_i/dq2 (n, n), symmetric."""
+
+    @property
+    def structure(self) -> BoolArray:
+        """Entries (m, n) of P and Q that may be other than zero."""
+        return np.ones((self.n_rows, self.n_coordinates), dtype=bool)
 
     @property
     def parameters(self) -> IntArray:
@@ -122,22 +127,23 @@ class Lift:
 
     @cached_property
     def entries(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Entries of P by rows of X, compressed: first (n_rows + 1,), coordinate and number among `LiftedState.p`."""
+        """Entries of P that may not be zero, by rows of X, compressed: first (n_rows + 1,), coordinate and number among `LiftedState.p`."""
         same = np.arange(self.n_same, dtype=np.int64)
         counts, coordinate, number = [np.ones(self.n_same, dtype=np.int64)], [same], [np.zeros_like(same)]
         for e, q, _, p in self._blocks:
-            counts.append(np.full(e.n_rows, e.n_coordinates, dtype=np.int64))
-            coordinate.append(np.tile(np.arange(q.start, q.stop, dtype=np.int64), e.n_rows))
-            number.append(np.arange(p.start, p.stop, dtype=np.int64))
+            rows, columns = np.nonzero(e.structure)
+            counts.append(np.bincount(rows, minlength=e.n_rows).astype(np.int64))
+            coordinate.append((q.start + columns).astype(np.int64))
+            number.append((p.start + rows * e.n_coordinates + columns).astype(np.int64))
         first = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
         return first, np.concatenate(coordinate), np.concatenate(number)
 
     def kinematics(self, kin: Kinematics, theta: FloatArray) -> Kinematics:
         """Return the state of motion on the rows of X; ``kin`` itself where X is q."""
-        return kin if self.is_identity else self.at(kin, theta).kin
+        return kin if self.is_identity else self.at(kin, theta, rates=False).kin
 
-    def at(self, kin: Kinematics, theta: FloatArray) -> LiftedState:
-        """Return the lifted state."""
+    def at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
+        """Return the lifted state; without ``rates`` Q is left zero."""
         x, v, a = np.empty(self.rows.n), np.empty(self.rows.n), np.zeros(self.rows.n)
         for out, given in ((x, kin.q), (v, kin.v), (a, kin.a)):
             out[: self.n_same] = given[: self.n_same]
@@ -147,7 +153,8 @@ class Lift:
             x[rows], block = e.place(kin.q[own], theta)
             v[rows] = block @ kin.v[own]
             p[entries] = block.ravel()
-            q[entries] = e.rates(kin.q[own], kin.v[own], theta).ravel()
+            if rates:
+                q[entries] = e.rates(kin.q[own], kin.v[own], theta).ravel()
         return LiftedState(Kinematics(x, v, a, kin.t, kin.step), p, q)
 
     def push(self, at: LiftedState, vector: FloatArray, by: FloatArray | None = None) -> FloatArray:

@@ -96,7 +96,7 @@ class LiftedTerm(Term):
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add P^T r_X."""
-        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        at, r = self.lift.at(kin, theta, rates=False), np.zeros(self.lift.rows.n)
         self.inner.residual(at.kin, theta, r)
         self.lift.pull(at, r, out)
 
@@ -115,7 +115,7 @@ class LiftedTerm(Term):
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add (P lam)^T dr_X/dtheta, and the share of Phi, P and V in it."""
-        at, lift = self.lift.at(kin, theta), self.lift
+        at, lift = self.lift.at(kin, theta, rates=False), self.lift
         pushed = lift.push(at, lam)
         self.inner.parameter_vjp(at.kin, theta, pushed, out)
         if lift.has_parameters:
@@ -206,7 +206,7 @@ class LiftedDecidingTerm(DecidingTerm):
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add P^T r_X in one pass; return the decision."""
-        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
+        at, r = self.lift.at(kin, theta, rates=False), np.zeros(self.lift.rows.n)
         decision = self.inner.decided_residual(at.kin, theta, r, sticking)
         self.lift.pull(at, r, out)
         return decision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from add.equations.lift import Embedding
 from add.kernels import tree_map as kernel
 from add.kernels.trees import Tree
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 @final
@@ -60,6 +61,17 @@ class TreeEmbedding(Embedding):
         """Return sum_i force_i d2Phi_i/dq2."""
         out = np.empty((self.n, self.n))
         kernel.link_curvature(self.tree, theta, self.links, q, force, out)
+        return out
+
+    @cached_property
+    def structure(self) -> BoolArray:
+        """Columns of a link's rows: the joints that carry it."""
+        out = np.zeros((self.n_rows, self.n), dtype=bool)
+        for number, element in enumerate(self.links):
+            while element >= 0:
+                own = self.tree.coordinate[self.tree.element == element]
+                out[6 * number : 6 * number + 6, own] = True
+                element = self.tree.parent[element]
         return out
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
+from add.bodies import LinkBody
 from add.contact import BodyContact, PenaltyContact
 from add.contact.impacts import ENOUGH_STEPS, impact_duration, restitution_error, restitution_of_law
 from add.contact.restitution import clipped_restitution_from_damping, effective_mass, restitution_from_damping
@@ -132,8 +133,10 @@ def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str]
         return []
     onset, ramp = float(contact.pairs.onset.max()), float(contact.pairs.ramp.max())
     moving = {body.name for body in model.bodies if body.has_frame and body.moves}
+    # The mass that a link brings into an impact is that of its tree in its pose: no number of the scene.
+    links = {body.name for body in model.bodies if isinstance(body, LinkBody)}
     pairs = dict.fromkeys(asked)
-    pairs |= dict.fromkeys(pair for pair in _enabled(model) if pair[0] in moving)
+    pairs |= dict.fromkeys(pair for pair in _enabled(model) if pair[0] in moving and not links & set(pair))
 
     def value(name: str) -> float:
         return float(parameters.view(theta, name).ravel()[0])

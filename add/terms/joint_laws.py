@@ -160,7 +160,7 @@ def _ball_forces(theta, first, damping, armature, q, v, a, forces):
 def _ball_derivatives(theta, first, damping, armature, q, v, a, weights, out):
     """Fill the weighted derivatives (m, 3, 3) of J^T (d omega + I omega_dot)."""
     k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    unit, omega, by_q, by_v = np.zeros(3), np.empty(3), np.empty((3, 3)), np.empty((3, 3))
+    unit, by_q, by_v = np.zeros(3), np.empty((3, 3)), np.empty((3, 3))
     w_q, w_v, w_a = weights
     for i in range(first.size):
         part = slice(first[i], first[i] + 3)

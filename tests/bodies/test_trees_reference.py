@@ -34,7 +34,7 @@ def loaded(folder, name):
     return json.loads(file.read_text())
 
 
-def scene(name, reference, **more):
+def scene(name, reference, free=False, **more):
     model = REFERENCE / "models" / f"{name}.{MODELS[name]}"
     body = {"type": "articulated", "model": str(model), "ignore": IGNORED[MODELS[name]]}
     if MODELS[name] == "urdf":
@@ -46,7 +46,8 @@ def scene(name, reference, **more):
     made = scene_from_dict(raw)
     # The engines of the reference leave mimic joints free.
     robot = robot_of("r", made.bodies["r"])
-    made.bodies["r"]._robot = replace(robot, joints=tuple(replace(joint, mimic=None) for joint in robot.joints))
+    changes = {"mimic": None} | ({"lower": -np.inf, "upper": np.inf, "dry_friction": 0.0} if free else {})
+    made.bodies["r"]._robot = replace(robot, joints=tuple(replace(joint, **changes) for joint in robot.joints))
     return made.build()
 
 
@@ -142,3 +143,23 @@ def derivative(term, built, q, v, a, weights):
     out = np.zeros((q.size, q.size))
     tree_jacobian(term.tree, built.theta, 0, q.size, q, v, a, weights, out)
     return out
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("name", ["cartpole", "pendulum7", "mixed_joints", "random_tree12", "half_cheetah",
+                                  "double_pendulum", "panda", "a1", "simple_humanoid"])  # fmt: skip
+def test_trajectories_converge(name, integrator):
+    """Poses of all links after 0.05 s from a random state, without limits and dry friction."""
+    dynamics, reference = loaded("dynamics", name), loaded("trajectories", name)
+    errors = []
+    for steps in (50, 100):
+        time = {"dt": 0.05 / steps, "steps": steps, "integrator": integrator}
+        built = scene(name, dynamics, time=time, free=True)
+        system = Coordinates(built, dynamics["joints"])
+        q, wanted = (system.q(np.array(reference["q"][sample])) for sample in (0, 1))
+        q_dot, _ = system.rates(q, np.array(reference["v"][0]), np.zeros(system.n))
+        found = built.simulation.run(built.theta, state=built.simulation.state(q, q_dot))
+        place = built.model.lift.embeddings[0].place
+        errors.append(np.abs(place(found.q[-1], built.theta)[0] - place(wanted, built.theta)[0]).max())
+    order = np.log2(errors[0] / errors[1])
+    assert order == pytest.approx({"bdf1": 1.0, "bdf2": 2.0}[integrator], abs=0.25), errors

@@ -48,8 +48,10 @@ class TreeParts:
     apart: set[tuple[str, str]] = field(default_factory=set)
 
 
-def articulated_body(name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter) -> TreeParts:
-    """Return the tree, its links and numbers.
+def articulated_body(
+    name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter, places: Sequence[str] = ()
+) -> TreeParts:
+    """Return the tree, its links and numbers; ``places`` of the robot become links without mass.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def articulated_body(name: str, body: ArticulatedBodySpec, driven: MakeSignalPar
         drive = driven(value, path, unit, 1)
         blocks.append((drive.parameter, (drive.signal.n_rows, 1), unit))
         if not isinstance(value, SignalReferenceSpec):
-            numbers.append(SceneParameter(path, np.array([value], dtype=float), unit, ((drive.parameter, 1.0),)))
+            numbers.append(SceneParameter(path, np.array(value, dtype=float), unit, ((drive.parameter, 1.0),)))
         return drive
 
     free = [joint for joint in robot.joints if joint.kind == "free"]
@@ -82,9 +84,15 @@ def articulated_body(name: str, body: ArticulatedBodySpec, driven: MakeSignalPar
     for link in robot.links:
         if is_body(link):
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
+    carrier = {link.name: k for k, link in enumerate(robot.links)}
+    for key in places:
+        link, where, turn = robot.place(key)
+        joints.append(TreeJoint(key, FIXED, carrier[link], key, massless=True))
+        numbers += _placement(f"{at}.joints.{key}", where, turn)
     drives = [_drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal) for key, item in body.drives.items()]
     tree = TreeBody(name, tuple(joints), loose, tuple(drives), body.limit_onset)
     links = [_link_body(name, link, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
+    links += [LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in places]
     return TreeParts(tree, links, numbers, blocks, _apart(name, robot, links, body.self_collision))
 
 
@@ -163,9 +171,6 @@ def _joint_numbers(
     """Return placement, start and laws of a joint."""
     unit = "m" if made.kind == SLIDE else "rad"
     values: list[tuple[str, FloatArray, str]] = []
-    if made.kind != FREE:
-        turn = Rotation.from_matrix(joint.rotation).as_rotvec()
-        values += [("position", np.array(joint.position), "m"), ("orientation", turn, "rad")]
     if made.n and starts:
         start = np.full(made.n, joint.start)
         if made.kind == FREE:
@@ -193,7 +198,16 @@ def _joint_numbers(
             for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
                 given = getattr(said, key)
                 values.append((key, np.array(_DEFAULTS[key] if given is None else given), of))
-    return [SceneParameter(f"{at}.{key}", np.asarray(value), of, ((f"{at}.{key}", 1.0),)) for key, value, of in values]
+    own = [] if made.kind == FREE else _placement(at, joint.position, joint.rotation)
+    return own + [
+        SceneParameter(f"{at}.{key}", np.asarray(value), of, ((f"{at}.{key}", 1.0),)) for key, value, of in values
+    ]
+
+
+def _placement(at: str, position: FloatArray, rotation: FloatArray) -> list[SceneParameter]:
+    turn = Rotation.from_matrix(rotation).as_rotvec()
+    values = (("position", np.array(position), "m"), ("orientation", turn, "rad"))
+    return [SceneParameter(f"{at}.{key}", value, unit, ((f"{at}.{key}", 1.0),)) for key, value, unit in values]
 
 
 def _wide(said: object, own: FloatArray, place: str) -> FloatArray:

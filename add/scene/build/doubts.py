@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from add.bodies import SoftBody
+from add.bodies import SoftBody, TreeBody
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.materials import element_loops
@@ -115,7 +115,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
             joined.add(frozenset((item.a.body, item.b.body)))
     points = {body.name: body.contact_points().radii.size > 0 for body in model.bodies}
     shapes = {body.name for body in model.bodies if body.shapes}
-    solid = [name for name, body in all_bodies(spec).items() if _has_surface(body)]
+    solid = [name for name, body in all_bodies(spec).items() if name in points and _has_surface(body)]
     still = {name for name, body in spec.bodies.items() if isinstance(body, KinematicBodySpec)}
     meeting = meeting_meshes(model.bodies, model.contact)
     by_meshes = {frozenset((meeting.bodies[k].name, meeting.bodies[l].name)) for k, l in meeting.pairs}
@@ -164,7 +164,7 @@ def _impacts(built: BuiltScene) -> list[str]:
 
 
 def _sizes(built: BuiltScene) -> Iterator[str]:
-    for name in all_bodies(built.scene):
+    for name in (body.name for body in built.model.bodies if not isinstance(body, TreeBody)):
         size = _size(built, name)
         if size > LARGEST or 0.0 < size < SMALLEST:
             yield f"bodies.{name}: it is {size:.3g} m across (lengths are in m; a 'scale' turns millimetres into them)"

@@ -29,7 +29,7 @@ from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.links import all_bodies
+from add.scene.spec.links import all_bodies, named_places
 from add.scene.spec.rigid import MassSpringBodySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.simulation import BDF, StartUp
@@ -79,7 +79,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     own_blocks: list[Block] = []
     for name, body in spec.bodies.items():
         if isinstance(body, ArticulatedBodySpec):
-            found = articulated_body(name, body, driven)
+            found = articulated_body(name, body, driven, named_places(spec, name, body))
             bodies += [found.tree, *found.links]
             extra += found.numbers
             own_blocks += found.blocks

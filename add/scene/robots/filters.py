@@ -12,11 +12,16 @@ ShapePair = tuple[tuple[str, int], tuple[str, int]]
 
 
 def neighbours(joints: Sequence[RobotJoint], massless: frozenset[str]) -> set[frozenset[str]]:
-    """Return pairs of links that a joint joins, also through the massless links of composite joints."""
+    """Return pairs of links that a joint joins, also through the massless links of composite joints.
+
+    A free joint joins nothing: what it carries may touch what stands still.
+    """
     parents = {joint.child: joint.parent for joint in joints}
     found = set()
-    for child, above in parents.items():
-        parent = above
+    for joint in joints:
+        if joint.kind == "free" or joint.child in massless:
+            continue
+        child, parent = joint.child, joint.parent
         while parent in massless:
             parent = parents[parent]
         found.add(frozenset((child, parent)))

@@ -13,6 +13,9 @@ from add.scene.robots.source import Source
 from add.scene.robots.turns import Place, about, after, here
 from add.typing import FloatArray
 
+#: Share of a diagonal entry of the mass matrix that its pivot may not fall below [-].
+_PIVOT = 1e-12
+
 
 def stated_inertia(source: Source, place: str, mass: float, inertia: FloatArray, repair: bool) -> FloatArray:
     """Check what a file states for one link, before links are merged.
@@ -51,8 +54,8 @@ def stated_inertia(source: Source, place: str, mass: float, inertia: FloatArray,
 def check_moving(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:
     """Check that every joint has something to move.
 
-    A moving link without mass is allowed inside a chain if each joint's composite inertia S^T I^c S plus armature is
-    positive in the start pose.
+    A moving link without mass is allowed inside a chain, not at its end, if the mass matrix with armature is positive
+    definite in the start pose: two hinges about one line have something between them.
 
     Raises
     ------
@@ -74,27 +77,62 @@ def check_moving(source: Source, links: Sequence[RobotLink], joints: Sequence[Ro
                 "no <inertial>, or mass 0",
                 "mass and inertia, or a fixed joint",
             )
-    _check_composites(source, links, joints)
+    _check_pivots(source, links, joints)
 
 
-def _check_composites(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:
-    poses = start_poses(joints)
-    below = {link.name: np.zeros((6, 6)) for link in links}
-    for link, joint in zip(reversed(links), reversed(joints), strict=True):
-        composite = below[link.name] + _spatial(link, poses[link.name])
-        if joint.parent != WORLD:
-            below[joint.parent] += composite
-        axes = _subspace(joint, poses[link.name])
-        met = axes.T @ composite @ axes + joint.armature * np.eye(axes.shape[1])
-        # About a far origin nearly equal numbers are subtracted: compare with what they were.
-        size = float(np.abs(axes.T).dot(np.abs(composite)).dot(np.abs(axes)).max()) if axes.size else 0.0
-        if axes.size and not np.linalg.eigvalsh(met)[0] > 1e-13 * size:
+def _check_pivots(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:
+    """Eliminate coordinates from the leaves on: a pivot of M is what a joint meets when those below it are free."""
+    mass, owners = start_mass_matrix(links, joints)
+    largest = mass.diagonal().copy()
+    for k in range(len(mass) - 1, -1, -1):
+        pivot = float(mass[k, k])
+        if not pivot > _PIVOT * largest[k]:
+            joint = joints[owners[k]]
             source.fail(
                 source.place("joint", joint.name),
-                f"moves nothing: link '{link.name}' and the links below it have no inertia about or along it",
-                f"{np.linalg.eigvalsh(met)[0]:.3g} {'kg' if joint.kind == 'slide' else 'kg m^2'}",
-                "mass on link or an armature > 0 on the joint",
+                f"moves nothing: link '{joint.child}' has too little inertia of its own, and the joints below it let "
+                "the others go",
+                f"{pivot:.3g} {'kg' if joint.kind == 'slide' else 'kg m^2'} in the start pose",
+                "mass on the link, joints in other directions, or an armature > 0 on the joint",
             )
+        mass -= np.outer(mass[:, k], mass[k]) / pivot
+
+
+def start_mass_matrix(links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> tuple[FloatArray, list[int]]:
+    """Return M with armature in the start pose, M_kl = S_k^T I^c_l S_l for k above l, and each coordinate's joint.
+
+    A mimic joint has no coordinate: its column, times its factor, is added to that of the joint it mimics.
+    """
+    poses = start_poses(joints)
+    numbers = {joint.child: k for k, joint in enumerate(joints)}
+    names = {joint.name: k for k, joint in enumerate(joints)}
+    composite = [_spatial(link, poses[link.name]) for link in links]
+    axes = [_subspace(joint, poses[joint.child]) for joint in joints]
+    first = np.concatenate([[0], np.cumsum([joint.n for joint in joints])])
+    full = np.zeros((first[-1], first[-1]))
+    for k in range(len(joints) - 1, -1, -1):
+        force, at = composite[k] @ axes[k], k
+        here = slice(first[k], first[k + 1])
+        full[here, here] = joints[k].armature * np.eye(joints[k].n)
+        while True:
+            block = axes[at].T @ force
+            there = slice(first[at], first[at + 1])
+            full[there, here] += block
+            if at != k:
+                full[here, there] += block.T
+            if joints[at].parent == WORLD:
+                break
+            at = numbers[joints[at].parent]
+        if joints[k].parent != WORLD:
+            composite[numbers[joints[k].parent]] += composite[k]
+    owners = [k for k, joint in enumerate(joints) for _ in range(joint.n)]
+    kept = [i for i, k in enumerate(owners) if joints[k].mimic is None]
+    chosen = np.eye(len(full))[:, kept]
+    for joint in joints:
+        if joint.mimic is not None:
+            column = kept.index(int(first[names[joint.mimic[0]]]))
+            chosen[first[names[joint.name]], column] = joint.mimic[1]
+    return chosen.T @ full @ chosen, [owners[i] for i in kept]
 
 
 def start_poses(joints: Sequence[RobotJoint]) -> dict[str, Place]:

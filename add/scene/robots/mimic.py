@@ -9,27 +9,23 @@ from add.scene.robots.model import RobotJoint
 from add.scene.robots.source import Source
 
 
-def resolved(source: Source, joints: Sequence[RobotJoint], kinds: Mapping[str, str]) -> tuple[RobotJoint, ...]:
+def resolved(source: Source, joints: Sequence[RobotJoint], types: Mapping[str, str]) -> tuple[RobotJoint, ...]:
     """Return the joints with q = factor q_i + offset of a joint i that mimics none.
 
     Parameters
     ----------
     source : of the errors
     joints : those that move
-    kinds : of all joints of the file, fixed ones too
+    types : of all joints of the file, as it says them
     """
     moving = {joint.name: joint for joint in joints}
-    return tuple(joint if joint.mimic is None else _resolved(source, joint, moving, kinds) for joint in joints)
+    return tuple(joint if joint.mimic is None else _resolved(source, joint, moving, types) for joint in joints)
 
 
 def _resolved(
-    source: Source, joint: RobotJoint, moving: Mapping[str, RobotJoint], kinds: Mapping[str, str]
+    source: Source, joint: RobotJoint, moving: Mapping[str, RobotJoint], types: Mapping[str, str]
 ) -> RobotJoint:
     place = f"{source.place('joint', joint.name)}: <mimic>"
-    if joint.kind not in ("hinge", "slide"):
-        source.fail(
-            place, f"a {joint.kind} joint mimics no other", expected="a revolute, continuous or prismatic joint"
-        )
     if joint.mimic is None:
         return joint
     factor, offset = 1.0, 0.0
@@ -38,17 +34,14 @@ def _resolved(
         name, step, shift = at.mimic
         if name in way:
             source.fail(place, "joints mimic each other in a circle", " -> ".join([*way, name]), "a joint of its own")
-        if name not in moving:
-            if name not in kinds:
-                source.fail(place, "no such joint", f"'{name}'", "the name of a joint that moves")
-            source.fail(place, "mimics a joint that does not move", f"'{name}', {kinds[name]}", "a joint that moves")
-        if moving[name].kind not in ("hinge", "slide"):
-            source.fail(
-                place,
-                "mimics a joint with several coordinates",
-                f"'{name}', {kinds[name]}",
-                "a revolute, continuous or prismatic joint",
-            )
+        if name not in types:
+            source.fail(place, "no such joint", f"'{name}'", "the name of a joint that moves")
+        found = f"'{name}', {types[name]}"
+        if types[name] == "fixed":
+            source.fail(place, "mimics a joint that does not move", found, "a joint that moves")
+        if name not in moving or moving[name].kind not in ("hinge", "slide"):
+            several = "mimics a joint with several coordinates"
+            source.fail(place, several, found, "a revolute, continuous or prismatic joint")
         if step == 0.0:
             source.fail(place, "a multiplier of zero fixes the joint", 0, 'another number, or type "fixed"')
         factor, offset = factor * step, offset + factor * shift

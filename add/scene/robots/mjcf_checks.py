@@ -58,8 +58,12 @@ def note_others(source: Source, mujoco: Any, model: Any) -> None:
     option = model.opt
     integrator = mujoco.mjtIntegrator(int(option.integrator)).name.removeprefix("mjINT_").lower()
     source.note("<option>", f"timestep {option.timestep:g} s, integrator {integrator}: the scene says its own")
-    soft: list[tuple[str, Any, Any]] = [("solref", model.geom_solref, [0.02, 1.0]), ("solimp", model.geom_solimp, [0.9, 0.95, 0.001, 0.5, 2.0]),
-            ("margin", model.geom_margin, 0.0), ("gap", model.geom_gap, 0.0)]  # fmt: skip
+    soft: list[tuple[str, Any, Any]] = [
+        ("solref", model.geom_solref, [0.02, 1.0]),
+        ("solimp", model.geom_solimp, [0.9, 0.95, 0.001, 0.5, 2.0]),
+        ("margin", model.geom_margin, 0.0),
+        ("gap", model.geom_gap, 0.0),
+    ]
     others = [name for name, values, default in soft if model.ngeom and not np.allclose(values, default)]
     if others:
         source.note("geoms", f"{', '.join(others)}: the scene's contact has numbers of its own")

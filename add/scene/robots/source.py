@@ -65,9 +65,7 @@ class Source:
     def refuse(self, word: str, place: str, message: str) -> None:
         """Note that something is left out if the user said so by its word; raise an error otherwise."""
         if word not in self.ignore:
-            raise InputError(
-                message, file=self.file, place=place, expected=f'"ignore": ["{word}"] to read the file without it'
-            )
+            self.fail(place, message, expected=f"'{word}' among `ignore`, to read the file without it")
         self.ignored.append(f"{place}: {message}")
 
     def note(self, place: str, text: str) -> None:

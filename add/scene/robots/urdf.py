@@ -59,11 +59,10 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     _refuse_xacro(source, root)
     _note_others(source, root)
     links = _links(source, root, MeshFiles(file, options.packages or {}), options)
-    joints = read_joints(source, root, links)
-    joints = [_root_joint(source, links, joints, options.base), *joints]
+    read, types = read_joints(source, root, links)
+    joints = [_root_joint(source, links, read, options.base), *read]
     tree = merge(source, links, joints, turn)
-    kinds = {joint.name: joint.kind for joint in joints}
-    resolved_joints = resolved(source, tree.joints, kinds)
+    resolved_joints = resolved(source, tree.joints, types)
     check_moving(source, tree.links, resolved_joints)
 
     massless = frozenset(link.name for link in tree.links if ("link", link.name) not in source.lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -26,11 +26,14 @@ _TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "saf
 _KNOWN = {"limit": {"lower", "upper", "effort", "velocity"}, "dynamics": {"damping", "friction"}}
 
 
-def read_joints(source: Source, root: XmlNode, links: dict[str, RobotLink]) -> list[RobotJoint]:
-    """Return the joints in the order of the file; composite ones add their massless links to `links`."""
+def read_joints(source: Source, root: XmlNode, links: dict[str, RobotLink]) -> tuple[list[RobotJoint], dict[str, str]]:
+    """Return the joints in the order of the file, and the types that it says by name.
+
+    Composite ones add their massless links to `links`.
+    """
     joints: list[RobotJoint] = []
     parents: dict[str, str] = {}
-    names: set[str] = set()
+    types: dict[str, str] = {}
     for node in root.all("joint"):
         joint = _joint(source, node, links)
         place = source.place("joint", joint.name)
@@ -39,12 +42,12 @@ def read_joints(source: Source, root: XmlNode, links: dict[str, RobotLink]) -> l
                 place, f"link '{joint.child}' has two parents", f"joint '{parents[joint.child]}' as well", "one joint"
             )
         parents[joint.child] = joint.name
-        names.add(joint.name)
+        types[joint.name] = node.attributes["type"]
         joints.append(joint)
     found: list[RobotJoint] = []
     for joint in joints:
-        found += _planar(source, joint, links, names) if joint.kind == "planar" else [joint]
-    return found
+        found += _planar(source, joint, links, types) if joint.kind == "planar" else [joint]
+    return found, types
 
 
 def _joint(source: Source, node: XmlNode, links: Mapping[str, RobotLink]) -> RobotJoint:
@@ -154,10 +157,15 @@ def _with_mimic(source: Source, node: XmlNode, joint: RobotJoint, place: str) ->
     if not other:
         source.fail(place, "a <mimic> without a joint", expected="<mimic joint=...>")
     factor = source.number(found[0], "multiplier", place, 1.0)
+    if joint.kind not in ("hinge", "slide"):
+        kind = node.attributes["type"]
+        source.fail(
+            f"{place}: <mimic>", f"a {kind} joint mimics no other", expected="a revolute, continuous or prismatic joint"
+        )
     return replace(joint, mimic=(other, factor, source.number(found[0], "offset", place, 0.0)))
 
 
-def _planar(source: Source, joint: RobotJoint, links: dict[str, RobotLink], names: set[str]) -> list[RobotJoint]:
+def _planar(source: Source, joint: RobotJoint, links: dict[str, RobotLink], names: Collection[str]) -> list[RobotJoint]:
     """Return two slides in the plane and a hinge about its normal, through two massless links."""
     place = source.place("joint", joint.name)
     u, w = plane_axes(joint.axis)

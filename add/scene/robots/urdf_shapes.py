@@ -109,8 +109,9 @@ def _mesh(
             if error.expected is not None:
                 reason += f"; expected {error.expected}"
             source.refuse("mesh", place, reason)
-            return None
-        source.note(place, reason)
+        else:
+            source.note(place, reason)
+        return None
     title = node.attributes.get("name", "")
     return RobotGeometry("mesh", (), *at, vertices, triangles, name=title, file=file, origin=link)
 

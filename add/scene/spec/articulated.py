@@ -18,10 +18,10 @@ from add.scene.spec.common import (
     Quaternion,
     Spec,
     Text,
-    ValueSpec,
     Vector3,
     problem,
 )
+from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.rigid import GeometrySpec, Inertia6
 
 
@@ -87,7 +87,7 @@ class TreeJointSpec(Spec):
     upper: Number | None = Field(None, description="upper limit [rad, m]; null = the file's, or none")
     limit_stiffness: Positive | None = Field(None, description="stiffness of its stops [N m/rad, N/m]; null = 1000")
     limit_damping: NonNegative | None = Field(None, description="damping of its stops [N m s/rad, N s/m]; null = 1")
-    motion: ValueSpec | None = Field(
+    motion: ScalarValueSpec | None = Field(
         None, description="given motion, added to `value` [rad, m]: its torque is a result; null = it is free to move"
     )
 
@@ -106,7 +106,7 @@ class DriveSpec(Spec):
 
     type: Literal["torque", "position", "velocity"] = Field("torque", description="kind of actuator")
     joint: Name = Field(description="name of a hinge or slide")
-    input: ValueSpec = Field(
+    input: ScalarValueSpec = Field(
         description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time"
     )
     stiffness: NonNegative | None = Field(None, description="of a `position` drive [N m/rad, N/m]")

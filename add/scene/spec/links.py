@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
+from pydantic import BaseModel
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
@@ -37,7 +38,7 @@ class LinkOf:
 
     tree: str
     link: RobotLink
-    contact: BodyContactSpec | None
+    contact: BodyContactSpec | None = None
 
     @property
     def name(self) -> str:
@@ -46,7 +47,7 @@ class LinkOf:
 
 
 def all_bodies(spec: SceneSpec) -> dict[str, BodySpec | LinkOf]:
-    """Return everything that has a place: bodies but articulated ones, whose links are here instead.
+    """Return everything that has a place: bodies but articulated ones, whose links and places are here instead.
 
     Raises
     ------
@@ -56,7 +57,7 @@ def all_bodies(spec: SceneSpec) -> dict[str, BodySpec | LinkOf]:
     out: dict[str, BodySpec | LinkOf] = {}
     for name, body in spec.bodies.items():
         if isinstance(body, ArticulatedBodySpec):
-            out |= {item.name: item for item in links_of(name, body)}
+            out |= {item.name: item for item in (*links_of(name, body), *places_of(name, body))}
         else:
             out[name] = body
     return out
@@ -70,6 +71,41 @@ def trees(spec: SceneSpec) -> dict[str, ArticulatedBodySpec]:
 def links_of(name: str, body: ArticulatedBodySpec) -> list[LinkOf]:
     """Return the links of an articulated body that have mass or a surface."""
     return [LinkOf(name, link, body.contact) for link in robot_of(name, body).links if is_body(link)]
+
+
+def places_of(name: str, body: ArticulatedBodySpec) -> list[LinkOf]:
+    """Return the places of a robot that are no links of their own: merged links, sites. They have no surface."""
+    robot = robot_of(name, body)
+    links = {link.name for link in robot.links if is_body(link)}
+    none = np.zeros(3)
+    return [
+        LinkOf(name, RobotLink(key, 0.0, none, np.zeros((3, 3))))
+        for key, (link, _, _) in robot.frames.items()
+        if key not in links and link != WORLD
+    ]
+
+
+def named_places(spec: SceneSpec, name: str, body: ArticulatedBodySpec) -> list[str]:
+    """Return the places of a robot that anything in the scene names."""
+    used = {
+        text for part in (spec.markers, spec.couplings, spec.objective, spec.recording, spec.experiments)
+        for text in _strings(part)
+    }  # fmt: skip
+    return [item.link.name for item in places_of(name, body) if item.name in used]
+
+
+def _strings(part: object) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, BaseModel):
+        for value in part.__dict__.values():
+            yield from _strings(value)
+    elif isinstance(part, Mapping):
+        for value in part.values():
+            yield from _strings(value)
+    elif isinstance(part, tuple | list):
+        for value in part:
+            yield from _strings(value)
 
 
 def is_body(link: RobotLink) -> bool:

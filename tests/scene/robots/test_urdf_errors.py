@@ -1,0 +1,348 @@
+"""Every way in which a URDF may be wrong has one error that names file, line, link or joint, found and expected."""
+
+import numpy as np
+import pytest
+from support.robot_files import INERTIAL, inertial, joint, link, urdf, written
+
+from add.errors import InputError
+from add.scene.robots import read_urdf
+
+BASE, ARM = link("base"), link("arm")
+TURN = joint("turn", "base", "arm")
+BOX = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
+
+
+def collision(shape, tag="collision"):
+    return f"<{tag}><geometry>{shape}</geometry></{tag}>"
+
+
+CASES = {
+    # pitfall 18
+    "lower-equals-upper": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="0" upper="0" effort="1" velocity="1"/>')),
+        "line 4, joint 'turn': <limit>: lower = upper = 0 locks the joint for some readers and frees it for others",
+    ),
+    "limits-left-out": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit effort="1" velocity="1"/>')),
+        "line 4, joint 'turn': <limit>: lower = upper = 0",
+    ),
+    "no-limit": (urdf(BASE, ARM, joint("turn", "base", "arm", more="")), "line 4, joint 'turn': has no <limit>"),
+    "lower-above-upper": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="1" upper="-1" effort="1" velocity="1"/>')),
+        "line 4, joint 'turn': <limit>: lower exceeds upper (found 1 > -1; expected lower < upper)",
+    ),
+    "negative-effort": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="-1" upper="1" effort="-1"/>')),
+        "line 4, joint 'turn': <limit>: a negative effort or velocity",
+    ),
+    # pitfall 19
+    "not-positive-definite": (
+        urdf(BASE, link("arm", inertial(moments=(0.1, -0.1, 0.1))), TURN),
+        "line 3, link 'arm': <inertial>: the inertia is not positive definite "
+        "(found principal moments -0.1, 0.1, 0.1 kg m^2; expected A + B >= C >= B >= A > 0",
+    ),
+    "triangle": (
+        urdf(BASE, link("arm", inertial(moments=(0.1, 0.2, 0.31))), TURN),
+        "line 3, link 'arm': <inertial>: the inertia belongs to no body: A + B < C "
+        "(found principal moments 0.1, 0.2, 0.31 kg m^2",
+    ),
+    "singular-on-a-moving-link": (
+        urdf(BASE, link("arm", inertial(moments=(0.0, 0.1, 0.1))), TURN),
+        "line 3, link 'arm': the inertia is not positive definite (found principal moments 0, 0.1, 0.1",
+    ),
+    "all-entries-equal": (  # the dummy of anymal.urdf
+        urdf(link("base", inertial(1e-6, (1e-6, 1e-6, 1e-6), (1e-6, 1e-6, 1e-6))), ARM, TURN),
+        "line 2, link 'base': <inertial>: the inertia belongs to no body: A + B < C",
+    ),
+    "negative-mass": (
+        urdf(BASE, link("arm", inertial(mass=-1)), TURN),
+        "line 3, link 'arm': <inertial>: a negative mass (found -1; expected a mass >= 0 [kg])",
+    ),
+    "inertia-without-mass": (
+        urdf(BASE, link("arm", inertial(mass=0)), TURN),
+        "line 3, link 'arm': <inertial>: inertia without mass",
+    ),
+    # pitfall 20
+    "no-inertial-on-a-moving-leaf": (
+        urdf(BASE, link("arm", ""), TURN),
+        "line 3, link 'arm': a link at the end of a chain moves and has no mass (found no <inertial>, or mass 0; "
+        "expected mass and inertia, or a fixed joint)",
+    ),
+    "massless-chain-that-moves-nothing": (  # two hinges about one line, the link between them has no mass
+        urdf(BASE, link("cross", ""), ARM, joint("turn", "base", "cross"), joint("twist", "cross", "arm")),
+        "line 5, joint 'turn': moves nothing: link 'cross' has too little inertia of its own",
+    ),
+    # pitfall 22: nothing becomes a hull in silence, and what is missing is named
+    "missing-collision-mesh": (
+        urdf(BASE, link("arm", INERTIAL, collision('<mesh filename="package://bot/arm.stl"/>')), TURN),
+        "line 3, link 'arm': line 3, <collision>: mesh 'package://bot/arm.stl' is not found; expected a folder 'bot' "
+        "above the robot's file or in `packages` (expected 'mesh' among `ignore`, to read the file without it)",
+    ),
+    "unreadable-collision-mesh": (
+        urdf(BASE, link("arm", INERTIAL, collision('<mesh filename="broken.stl"/>')), TURN),
+        "broken.stl: cannot be read as a surface",
+    ),
+    "unknown-scheme": (
+        urdf(BASE, link("arm", INERTIAL, collision('<mesh filename="https://x.org/a.stl"/>')), TURN),
+        "mesh 'https://x.org/a.stl' is not found; expected a path, package://, model:// or file://",
+    ),
+    "unknown-collision-shape": (
+        urdf(BASE, link("arm", INERTIAL, collision('<cone radius="1"/>')), TURN),
+        "line 3, link 'arm': line 3, <collision>: <cone> is not a shape that is read",
+    ),
+    "scale-of-zero": (
+        urdf(BASE, link("arm", INERTIAL, collision('<mesh filename="a.stl" scale="1 0 1"/>')), TURN),
+        "<mesh scale>: a scale of zero",
+    ),
+    "mesh-without-file": (
+        urdf(BASE, link("arm", INERTIAL, collision("<mesh/>")), TURN),
+        "line 3, link 'arm': line 3, <collision>: a <mesh> without a file",
+    ),
+    "no-shape": (
+        urdf(BASE, link("arm", INERTIAL, "<collision/>"), TURN),
+        "line 3, link 'arm': line 3, <collision>: does not have one shape",
+    ),
+    "size-of-zero": (
+        urdf(BASE, link("arm", INERTIAL, collision('<sphere radius="0"/>')), TURN),
+        "impossible size of <sphere>",
+    ),
+    # pitfall 23
+    "mimic-of-a-fixed-joint": (
+        urdf(
+            BASE,
+            ARM,
+            link("tip"),
+            joint("grip", "base", "arm", "fixed", ""),
+            joint("turn", "arm", "tip", more='<limit lower="-1" upper="1"/><mimic joint="grip"/>'),
+        ),
+        "line 6, joint 'turn': <mimic>: mimics a joint that does not move (found 'grip', fixed; expected a joint that "
+        "moves)",
+    ),
+    "mimic-of-nothing": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="-1" upper="1"/><mimic joint="grip"/>')),
+        "line 4, joint 'turn': <mimic>: no such joint (found 'grip'",
+    ),
+    "mimic-of-itself": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="-1" upper="1"/><mimic joint="turn"/>')),
+        "<mimic>: joints mimic each other in a circle (found turn -> turn",
+    ),
+    "mimic-circle": (
+        urdf(
+            BASE,
+            ARM,
+            link("tip"),
+            joint("a", "base", "arm", "continuous", '<mimic joint="b"/>'),
+            joint("b", "arm", "tip", "continuous", '<mimic joint="a"/>'),
+        ),
+        "line 5, joint 'a': <mimic>: joints mimic each other in a circle (found a -> b -> a",
+    ),
+    "mimic-of-a-floating-joint": (
+        urdf(
+            BASE,
+            ARM,
+            link("tip"),
+            joint("fly", "base", "arm", "floating", ""),
+            joint("b", "arm", "tip", "continuous", '<mimic joint="fly"/>'),
+        ),
+        "<mimic>: mimics a joint with several coordinates (found 'fly', floating",
+    ),
+    "mimic-of-a-planar-joint": (
+        urdf(
+            BASE,
+            ARM,
+            link("tip"),
+            joint("table", "base", "arm", "planar", ""),
+            joint("b", "arm", "tip", "continuous", '<mimic joint="table"/>'),
+        ),
+        "<mimic>: mimics a joint with several coordinates (found 'table', planar",
+    ),
+    "mimic-on-a-fixed-joint": (
+        urdf(BASE, ARM, link("tip"), TURN, joint("grip", "arm", "tip", "fixed", '<mimic joint="turn"/>')),
+        "line 6, joint 'grip': <mimic>: a fixed joint mimics no other",
+    ),
+    "mimic-times-zero": (
+        urdf(
+            BASE, ARM, link("tip"), TURN, joint("b", "arm", "tip", "continuous", '<mimic joint="turn" multiplier="0"/>')
+        ),
+        "<mimic>: a multiplier of zero fixes the joint",
+    ),
+    # the tree
+    "two-roots": (
+        urdf(BASE, ARM),
+        "line 3, link 'arm': several links have no parent (found 'base', 'arm'; expected one root, and joints to all",
+    ),
+    "circle": (
+        urdf(link("a"), link("b"), joint("ab", "a", "b"), joint("ba", "b", "a")),
+        "line 2, link 'a': the links do not form a tree: joints lead from this link back to it (found the circle "
+        "a -> b -> a",
+    ),
+    "circle-beside-a-root": (
+        urdf(BASE, link("a"), link("b"), joint("ab", "a", "b"), joint("ba", "b", "a")),
+        "line 3, link 'a': the links do not form a tree",
+    ),
+    "two-parents": (
+        urdf(BASE, ARM, link("tip"), TURN, joint("b", "base", "tip"), joint("c", "arm", "tip")),
+        "line 7, joint 'c': link 'tip' has two parents (found joint 'b' as well; expected one joint)",
+    ),
+    "no-such-link": (
+        urdf(BASE, ARM, joint("turn", "base", "leg")),
+        "line 4, joint 'turn': <child>: no such link (found 'leg'; expected the name of a <link>)",
+    ),
+    "to-itself": (urdf(BASE, joint("turn", "base", "base")), "joint 'turn': joins a link with itself"),
+    "no-links": (urdf(), "robot: has no links"),
+    "second-link-of-a-name": (
+        urdf(BASE, link("base"), TURN),
+        "line 3, link 'base': a second link of this name (found another in line 2; expected unique names)",
+    ),
+    "second-joint-of-a-name": (
+        urdf(BASE, ARM, link("tip"), TURN, joint("turn", "arm", "tip")),
+        "line 6, joint 'turn': a second joint of this name (found another in line 5; expected unique names)",
+    ),
+    "slash-in-a-name": (urdf(link("a/b")), "line 2, link 'a/b': not a name (found 'a/b'; expected a name without '/'"),
+    "empty-name": (urdf(link(" ")), "line 2, link ' ': not a name"),
+    "no-name": (urdf("<link/>"), "line 2, link '': not a name"),
+    # joints
+    "unknown-type": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", "universal")),
+        "line 4, joint 'turn': unknown type of joint (found 'universal'; expected revolute, continuous, prismatic",
+    ),
+    "no-type": (
+        urdf(BASE, ARM, '<joint name="turn"><parent link="base"/><child link="arm"/></joint>'),
+        "line 4, joint 'turn': unknown type of joint (found none",
+    ),
+    "no-parent": (
+        urdf(BASE, ARM, '<joint name="turn" type="fixed"><child link="arm"/></joint>'),
+        "line 4, joint 'turn': does not have one <parent link=...>",
+    ),
+    "no-axis": (
+        urdf(BASE, ARM, TURN.replace("0 0 1", "0 0 0")),
+        "line 4, joint 'turn': <axis xyz>: an axis without direction (found [0.0, 0.0, 0.0]; expected a unit vector)",
+    ),
+    "negative-damping": (
+        urdf(BASE, ARM, TURN.replace("<limit", '<dynamics damping="-1"/><limit')),
+        "line 4, joint 'turn': <dynamics>: a negative number",
+    ),
+    "damping-of-a-floating-joint": (
+        urdf(BASE, ARM, joint("fly", "base", "arm", "floating", '<dynamics damping="1"/>')),
+        "line 4, joint 'fly': damping or friction of a floating joint have no unit",
+    ),
+    # numbers
+    "not-a-number": (
+        urdf(BASE, link("arm", inertial(mass="heavy")), TURN),
+        "line 3, link 'arm': <inertial>: <mass value>: not a number (found 'heavy'; expected a finite number)",
+    ),
+    "nan": (urdf(BASE, link("arm", inertial(mass="nan")), TURN), "<mass value>: not a number (found 'nan'"),
+    "infinite": (urdf(BASE, link("arm", inertial(mass="1e999")), TURN), "<mass value>: not a number (found '1e999'"),
+    "underscore": (urdf(BASE, link("arm", inertial(mass="1_0")), TURN), "<mass value>: not a number (found '1_0'"),
+    "missing-number": (
+        urdf(BASE, ARM.replace('ixy="0"', ""), TURN),
+        "line 3, link 'arm': <inertial>: <inertia ixy>: missing (expected a number)",
+    ),
+    "two-numbers-of-three": (
+        urdf(BASE, ARM, TURN.replace("0 0 1", "0 1")),
+        "line 4, joint 'turn': <axis xyz>: bad numbers (found '0 1'; expected 3 finite numbers, separated by blanks)",
+    ),
+    "commas": (urdf(BASE, ARM, TURN.replace("0 0 1", "0,0,1")), "<axis xyz>: bad numbers (found '0,0,1'"),
+    "no-mass": (
+        urdf(BASE, link("arm", "<inertial/>"), TURN),
+        "line 3, link 'arm': <inertial>: does not have one <mass> (found 0; expected one <mass>)",
+    ),
+    "two-inertials": (urdf(BASE, link("arm", INERTIAL * 2), TURN), "line 3, link 'arm': several <inertial>"),
+    "turned-twice": (
+        urdf(BASE, ARM, TURN.replace("<limit", '<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/><limit')),
+        "an <origin> turned twice",
+    ),
+    # other programs
+    "gazebo-spring": (
+        urdf(BASE, ARM, TURN, '<gazebo reference="turn"><springStiffness>5</springStiffness></gazebo>'),
+        "line 5, <gazebo>: <springStiffness> changes the motion, and is not read (expected 'extension' among `ignore`",
+    ),
+    "mujoco-inertia": (
+        urdf(BASE, ARM, TURN, '<mujoco><compiler inertiafromgeom="true"/></mujoco>'),
+        'line 5, <mujoco>: inertiafromgeom="true" of <compiler> changes the motion',
+    ),
+    "bullet-inertia": (
+        urdf(BASE, link("arm", INERTIAL, '<contact><inertia_scaling value="3"/></contact>'), TURN),
+        "line 3, link 'arm': <inertia_scaling> changes the motion",
+    ),
+    "xacro-element": (
+        urdf('<xacro:include filename="arm.xacro"/>'),
+        "line 2: is a xacro file, not a URDF (found <xacro:include>; expected the expanded file: xacro ",
+    ),
+    "xacro-value": (
+        urdf(link("base", inertial(mass="${mass}"))),
+        "line 2, <mass value>: is a xacro file, not a URDF (found '${mass}'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_error(name, tmp_path):
+    text, message = CASES[name]
+    (tmp_path / "broken.stl").write_bytes(b"no surface")
+    path = written(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        read_urdf(path)
+    said = str(caught.value)
+    assert said.startswith(f"{path}: ") and message in said and len(said) < 900
+    assert caught.value.exit_code == 2
+
+
+WITH_A_WORD = {
+    "limit": ("lower-equals-upper", "limits-left-out", "no-limit"),
+    "mesh": ("missing-collision-mesh", "unreadable-collision-mesh", "unknown-scheme"),
+    "shape": ("unknown-collision-shape",),
+    "dynamics": ("damping-of-a-floating-joint",),
+    "extension": ("gazebo-spring", "mujoco-inertia", "bullet-inertia"),
+}
+
+
+@pytest.mark.parametrize(("word", "name"), [(word, name) for word, names in WITH_A_WORD.items() for name in names])
+def test_words_of_ignore(word, name, tmp_path):
+    """What a word leaves out is listed; no other word helps."""
+    (tmp_path / "broken.stl").write_bytes(b"no surface")
+    path = written(tmp_path, CASES[name][0])
+    robot = read_urdf(path, ignore=[word])
+    assert robot.ignored
+    assert not any(np.isfinite([joint.lower, joint.upper]).any() for joint in robot.joints if word == "limit")
+    with pytest.raises(InputError):
+        read_urdf(path, ignore=set(WITH_A_WORD) - {word})
+
+
+def test_unknown_word(tmp_path):
+    path = written(tmp_path, urdf(BASE, ARM, TURN))
+    with pytest.raises(InputError, match="'meshes' is nothing to ignore"):
+        read_urdf(path, ignore=["meshes"])
+
+
+def test_repair(tmp_path):
+    """On request alone, and listed: the mean of the principal moments; nothing repairs negative ones."""
+    path = written(tmp_path, CASES["triangle"][0])
+    robot = read_urdf(path, repair=True)
+    np.testing.assert_allclose(robot.links[0].inertia, np.eye(3) * (0.61 / 3), rtol=1e-14)
+    assert any("repaired: principal moments 0.1, 0.2, 0.31" in line for line in robot.ignored)
+    path = written(tmp_path, urdf(BASE, link("arm", inertial(moments=(-0.1, -0.1, -0.1))), TURN))
+    with pytest.raises(InputError, match="not positive definite"):
+        read_urdf(path, repair=True)
+
+
+def test_inertia_at_the_border(tmp_path):
+    """A flat body has A + B = C; 1e-9 of the largest is round-off, 1e-8 is not. A point on a fixed link is allowed."""
+    flat = urdf(BASE, link("arm", inertial(moments=(0.1, 0.2, 0.3 + 2e-10))), TURN)
+    assert read_urdf(written(tmp_path, flat)).mass == 1.0
+    with pytest.raises(InputError, match="belongs to no body"):
+        read_urdf(written(tmp_path, urdf(BASE, link("arm", inertial(moments=(0.1, 0.2, 0.3 + 3e-9))), TURN)))
+    point = link("tip", inertial(moments=(0, 0, 0)))
+    robot = read_urdf(written(tmp_path, urdf(BASE, ARM, point, TURN, joint("glue", "arm", "tip", "fixed", ""))))
+    assert robot.mass == 2.0
+
+
+def test_options(tmp_path):
+    path = written(tmp_path, urdf(BASE, ARM, TURN))
+    with pytest.raises(InputError, match="unknown base"):
+        read_urdf(path, base="flying")
+    with pytest.raises(InputError, match="unknown axis `up`"):
+        read_urdf(path, up="-z")
+    path = written(tmp_path, urdf(link("world", ""), ARM, joint("turn", "world", "arm")))
+    with pytest.raises(InputError, match="this link is the world by its name"):
+        read_urdf(path, base="free")
