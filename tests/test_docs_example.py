@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/robots.md")
+PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/learning.md")
 
 
 def blocks(page: str, language: str) -> list[str]:
