@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -20,7 +20,7 @@ from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ControlSignalSpec
-from add.simulation import Record, Step, StepDerivatives, StepJacobians
+from add.simulation import Record, Step as FinishedStep, StepDerivatives, StepJacobians
 from add.simulation.run import Simulation, Trajectory
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -106,7 +106,9 @@ class BuiltScene(Summarised):
             Chart.named(chart),
         )  # fmt: skip
 
-    def step_jacobians(self, step: Step | Record, values: FloatArray | None = None, **options: Any) -> StepJacobians:
+    def step_jacobians(
+        self, step: FinishedStep | Record, values: FloatArray | None = None, **options: Any
+    ) -> StepJacobians:
         """Return the derivatives of a finished step as matrices; see `add.simulation.run.Simulation.step_jacobians`.
 
         Parameters
@@ -123,6 +125,7 @@ class BuiltScene(Summarised):
         """
         with one_blas_thread():
             return self.step_derivatives(values, **options).jacobians(step)
+
     def step(self, state: State, control: Values | None = None, inputs: Values | None = None) -> Step:
         """Take one step with other controls and numbers, with `vjp` and `jvp`; for many, see `step_function`."""
         return self.step_function(tuple(control or ()), tuple(inputs or ()))(state, control, inputs)
