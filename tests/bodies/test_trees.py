@@ -7,6 +7,7 @@ import pytest
 from derivatives.test_trees import LINK, scene
 
 from add.adjoint import Cotangents, pullback, pushforward
+from add.commands.run_data import run_data
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import scene_from_dict
@@ -167,3 +168,13 @@ def test_links_by_name():
     built = scene_from_dict(raw).build()
     kin = Kinematics(*(np.zeros(2) for _ in range(3)), 0.0, 0)
     assert np.allclose(built.markers.points(kin, built.theta)[0], 0.0)
+
+
+def test_energy_in_results():
+    """Kinetic energy, that of gravity and of springs: together constant where nothing damps."""
+    raw = arm(elbow={"stiffness": 4.0, "rest": -0.2})
+    raw["time"] = {"dt": 0.0005, "steps": 400}
+    built = scene_from_dict(raw).build()
+    data = run_data(built, built.run(), built.theta)
+    total = data.energy["kinetic"] + data.energy["gravity"] + data.energy["coupling"]
+    assert np.ptp(total) < 1e-4 and np.ptp(data.energy["gravity"]) > 0.1 and np.ptp(data.energy["coupling"]) > 0.01
