@@ -154,7 +154,7 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
 
 
 def _inertial(source: Source, node: XmlNode, place: str, repair: bool) -> tuple[float, FloatArray, FloatArray]:
-    place = f"{place}: <inertial>"
+    place = f"{place}: line {node.line}, <inertial>"
     one = {}
     for tag in ("mass", "inertia"):
         found = node.all(tag)
