@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from add.adjoint import (
         Checkpoints,
         Cotangents,
+        States,
         StoreAll,
         evaluate,
         pullback,
@@ -36,6 +37,7 @@ _HOMES = {
     "Scene": "add.scene",
     "Simulation": "add.simulation.run",
     "SolverError": "add.errors",
+    "States": "add.adjoint",
     "StoreAll": "add.adjoint",
     "Take": "add.mocap",
     "Trajectory": "add.simulation.run",
@@ -66,6 +68,7 @@ __all__ = [
     "Scene",
     "Simulation",
     "SolverError",
+    "States",
     "StoreAll",
     "Take",
     "Trajectory",

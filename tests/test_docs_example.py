@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/robots.md")
+PAGES = (
+    "README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/learning.md", "docs/robots.md",
+)  # fmt: skip
 
 
 def blocks(page: str, language: str) -> list[str]:

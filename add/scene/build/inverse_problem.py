@@ -6,14 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.equations.points import NodePoints, PointMap
 from add.equations.site_gathering import gather
 from add.equations.site_points import SitePoints
 from add.equations.sites import SiteKind
 from add.errors import InputError
 from add.inverse.experiment import Experiment
+from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import LBFGSB, Phase, PhasedOptimizer
+from add.inverse.optimizers.starts import Starts
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
 from add.inverse.transforms import Linear, Log, Softplus, Transform
@@ -50,6 +53,8 @@ from add.typing import FloatArray
 
 _TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
 
+
+_SCHEDULES: dict[str, Schedule] = {"all": StoreAll(), "states": States(), "checkpoints": Checkpoints()}
 
 _LOSSES: dict[str, type[Loss]] = {"huber": Huber, "soft-l1": SoftL1, "cauchy": Cauchy}
 
@@ -137,9 +142,16 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
         phases.append(Phase(phase.name, phase.parameters, window, most, overrides))
     if not phases:
         phases = [Phase("all", None, None, spec.max_evaluations)]
+    starts = Starts(spec.starts.count, spec.starts.seed, spec.starts.spread)
+    rates = RateSchedule(spec.rate, spec.decay, spec.decay_every)
+    tolerances = spec.gradient_tolerance, spec.objective_tolerance
     if spec.method == "gauss-newton":
-        return LevenbergMarquardt(tuple(phases), spec.damping, spec.gradient_tolerance, spec.objective_tolerance)
-    return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
+        return LevenbergMarquardt(tuple(phases), spec.damping, *tolerances, starts)
+    if spec.method == "adam":
+        return Adam(tuple(phases), rates, spec.beta1, spec.beta2, gradient_tolerance=tolerances[0], starts=starts)
+    if spec.method == "sgd":
+        return GradientDescent(tuple(phases), rates, spec.momentum, tolerances[0], starts)
+    return LBFGSB(tuple(phases), spec.history, *tolerances, starts)
 
 
 def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int) -> Objective | None:
@@ -257,7 +269,8 @@ def _experiment(
         weights.append(item.weight)
     objective = WeightedSum(tuple(weights), tuple(parts))
     ties, numbers = built.numbers.ties, built.numbers.values
-    return Experiment(name, judged_simulation(spec, built), objective, ties, numbers, recording, followed)
+    simulation, schedule = judged_simulation(spec, built), _SCHEDULES[built.scene.gradient.schedule]
+    return Experiment(name, simulation, objective, ties, numbers, recording, followed, schedule)
 
 
 def _regulariser(
