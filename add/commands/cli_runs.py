@@ -47,6 +47,7 @@ def loaded_scene(console: Console, scene: str) -> Any:
 def view(
     console: Console,
     run: str,
+    *,
     colour: str,
     screenshot: str | None,
     movie: str | None,
