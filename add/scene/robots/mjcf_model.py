@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -39,14 +40,17 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(said.append)
     try:
-        spec = mujoco.MjSpec.from_file(str(file))
-        spec.compiler.fusestatic = False  # links on fixed joints are merged here, and stay addressable
-        names = {body.name for body in spec.bodies}
-        for number, body in enumerate(spec.bodies):
-            if not body.name:
-                body.name = _new(f"body{number}", names)
-        model = spec.compile()
-        stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
+        with warnings.catch_warnings(record=True) as others:
+            warnings.simplefilter("always")
+            spec = mujoco.MjSpec.from_file(str(file))
+            spec.compiler.fusestatic = False  # links on fixed joints are merged here, and stay addressable
+            names = {body.name for body in spec.bodies}
+            for number, body in enumerate(spec.bodies):
+                if not body.name:
+                    body.name = _new(f"body{number}", names)
+            model = spec.compile()
+            stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
+        said += [str(other.message) for other in others]
     except (ValueError, TypeError, RuntimeError, MemoryError, mujoco.FatalError) as error:
         reason = " ".join(str(error).split())[:400] or type(error).__name__
         raise InputError(f"MuJoCo refuses the file: {reason}", file=file) from None
