@@ -91,14 +91,10 @@ def _frames(
         bodies[body] = (link, position, rotation)
         if body and (link != name or shift.any()):
             frames[name] = bodies[body]
-    taken = {link.name for link in tree.links} | set(frames)
     for site in range(model.nsite):
         name = names.of("site", site)
         link, *at = bodies[int(model.site_bodyid[site])]
         local = (np.array(model.site_pos[site]), from_quaternion(np.array(model.site_quat[site])))
-        if name in taken:
-            names.source.note(f"site '{name}'", "a link has its name: it cannot be addressed")
-            continue
         frames[name] = (link, *after((at[0], at[1]), local))
     return frames, bodies
 

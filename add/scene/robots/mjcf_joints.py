@@ -79,7 +79,7 @@ def read_joints(
 def _between(names: Names, body: str, number: int) -> str:
     """Return a name for a massless link between the joints of a body."""
     name = f"{body}_{number}"
-    while names.mujoco.mj_name2id(names.model, names.mujoco.mjtObj.mjOBJ_BODY, name) >= 0:
+    while names.has("body", name) or names.has("site", name):
         name += "_"
     return name
 
@@ -103,7 +103,7 @@ def _bases(source: Source, mujoco: Any, model: Any, names: Names, base: str | No
             "one body without joints in <worldbody>",
         )
     name = "floating_base"
-    while mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) >= 0:
+    while names.has("joint", name):
         name += "_"
     return {bare[0]: name}
 

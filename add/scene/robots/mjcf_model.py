@@ -77,7 +77,10 @@ def _matrix(entries: FloatArray) -> FloatArray:
 @final
 @dataclass(frozen=True)
 class Names:
-    """Names of a model's objects by number; those without one get that of their kind and number."""
+    """Names of a model's objects by number; those without one get that of their kind and number.
+
+    A site that has the name of a body is called after it with "_site".
+    """
 
     mujoco: Any
     model: Any
@@ -100,8 +103,16 @@ class Names:
         found = self.mujoco.mj_id2name(self.model, code, number)
         if not found:
             found = f"{kind}{number}"
-            while self.mujoco.mj_name2id(self.model, code, found) >= 0:
+            while self.has(kind, found):
+                found += "_"
+        if kind == "site" and self.has("body", found):  # links and sites share the names of places
+            found += "_site"
+            while self.has("body", found) or self.has("site", found):
                 found += "_"
         if kind != "geom" and not usable(found):
             self.source.fail(f"{kind} '{found[:80]}'", "not a name", f"'{found[:80]}'", "a name without '/'")
         return str(found)
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether an object of the file has a name."""
+        return bool(self.mujoco.mj_name2id(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) >= 0)

@@ -244,6 +244,19 @@ def test_pairs_that_touch_are_those_of_mujoco(tmp_path, flag):
     assert (len(theirs) > 5) is ("contact" not in flag)
 
 
+def test_sites_named_like_bodies(tmp_path):
+    """Two places cannot have one name: the site's changes, also as the target of its actuator."""
+    text = model_of(
+        inner="<site name='t' pos='0 0 1'/><site name='t_1' pos='0 0 2'/>",
+        joint="<joint name='a'/><joint name='b' axis='1 0 0'/>",
+        rest='<actuator><motor name="m" site="t" gear="1 0 0 0 0 0"/></actuator>',
+    )
+    robot = read_mjcf(written(tmp_path, text))
+    assert robot.place("t")[1][2] == 0 and robot.actuators[0].target == "t_site"
+    assert robot.place("t_site")[1][2] == 1 and robot.place("t_1")[1][2] == 2
+    assert [link.name for link in robot.links] == ["t_1_", "t"]
+
+
 def test_base(tmp_path):
     text = '<mujoco><worldbody><body name="t" pos="0 0 1">{}<geom size="0.1"/></body></worldbody></mujoco>'
     bare, free = text.format(""), text.format('<freejoint name="root"/>')
