@@ -21,7 +21,7 @@ def loaded_scene(console: Console, scene: str) -> Any:
     return load_scene(scene)
 
 
-@click.command()
+@click.command(short_help="Look at RUN, a scene or a robot.")
 @click.argument("run", type=click.Path())
 @click.option(
     "--colour",
@@ -122,7 +122,7 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
     console.result([str(path) for path in paths])
 
 
-@click.command()
+@click.command(short_help="Say what RUN or a robot's file holds.")
 @click.argument("run", type=click.Path())
 @click.option("--base", type=click.Choice(["fixed", "free"]), help="Of a robot: whether its first link stands still.")
 @click.option("--up", type=click.Choice(["x", "y", "z"]), help="Of a robot: axis of the file that points up.")

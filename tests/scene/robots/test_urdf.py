@@ -196,6 +196,32 @@ def test_meshes(tmp_path):
     assert seen.vertices is None and any("is not found" in line for line in robot.ignored)
 
 
+def test_packages_by_environment_and_by_folders_above(tmp_path, monkeypatch):
+    """ROS_PACKAGE_PATH; and a folder of the path that is one above the file, whatever the package is called now."""
+    here = tmp_path / "robots" / "arm_description" / "urdf"
+    here.mkdir(parents=True)
+    text = urdf(
+        link("base"),
+        link(
+            "arm",
+            INERTIAL,
+            '<collision><geometry><mesh filename="package://old/arm_description/t.stl"/></geometry></collision>',
+        ),
+        joint("turn", "base", "arm"),
+    )
+    path = written(here, text)
+    with pytest.raises(InputError, match="is not found"):
+        read_urdf(path)
+    (here.parent / "t.stl").write_text(TETRAHEDRON, encoding="ascii")
+    assert read_urdf(path).links[0].collision[0].file == str(here.parent / "t.stl")
+    (here.parent / "t.stl").unlink()
+    other = tmp_path / "share" / "old" / "arm_description"
+    other.mkdir(parents=True)
+    (other / "t.stl").write_text(TETRAHEDRON, encoding="ascii")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'share'}")
+    assert read_urdf(path).links[0].collision[0].file == str(other / "t.stl")
+
+
 def test_exclusions(tmp_path):
     """Joined links do not touch, also across merged ones; an SRDF adds pairs, by links of the file."""
     path = written(
