@@ -139,6 +139,12 @@ class TreeBody(Body):
         """Return its links as functions of the coordinates."""
         return TreeEmbedding(*self.tree(at), self.coordinates()[0])
 
+    def start_names(self) -> list[str]:
+        """Return the blocks of theta that its coordinates start at, in their order."""
+        base = [f"bodies.{self.name}.{key}" for key in ("position", "orientation")] if self.free else []
+        own = [joint for joint in self.joints[1 if self.free else 0 :] if joint.n]
+        return [*base, *(self.path(joint, "value") for joint in own)]
+
     def pose(self, at: Layouts) -> Pose:
         """Return how its joints start."""
         start = at.dofs[self.name].start
