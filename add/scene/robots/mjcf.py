@@ -38,6 +38,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     """
     source = Source(file, MJCF_WORDS, frozenset(ignore))
     refuse_too_many(source, root)
+    source.lines.update(_lines(root))
     mujoco, model, inertias = compiled(source)
     names = Names(mujoco, model, source, inertias)
     refuse_others(source, mujoco, model, names)
@@ -75,6 +76,19 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         loops,
         turn @ gravity,
     )
+
+
+def _lines(root: XmlNode) -> dict[tuple[str, str], int]:
+    """Return the lines of what has a name in the file itself, by kind."""
+    kinds = {"body": "body", "joint": "joint", "freejoint": "joint", "geom": "geom", "site": "site"}
+    groups = {"actuator", "tendon", "equality"}
+    lines: dict[tuple[str, str], int] = {}
+    for node in root.nodes():
+        for child in node.children:
+            kind = node.tag if node.tag in groups else kinds.get(child.tag)
+            if kind is not None and "name" in child.attributes:
+                lines.setdefault((kind, child.attributes["name"]), child.line)
+    return lines
 
 
 def _frames(

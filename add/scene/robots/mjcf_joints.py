@@ -124,7 +124,7 @@ def _link(model: Any, names: Names, body: int, name: str, anchor: FloatArray, sh
 def _joint(source: Source, mujoco: Any, model: Any, names: Names, number: int) -> RobotJoint:
     """Return a joint without its place in the tree."""
     name, kind = names.of("joint", number), _KINDS[int(model.jnt_type[number])]
-    place = f"joint '{name}'"
+    place = source.place("joint", name)
     dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
     joint = RobotJoint(
         name, kind, WORLD, "", np.zeros(3), np.eye(3), np.array(model.jnt_axis[number], dtype=np.float64)

@@ -110,7 +110,7 @@ class Names:
             while self.has("body", found) or self.has("site", found):
                 found += "_"
         if kind != "geom" and not usable(found):
-            self.source.fail(f"{kind} '{found[:80]}'", "not a name", f"'{found[:80]}'", "a name without '/'")
+            self.source.fail(self.source.place(kind, found[:80]), "not a name", f"'{found[:80]}'", "a name without '/'")
         return str(found)
 
     def has(self, kind: str, name: str) -> bool:

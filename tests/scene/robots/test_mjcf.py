@@ -284,15 +284,18 @@ def model_of(body="", joint="<joint name='j'/>", geom="size='0.1'", inner="", re
 
 
 REFUSED = {
-    "gravcomp": (model_of(body='gravcomp="1"'), "body 't': gravcomp 1"),
-    "mocap": (model_of(joint="", body='mocap="true"'), "body 't': a body moved from outside"),
+    "gravcomp": (model_of(body='gravcomp="1"'), "bad.xml: line 1, body 't': gravcomp 1"),
+    "mocap": (model_of(joint="", body='mocap="true"'), "bad.xml: line 1, body 't': a body moved from outside"),
     "fluid": (model_of(option='<option density="1000"/>'), "<option>: a fluid of density 1000"),
     "flag": (model_of(option='<option><flag limit="disable"/></option>'), "<flag>: limit is switched off"),
     "shape": (
         model_of(geom="type='ellipsoid' size='0.1 0.2 0.3'"),
-        "geom 'g' of body 't': type \"ellipsoid\" is not read",
+        "line 1, geom 'g' of body 't': type \"ellipsoid\" is not read",
     ),
-    "free": (model_of(joint='<joint name="j" type="free" damping="1"/>'), "joint 'j': a free joint with damping"),
+    "free": (
+        model_of(joint='<joint name="j" type="free" damping="1"/>'),
+        "line 1, joint 'j': a free joint with damping",
+    ),
     "actuatorfrcrange": (
         model_of(joint='<joint name="j" actuatorfrclimited="true" actuatorfrcrange="-1 2"/>'),
         "joint 'j': actuatorfrcrange -1 2 differs by direction",
@@ -304,16 +307,16 @@ REFUSED = {
     "tendon": (
         model_of(inner="<site name='a'/><site name='b' pos='1 0 0'/>",
                  rest='<tendon><spatial name="s"><site site="a"/><site site="b"/></spatial></tendon>'),
-        "tendon 's': a spatial tendon",
+        "line 1, tendon 's': a spatial tendon",
     ),
     "equality": (
         model_of(rest='<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed></tendon>'
                       '<equality><tendon name="e" tendon1="f"/></equality>'),
-        "equality 'e': an equality of type tendon",
+        "line 1, equality 'e': an equality of type tendon",
     ),
     "actuator": (
         model_of(rest='<actuator><general name="m" joint="j" dyntype="filter"/></actuator>'),
-        "actuator 'm': has an activation (dyntype)",
+        "line 1, actuator 'm': has an activation (dyntype)",
     ),
 }  # fmt: skip
 
