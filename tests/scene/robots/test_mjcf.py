@@ -368,6 +368,31 @@ def test_errors(text, message, tmp_path):
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
+def test_flags_that_are_read(tmp_path):
+    """Gravity may be off, and groups of actuators."""
+    option = '<option actuatorgroupdisable="2"><flag gravity="disable"/></option>'
+    rest = '<actuator><motor name="m" joint="j" group="2"/><motor name="n" joint="j" group="1"/></actuator>'
+    robot = read_mjcf(written(tmp_path, model_of(option=option, rest=rest)))
+    assert not robot.gravity.any() and [item.name for item in robot.actuators] == ["n"]
+    assert "line 1, actuator 'm': its group is switched off" in robot.ignored
+
+
+@pytest.mark.parametrize(
+    ("joint", "actuator", "message"),
+    [
+        ('<joint name="j" type="ball"/>', '<motor name="m" joint="j"/>', "acts on a ball or free joint"),
+        ('<joint name="j"/>', '<motor name="m" site="s" refsite="s"/>', "acts between two sites"),
+        ('<joint name="j"/>', '<adhesion name="m" body="t" ctrlrange="0 1" gain="1"/>', "its transmission body is not"),
+    ],
+)
+def test_actuators_that_are_not_read(tmp_path, joint, actuator, message):
+    text = model_of(joint=joint, inner="<site name='s'/>", rest=f"<actuator>{actuator}</actuator>")
+    path = written(tmp_path, text)
+    with pytest.raises(InputError, match=f"actuator 'm': {message}"):
+        read_mjcf(path)
+    assert not read_mjcf(path, ignore=["actuator"]).actuators
+
+
 REPLICATE = '<mujoco><worldbody><replicate count="{}"><replicate count="{}"><geom size="1"/></replicate></replicate>'
 REPLICATE += "</worldbody></mujoco>"
 

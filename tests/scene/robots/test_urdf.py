@@ -295,6 +295,22 @@ def test_what_is_harmless_is_listed(tmp_path):
     assert robot.name == "small"
 
 
+def test_quaternions(tmp_path):
+    """quat_xyzw of an origin, of 120 degrees about (1, 1, 1): x to y to z."""
+    more = '<origin quat_xyzw="0.5 0.5 0.5 0.5" xyz="1 2 3"/>'
+    robot = read_urdf(
+        written(tmp_path, urdf(link("base"), link("arm"), joint("turn", "base", "arm", "continuous", more)))
+    )
+    np.testing.assert_allclose(robot.joints[0].rotation, [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
+    np.testing.assert_allclose(robot.joints[0].position, [1, 2, 3])
+
+
+def test_name_of_the_base_joint(tmp_path):
+    """A joint that moves keeps its name; that of the base gives way."""
+    path = written(tmp_path, urdf(link("base"), link("arm"), joint("floating_base", "base", "arm")))
+    assert [item.name for item in read_urdf(path, base="free").joints] == ["floating_base_", "floating_base"]
+
+
 def test_universal_joint_through_a_massless_link(tmp_path):
     """Two hinges across each other need nothing between them; about one line they would."""
     cross = joint("b", "cross", "arm").replace("0 0 1", "1 0 0")

@@ -226,6 +226,28 @@ CASES = {
         urdf(BASE, ARM, joint("fly", "base", "arm", "floating", '<dynamics damping="1"/>')),
         "line 4, joint 'fly': damping or friction of a floating joint have no unit",
     ),
+    "no-root": (
+        urdf(link("a"), link("b"), joint("ab", "a", "b", "fixed", ""), joint("ba", "b", "a", "fixed", "")),
+        "line 2, link 'a': the links do not form a tree",
+    ),
+    "part-of-a-planar-joint": (
+        urdf(BASE, ARM, link("table_x"), joint("table", "base", "arm", "planar", ""), joint("b", "arm", "table_x")),
+        "line 5, joint 'table': a planar joint needs names for its parts (found 'table_x' is taken",
+    ),
+    "two-limits": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="-1" upper="1"/>' * 2)),
+        "line 4, joint 'turn': several <limit>",
+    ),
+    "mimic-without-joint": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", "continuous", "<mimic/>")),
+        "line 4, joint 'turn': a <mimic> without a joint",
+    ),
+    "two-origins": (urdf(BASE, ARM, TURN.replace("<limit", "<origin/><origin/><limit")), "several <origin>"),
+    "two-axes": (urdf(BASE, ARM, TURN.replace("<limit", '<axis xyz="1 0 0"/><limit')), "several <axis>"),
+    "no-unit-quaternion": (
+        urdf(BASE, ARM, TURN.replace("<limit", '<origin quat_xyzw="0 0 0 2"/><limit')),
+        "<origin quat_xyzw>: not a unit quaternion",
+    ),
     # numbers
     "not-a-number": (
         urdf(BASE, link("arm", inertial(mass="heavy")), TURN),
