@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md")
+PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/control.md")
 
 
 def blocks(page: str, language: str) -> list[str]:
