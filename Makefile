@@ -7,7 +7,7 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
 
-.PHONY: help setup warm demo docs reproduce test test-all test-minimum constraints lint clean
+.PHONY: help setup warm demo docs reproduce test test-all test-minimum test-torch constraints lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
@@ -15,6 +15,7 @@ help:
 	@echo "make test      ruff, mypy and the quick tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make test-minimum  the quick tests with the oldest dependencies that are allowed"
+	@echo "make test-torch   the tests of runs inside PyTorch, in an environment of their own (its wheel for the CPU, 200 MB)"
 	@echo "make constraints   the newest dependencies that are allowed, into constraints.txt"
 	@echo "make lint      ruff and mypy"
 	@echo "make docs      the pages as a site, in site/"
@@ -50,6 +51,11 @@ test-minimum:
 	@VENV="$(VENV)-minimum" CONSTRAINTS=.minimum-versions.txt bash scripts/setup.sh
 	NUMBA_CACHE_DIR="$(VENV)-minimum/numba" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
 	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
+
+# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds the wheel without a GPU's libraries.
+test-torch:
+	@VENV="$(VENV)-torch" EXTRAS="test,torch" bash scripts/setup.sh
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(VENV)-torch/bin/python -m pytest tests/learning/test_torch.py
 
 # The newest versions that pyproject.toml allows, as the next constraints.txt; run the tests before it is committed.
 # The extra cholmod is among them only where the headers of SuiteSparse are.

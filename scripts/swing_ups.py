@@ -62,20 +62,22 @@ def by_cma(problem: InverseProblem, x0: np.ndarray, evaluations: int) -> tuple[n
     return np.asarray(found.result.xbest), int(found.result.evaluations)
 
 
-def rows(scene: Scene, name: str, quick: bool) -> list[str]:
-    """Return the lines of one scene."""
+def compare(scene: Scene, name: str, quick: bool) -> None:
+    """Write the lines of one scene, each when it is there."""
     iterations = 3 if quick else 60
     problem = scene.inverse_problem()
     control = ControlProblem(problem)
     x0 = problem.x0 + 0.1 * np.random.default_rng(1).normal(size=problem.n)
-    out = []
 
     def line(method: str, seconds: float, x: np.ndarray, count: str) -> None:
         value, runs = problem.value(x)
         (run,) = runs.values()
         end, rate = run.q[-1], run.v[-1]
         angle = abs(abs(end[10]) - np.pi)
-        out.append(f"| {name} | {method} | {count} | {seconds:.1f} | {value:.4g} | {angle:.2g} | {abs(rate[10]):.2g} |")
+        sys.stdout.write(
+            f"| {name} | {method} | {count} | {seconds:.1f} | {value:.4g} | {angle:.2g} | {abs(rate[10]):.2g} |\n"
+        )
+        sys.stdout.flush()
 
     ilqr = ILQR(max_iterations=iterations, tolerance=1e-4)
     found = ilqr.run(control, x0)
@@ -91,20 +93,17 @@ def rows(scene: Scene, name: str, quick: bool) -> list[str]:
         result = single.optimize(x0)
         line(label, time.perf_counter() - begin, result.x, f"{evaluations} evaluations at most")
     begin = time.perf_counter()
-    x, count = by_cma(problem, x0, 50 if quick else 3000)
+    x, count = by_cma(problem, x0, 50 if quick else 1000)
     line("single shooting, CMA-ES", time.perf_counter() - begin, x, f"{count} runs")
-    return out
 
 
 def main() -> None:
-    """Print the table."""
-    lines = [
-        "| scene | method | work | s | value | angle at the end [rad] | rate [rad/s] |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    """Write the table."""
+    sys.stdout.write(
+        "| scene | method | work | s | value | angle at the end [rad] | rate [rad/s] |\n|" + "---|" * 7 + "\n"
+    )
     for name in LENGTH:
-        lines += rows(add.load_scene(SCENES / f"{name}.json"), name, "--quick" in sys.argv)
-        sys.stdout.write("\n".join(lines) + "\n")
+        compare(add.load_scene(SCENES / f"{name}.json"), name, "--quick" in sys.argv)
 
 
 if __name__ == "__main__":

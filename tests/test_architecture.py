@@ -41,6 +41,9 @@ ORDER = (
     "scene",
     "view",
     "plot",
+    "jax",
+    "torch",
+    "gym",
     "commands",
     "testing",
 )
@@ -51,7 +54,7 @@ ANYTHING = {FACADE, "__main__"}
 # Narrower than the order: who alone may import these.
 ONLY_FOR = {
     "io": {"scene", "commands", "view", "plot"},  # no physics reads or writes files
-    "scene": {"commands", "view", "plot", "testing"},  # strings become objects once
+    "scene": {"commands", "view", "plot", "testing", "jax", "torch", "gym"},  # strings become objects once
     "commands": set(),
     "view": {"commands"},
     "plot": {"commands"},

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/control.md")
+PAGES = (
+    "README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/control.md", "docs/learning.md",
+    "docs/robots.md",
+)  # fmt: skip
 
 
 def blocks(page: str, language: str) -> list[str]:

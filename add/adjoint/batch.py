@@ -11,8 +11,10 @@ from typing import TypeVar, final
 
 import numpy as np
 
+from add.adjoint.forward import pushforward
 from add.adjoint.reverse import Cotangents, pullback_to_state
-from add.equations.kinematics import State
+from add.equations.kinematics import State, StateTangent
+from add.equations.tangents import StateTangents
 from add.errors import InputError, SolverError
 from add.linalg import one_blas_thread
 from add.simulation.run import Simulation, Trajectory
@@ -24,7 +26,7 @@ _T = TypeVar("_T")
 @final
 @dataclass(frozen=True)
 class BatchCotangents:
-    """Gradients of every member; those of a member that failed are NaN.
+    """Gradients of every member; those of a member that failed are NaN, or zero if the cotangents of its states are.
 
     Attributes
     ----------
@@ -50,6 +52,7 @@ class Batch:
     simulation : Simulation
     thetas : (b, n_theta)
     trajectories : of each member; of one that failed, what was finished before
+    n_steps : steps of each run
     failures : number of the member -> the error that names it
     given : whether the initial states were given
     workers : threads, or the executor's own number where there is one
@@ -59,6 +62,7 @@ class Batch:
     simulation: Simulation
     thetas: FloatArray
     trajectories: tuple[Trajectory, ...]
+    n_steps: int
     failures: Mapping[int, SolverError]
     given: bool
     workers: int
@@ -75,8 +79,7 @@ class Batch:
         return self._states("v")
 
     def _states(self, name: str) -> FloatArray:
-        longest = max(run.t.size for run in self.trajectories)
-        out = np.full((len(self.trajectories), longest, self.simulation.system.n), np.nan)
+        out = np.full((len(self.trajectories), self.n_steps + 1, self.simulation.system.n), np.nan)
         for member, run in zip(out, self.trajectories, strict=True):
             member[: run.t.size] = getattr(run, name)
         return out
@@ -101,7 +104,7 @@ class Batch:
                 found=f"{q_bar.shape}, {v_bar.shape}",
                 expected=f"{shape}",
             )
-        alive = [k for k in range(shape[0]) if k not in self.failures]
+        alive = self._alive
         tasks = [(self.simulation, self.trajectories[k], self.thetas[k], q_bar[k], v_bar[k], self.given) for k in alive]
         found = _mapped(_pulled, tasks, self.workers, self.executor)
         n_theta, n = self.thetas.shape[1], shape[2]
@@ -109,7 +112,66 @@ class Batch:
         out = BatchCotangents(*(np.full(size, np.nan) for size in ((shape[0], n_theta), pairs, pairs)))
         for k, (theta, q, v) in zip(alive, found, strict=True):
             out.theta[k], out.q[k], out.v[k] = theta, q, v
+        for k in self.failures:
+            if not (q_bar[k].any() or v_bar[k].any()):  # nothing is asked of it
+                out.theta[k] = out.q[k] = out.v[k] = 0.0
         return out
+
+    def pushforward(
+        self, theta_dot: FloatArray, q_dot: FloatArray | None = None, v_dot: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Push a tangent of each member forward; the transpose of `pullback`.
+
+        Parameters
+        ----------
+        theta_dot : (b, n_theta)
+        q_dot, v_dot : (b, m, n), optional
+            Of the pairs of the given states, as those of `BatchCotangents`. Default: none moves.
+
+        Returns
+        -------
+        (b, k + 1, n), (b, k + 1, n)
+            Tangents of `q` and `v`; those of a member that failed are NaN.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit, or states are to move that were not given.
+        """
+        theta_dot, (b, n) = np.asarray(theta_dot, dtype=float), (len(self.trajectories), self.simulation.system.n)
+        pairs = (b, self.simulation.stepper.n_history, n)
+        moved = [np.zeros(pairs) if dot is None else np.asarray(dot, dtype=float) for dot in (q_dot, v_dot)]
+        shapes = [theta_dot.shape, *(dot.shape for dot in moved)]
+        if shapes != [self.thetas.shape, pairs, pairs]:
+            raise InputError(
+                "one tangent a parameter and member, and one a pair of the given states and coordinate",
+                found=", ".join(map(str, shapes)),
+                expected=f"{self.thetas.shape}, {pairs}, {pairs}",
+            )
+        if not self.given and any(dot.any() for dot in moved):
+            raise InputError(
+                "the runs began as the simulation says: their initial states have no tangents of their own"
+            )
+        states = tuple(moved) if self.given else (None, None)
+        alive = self._alive
+        tasks = [
+            (
+                self.simulation,
+                self.trajectories[k],
+                self.thetas[k],
+                theta_dot[k],
+                *(s if s is None else s[k] for s in states),
+            )
+            for k in alive
+        ]
+        out = np.full((2, *self.q.shape), np.nan)
+        for k, found in zip(alive, _mapped(_pushed, tasks, self.workers, self.executor), strict=True):
+            out[0, k], out[1, k] = found
+        return out[0], out[1]
+
+    @property
+    def _alive(self) -> list[int]:
+        return [k for k in range(len(self.trajectories)) if k not in self.failures]
 
 
 def rollout_batch(
@@ -173,8 +235,9 @@ def rollout_batch(
     for k, (_, error) in enumerate(found):
         if error is not None:
             failures[k] = SolverError(f"member {k}: {error}")
+            failures[k].__cause__ = error
     runs = tuple(run for run, _ in found)
-    return Batch(simulation, thetas, runs, failures, states is not None, workers, executor)
+    return Batch(simulation, thetas, runs, steps, failures, states is not None, workers, executor)
 
 
 def _require_finite(numbers: FloatArray, kind: str, describe: Callable[[int], str]) -> None:
@@ -233,3 +296,24 @@ def _pulled(
     else:
         simulation.start.pullback(simulation.assembler(), trajectory.start, theta, q, v, theta_bar)
     return theta_bar, out[0], out[1]
+
+
+def _pushed(
+    simulation: Simulation,
+    trajectory: Trajectory,
+    theta: FloatArray,
+    theta_dot: FloatArray,
+    q_dot: FloatArray | None,
+    v_dot: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the tangents of the states of one run; those of its initial state are None where none was given."""
+    initial = None
+    if q_dot is not None and v_dot is not None:
+        first = trajectory.initial
+        if first.step:
+            dot = StateTangent(q_dot[..., None], v_dot[..., None], np.zeros((*first.carry.memory.shape, 1)))
+        else:
+            dot = simulation.differentiable.start_pushforward(q_dot[0][:, None], v_dot[0][:, None])
+        initial = StateTangents(np.zeros(1, dtype=np.int64), dot)
+    found = pushforward(simulation, trajectory, theta, [theta_dot], initial)
+    return found.q[0], found.v[0]

@@ -70,6 +70,7 @@ def pushforward(
     trajectory: Trajectory,
     theta: FloatArray,
     directions: Directions | Sequence[FloatArray] | FloatArray | SparseMatrix,
+    initial: StateTangents | None = None,
 ) -> Tangents:
     """Push directions of theta through a finished run; one factorisation a step serves all of them.
 
@@ -80,6 +81,8 @@ def pushforward(
         The run, whose decisions are held.
     theta : (n_theta,)
     directions : vectors (n_theta,), or a matrix (n_theta, k), dense or sparse
+    initial : StateTangents, optional
+        Of the state that the run went on from, which theta then has no share in. Default: as the simulation starts.
 
     Notes
     -----
@@ -87,21 +90,28 @@ def pushforward(
     """
     directions = Directions.of(directions)
     with one_blas_thread():
-        return Tangents(directions, list(sweep(simulation, trajectory, theta, directions)))
+        return Tangents(directions, list(sweep(simulation, trajectory, theta, directions, initial)))
 
 
 def sweep(
-    simulation: Simulation, trajectory: Trajectory, theta: FloatArray, directions: Directions
+    simulation: Simulation,
+    trajectory: Trajectory,
+    theta: FloatArray,
+    directions: Directions,
+    initial: StateTangents | None = None,
 ) -> Iterator[StateTangents]:
-    """Yield the tangents of every state of a finished run, the initial one first.
+    """Yield the tangents of every state of a finished run, the initial one first; see `pushforward`.
 
     Whoever walks through them should hold BLAS to one thread, as runs do: the products are small.
     """
     assembler = simulation.assembler()
     stepper = simulation.differentiable
-    start = simulation.start.pushforward(assembler, trajectory.start, theta, directions)
-    q_dot, v_dot = np.split(start.values, 2)
-    tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
+    if initial is None:
+        start = simulation.start.pushforward(assembler, trajectory.start, theta, directions)
+        q_dot, v_dot = np.split(start.values, 2)
+        tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
+    else:
+        tangents = initial
     yield tangents
     if simulation.threads <= 1 or not trajectory.records:
         for record in trajectory.records:

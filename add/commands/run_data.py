@@ -10,16 +10,15 @@ import numpy as np
 from add.commands.drawing_data import ContactTracks, JointTracks, goals
 from add.commands.impact_log import impact_json
 from add.commands.step_counts import Tally
-from add.contact import BodyContact, MeshContact, PenaltyContact
 from add.equations.kinematics import Kinematics
-from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
-from add.equations.system import System
+from add.equations.lifted import LiftedTerm
 from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.mocap import Recording
 from add.model import Model, Obstacle
 from add.model.impacts import worth_saying
 from add.scene.build.built import BuiltScene
+from add.scene.build.contact_forces import contact_forces, contact_terms
 from add.scene.build.numbers import CLOCK
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
@@ -30,15 +29,9 @@ from add.typing import FloatArray, IntArray
 _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "solids": SolidData}
 
 
-def _contacts(system: System) -> list[tuple[int, Any]]:
-    """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
-    inner = [d.inner if isinstance(d, LiftedDecidingTerm) else d for d in system.deciding]
-    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact | MeshContact)]
-
-
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
     """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
-    model, contacts = built.model, _contacts(built.simulation.system)
+    model, contacts = built.model, contact_terms(built.simulation.system)
     kinds = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
     couplings = [*model.term(JointLaw), *model.term(DecidingJointLaw)]
     return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in contacts]}
@@ -75,7 +68,7 @@ def run_data(
     whole = -trajectory.initial.step % every
     kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system, stepper = built.model, built.simulation.system, built.simulation.stepper
-    kinds, contacts = _storing(built), _contacts(system)
+    kinds = _storing(built)
     energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
     q, v, force = (np.zeros((kept.size, model.lift.rows.n)) for _ in range(3))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
@@ -88,18 +81,8 @@ def run_data(
         for name, terms in kinds.items():
             energy[name][i] = sum(term.energy(at, theta) for term in terms)
         record = trajectory.records[k - 1] if k else None
-        for number, contact in contacts:
-            if record is None:
-                force[i] += contact.forces(at, theta)
-            elif not model.lift.is_identity:
-                against = np.zeros(model.lift.rows.n)
-                contact.on_branch(record.decisions[number]).residual(at, theta, against)
-                force[i] -= against
-            else:
-                force[i] += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)
         solved = stepper.contact_forces(record, theta) if record else None
-        if solved is not None:
-            force[i] += solved.generalised
+        force[i] = contact_forces(model, built.simulation, kin, record, theta)
         joints.record(i, kin)
         touching.record(at, theta, record, solved)
         if built.marker_names:

@@ -1,6 +1,7 @@
 """From an optimiser's x to theta, and the optimisers."""
 
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
+from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import (
     LBFGSB,
@@ -12,6 +13,7 @@ from add.inverse.optimizers.phases import (
     PhasedOptimizer,
     PhaseResult,
 )
+from add.inverse.optimizers.starts import Starts
 from add.inverse.overrides import NumberOverride, with_overrides
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
@@ -19,11 +21,13 @@ from add.inverse.residuals import Jacobian, Residuals
 
 __all__ = [
     "LBFGSB",
+    "Adam",
     "DesignParameter",
     "EvaluationLog",
     "EvaluationRequest",
     "Evaluator",
     "Experiment",
+    "GradientDescent",
     "InverseProblem",
     "Jacobian",
     "LevenbergMarquardt",
@@ -35,6 +39,8 @@ __all__ = [
     "PhaseResult",
     "PhasedOptimizer",
     "Prior",
+    "RateSchedule",
     "Residuals",
+    "Starts",
     "with_overrides",
 ]

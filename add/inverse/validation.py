@@ -8,6 +8,7 @@ from dataclasses import replace
 from add.errors import InputError
 from add.inverse.experiment import Experiment
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer, PhaseResult
+from add.inverse.optimizers.starts import ONE_START
 from add.inverse.problem import InverseProblem
 from add.typing import FloatArray
 
@@ -55,5 +56,5 @@ def fit_own(
     if not own:
         raise InputError("no parameter belongs to this experiment alone", found=f"'{name}'")
     phase = Phase(f"start of {name}", own, window, max_evaluations)
-    found = replace(optimizer, phases=(phase,)).run(alone, x)  # type: ignore[type-var]
+    found = replace(optimizer, phases=(phase,), starts=ONE_START).run(alone, x)  # type: ignore[type-var]
     return found.x, found.phases[0]

@@ -74,6 +74,7 @@ from add.scene.spec.objective import (
     PriorObjectiveSpec as PriorObjective,
     ProximityObjectiveSpec as ProximityObjective,
     SmoothnessObjectiveSpec as SmoothnessObjective,
+    StartsSpec as OptimizerStarts,
     TrackObjectiveSpec as TrackObjective,
 )
 from add.scene.spec.rigid import (
@@ -175,6 +176,7 @@ __all__ = [
     "OneStepObjective",
     "OptimizerPhase",
     "OptimizerSettings",
+    "OptimizerStarts",
     "OutputSettings",
     "Pin",
     "PlaneObstacle",

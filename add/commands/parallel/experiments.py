@@ -36,10 +36,10 @@ def require_shareable(problem: InverseProblem, file: Path | None = None) -> None
         )
     if problem.optimizer is None or not problem.optimizer.shares_experiments:
         raise InputError(
-            "workers evaluate experiments for L-BFGS-B only: Gauss-Newton needs the runs themselves",
+            "workers evaluate experiments for gradients only: Gauss-Newton needs the runs themselves",
             file=file,
             place="optimizer.method",
-            expected="'l-bfgs-b'",
+            expected="'l-bfgs-b', 'adam' or 'sgd'",
         )
 
 

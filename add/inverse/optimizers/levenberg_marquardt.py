@@ -11,6 +11,7 @@ import scipy.linalg
 
 from add.errors import SolverError
 from add.inverse.optimizers.phases import LoggedEvaluation, Phase, PhasedOptimizer, PhaseResult, PhaseRun
+from add.inverse.optimizers.starts import ONE_START, Starts
 from add.inverse.residuals import Residuals
 from add.linalg import one_blas_thread
 from add.typing import BoolArray, FloatArray
@@ -50,6 +51,7 @@ class LevenbergMarquardt(PhasedOptimizer):
         At the start of a phase, relative to the largest diagonal entry of J^T J.
     gradient_tolerance, objective_tolerance : float
         On the objective over its value at the start of the phase; zero switches a rule off.
+    starts : Starts
 
     Notes
     -----
@@ -62,6 +64,7 @@ class LevenbergMarquardt(PhasedOptimizer):
     damping: float = 1e-3
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
+    starts: Starts = ONE_START
 
     @property
     def shares_experiments(self) -> bool:

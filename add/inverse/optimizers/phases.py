@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from add.adjoint import Schedule
 from add.errors import SolverError
+from add.inverse.optimizers.starts import ONE_START, Starts
 from add.inverse.overrides import NumberOverride, with_overrides
 from add.inverse.problem import InverseProblem, Optimizer
 from add.simulation.run import Observer
@@ -218,9 +219,10 @@ class PhaseRun:
 
 
 class PhasedOptimizer(Optimizer):
-    """An optimiser that goes through phases, each from the best point of the one before."""
+    """An optimiser that goes through phases, each from the best point of the one before, from one start or several."""
 
     phases: tuple[Phase, ...]
+    starts: Starts
 
     @abstractmethod
     def minimise(self, run: PhaseRun) -> PhaseResult:
@@ -237,7 +239,7 @@ class PhasedOptimizer(Optimizer):
         schedule: Schedule | None = None,
         observers: tuple[Observer, ...] = (),
     ) -> OptimizationResult:
-        """Minimise.
+        """Minimise; with several `starts`, from each in turn, and return the one that ends lowest.
 
         Parameters
         ----------
@@ -260,15 +262,28 @@ class PhasedOptimizer(Optimizer):
         x = np.clip(x, *problem.bounds)
         log = log or MemoryLog()
         index = 0
-        results = []
-        best = None
-        for phase in self.phases:
-            run = PhaseRun(problem, phase, x, log, index, progress, schedule, observers)
-            results.append(self.minimise(run))
-            best = run.best
+        found: tuple[LoggedEvaluation, list[PhaseResult]] | None = None
+        for number, start in enumerate(self.starts.points(problem, x)):
+            results = []
+            best, x = None, start
+            try:
+                for phase in self.phases:
+                    run = PhaseRun(problem, phase, x, log, index, progress, schedule, observers)
+                    results.append(self.minimise(run))
+                    best = run.best
+                    assert best is not None
+                    x, index = best.x, run.index
+            except SolverError as error:
+                if not number:
+                    raise
+                _log.warning("start %d of %d: %s", number + 1, self.starts.count, error)
+                index = run.index
+                continue
             assert best is not None
-            x, index = best.x, run.index
-        assert best is not None
+            if found is None or best.value < found[0].value:
+                found = best, results
+        assert found is not None
+        best, results = found
         seconds = time.perf_counter() - begin
         return OptimizationResult(best.x, best.value, best.gradient, tuple(results), index, seconds)
 
@@ -289,12 +304,14 @@ class LBFGSB(PhasedOptimizer):
         Stored corrections.
     gradient_tolerance, objective_tolerance : float
         On the scaled objective; zero switches a rule off.
+    starts : Starts
     """
 
     phases: tuple[Phase, ...]
     history: int = 10
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
+    starts: Starts = ONE_START
 
     @property
     def shares_experiments(self) -> bool:
@@ -303,7 +320,7 @@ class LBFGSB(PhasedOptimizer):
 
     def minimise(self, run: PhaseRun) -> PhaseResult:
         """Run L-BFGS-B; the best evaluation is kept whatever ends it."""
-        first = _with_gradient(run, run.start)
+        first = with_gradient(run, run.start)
         scale = abs(first.value) or 1.0
         # SciPy asks for the start again: the answer is known.
         pending = [first]
@@ -333,7 +350,7 @@ class LBFGSB(PhasedOptimizer):
         return run.result(str(found.message), bool(found.success), first.value)
 
 
-def _with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
+def with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
     """Return value and gradient at the whole vector x, from the log if they are there."""
     found = run.log.lookup(run.phase.name, run.index, x)
     if found is None:
@@ -356,7 +373,7 @@ def _with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
 
 def _scaled(run: PhaseRun, x_free: FloatArray, scale: float) -> tuple[float, FloatArray]:
     """Return the scaled objective and gradient of the free variables."""
-    found = _with_gradient(run, run.whole(x_free))
+    found = with_gradient(run, run.whole(x_free))
     assert run.best is not None
     if np.isfinite(found.value):
         return found.value / scale, found.gradient[run.free] / scale

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from numpy.typing import ArrayLike
-
-from add.equations.kinematics import Kinematics
+from add.equations.kinematics import Kinematics, State
 from add.equations.points import PointMap
 from add.equations.tangents import Directions
 from add.equations.twists import Chart
 from add.linalg import one_blas_thread
 from add.model import Model, Reaction, reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
+from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
-from add.scene.build.rollouts import SceneBatch, rollouts
+from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
+from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ControlSignalSpec
-from add.simulation import Record, Step, StepDerivatives, StepJacobians
+from add.simulation import Record, Step as FinishedStep, StepDerivatives, StepJacobians
 from add.simulation.run import Simulation, Trajectory
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -73,7 +73,11 @@ class BuiltScene(Summarised):
         """Run the simulation; see `add.simulation.run.Simulation.run`."""
         return self.simulation.run(theta, **options)
 
-    def rollouts(self, inputs: Mapping[str, ArrayLike], **options: Any) -> SceneBatch:
+    def rollout(self, inputs: Values, **options: Any) -> Rollout:
+        """Run once with other numbers, by their paths, with `vjp` and `jvp`; see `add.scene.build.rollouts.rollout`."""
+        return rollout(self.simulation, self.numbers, inputs, **options)
+
+    def rollouts(self, inputs: Values, **options: Any) -> SceneBatch:
         """Run many times with other numbers, by their paths; see `add.scene.build.rollouts.rollouts`."""
         return rollouts(self.simulation, self.numbers, inputs, **options)
 
@@ -102,7 +106,9 @@ class BuiltScene(Summarised):
             Chart.named(chart),
         )  # fmt: skip
 
-    def step_jacobians(self, step: Step | Record, values: FloatArray | None = None, **options: Any) -> StepJacobians:
+    def step_jacobians(
+        self, step: FinishedStep | Record, values: FloatArray | None = None, **options: Any
+    ) -> StepJacobians:
         """Return the derivatives of a finished step as matrices; see `add.simulation.run.Simulation.step_jacobians`.
 
         Parameters
@@ -119,6 +125,14 @@ class BuiltScene(Summarised):
         """
         with one_blas_thread():
             return self.step_derivatives(values, **options).jacobians(step)
+
+    def step(self, state: State, control: Values | None = None, inputs: Values | None = None) -> Step:
+        """Take one step with other controls and numbers, with `vjp` and `jvp`; for many, see `step_function`."""
+        return self.step_function(tuple(control or ()), tuple(inputs or ()))(state, control, inputs)
+
+    def step_function(self, controls: tuple[str, ...] = (), inputs: tuple[str, ...] = ()) -> StepFunction:
+        """Return the steps that these signals and numbers drive; see `add.scene.build.steps.StepFunction`."""
+        return StepFunction(self.scene, self.simulation, self.numbers, controls, inputs)
 
     @property
     def order(self) -> int:

@@ -13,8 +13,10 @@ from add.equations.site_points import SitePoints
 from add.equations.sites import SiteKind
 from add.errors import InputError
 from add.inverse.experiment import Experiment
+from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import LBFGSB, Phase, PhasedOptimizer
+from add.inverse.optimizers.starts import Starts
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
 from add.inverse.transforms import Linear, Log, Softplus, Transform
@@ -140,9 +142,16 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
         phases.append(Phase(phase.name, phase.parameters, window, most, overrides))
     if not phases:
         phases = [Phase("all", None, None, spec.max_evaluations)]
+    starts = Starts(spec.starts.count, spec.starts.seed, spec.starts.spread)
+    rates = RateSchedule(spec.rate, spec.decay, spec.decay_every)
+    tolerances = spec.gradient_tolerance, spec.objective_tolerance
     if spec.method == "gauss-newton":
-        return LevenbergMarquardt(tuple(phases), spec.damping, spec.gradient_tolerance, spec.objective_tolerance)
-    return LBFGSB(tuple(phases), spec.history, spec.gradient_tolerance, spec.objective_tolerance)
+        return LevenbergMarquardt(tuple(phases), spec.damping, *tolerances, starts)
+    if spec.method == "adam":
+        return Adam(tuple(phases), rates, spec.beta1, spec.beta2, gradient_tolerance=tolerances[0], starts=starts)
+    if spec.method == "sgd":
+        return GradientDescent(tuple(phases), rates, spec.momentum, tolerances[0], starts)
+    return LBFGSB(tuple(phases), spec.history, *tolerances, starts)
 
 
 def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int) -> Objective | None:

@@ -18,6 +18,7 @@ from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.scene.spec.bodies import MaterialSpec, SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.limits import Limits, limits
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ConstantSignalSpec, SineSignalSpec
@@ -104,6 +105,7 @@ class SceneParameters:
         self._copies: list[tuple[str, str, float | FloatArray]] = []
         self._derived: list[Derived] = list(derived)
         self._adhesive_damping = spec.contact.adhesive_damping
+        self._spec = spec
         self._by_impulses = spec.contact.friction_law == "impulse"
         self._restitutions: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
@@ -310,8 +312,27 @@ class SceneParameters:
         InputError
             If the path names a number that cannot be differentiated.
         """
+        return np.ravel(self.place(path)), self.layout[self.root(path)].unit
+
+    def place(self, path: str) -> IntArray:
+        """Return the indices in s of a path, in the shape that its numbers have in the scene.
+
+        Raises
+        ------
+        InputError
+            If the path names a number that cannot be differentiated, or an entry that is not there.
+        """
         name = self.root(path)
-        entry = self.layout[name]
-        within = path[len(name) + 1 :]
-        index = entry.indices[tuple(int(key) for key in within.split("."))] if within else entry.indices
-        return np.ravel(index), entry.unit
+        index = self.layout[name].indices
+        if name.startswith("signals.") and name.endswith(".values") and index.shape[1:] == (1,):
+            index = index[:, 0]  # rows that are numbers
+        within = path[len(name) + 1 :].split(".") if path != name else []
+        if len(within) > index.ndim or any(
+            not key.isdecimal() or int(key) >= size for key, size in zip(within, index.shape, strict=False)
+        ):
+            raise InputError("there is no such entry", place=path, found=f"{name} of shape {index.shape}")
+        return np.asarray(index[tuple(int(key) for key in within)])
+
+    def limits(self, path: str) -> Limits:
+        """Return what the scene's format demands of a number."""
+        return limits(self._spec, path)

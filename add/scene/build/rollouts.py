@@ -1,4 +1,4 @@
-"""Many runs of a scene, by the paths of its numbers."""
+"""Runs of a scene as differentiable functions of its numbers, by their paths: one, or many at once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from add.adjoint import Batch, rollout_batch
 from add.equations.kinematics import State
 from add.errors import InputError
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values
 from add.scene.build.numbers import SceneParameters
-from add.simulation.run import Simulation
-from add.typing import FloatArray, IntArray
+from add.simulation.run import Simulation, Trajectory
+from add.typing import FloatArray
 
 
 @final
@@ -26,34 +27,164 @@ class SceneBatch:
     Attributes
     ----------
     batch : Batch
-    numbers : SceneParameters
+    inputs : Inputs
     values : (b, n_s) the scene's numbers of every member
-    inputs : path -> indices in s, shape of one member's value
     """
 
     batch: Batch
-    numbers: SceneParameters
+    inputs: Inputs
     values: FloatArray
-    inputs: Mapping[str, tuple[IntArray, tuple[int, ...]]]
 
     def pullback(self, q_bar: FloatArray, v_bar: FloatArray) -> dict[str, FloatArray]:
         """Pull cotangents (b, k + 1, n) of all states back to the inputs, in the shapes that these had.
 
         Those of a member that failed are NaN.
         """
-        theta_bars = self.batch.pullback(q_bar, v_bar).theta
-        s_bars = np.stack([self.numbers.ties.pullback(s, bar) for s, bar in zip(self.values, theta_bars, strict=True)])
-        b = self.values.shape[0]
-        return {path: s_bars[:, index].reshape(b, *shape) for path, (index, shape) in self.inputs.items()}
+        bars = self.batch.pullback(q_bar, v_bar)
+        ties = self.inputs.numbers.ties
+        out = self.inputs.cotangents(
+            np.stack([ties.pullback(s, bar) for s, bar in zip(self.values, bars.theta, strict=True)])
+        )
+        if self.inputs.state is not None:
+            part = 0 if len(self.inputs.state) == 1 else slice(None)
+            out |= {STATE_Q: bars.q[:, part], STATE_V: bars.v[:, part]}
+        return out
+
+    def pushforward(self, tangents: Values) -> tuple[FloatArray, FloatArray]:
+        """Push tangents of the inputs forward; an input that is not among them does not move.
+
+        Parameters
+        ----------
+        tangents : name of an input -> (b, ...)
+
+        Returns
+        -------
+        (b, k + 1, n), (b, k + 1, n)
+            Tangents of coordinates and velocities; those of a member that failed are NaN.
+        """
+        arrays = {name: np.asarray(value, dtype=float) for name, value in tangents.items()}
+        b, ties = self.values.shape[0], self.inputs.numbers.ties
+        _require_rows(arrays, b)
+        members = [{name: array[k] for name, array in arrays.items()} for k in range(b)]
+        s_dots = [self.inputs.tangent(dots) for dots in members]
+        theta_dots = np.stack([ties.pushforward(s, dot) for s, dot in zip(self.values, s_dots, strict=True)])
+        if self.inputs.state is None:
+            return self.batch.pushforward(theta_dots)
+        still = np.zeros(self.inputs.state)
+        moved = [
+            np.stack([self.inputs.pairs(dots.get(name, still)) for dots in members]) for name in (STATE_Q, STATE_V)
+        ]
+        return self.batch.pushforward(theta_dots, *moved)
+
+
+@final
+@dataclass(frozen=True)
+class Rollout:
+    """One run of a scene as a function of named inputs, with its derivatives both ways.
+
+    Attributes
+    ----------
+    runs : SceneBatch
+        Of this run alone.
+    """
+
+    runs: SceneBatch
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The run."""
+        return self.runs.batch.trajectories[0]
+
+    @property
+    def t(self) -> FloatArray:
+        """Times (k + 1,) [s]."""
+        return self.trajectory.t
+
+    @property
+    def q(self) -> FloatArray:
+        """Coordinates of all states (k + 1, n)."""
+        return self.trajectory.q
+
+    @property
+    def v(self) -> FloatArray:
+        """Velocities of all states (k + 1, n)."""
+        return self.trajectory.v
+
+    def vjp(self, q_bar: ArrayLike, v_bar: ArrayLike | None = None) -> dict[str, FloatArray]:
+        """Return J^T (q_bar, v_bar) as a cotangent for each input, in its shape.
+
+        Parameters
+        ----------
+        q_bar, v_bar : (k + 1, n)
+            Derivatives of any number by the states; ``v_bar`` none where it does not depend on velocities.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit, or the steps have no derivative.
+        """
+        q_bar = np.asarray(q_bar, dtype=float)
+        v_bar = np.zeros_like(q_bar) if v_bar is None else np.asarray(v_bar, dtype=float)
+        return {name: bar[0] for name, bar in self.runs.pullback(q_bar[None], v_bar[None]).items()}
+
+    def jvp(self, tangents: Values) -> tuple[FloatArray, FloatArray]:
+        """Return J times a tangent of the inputs: tangents (k + 1, n) of `q` and `v`.
+
+        Parameters
+        ----------
+        tangents : name of an input -> its tangent
+            An input that is not among them does not move.
+
+        Raises
+        ------
+        InputError
+            If a name is no input, a shape does not fit, or the steps have no derivative.
+        """
+        q_dot, v_dot = self.runs.pushforward({name: np.asarray(dot)[None] for name, dot in tangents.items()})
+        return q_dot[0], v_dot[0]
+
+
+def rollout(
+    simulation: Simulation,
+    numbers: SceneParameters,
+    inputs: Values,
+    *,
+    n_steps: int | None = None,
+    step: int | None = None,
+) -> Rollout:
+    """Run a scene once with other numbers.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    numbers : SceneParameters
+        The scene's.
+    inputs : name -> value
+        See `rollouts`; here without rows.
+    n_steps, step : see `rollouts`
+
+    Raises
+    ------
+    InputError
+        If a name is no input, a shape does not fit, or a number is not finite or impossible.
+    SolverError
+        If a step fails.
+    """
+    arrays = {name: np.asarray(value, dtype=float)[None] for name, value in inputs.items()}
+    runs = _run(simulation, numbers, arrays, 1, n_steps=n_steps, step=step, workers=1)
+    for error in runs.batch.failures.values():
+        raise error.__cause__ or error
+    return Rollout(runs)
 
 
 def rollouts(
     simulation: Simulation,
     numbers: SceneParameters,
-    inputs: Mapping[str, ArrayLike],
+    inputs: Values,
     states: Sequence[State] | None = None,
     *,
     n_steps: int | None = None,
+    step: int | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
 ) -> SceneBatch:
@@ -64,32 +195,63 @@ def rollouts(
     simulation : Simulation
     numbers : SceneParameters
         The scene's.
-    inputs : path of a number of the scene -> its values, a row a member, (b,) or (b, ...)
-        Any path that may be a parameter: ``bodies.cube.velocity``, ``signals.push.values``; all others keep the
-        scene's values.
+    inputs : name -> its values, a row a member, (b,) or (b, ...)
+        The path of any number that may be a parameter, in its shape in the scene: ``bodies.cube.velocity``,
+        ``signals.push.values``, ``signals.push.values.3``; all others keep the scene's values. ``state.q`` and
+        ``state.v``: coordinates and velocities to begin with, (b, n), or with a history, newest first, (b, m, n).
     states, n_steps, workers, executor : see `add.adjoint.batch.rollout_batch`
+    step : int, optional
+        Number of steps behind the given coordinates; see `Simulation.state`.
 
     Raises
     ------
     InputError
-        If a path is none, or a shape does not fit.
+        If a path is none, a shape does not fit, or a number is not finite or impossible.
     """
-    found: dict[str, tuple[IntArray, tuple[int, ...]]] = {}
     arrays = {path: np.asarray(value, dtype=float) for path, value in inputs.items()}
     sizes = {path: array.shape[0] if array.ndim else 0 for path, array in arrays.items()}
     if len(set(sizes.values())) != 1 or not all(sizes.values()):
         raise InputError("every input has a row a member", found=f"rows: {sizes}", expected="equal numbers above zero")
-    b = next(iter(sizes.values()))
-    values = np.repeat(numbers.values[None], b, axis=0)
-    for path, array in arrays.items():
-        index, unit = numbers.resolve(path)
-        if array[0].size != index.size:
-            raise InputError(
-                "the values of an input do not fit", place=path, found=f"{array.shape[1:]} a member",
-                expected=f"{index.size} numbers [{unit}]",
-            )  # fmt: skip
-        values[:, index] = array.reshape(b, -1)
-        found[path] = index, array.shape[1:]
+    return _run(
+        simulation, numbers, arrays, next(iter(sizes.values())), states,
+        n_steps=n_steps, step=step, workers=workers, executor=executor,
+    )  # fmt: skip
+
+
+def _run(
+    simulation: Simulation,
+    numbers: SceneParameters,
+    arrays: Mapping[str, FloatArray],
+    b: int,
+    states: Sequence[State] | None = None,
+    *,
+    n_steps: int | None,
+    step: int | None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+) -> SceneBatch:
+    """Run members whose inputs are rows of arrays."""
+    places = Inputs.of(simulation, numbers, {name: array.shape[1:] for name, array in arrays.items()})
+    if states is not None and places.state is not None:
+        raise InputError("the initial states are given twice", place=STATE_Q, expected="inputs, or `states`")
+    values, given = [], list(states) if states is not None else []
+    for k in range(b):
+        member = {name: array[k] for name, array in arrays.items()}
+        try:
+            values.append(places.scene_values(member))
+            state = places.initial(member, step)
+        except InputError as error:
+            if b > 1:
+                error.place = f"member {k}: {error.place}"
+            raise
+        if state is not None:
+            given.append(state)
     thetas = np.stack([numbers.ties.forward(row) for row in values])
-    batch = rollout_batch(simulation, thetas, states, n_steps=n_steps, workers=workers, executor=executor)
-    return SceneBatch(batch, numbers, values, found)
+    batch = rollout_batch(simulation, thetas, given or None, n_steps=n_steps, workers=workers, executor=executor)
+    return SceneBatch(batch, places, np.stack(values))
+
+
+def _require_rows(arrays: Mapping[str, FloatArray], b: int) -> None:
+    for name, array in arrays.items():
+        if not array.ndim or array.shape[0] != b:
+            raise InputError("one row a member", place=name, found=f"shape {array.shape}", expected=f"({b}, ...)")

@@ -30,8 +30,8 @@ from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.links import all_bodies, named_places
-from add.scene.spec.rigid import MassSpringBodySpec
-from add.scene.spec.scene import BodySpec, SceneSpec
+from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
@@ -145,7 +145,9 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     return cholmod_for
 
 
-def _body(name: str, body: BodySpec, driven: MakeSignalParameter) -> tuple[Body, list[SceneParameter]]:
+def _body(
+    name: str, body: SoftBodySpec | MassSpringBodySpec | RigidBodySpec | KinematicBodySpec, driven: MakeSignalParameter
+) -> tuple[Body, list[SceneParameter]]:
     """Return a body and the numbers that it brings, those of soft bodies apart."""
     if isinstance(body, SoftBodySpec):
         return _soft_body(name, body, driven), []

@@ -20,6 +20,7 @@ from add.scene.spec.common import (
     NumberOrVectorSpec,
     Positive,
     Quaternion,
+    Share,
     Spec,
     TimeOrEndSpec,
     Vector3,
@@ -319,18 +320,42 @@ class PhaseSpec(Spec):
         return self
 
 
+class StartsSpec(Spec):
+    """Points from which the optimiser goes through its phases in turn; the one that ends lowest is the result."""
+
+    count: Annotated[Count, Field(le=100_000)] = Field(1, description="how many, with the scene's own start")
+    seed: Index = Field(0, description="of the numbers that are drawn")
+    spread: Positive = Field(
+        1.0,
+        description="parameters without two bounds are drawn within this distance of the start, in the transformed "
+        "unit over `scale`; others between their bounds [-]",
+    )
+
+
 class OptimizerSpec(Spec):
     """How the objective is minimised."""
 
-    method: Literal["l-bfgs-b", "gauss-newton"] = Field(
+    method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = Field(
         "l-bfgs-b",
-        description="algorithm: `l-bfgs-b` (adjoint gradients), or `gauss-newton` (forward tangents, "
-        "Levenberg-Marquardt damping), which needs fewer simulations and more work in each",
+        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents, "
+        "Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, for rough objectives, "
+        "one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with momentum",
     )
     history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
     damping: Positive = Field(
         1e-3, description="`gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]"
     )
+    rate: Positive = Field(
+        0.1,
+        description="`adam`, `sgd`: length of a step, in the scaled parameters, of the objective over its value at the "
+        "start of the phase [-]",
+    )
+    decay: Annotated[Positive, Field(le=1)] = Field(1.0, description="`adam`, `sgd`: factor of the rate [-]")
+    decay_every: Count = Field(1, description="`adam`, `sgd`: evaluations of a phase after which the rate decays again")
+    momentum: Share = Field(0.9, description="`sgd`: share of the last step that goes on [-]")
+    beta1: Share = Field(0.9, description="`adam`: share of the past in the mean of gradients [-]")
+    beta2: Share = Field(0.999, description="`adam`: share of the past in the mean of their squares [-]")
+    starts: StartsSpec = Field(default_factory=lambda: StartsSpec(), description="points to begin from")
     max_evaluations: Count = Field(100, description="largest number of simulations")
     gradient_tolerance: NonNegative = Field(
         1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"

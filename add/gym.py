@@ -1,0 +1,254 @@
+"""Scenes as environments of Gymnasium: controls are actions, named quantities are observed.
+
+    from add.gym import Env
+
+    scene = load_scene("cart.json")
+    env = Env(scene, actions={"push": (-5.0, 5.0)}, observations=["markers.tip", "couplings.pole.angle"])
+
+The reward of a step is what it adds to the scene's objective, negative; override `reward` and `terminated` for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from add.errors import InputError, SolverError
+from add.scene.build.built import BuiltScene
+from add.scene.build.inputs import STATE_Q, STATE_V
+from add.scene.build.inverse_problem import scene_objective
+from add.scene.build.observations import Seen, observations as _observations
+from add.scene.build.steps import Step
+from add.scene.read.reader import experiment_scenes
+from add.scene.scene import Scene
+from add.simulation import Record
+from add.typing import FloatArray
+
+try:
+    import gymnasium
+except ImportError as error:
+    raise ImportError("Gymnasium is not installed: pip install 'add-sim[gym]'") from error
+
+#: Lowest and highest value, of all numbers of a control or one each.
+Bounds = tuple[Any, Any]
+
+
+class Env(gymnasium.Env):  # type: ignore[misc]
+    """An episode of a scene, step by step.
+
+    Actions and observations are vectors of double precision. An episode ends, `truncated`, with the scene's run.
+
+    Parameters
+    ----------
+    scene : Scene
+    actions : name of a signal -> (low, high), optional
+        In the unit of what it drives, see `add.scene.build.steps.StepFunction`. Default: the signals whose rows are
+        among the scene's `parameters`, with their bounds.
+    observations : names, optional
+        See `add.scene.build.observations.observations`. Default: all markers with their velocities.
+    steps_per_action : int
+        Steps of the simulation that an action is held for.
+    max_steps : int, optional
+        Actions of an episode; default: as many as the scene's run has room for.
+    randomise : path -> (low, high), optional
+        Numbers of the scene that `reset` draws anew, evenly, such as ``{"bodies.cart.position.0": (-0.1, 0.1)}``.
+    failure_reward : float, optional
+        Where a step fails: the reward, and the episode ends, `terminated`. Default: the error is raised.
+    jacobians : bool
+        Whether ``info["jacobians"]`` has the derivatives of the state after a step by the one before and by the action,
+        as `Step.jacobians` orders them.
+
+    Attributes
+    ----------
+    observed : Observations
+        Which part of the vector is what.
+
+    Raises
+    ------
+    InputError
+        If a name is none, or bounds do not fit. `step` refuses an action outside of its space, `reset` options that
+        it does not know.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it
+
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        actions: Mapping[str, Bounds] | None = None,
+        observations: Sequence[str] | None = None,
+        steps_per_action: int = 1,
+        max_steps: int | None = None,
+        randomise: Mapping[str, Bounds] | None = None,
+        failure_reward: float | None = None,
+        jacobians: bool = False,
+    ) -> None:
+        self.built: BuiltScene = scene.build()
+        if jacobians:
+            self.built.simulation.differentiable  # noqa: B018  refused before the first step
+        self._bounds = {name: _pair(name, pair) for name, pair in (actions or _declared(scene)).items()}
+        if not self._bounds:
+            raise InputError(
+                "there is nothing to act with", place="actions",
+                expected="signals with bounds, or `parameters` of the scene that are rows of signals and have bounds",
+            )  # fmt: skip
+        self._function = self.built.step_function(tuple(self._bounds))
+        self._shapes = {name: place.shape for name, place in self._function.control_places(0).items()}
+        low, high = (
+            np.concatenate([self._spread(name, pair[k]) for name, pair in self._bounds.items()]) for k in (0, 1)
+        )
+        self.action_space = gymnasium.spaces.Box(low, high, dtype=np.float64)
+        names = [f"markers.{name}{rate}" for name in self.built.marker_names for rate in ("", ".velocity")]
+        self.observed = _observations(self.built, names if observations is None else observations)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (self.observed.size,), dtype=np.float64)
+        if steps_per_action < 1:
+            raise InputError("an action is held for a step at least", place="steps_per_action", found=steps_per_action)
+        self._held, steps = steps_per_action, self.built.simulation.n_steps
+        self._most = steps // steps_per_action if max_steps is None else max_steps
+        self._objective = (
+            scene_objective(scene, self.built, next(iter(experiment_scenes(scene))), steps) if scene.objective else None
+        )
+        self._randomise = {path: _pair(path, pair) for path, pair in (randomise or {}).items()}
+        for path in self._randomise:
+            self.built.numbers.place(path)
+        self._failure_reward, self._jacobians = failure_reward, jacobians
+        self._inputs: dict[str, FloatArray] = {}
+        self._seen: Seen | None = None
+        self._taken = 0
+
+    def _spread(self, name: str, bound: Any) -> FloatArray:
+        shape = self._shapes[name]
+        try:
+            return np.broadcast_to(np.asarray(bound, dtype=float), shape).ravel()
+        except ValueError:
+            raise InputError(
+                "bounds do not fit the control", place=f"signals.{name}", found=f"shape {np.shape(bound)}",
+                expected=f"a number, or shape {shape}",
+            ) from None  # fmt: skip
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        """Begin an episode.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Of what `randomise` draws.
+        options : {"inputs": {path: value}}, optional
+            Numbers of the scene for this episode, over those drawn, and ``state.q`` and ``state.v`` (n,) to begin with.
+        """
+        super().reset(seed=seed)
+        given = dict(options or {})
+        inputs = dict(given.pop("inputs", {}))
+        if given:
+            raise InputError("unknown options of reset", found=", ".join(map(str, given)), expected="inputs")
+        drawn = {
+            path: self.np_random.uniform(low, high, self.built.numbers.place(path).shape)
+            for path, (low, high) in self._randomise.items()
+        }
+        values = {name: np.asarray(value, dtype=float) for name, value in {**drawn, **inputs}.items()}
+        start = self.built.rollout(values, n_steps=0)
+        self._inputs = {name: value for name, value in values.items() if name not in (STATE_Q, STATE_V)}
+        if set(self._inputs) != set(self._function.inputs.places):
+            self._function = self.built.step_function(tuple(self._bounds), tuple(self._inputs))
+        numbers = start.runs.values[0]
+        theta = self.built.numbers.ties.forward(numbers)
+        self._seen, self._taken = Seen(start.trajectory.initial, None, numbers, theta), 0
+        if self._objective is not None:
+            self._objective = self._objective.for_run()
+            self._objective.step_value(self._seen.state, theta)
+        return self.observed(self._seen), {"time": 0.0}
+
+    def step(self, action: Any) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+        """Hold an action for its steps.
+
+        Raises
+        ------
+        InputError
+            If the action is not in the action space.
+        SolverError
+            If a step fails, and the environment has no `failure_reward`.
+        """
+        if self._seen is None:
+            raise InputError("an episode begins with reset()")
+        control = self._control(action)
+        reward, done, jacobians = 0.0, False, None
+        info: dict[str, Any] = {}
+        for _ in range(self._held):
+            try:
+                step = self._function(self._seen.state, control, self._inputs)
+            except SolverError as error:
+                if self._failure_reward is None:
+                    raise
+                info["error"], reward, done = str(error), reward + self._failure_reward, True
+                break
+            self._seen = Seen(step.state, step.record, step.values, step.theta)
+            reward += self.reward(self._seen)
+            if self._jacobians:
+                jacobians = _chained(jacobians, step)
+            done = self.terminated(self._seen)
+            if done:
+                break
+        self._taken += 1
+        info["time"] = self._seen.state.t
+        if jacobians is not None:
+            info["jacobians"] = {"state": jacobians[0], "action": jacobians[1]}
+        return self.observed(self._seen), float(reward), done, self._taken >= self._most, info
+
+    def reward(self, seen: Seen) -> float:
+        """Return the reward of one step of the simulation; here what it adds to the scene's objective, negative."""
+        return 0.0 if self._objective is None else -float(self._objective.step_value(seen.state, seen.theta))
+
+    def terminated(self, seen: Seen) -> bool:
+        """Return whether the episode ends here for a reason of its own; here never."""
+        return False
+
+    @property
+    def record(self) -> Record | None:
+        """The record of the last step."""
+        return None if self._seen is None else self._seen.record
+
+    def _control(self, action: Any) -> dict[str, FloatArray]:
+        """Return the rows of the controls."""
+        values = np.asarray(action, dtype=float)
+        space = self.action_space
+        if values.shape != space.shape:
+            raise InputError("this is no action", found=f"shape {values.shape}", expected=f"shape {space.shape}")
+        out, start = {}, 0
+        for name, shape in self._shapes.items():
+            part = slice(start, start + int(np.prod(shape, dtype=int)))
+            row, low, high = values[part], space.low[part], space.high[part]
+            if not (np.isfinite(row).all() and (row >= low).all() and (row <= high).all()):
+                raise InputError(
+                    "an action is outside its bounds, or not finite", place=f"signals.{name}", found=f"{row.tolist()}",
+                    expected=f"{low.tolist()} to {high.tolist()}",
+                )  # fmt: skip
+            out[name] = row.reshape(shape)
+            start = part.stop
+        return out
+
+
+def _pair(name: str, pair: Any) -> Bounds:
+    if len(pair) != 2 or not np.all(np.asarray(pair[0]) < np.asarray(pair[1])):
+        raise InputError("bounds are (low, high)", place=name, found=f"{pair}", expected="low below high")
+    return tuple(pair)
+
+
+def _declared(scene: Scene) -> dict[str, Bounds]:
+    """Return the bounds of signals whose rows are parameters of the scene."""
+    out = {}
+    for item in scene.parameters:
+        for path in item.all_paths():
+            kind, *keys = path.split(".")
+            if kind == "signals" and keys[1:] in (["values"], ["value"]) and item.bounds and None not in item.bounds:
+                out[keys[0]] = item.bounds
+    return out
+
+
+def _chained(before: tuple[FloatArray, FloatArray] | None, step: Step) -> tuple[FloatArray, FloatArray]:
+    by_state, by_action = step.jacobians()
+    return (by_state, by_action) if before is None else (by_state @ before[0], by_state @ before[1] + by_action)

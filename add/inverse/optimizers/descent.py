@@ -1,0 +1,143 @@
+"""Descent along the gradient with momentum, and Adam: for objectives that are rough, or change from step to step."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from add.inverse.optimizers.phases import Phase, PhasedOptimizer, PhaseResult, PhaseRun, with_gradient
+from add.inverse.optimizers.starts import ONE_START, Starts
+from add.typing import FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class RateSchedule:
+    """The rate of evaluation k: rate * decay^floor(k / every).
+
+    Attributes
+    ----------
+    rate : float
+        In x, whose unit is the parameters' scale [-].
+    decay : float
+        One: the rate stays.
+    every : int
+    """
+
+    rate: float
+    decay: float = 1.0
+    every: int = 1
+
+    def __call__(self, k: int) -> float:
+        """Return the rate of evaluation k of a phase, from 0."""
+        return float(self.rate * self.decay ** (k // self.every))
+
+
+class _Descent(PhasedOptimizer):
+    """Steps against the gradient, each from one evaluation, without a line search.
+
+    The objective is divided by its value at the start of each phase. A step that leaves the bounds ends on them. After
+    a simulation that failed the way goes on half way back to the best point, at rest. What is returned is the best
+    point that was met.
+    """
+
+    schedule: RateSchedule
+    gradient_tolerance: float
+
+    @property
+    def shares_experiments(self) -> bool:
+        """It asks for values and gradients."""
+        return True
+
+    @abstractmethod
+    def direction(self, gradient: FloatArray, memory: tuple[FloatArray, ...], k: int) -> tuple[FloatArray, Any]:
+        """Return the step for the rate one, and the memory of the next; ``memory`` is empty after a start at rest."""
+
+    @final
+    def minimise(self, run: PhaseRun) -> PhaseResult:
+        """Descend until the projected gradient is small or the evaluations are used up."""
+        x, memory, rested = run.start[run.free], (), 0
+        first: float | None = None
+        for k in range(run.phase.max_evaluations):
+            found = with_gradient(run, run.whole(x))
+            assert run.best is not None
+            if not np.isfinite(found.value):
+                x, memory, rested = 0.5 * (x + run.best.x[run.free]), (), k + 1
+                continue
+            first = found.value if first is None else first
+            gradient = found.gradient[run.free] / (abs(first) or 1.0)
+            projected = x - np.clip(x - gradient, run.lower, run.upper)
+            if np.abs(projected).max(initial=0.0) <= self.gradient_tolerance:
+                return run.result("the projected gradient is small", True, first)
+            step, memory = self.direction(gradient, memory, k - rested)
+            x = np.clip(x + self.schedule(k) * step, run.lower, run.upper)
+        assert first is not None
+        return run.result("the evaluations are used up", True, first)
+
+
+@final
+@dataclass(frozen=True)
+class GradientDescent(_Descent):
+    """m <- momentum m + g, x <- x - rate m (heavy ball; Polyak 1964).
+
+    Attributes
+    ----------
+    phases : tuple of Phase
+    schedule : RateSchedule
+    momentum : float
+        In [0, 1).
+    gradient_tolerance : float
+        On the scaled objective; zero switches the rule off.
+    starts : Starts
+    """
+
+    phases: tuple[Phase, ...]
+    schedule: RateSchedule
+    momentum: float = 0.9
+    gradient_tolerance: float = 0.0
+    starts: Starts = ONE_START
+
+    def direction(self, gradient: FloatArray, memory: tuple[FloatArray, ...], k: int) -> tuple[FloatArray, Any]:
+        """Return the step of the heavy ball."""
+        m = gradient + self.momentum * memory[0] if memory else gradient
+        return -m, (m,)
+
+
+@final
+@dataclass(frozen=True)
+class Adam(_Descent):
+    """Steps by running means of the gradient and its square (Kingma and Ba 2015), both corrected for their start.
+
+    m <- beta1 m + (1 - beta1) g,  s <- beta2 s + (1 - beta2) g^2,  x <- x - rate m_hat / (sqrt(s_hat) + epsilon)
+
+    Attributes
+    ----------
+    phases : tuple of Phase
+    schedule : RateSchedule
+        A rate is about the length of a step in each variable.
+    beta1, beta2 : float
+        In [0, 1).
+    epsilon : float
+    gradient_tolerance : float
+        On the scaled objective; zero switches the rule off.
+    starts : Starts
+    """
+
+    phases: tuple[Phase, ...]
+    schedule: RateSchedule
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    gradient_tolerance: float = 0.0
+    starts: Starts = ONE_START
+
+    def direction(self, gradient: FloatArray, memory: tuple[FloatArray, ...], k: int) -> tuple[FloatArray, Any]:
+        """Return Adam's step."""
+        m, s = memory if memory else (np.zeros_like(gradient), np.zeros_like(gradient))
+        m = self.beta1 * m + (1.0 - self.beta1) * gradient
+        s = self.beta2 * s + (1.0 - self.beta2) * gradient**2
+        m_hat, s_hat = m / (1.0 - self.beta1 ** (k + 1)), s / (1.0 - self.beta2 ** (k + 1))
+        return -m_hat / (np.sqrt(s_hat) + self.epsilon), (m, s)

@@ -1,0 +1,259 @@
+"""Runs and steps of a scene as differentiable functions of JAX: gradients, `jit`, `vmap` as a batch.
+
+    from add.jax import rollout
+
+    throw = rollout(load_scene("scenes/bouncing_throw.json").build())
+    loss = lambda velocity: jnp.sum((throw({"bodies.ball.velocity": velocity}).q[-1, :3] - target) ** 2)
+    jax.value_and_grad(loss)(velocity)
+
+The simulator runs on the host by `jax.pure_callback`; derivatives are those of `add.scene.build.rollouts` and
+`add.scene.build.steps`, and a batch has the numbers of a loop to the bit. An error inside compiled code comes as
+JAX's own error, whose text has that of `add`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from add.errors import InputError
+from add.scene.build.built import BuiltScene
+from add.scene.build.inputs import Inputs
+from add.scene.build.rollouts import SceneBatch
+from add.scene.build.step_batch import StepBatch, step_batch
+from add.scene.build.steps import StepFunction
+from add.typing import FloatArray
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ImportError("JAX is not installed: pip install 'add-sim[jax]'") from error
+
+
+class States(NamedTuple):
+    """Coordinates and velocities: of all states of a run (k + 1, n), or the pairs of one state (m, n)."""
+
+    q: Any
+    v: Any
+
+
+#: Name of an input -> its value.
+Named = Mapping[str, Any]
+
+
+def rollout(
+    built: BuiltScene,
+    *,
+    n_steps: int | None = None,
+    step: int | None = None,
+    workers: int | None = None,
+    keep: int = 1,
+    allow_failures: bool = False,
+) -> Callable[[Named], States]:
+    """Return inputs -> `States` of a run, to be differentiated in reverse mode, compiled and mapped over.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    n_steps, step, workers : see `add.scene.build.rollouts.rollouts`
+    keep : int
+        How many runs, or batches of runs, are kept for the way back. One that is gone is run again, to the bit.
+    allow_failures : bool
+        Whether states from where a member failed are NaN; otherwise a failure is an error.
+
+    Returns
+    -------
+    callable
+        Of a dictionary of arrays under the names that `add.scene.build.rollouts.rollouts` takes, without rows.
+
+    Raises
+    ------
+    InputError
+        By the callable: if a name is no input, a shape does not fit, a number is not finite or impossible, or JAX
+        computes with 32 bits.
+    """
+    runs = _Runs(built, keep, allow_failures, {"n_steps": n_steps, "step": step, "workers": workers})
+    n = built.simulation.system.n
+    result = jax.ShapeDtypeStruct(((built.simulation.n_steps if n_steps is None else n_steps) + 1, n), np.float64)
+
+    @jax.custom_vjp
+    def run(inputs: dict[str, Any]) -> States:
+        found = jax.pure_callback(runs.forward, (result, result), jnp.zeros(()), inputs, vmap_method="broadcast_all")
+        return States(*found)
+
+    def forward(inputs: dict[str, Any]) -> tuple[States, dict[str, Any]]:
+        return run(inputs), inputs
+
+    def backward(inputs: dict[str, Any], bars: States) -> tuple[dict[str, Any]]:
+        shapes = {name: jax.ShapeDtypeStruct(value.shape, np.float64) for name, value in inputs.items()}
+        return (jax.pure_callback(runs.backward, shapes, jnp.zeros(()), inputs, *bars, vmap_method="broadcast_all"),)
+
+    run.defvjp(forward, backward)
+
+    def call(inputs: Named) -> States:
+        arrays = _arrays(inputs)
+        places = Inputs.of(built.simulation, built.numbers, {name: value.shape for name, value in arrays.items()})
+        if not any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
+            known = {name: np.asarray(value) for name, value in arrays.items()}
+            places.scene_values(known)
+            places.initial(known, step)
+        return run(arrays)
+
+    return call
+
+
+def step(built: BuiltScene, controls: tuple[str, ...] = (), inputs: tuple[str, ...] = ()) -> Callable[..., States]:
+    """Return (state, k, control, inputs) -> `States` after step k + 1, to be differentiated in reverse mode.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    controls, inputs : see `add.scene.build.steps.StepFunction`
+
+    Returns
+    -------
+    callable
+        Of the pairs of a state (`States` of (m, n), newest first), the number k of steps behind it, and dictionaries
+        under the names of controls and inputs. k may be traced.
+
+    Raises
+    ------
+    InputError
+        If a name is none; by the callable also as that of `rollout`, or if the steps hand on more than pairs.
+    """
+    function = built.step_function(tuple(controls), tuple(inputs))
+    function.require_pairs()
+    steps = _Steps(function)
+    m, n = built.simulation.stepper.n_history, built.simulation.system.n
+    pair = jax.ShapeDtypeStruct((m, n), np.float64)
+
+    @jax.custom_vjp
+    def take(state: States, k: Any, control: dict[str, Any], numbers: dict[str, Any]) -> States:
+        found = jax.pure_callback(steps.forward, (pair, pair), *state, k, control, numbers, vmap_method="broadcast_all")
+        return States(*found)
+
+    def forward(*arguments: Any) -> tuple[States, Any]:
+        return take(*arguments), arguments
+
+    def backward(arguments: Any, bars: States) -> tuple[Any, ...]:
+        state, k, control, numbers = arguments
+        shapes = [
+            {name: jax.ShapeDtypeStruct(value.shape, np.float64) for name, value in group.items()}
+            for group in (control, numbers)
+        ]
+        q, v, *named = jax.pure_callback(
+            steps.backward, (pair, pair, *shapes), *bars, *state, k, control, numbers, vmap_method="broadcast_all"
+        )
+        return States(q, v), None, *named
+
+    take.defvjp(forward, backward)
+
+    def call(state: Any, k: Any, control: Named | None = None, inputs: Named | None = None) -> States:
+        pairs = States(*(_double(part) for part in state))
+        if not pairs.q.shape == pairs.v.shape == (m, n):
+            raise InputError(
+                "these are no pairs of coordinates and velocities of this system", place="state",
+                found=f"shapes {pairs.q.shape} and {pairs.v.shape}", expected=f"({m}, {n}) both",
+            )  # fmt: skip
+        named = _arrays(control or {}), _arrays(inputs or {})
+        function.require(*({name: value.shape for name, value in group.items()} for group in named))
+        return take(pairs, jnp.asarray(k, dtype=jnp.int64), *named)
+
+    return call
+
+
+def _arrays(inputs: Named) -> dict[str, Any]:
+    return {name: _double(value) for name, value in inputs.items()}
+
+
+def _double(value: Any) -> Any:
+    if not jax.config.read("jax_enable_x64"):
+        raise InputError(
+            "the simulator computes with 64 bits, and JAX with 32: call jax.config.update('jax_enable_x64', True) at "
+            "the start of the program"
+        )
+    return jnp.asarray(value, dtype=jnp.float64)
+
+
+def _members(inputs: Mapping[str, Any], lead: Any) -> dict[str, FloatArray]:
+    """Return arrays with the axes that are mapped over, those of ``lead``, made one."""
+    axes = np.ndim(lead)
+    arrays = {name: np.asarray(value, dtype=float) for name, value in inputs.items()}
+    return {name: array.reshape((-1, *array.shape[axes:])) for name, array in arrays.items()}
+
+
+@final
+class _Runs:
+    """Runs on the host, the latest kept for the way back; callbacks may come from several threads."""
+
+    def __init__(self, built: BuiltScene, keep: int, allow_failures: bool, options: dict[str, Any]) -> None:
+        self._built, self._keep, self._allow, self._options = built, keep, allow_failures, options
+        self._kept: OrderedDict[bytes, SceneBatch] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def forward(self, lead: Any, inputs: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
+        """Return the states of the members; ``lead`` has the axes that are mapped over, and no others."""
+        batch = self._run(_members(inputs, lead)).batch
+        shape = (*np.shape(lead), *batch.q.shape[1:])
+        return batch.q.reshape(shape), batch.v.reshape(shape)
+
+    def backward(self, lead: Any, inputs: dict[str, Any], q_bar: Any, v_bar: Any) -> dict[str, FloatArray]:
+        """Return the cotangents of the inputs."""
+        runs = self._run(_members(inputs, lead))
+        bars = _members({"q": q_bar, "v": v_bar}, lead)
+        out = runs.pullback(bars["q"], bars["v"])
+        return {name: bar.reshape((*np.shape(lead), *bar.shape[1:])) for name, bar in out.items()}
+
+    def _run(self, rows: dict[str, FloatArray]) -> SceneBatch:
+        digest = hashlib.blake2b()
+        for value in rows.values():
+            digest.update(str(value.shape).encode() + np.ascontiguousarray(value).tobytes())
+        key = digest.digest()
+        with self._lock:
+            found = self._kept.pop(key, None)
+        if found is None:
+            found = self._built.rollouts(rows, **self._options)
+            for error in () if self._allow else found.batch.failures.values():
+                raise error if len(found.values) > 1 else (error.__cause__ or error)
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > self._keep:
+                self._kept.popitem(last=False)
+        return found
+
+
+@final
+class _Steps:
+    """Steps on the host; the way back takes them again, to the bit. Callbacks may come from several threads."""
+
+    def __init__(self, function: StepFunction) -> None:
+        self._function = function
+        self._lock = threading.Lock()
+
+    def forward(self, q: Any, v: Any, k: Any, control: Any, inputs: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the pairs after the step; k has the axes that are mapped over, and no others."""
+        with self._lock:
+            batch = self._taken(q, v, k, control, inputs)
+        return batch.q.reshape(np.shape(q)), batch.v.reshape(np.shape(q))
+
+    def backward(self, q_bar: Any, v_bar: Any, q: Any, v: Any, k: Any, control: Any, inputs: Any) -> tuple[Any, ...]:
+        """Return the cotangents of the pairs before, of controls and of inputs."""
+        bars = _members({"q": q_bar, "v": v_bar}, k)
+        with self._lock:
+            *pairs, by_control, by_input = self._taken(q, v, k, control, inputs).pullback(bars["q"], bars["v"])
+        named = [
+            {name: found[name].reshape(np.shape(value)) for name, value in given.items()}
+            for found, given in ((by_control, control), (by_input, inputs))
+        ]
+        return *(pair.reshape(np.shape(q)) for pair in pairs), *named
+
+    def _taken(self, q: Any, v: Any, k: Any, control: Any, inputs: Any) -> StepBatch:
+        pairs = _members({"q": q, "v": v}, k)
+        behind = np.asarray(k, dtype=np.int64).ravel()
+        return step_batch(self._function, pairs["q"], pairs["v"], behind, _members(control, k), _members(inputs, k))

@@ -1,0 +1,162 @@
+"""Named inputs of a rollout: numbers of the scene by their paths, and the initial state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from add.equations.kinematics import State
+from add.errors import InputError
+from add.scene.build.numbers import SceneParameters
+from add.simulation.run import Simulation
+from add.typing import FloatArray, IntArray
+
+#: Names of the coordinates and velocities that a rollout begins with.
+STATE_Q, STATE_V = "state.q", "state.v"
+
+#: Name of an input -> its values.
+Values = Mapping[str, ArrayLike]
+
+
+@final
+@dataclass(frozen=True)
+class Inputs:
+    """Places of inputs, one after the other as a caller named them.
+
+    Attributes
+    ----------
+    simulation : Simulation
+    numbers : SceneParameters
+    places : path -> indices in the scene's numbers, in the shape that the input has in the scene
+    state : tuple of int or None
+        Shape of the given coordinates: (n,) begins a run, (m, n) goes on from a state with its history; None where
+        the simulation begins as it says.
+    """
+
+    simulation: Simulation
+    numbers: SceneParameters
+    places: Mapping[str, IntArray]
+    state: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, simulation: Simulation, numbers: SceneParameters, shapes: Mapping[str, tuple[int, ...]]) -> Inputs:
+        """Return the places of inputs of these shapes.
+
+        Raises
+        ------
+        InputError
+            If a name is no number of the scene, two name one number, or a shape does not fit.
+        """
+        places: dict[str, IntArray] = {}
+        owners: dict[int, str] = {}
+        for name, shape in shapes.items():
+            if name in (STATE_Q, STATE_V):
+                continue
+            places[name] = place = numbers.place(name)
+            require_shape(name, shape, place.shape, numbers.resolve(name)[1])
+            for index in place.ravel().tolist():
+                if owners.setdefault(index, name) != name:
+                    raise InputError(
+                        "two inputs set one number", place=name, found=f"'{owners[index]}' and '{name}'",
+                        expected="one of them",
+                    )  # fmt: skip
+        given = [shapes[name] for name in (STATE_Q, STATE_V) if name in shapes]
+        if not given:
+            return cls(simulation, numbers, places, None)
+        if len(given) == 1:
+            missing = STATE_V if STATE_Q in shapes else STATE_Q
+            raise InputError("an initial state is coordinates and velocities", place=missing, found="no such input")
+        n, m = simulation.system.n, simulation.stepper.n_history
+        if given[0] != given[1] or given[0] not in ((n,), (m, n)):
+            raise InputError(
+                "these are no coordinates and velocities of this system", place=STATE_Q,
+                found=f"shapes {given[0]} and {given[1]}", expected=f"({n},) or ({m}, {n}) both",
+            )  # fmt: skip
+        return cls(simulation, numbers, places, given[0])
+
+    def scene_values(self, values: Mapping[str, FloatArray]) -> FloatArray:
+        """Return all numbers of the scene with those of the inputs set.
+
+        Raises
+        ------
+        InputError
+            If a number is not finite or outside the limits that the scene's format sets.
+        """
+        s = self.numbers.values.copy()
+        for name, place in self.places.items():
+            s[place] = values[name]
+            _require_finite(name, values[name])
+            limits = self.numbers.limits(name)
+            broken = limits.broken(values[name])
+            if broken.any():
+                found = f"{np.asarray(values[name])[broken].flat[0]:g}"
+                raise InputError("impossible value", place=name, found=found, expected=str(limits))
+        return s
+
+    def initial(self, values: Mapping[str, FloatArray], step: int | None = None) -> State | None:
+        """Return the given state; ``step`` is the number of steps behind it (see `Simulation.state`)."""
+        if self.state is None:
+            return None
+        _require_finite(STATE_Q, values[STATE_Q])
+        _require_finite(STATE_V, values[STATE_V])
+        if len(self.state) == 2 and step == 0:
+            raise InputError(
+                "a state with a history has steps behind it", place=STATE_Q, found="step 0",
+                expected="its number of steps, or coordinates of one time",
+            )  # fmt: skip
+        return self.simulation.state(values[STATE_Q], values[STATE_V], step=step)
+
+    def tangent(self, dots: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the tangent of the scene's numbers along those of the inputs; none of an input that is not there.
+
+        Raises
+        ------
+        InputError
+            If a name is no input, or a shape does not fit.
+        """
+        s_dot = np.zeros_like(self.numbers.values)
+        for name, dot in dots.items():
+            if name in self.places:
+                place = self.places[name]
+                require_shape(name, dot.shape, place.shape)
+                s_dot[place] = dot
+            elif self.state is not None and name in (STATE_Q, STATE_V):
+                require_shape(name, dot.shape, self.state)
+            else:
+                known = [*self.places, *((STATE_Q, STATE_V) if self.state is not None else ())]
+                raise InputError("this is no input of the rollout", place=name, expected=", ".join(known))
+        return s_dot
+
+    def cotangents(self, s_bar: FloatArray) -> dict[str, FloatArray]:
+        """Return the parts of a cotangent of the scene's numbers (..., n_s) that belong to the inputs."""
+        return {name: s_bar[..., place] for name, place in self.places.items()}
+
+    def pairs(self, one: FloatArray) -> FloatArray:
+        """Return a tangent of given coordinates as one of (m, n) pairs, newest first."""
+        out = np.zeros((self.simulation.stepper.n_history, self.simulation.system.n))
+        out[: 1 if one.ndim == 1 else None] = one
+        return out
+
+
+def require_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...], unit: str = "") -> None:
+    """Refuse values, or (co)tangents, of an input of another shape."""
+    if tuple(found) != tuple(expected):
+        raise InputError(
+            "the values of an input do not fit", place=name, found=f"shape {tuple(found)}",
+            expected=f"shape {tuple(expected)}" + (f" [{unit}]" if unit else ""),
+        )  # fmt: skip
+
+
+def _require_finite(name: str, value: FloatArray) -> None:
+    bad = np.argwhere(~np.isfinite(value))
+    if bad.size:
+        at = tuple(int(i) for i in bad[0])
+        where = f" at {list(at)}" if at else ""
+        raise InputError(
+            "an input is not a finite number", place=name, found=f"{np.asarray(value)[at]}{where}",
+            expected="finite numbers",
+        )  # fmt: skip

@@ -1,0 +1,206 @@
+"""Runs and steps of a scene as differentiable functions of PyTorch, in double precision, with a batch axis.
+
+    from add.torch import rollout
+
+    throw = rollout(load_scene("scenes/bouncing_throw.json").build())
+    velocity = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64, requires_grad=True)
+    ((throw({"bodies.ball.velocity": velocity}).q[-1, :3] - target) ** 2).sum().backward()
+
+Derivatives are those of `add.scene.build.rollouts` and `add.scene.build.steps`; a batch has the numbers of a loop to
+the bit. There are no second derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from add.errors import InputError
+from add.scene.build.built import BuiltScene
+from add.scene.build.inputs import STATE_Q, STATE_V
+from add.scene.build.step_batch import step_batch
+from add.typing import FloatArray
+
+try:
+    import torch
+    from torch.autograd.function import once_differentiable
+except ImportError as error:
+    raise ImportError("PyTorch is not installed: pip install 'add-sim[torch]'") from error
+
+
+class States(NamedTuple):
+    """Coordinates and velocities: of all states of a run (k + 1, n), or the pairs of one state (m, n).
+
+    Of a batch with one more axis before these.
+    """
+
+    q: Any
+    v: Any
+
+
+#: Name of an input -> its value, a tensor or what makes one.
+Named = Mapping[str, Any]
+#: Name of an input -> a row a member.
+Arrays = dict[str, FloatArray]
+#: Cotangents of coordinates and velocities -> those of the inputs.
+Back = Callable[[FloatArray, FloatArray], Arrays]
+
+
+def rollout(
+    built: BuiltScene,
+    *,
+    n_steps: int | None = None,
+    step: int | None = None,
+    workers: int | None = None,
+    allow_failures: bool = False,
+) -> Callable[[Named], States]:
+    """Return inputs -> `States` of a run, or of a batch of runs.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    n_steps, workers : see `add.scene.build.rollouts.rollouts`
+    step : int, optional
+        Number of steps behind given pairs ``state.q`` and ``state.v`` (m, n); without it they are (n,).
+    allow_failures : bool
+        Whether states from where a member failed are NaN; otherwise a failure is an error.
+
+    Returns
+    -------
+    callable
+        Of a dictionary under the names that `add.scene.build.rollouts.rollouts` takes. An input may have a batch axis
+        before its own; one that has none is shared by the batch.
+
+    Raises
+    ------
+    InputError
+        By the callable: if a name is no input, a shape does not fit, a number is not finite or impossible, or a tensor
+        is not of double precision.
+    SolverError
+        By the callable: if a step fails.
+    """
+    n = built.simulation.system.n
+    state = (n,) if step is None else (built.simulation.stepper.n_history, n)
+
+    def run(rows: Arrays) -> tuple[FloatArray, FloatArray, Back]:
+        found = built.rollouts(rows, n_steps=n_steps, step=step, workers=workers)
+        for error in () if allow_failures else found.batch.failures.values():
+            raise error if len(found.values) > 1 else (error.__cause__ or error)
+        return found.batch.q, found.batch.v, found.pullback
+
+    def call(inputs: Named) -> States:
+        if not inputs:
+            raise InputError("a rollout is a function of its inputs", found="none")
+        shapes = {name: state if name in (STATE_Q, STATE_V) else built.numbers.place(name).shape for name in inputs}
+        return _called(run, inputs, shapes)
+
+    return call
+
+
+def step(built: BuiltScene, controls: tuple[str, ...] = (), inputs: tuple[str, ...] = ()) -> Callable[..., States]:
+    """Return (state, k, control, inputs) -> `States` after step k + 1.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    controls, inputs : see `add.scene.build.steps.StepFunction`
+
+    Returns
+    -------
+    callable
+        Of the pairs of a state (`States` of (m, n), newest first), the number k of steps behind it, and dictionaries
+        under the names of controls and inputs; each with a batch axis or without.
+
+    Raises
+    ------
+    InputError
+        If a name is none; by the callable also as that of `rollout`, or if the steps hand on more than pairs.
+    SolverError
+        By the callable: if a step fails.
+    """
+    function = built.step_function(tuple(controls), tuple(inputs))
+    function.require_pairs()
+    m, n = built.simulation.stepper.n_history, built.simulation.system.n
+    own = {STATE_Q: (m, n), STATE_V: (m, n)}
+    own |= {f"signals.{name}": place.shape for name, place in function.control_places(0).items()}
+    own |= {name: place.shape for name, place in function.inputs.places.items()}
+
+    def call(state: Any, k: int, control: Named | None = None, inputs: Named | None = None) -> States:
+        numbers = dict(inputs or {})
+        signals = {f"signals.{name}": value for name, value in (control or {}).items()}
+        function.require_names(tuple(control or ()), tuple(numbers))
+
+        def run(rows: Arrays) -> tuple[FloatArray, FloatArray, Back]:
+            behind = np.full(rows[STATE_Q].shape[0], k, dtype=np.int64)
+            rows_of = {name.removeprefix("signals."): rows[name] for name in signals}
+            found = step_batch(
+                function, rows[STATE_Q], rows[STATE_V], behind, rows_of, {name: rows[name] for name in numbers}
+            )
+
+            def back(q_bar: FloatArray, v_bar: FloatArray) -> Arrays:
+                q, v, by_control, by_input = found.pullback(q_bar, v_bar)
+                return {STATE_Q: q, STATE_V: v, **{f"signals.{n}": bar for n, bar in by_control.items()}, **by_input}
+
+            return found.q, found.v, back
+
+        given = {STATE_Q: state[0], STATE_V: state[1], **signals, **numbers}
+        return _called(run, given, {name: own[name] for name in given})
+
+    return call
+
+
+def _called(
+    run: Callable[[Arrays], tuple[FloatArray, FloatArray, Back]], inputs: Named, shapes: Mapping[str, tuple[int, ...]]
+) -> States:
+    """Call a function of rows, one a member, with inputs that have a batch axis before their own shapes or none."""
+    tensors = {name: _double(name, value) for name, value in inputs.items()}
+    sizes = {}
+    for name, tensor in tensors.items():
+        own = tuple(shapes[name])
+        if tuple(tensor.shape) != own:
+            if tuple(tensor.shape[1:]) != own or tensor.ndim != len(own) + 1:
+                raise InputError(
+                    "the values of an input do not fit", place=name, found=f"shape {tuple(tensor.shape)}",
+                    expected=f"shape {own}, or with a batch axis before it",
+                )  # fmt: skip
+            sizes[name] = tensor.shape[0]
+    if len(set(sizes.values())) > 1 or 0 in sizes.values():
+        raise InputError("batch axes differ, or are empty", found=f"{sizes}", expected="equal numbers above zero")
+    b = next(iter(sizes.values()), 1)
+    rows = [tensor if name in sizes else tensor.expand(b, *tensor.shape) for name, tensor in tensors.items()]
+    q, v = _Host.apply(run, tuple(tensors), *rows)
+    return States(q, v) if sizes else States(q[0], v[0])
+
+
+def _double(name: str, value: Any) -> torch.Tensor:
+    if not isinstance(value, torch.Tensor):
+        return torch.as_tensor(np.asarray(value, dtype=float))
+    if value.dtype != torch.float64:
+        raise InputError(
+            "the simulator computes in double precision", place=name, found=str(value.dtype),
+            expected="torch.float64: tensor.double()",
+        )  # fmt: skip
+    return value.cpu()
+
+
+class _Host(torch.autograd.Function):
+    """A function of the simulator, which runs on the host."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        context: Any, run: Callable[[Arrays], tuple[FloatArray, FloatArray, Back]], names: tuple[str, ...], *rows: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Run the members."""
+        arrays = {name: np.ascontiguousarray(row.detach().numpy()) for name, row in zip(names, rows, strict=True)}
+        q, v, context.back = run(arrays)
+        context.names = names
+        return torch.from_numpy(q), torch.from_numpy(v)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, q_bar: torch.Tensor, v_bar: torch.Tensor) -> tuple[Any, ...]:
+        """Pull cotangents back to the rows."""
+        bars = context.back(q_bar.numpy(), v_bar.numpy())
+        return None, None, *(torch.from_numpy(np.ascontiguousarray(bars[name])) for name in context.names)

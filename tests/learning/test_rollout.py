@@ -1,0 +1,172 @@
+"""One run as a differentiable function of named inputs."""
+
+import numpy as np
+import pytest
+from support.pushed_ball import STEPS, own_values, pushed_ball, touching_steps
+
+from add.adjoint import Cotangents, pullback
+from add.errors import InputError, SolverError
+from add.scene.build.built import BuiltScene
+
+
+@pytest.fixture(scope="module")
+def built() -> BuiltScene:
+    return pushed_ball()
+
+
+def state_inputs(built: BuiltScene, pairs: bool) -> dict[str, np.ndarray]:
+    """The inputs with a state to begin with: of the start, or with its history from the middle, in contact."""
+    state = built.run().state(3 if pairs else 0)
+    part = slice(None) if pairs else 0
+    return own_values(built) | {"state.q": state.q[part], "state.v": state.v[part]}
+
+
+def test_states_are_those_of_the_run(built):
+    found = built.rollout(own_values(built))
+    run = built.run()
+    assert np.array_equal(found.q, run.q) and np.array_equal(found.v, run.v) and np.array_equal(found.t, run.t)
+    assert found.q.shape == (STEPS + 1, 6)
+    assert 4 < touching_steps(run.records) < STEPS
+
+
+@pytest.mark.parametrize("law", ["linear", "tanh"])
+@pytest.mark.parametrize("pairs", [None, False, True])
+def test_both_derivatives_are_those_of_differences(law, pairs, rng):
+    """Of parameters, controls and initial states (at a start, and with a history), with contact made."""
+    contact = {"stiffness": 4000, "friction": 0.3, "friction_law": law, "damping": 2, "onset": 0.002}
+    built = pushed_ball(contact=contact)
+    inputs = own_values(built) if pairs is None else state_inputs(built, pairs)
+    step, n_steps = (3, 12) if pairs else (None, STEPS)
+    runs = built.rollout(inputs, n_steps=n_steps, step=step)
+    assert touching_steps(runs.trajectory.records) > 4
+    bars = rng.normal(size=(2, *runs.q.shape))
+    pulled = runs.vjp(*bars)
+    for name, value in inputs.items():
+        dot = rng.normal(size=value.shape) * np.maximum(np.abs(value).max(), 0.1)
+        h = 1e-6
+        ends = [built.rollout(inputs | {name: value + s * h * dot}, n_steps=n_steps, step=step) for s in (1, -1)]
+        differences = [(a - b) / (2 * h) for a, b in ((ends[0].q, ends[1].q), (ends[0].v, ends[1].v))]
+        pushed = runs.jvp({name: dot})
+        for found, expected in zip(pushed, differences, strict=True):
+            assert np.allclose(found, expected, rtol=1e-5, atol=2e-6 * max(np.abs(expected).max(), 1e-3)), name
+        slope = float((pulled[name] * dot).sum())
+        assert slope == pytest.approx(sum(float((b * d).sum()) for b, d in zip(bars, pushed, strict=True)), rel=1e-9)
+        assert pulled[name].shape == value.shape
+        # Given coordinates replace the velocity that the scene says: nothing depends on it.
+        assert (abs(slope) > 1e-6) != (pairs is not None and name == "bodies.ball.velocity"), name
+
+
+def test_the_pull_back_is_that_of_theta(built, rng):
+    inputs = own_values(built)
+    runs = built.rollout(inputs)
+    bars = rng.normal(size=(2, *runs.q.shape))
+    theta_bar = pullback(built.simulation, runs.trajectory, built.theta, Cotangents(*bars))
+    s_bar = built.numbers.ties.pullback(built.numbers.values, theta_bar)
+    for name, bar in runs.vjp(*bars).items():
+        assert np.array_equal(bar, s_bar[built.numbers.place(name)])
+
+
+def test_entries_and_rows_are_inputs(built):
+    whole = own_values(built)["signals.push.values"]
+    moved = whole.copy()
+    moved[3, 0] += 0.5
+    one = built.rollout({"signals.push.values.3.0": moved[3, 0]})
+    assert np.array_equal(one.q, built.rollout({"signals.push.values": moved}).q)
+    bars = np.ones_like(one.q)
+    assert one.vjp(bars)["signals.push.values.3.0"].shape == ()
+
+
+def test_a_batch_is_a_loop_to_the_bit(built, rng):
+    inputs = {
+        name: value * (1.0 + 0.01 * rng.normal(size=(3, *value.shape)))
+        for name, value in state_inputs(built, False).items()
+    }
+    runs = built.rollouts(inputs, workers=2)
+    bars = rng.normal(size=(2, *runs.batch.q.shape))
+    dots = {name: rng.normal(size=value.shape) for name, value in inputs.items()}
+    pulled, pushed = runs.pullback(*bars), runs.pushforward(dots)
+    for k in range(3):
+        one = built.rollout({name: value[k] for name, value in inputs.items()})
+        assert np.array_equal(one.q, runs.batch.q[k])
+        alone = one.vjp(*bars[:, k])
+        assert all(np.array_equal(alone[name], pulled[name][k]) for name in inputs)
+        for found, expected in zip(one.jvp({name: dot[k] for name, dot in dots.items()}), pushed, strict=True):
+            assert np.array_equal(found, expected[k])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"bodies.ball.colour": 1.0}, "bodies.ball.colour: this number cannot be a parameter"),
+        ({"time.dt": 0.1}, "time.dt: this number cannot be a parameter"),
+        (
+            {"bodies.ball.velocity": [1.0, 2.0]},
+            r"bodies.ball.velocity: the values of an input do not fit \(found shape",
+        ),
+        ({"bodies.ball.velocity.7": 1.0}, "bodies.ball.velocity.7: there is no such entry"),
+        (
+            {"bodies.ball.velocity": [1.0, np.nan, 0.0]},
+            r"bodies.ball.velocity: .* not a finite number \(found nan at \[1\]",
+        ),
+        ({"bodies.ball.mass": -1.0}, r"bodies.ball.mass: impossible value \(found -1; expected > 0\)"),
+        ({"contact.friction": -0.1}, r"contact.friction: impossible value \(found -0.1; expected >= 0\)"),
+        ({"bodies.ball.velocity": [0, 0, 0], "bodies.ball.velocity.1": 0}, "two inputs set one number"),
+        ({"state.q": np.zeros(6)}, "state.v: an initial state is coordinates and velocities"),
+        ({"state.q": np.zeros(5), "state.v": np.zeros(5)}, r"state.q: these are no coordinates .* expected \(6,\)"),
+        ({"state.q": np.full(6, np.inf), "state.v": np.zeros(6)}, "state.q: an input is not a finite number"),
+    ],
+)
+def test_bad_inputs_are_named(built, inputs, words):
+    with pytest.raises(InputError, match=words):
+        built.rollout(inputs)
+
+
+def test_members_of_a_batch_are_named(built):
+    with pytest.raises(InputError, match=r"member 1: bodies.ball.mass: impossible value"):
+        built.rollouts({"bodies.ball.mass": [1.0, 0.0]})
+
+
+def test_a_state_with_a_history_has_steps_behind_it(built):
+    with pytest.raises(InputError, match="a state with a history has steps behind it"):
+        built.rollout(state_inputs(built, True), step=0)
+
+
+def test_bad_tangents_are_named(built):
+    runs = built.rollout({"bodies.ball.mass": 0.8}, n_steps=2)
+    with pytest.raises(InputError, match=r"contact.friction: this is no input of the rollout"):
+        runs.jvp({"contact.friction": 1.0})
+    with pytest.raises(InputError, match=r"bodies.ball.mass: the values of an input do not fit"):
+        runs.jvp({"bodies.ball.mass": [1.0, 2.0]})
+    with pytest.raises(InputError, match="one cotangent a coordinate"):
+        runs.vjp(np.zeros((2, 6)))
+
+
+def test_a_step_that_fails_is_the_solvers_own_error(built):
+    with np.errstate(all="ignore"), pytest.raises(SolverError, match=r"^step 1"):
+        built.rollout({"signals.push.values": np.full((STEPS, 3), 1e308)})
+
+
+def test_bodies_of_many_nodes_by_the_terms(rng):
+    """A soft body that lands under hybrid friction: by its material, its throw and the contact."""
+    from support.cube_scene import SCENE
+
+    bodies = {"cube": SCENE["bodies"]["cube"] | {"position": [0, 0, -0.899], "velocity": [0.3, 0, -0.6]}}
+    obstacles = {"floor": SCENE["obstacles"]["floor"]}
+    contact = {"stiffness": 2e3, "friction": 0.3, "friction_law": "hybrid", "damping": 1}
+    built = pushed_ball(bodies=bodies, obstacles=obstacles, contact=contact, signals={}, couplings={}, markers={})
+    inputs = own_values(built, ("bodies.cube.material.mu", "bodies.cube.velocity", "contact.friction"))
+    runs = built.rollout(inputs)
+    assert touching_steps(runs.trajectory.records) > 4
+    bars = rng.normal(size=(2, *runs.q.shape))
+    pulled = runs.vjp(*bars)
+    dots = {name: rng.normal(size=value.shape) for name, value in inputs.items()}
+    pushed = runs.jvp(dots)
+    slope = sum(float((pulled[name] * dots[name]).sum()) for name in inputs)
+    assert slope == pytest.approx(float((bars[0] * pushed[0]).sum() + (bars[1] * pushed[1]).sum()), rel=1e-8)
+    h = 1e-6
+    ends = [built.rollout({n: v + s * h * dots[n] * max(np.max(v), 1.0) for n, v in inputs.items()}) for s in (1, -1)]
+    difference = sum(
+        float((b * (x - y)).sum()) for b, x, y in zip(bars, (ends[0].q, ends[0].v), (ends[1].q, ends[1].v), strict=True)
+    ) / (2 * h)
+    scaled = sum(float((pulled[n] * dots[n]).sum()) * max(np.max(v), 1.0) for n, v in inputs.items())
+    assert scaled == pytest.approx(difference, rel=1e-4)
