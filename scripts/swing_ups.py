@@ -43,6 +43,27 @@ def guess(problem: InverseProblem, lengths: tuple[float, float], seconds: float 
     return out
 
 
+def by_stages(
+    scene: Scene, lengths: tuple[float, float] | None, x0: np.ndarray, iterations: int = 60
+) -> tuple[np.ndarray, int]:
+    """Return controls found with a hundredth, a tenth and the whole weight of the goal, and the iterations.
+
+    With lengths of the bodies the first stage begins with a guess of states.
+    """
+    count = 0
+    for share in (0.01, 0.1, 1.0):
+        weights = {f"objective.{k}.weight": share * 100.0 for k in (0, 1)}
+        problem = add.apply_overrides(scene, weights).inverse_problem()
+        control, ilqr = ControlProblem(problem), ILQR(max_iterations=iterations, tolerance=1e-3)
+        if lengths is not None and share < 0.05:
+            shooting = MultipleShooting(max_iterations=iterations, end=ilqr)
+            found = shooting.run(control, guess(problem, lengths), x0)
+        else:
+            found = ilqr.run(control, x0)
+        x0, count = found.x, count + len(found.iterations)
+    return x0, count
+
+
 def by_cma(problem: InverseProblem, x0: np.ndarray, evaluations: int) -> tuple[np.ndarray, int]:
     """Return the best of CMA-ES, and how many runs it took."""
     import cma
@@ -66,7 +87,6 @@ def compare(scene: Scene, name: str, quick: bool) -> None:
     """Write the lines of one scene, each when it is there."""
     iterations = 3 if quick else 60
     problem = scene.inverse_problem()
-    control = ControlProblem(problem)
     x0 = problem.x0 + 0.1 * np.random.default_rng(1).normal(size=problem.n)
 
     def line(method: str, seconds: float, x: np.ndarray, count: str) -> None:
@@ -79,12 +99,10 @@ def compare(scene: Scene, name: str, quick: bool) -> None:
         )
         sys.stdout.flush()
 
-    ilqr = ILQR(max_iterations=iterations, tolerance=1e-4)
-    found = ilqr.run(control, x0)
-    line("iLQR", found.seconds, found.x, f"{len(found.iterations)} iterations")
-    shooting = MultipleShooting(max_iterations=iterations, end=ilqr)
-    found = shooting.run(control, guess(problem, LENGTH[name]), x0)
-    line("multiple shooting", found.seconds, found.x, f"{len(found.iterations)} iterations")
+    for method in ("iLQR", "multiple shooting"):
+        begin = time.perf_counter()
+        x, count = by_stages(scene, LENGTH[name] if method != "iLQR" else None, x0, iterations)
+        line(method, time.perf_counter() - begin, x, f"{count} iterations")
     evaluations = 5 if quick else 150
     for method, label in (("l-bfgs-b", "single shooting, L-BFGS-B"), ("gauss-newton", "single shooting, Gauss-Newton")):
         changed = {"optimizer.method": method, "optimizer.max_evaluations": evaluations}
