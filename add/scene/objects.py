@@ -62,9 +62,11 @@ from add.scene.spec.markers import (
     SurfaceMarkerSpec as SurfaceMarker,
 )
 from add.scene.spec.objective import (
+    ContactObjectiveSpec as ContactObjective,
     GradientSpec as GradientSettings,
     LineObjectiveSpec as LineObjective,
     MarkersObjectiveSpec as MarkersObjective,
+    NearestObjectiveSpec as NearestObjective,
     OneStepObjectiveSpec as OneStepObjective,
     OptimizerSpec as OptimizerSettings,
     ParameterSpec as FitParameter,
@@ -136,6 +138,7 @@ __all__ = [
     "CloudPlane",
     "Collision",
     "ConstantSignal",
+    "ContactObjective",
     "ContactPair",
     "ContactSettings",
     "ControlSignal",
@@ -169,6 +172,7 @@ __all__ = [
     "MeshObstacle",
     "MooneyRivlinMaterial",
     "Motor",
+    "NearestObjective",
     "NewtonSettings",
     "NodalLoad",
     "NodesMarker",

@@ -11,6 +11,7 @@ from add.scene.spec.common import (
     Count,
     Direction,
     FilePath,
+    Flag,
     Index,
     Name,
     NonEmpty,
@@ -89,6 +90,44 @@ class LineObjectiveSpec(_TimedSpec):
     marker: Name = Field(description="scene marker name")
     point: Vector3 = Field(description="a point of the line [m]")
     direction: Direction = Field(description="direction of the line; any length above 0 [-]")
+    weight: Weight = 1.0
+
+
+class NearestObjectiveSpec(Spec):
+    """Soft minimum over time of the squared distance of a marker from a point: passing it once is enough [m^2].
+
+    -s^2 ln(mean over steps of exp(-d^2 / s^2)), s the `softness`: never below the least squared distance.
+    """
+
+    type: Literal["nearest"] = Field("nearest", description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    target: Vector3 = Field(description="place that should be passed, world axes [m]")
+    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
+    moving: Direction | None = Field(
+        None,
+        description="only while the marker moves along this direction, such as [0, 0, -1] on its way down; null = "
+        "always [-]",
+    )
+    softness: Positive = Field(0.05, description="distances that differ by less than this count together [m]")
+    weight: Weight = 1.0
+
+
+class ContactObjectiveSpec(Spec):
+    """A ball about a marker touches an obstacle, or keeps away from it [m^2]; mesh obstacles excepted.
+
+    `wanted`: the soft minimum over time of its squared gap, zero from touch on, as that of `nearest`; otherwise the
+    mean over time of the square by which its gap is less than `margin`.
+    """
+
+    type: Literal["contact"] = Field("contact", description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    obstacle: Name = Field(description="name of an obstacle")
+    wanted: Flag = Field(True, description="whether it should touch, or should not")
+    radius: NonNegative = Field(0.0, description="radius of the ball [m]")
+    margin: NonNegative = Field(0.0, description="gap to keep, where contact is not wanted [m]")
+    window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
+    softness: Positive = Field(0.05, description="gaps that differ by less than this count together [m]")
     weight: Weight = 1.0
 
 
@@ -201,6 +240,8 @@ ObjectiveSpec = Annotated[
     Annotated[MarkersObjectiveSpec, Tag("<markers>")]
     | Annotated[CloudObjectiveSpec, Tag("<cloud>")]
     | Annotated[PointObjectiveSpec, Tag("<point>")]
+    | Annotated[NearestObjectiveSpec, Tag("<nearest>")]
+    | Annotated[ContactObjectiveSpec, Tag("<contact>")]
     | Annotated[LineObjectiveSpec, Tag("<line>")]
     | Annotated[TrackObjectiveSpec, Tag("<track>")]
     | Annotated[PoseObjectiveSpec, Tag("<pose>")]
@@ -209,7 +250,19 @@ ObjectiveSpec = Annotated[
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
     | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
     by_value(
-        "type", "markers", "cloud", "point", "line", "track", "pose", "one-step", "prior", "smoothness", "proximity"
+        "type",
+        "markers",
+        "cloud",
+        "point",
+        "nearest",
+        "contact",
+        "line",
+        "track",
+        "pose",
+        "one-step",
+        "prior",
+        "smoothness",
+        "proximity",
     ),
 ]
 
