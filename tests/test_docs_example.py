@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/learning.md")
+PAGES = (
+    "README.md",
+    "docs/python-api.md",
+    "docs/adding-a-term.md",
+    "docs/cones.md",
+    "docs/gradients.md",
+    "docs/learning.md",
+)
 
 
 def blocks(page: str, language: str) -> list[str]:
