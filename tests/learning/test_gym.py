@@ -228,7 +228,7 @@ def test_bad_environments_are_named(pushed, options, words):
     ("action", "words"),
     [
         ([0.0, 2.0, 0.0], r"signals.push: an action is outside its bounds.* \(found \[0.0, 2.0, 0.0\]; expected"),
-        ([0.0, np.nan, 0.0], r"signals.push: an action is outside its bounds, or not finite"),
+        ([0.0, np.nan, 0.0], r"signals.push: a control is not a finite number"),
         ([0.0, 0.0], r"this is no action \(found shape \(2,\); expected shape \(3,\)"),
     ],
 )

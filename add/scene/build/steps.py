@@ -23,6 +23,9 @@ from add.simulation.run import Simulation
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
+#: Lowest and highest value of a control.
+Bounds = tuple[ArrayLike, ArrayLike]
+
 
 class StepCotangents(NamedTuple):
     """Cotangents of all that a step depends on.
@@ -161,11 +164,13 @@ class StepFunction:
     controls : names of signals
         Each of type "constant", or "control" with the basis "constant", of which a step has one row.
     inputs : names of other inputs, see `add.scene.build.rollouts.rollouts`
+    bounds : name of a control -> (low, high), optional
+        Numbers, or a number each: controls outside are refused.
 
     Raises
     ------
     InputError
-        If a name is none, or a signal has no row for a step.
+        If a name is none, a signal has no row for a step, or bounds do not fit.
     """
 
     def __init__(
@@ -175,6 +180,7 @@ class StepFunction:
         numbers: SceneParameters,
         controls: tuple[str, ...] = (),
         inputs: tuple[str, ...] = (),
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
         for name in (STATE_Q, STATE_V):
             if name in inputs:
@@ -185,12 +191,38 @@ class StepFunction:
         self._input_shapes = {name: place.shape for name, place in self.inputs.places.items()}
         self.assembler: Assembler = simulation.assembler()
         self._rows = {name: _rows(numbers, name, signal) for name, signal in self.signals.items()}
+        self.bounds = {name: self._spread(name, pair) for name, pair in (bounds or {}).items()}
         taken = {i for place in self.inputs.places.values() for i in place.ravel().tolist()}
         for name, rows in self._rows.items():
             if taken & set(rows.ravel().tolist()):
                 raise InputError(
                     "this signal is a control and an input", place=f"signals.{name}", expected="one of them"
                 )
+
+    def _spread(self, name: str, pair: Bounds) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of a control in its shape."""
+        self.require_names((name,), self.inputs.places)
+        shape = self._rows[name].shape[1:]
+        try:
+            low, high = (np.broadcast_to(np.asarray(bound, dtype=float), shape) for bound in pair)
+        except (TypeError, ValueError):
+            raise InputError(
+                "bounds do not fit the control", place=f"signals.{name}", found=f"{pair}",
+                expected=f"(low, high), each a number or of shape {shape}",
+            ) from None  # fmt: skip
+        if not (low < high).all():
+            raise InputError("bounds are (low, high)", place=name, found=f"{pair}", expected="low below high")
+        return low, high
+
+    def _require_within(self, control: Values) -> None:
+        for name, (low, high) in self.bounds.items():
+            if name in control:
+                row = np.asarray(control[name], dtype=float)
+                if not ((row >= low) & (row <= high)).all():
+                    raise InputError(
+                        "an action is outside its bounds, or not finite", place=f"signals.{name}",
+                        found=f"{row.tolist()}", expected=f"{low.tolist()} to {high.tolist()}",
+                    )  # fmt: skip
 
     def control_places(self, step: int) -> dict[str, IntArray]:
         """Return name -> indices in the scene's numbers of the rows that drive the step after ``step`` steps."""
@@ -289,6 +321,7 @@ class StepFunction:
                 raise InputError("the state is not finite", place=f"state.{name}", found="nan or inf")
         values = self.inputs.scene_values(arrays)
         self.set_control(values, state.step, control or {})
+        self._require_within(control or {})
         theta = self.numbers.ties.forward(values)
         after, record = self.simulation.step(state, theta, assembler=self.assembler)
         return Step(self, state, after, record, values, theta)
