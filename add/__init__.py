@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from add.adjoint import (
         Checkpoints,
         Cotangents,
+        States,
         StoreAll,
         evaluate,
         pullback,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from add.model import build_model
     from add.scene import Scene, apply_overrides, load_scene, scene_from_dict
     from add.scene.objects import *  # noqa: F403
+    from add.scene.robots import Robot, read_robot
     from add.simulation.run import Simulation, Trajectory
 
 # Imported on first use: `add version` should not wait for the compiled kernels.
@@ -31,9 +33,11 @@ _HOMES = {
     "InputError": "add.errors",
     "InverseProblem": "add.inverse",
     "Recording": "add.mocap",
+    "Robot": "add.scene.robots",
     "Scene": "add.scene",
     "Simulation": "add.simulation.run",
     "SolverError": "add.errors",
+    "States": "add.adjoint",
     "StoreAll": "add.adjoint",
     "Take": "add.mocap",
     "Trajectory": "add.simulation.run",
@@ -44,6 +48,7 @@ _HOMES = {
     "pullback": "add.adjoint",
     "pushforward": "add.adjoint",
     "read_csv": "add.mocap",
+    "read_robot": "add.scene.robots",
     "read_take": "add.mocap",
     "register": "add.mocap",
     "rollout_batch": "add.adjoint",
@@ -59,9 +64,11 @@ __all__ = [
     "InputError",
     "InverseProblem",
     "Recording",
+    "Robot",
     "Scene",
     "Simulation",
     "SolverError",
+    "States",
     "StoreAll",
     "Take",
     "Trajectory",
@@ -73,6 +80,7 @@ __all__ = [
     "pullback",
     "pushforward",
     "read_csv",
+    "read_robot",
     "read_take",
     "register",
     "rollout_batch",

@@ -10,13 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    "README.md",
-    "docs/python-api.md",
-    "docs/adding-a-term.md",
-    "docs/cones.md",
-    "docs/gradients.md",
-    "docs/learning.md",
-)
+    "README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/gradients.md",
+    "docs/learning.md", "docs/robots.md",
+)  # fmt: skip
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -124,5 +124,5 @@ def test_minimum_versions_are_the_lower_bounds():
                            check=True, timeout=60).stdout.split()  # fmt: skip
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    assert len(found) == len([*project["dependencies"], *extras["dask"], *extras["view"]])
+    assert len(found) == len([*project["dependencies"], *extras["dask"], *extras["robots"], *extras["view"]])
     assert all(f"{name}>={low}," in str(project) for name, low in (item.split("==") for item in found))

@@ -3,7 +3,7 @@
 from add.adjoint.batch import Batch, BatchCotangents, rollout_batch
 from add.adjoint.forward import Tangents, pushforward, sweep
 from add.adjoint.reverse import Cotangents, Evaluation, evaluate, pullback, value_and_gradient
-from add.adjoint.schedule import Checkpoints, Schedule, StoreAll
+from add.adjoint.schedule import Checkpoints, Schedule, States, StoreAll
 
 __all__ = [
     "Batch",
@@ -12,6 +12,7 @@ __all__ = [
     "Cotangents",
     "Evaluation",
     "Schedule",
+    "States",
     "StoreAll",
     "Tangents",
     "evaluate",

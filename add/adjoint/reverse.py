@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from add.adjoint.prefetch import linearisations, prefetch_assemblers
-from add.adjoint.schedule import Schedule, StoreAll
+from add.adjoint.schedule import KeptRun, Schedule, StoreAll, WholeSteps
 from add.compiled.run import Block
 from add.equations.kinematics import State, StateTangent
 from add.errors import InputError
@@ -140,6 +140,11 @@ class _ReverseSweep:
             else:
                 single.append(part)
         self.through(assemblers, single[::-1])
+
+    def back_through(self, assemblers: Sequence[Assembler], kept: KeptRun) -> None:
+        """Go back through the steps of a segment."""
+        for group in kept.backwards():
+            self.back(assemblers, group)
 
     def settle(self, assembler: Assembler, first: State) -> None:
         """Take the cotangents of the first state and of theta by it, and all that has been put by."""
@@ -298,7 +303,8 @@ def value_and_gradient(
     simulation.differentiable  # noqa: B018  refused before the run, not after it
     theta = simulation.theta if theta is None else np.asarray(theta, dtype=float)
     n_steps = simulation.n_steps if n_steps is None else n_steps
-    segments = (schedule or StoreAll()).segments(n_steps)
+    schedule = schedule or StoreAll()
+    segments = schedule.segments(n_steps)
     objective = objective.for_run()
     seen = objective.steps(theta)
     counted = None if seen is None else frozenset(seen.tolist())
@@ -307,18 +313,19 @@ def value_and_gradient(
     def wanted(step: int) -> bool:
         return counted is None or step in counted
 
-    def taken(state: State, first: int, last: int, *, watching: bool = False) -> list[Block | tuple[State, Record]]:
-        """Take the steps of a segment."""
-        steps = []
+    def taken(state: State, first: int, last: int, *, watching: bool = False) -> tuple[KeptRun, State]:
+        """Take the steps of a segment; return what is kept of them, and the state after the last."""
+        steps = schedule.keep(state)
         held = Replay(None, replay.records[first:last]) if replay else None
         for found in simulation.taken(assembler, state, theta, last - first, held):
             steps.append(found)
+            state = state_after(found, found.n - 1) if isinstance(found, Block) else found[0]
             if watching:
                 add_values(found)
             for after, record in stepwise(found) if watching and observers else ():
                 for observer in observers:
                     observer(after, record)
-        return steps
+        return steps, state
 
     def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
         objective.step_pullback(state, theta, bar, theta_bar)
@@ -327,7 +334,7 @@ def value_and_gradient(
         state, start = simulation.begin(assembler, theta, replay)
         value = objective.parameter_value(theta) + objective.step_value(state, theta)
         checkpoints: list[State] = []
-        steps: list[Block | tuple[State, Record]] = []
+        steps: KeptRun = WholeSteps()
 
         def add_values(found: Block | tuple[State, Record]) -> None:
             nonlocal value
@@ -340,16 +347,13 @@ def value_and_gradient(
 
         for first, last in segments:
             checkpoints.append(state)
-            steps = taken(state, first, last, watching=True)
-            if steps:
-                last_step = steps[-1]
-                state = state_after(last_step, last_step.n - 1) if isinstance(last_step, Block) else last_step[0]
+            steps, state = taken(state, first, last, watching=True)
 
         assemblers = prefetch_assemblers(assembler, simulation.threads)
         sweep = _ReverseSweep(simulation, theta, seed, checkpoints[0], wanted)
         objective.parameter_gradient(theta, sweep.theta_bar)
-        sweep.back(assemblers, steps)
+        sweep.back_through(assemblers, steps)
         for (first, last), checkpoint in zip(reversed(segments[:-1]), reversed(checkpoints[:-1]), strict=True):
-            sweep.back(assemblers, taken(checkpoint, first, last))
+            sweep.back_through(assemblers, taken(checkpoint, first, last)[0])
         gradient = sweep.finish(assembler, checkpoints[0], start)
     return Evaluation(value, gradient)

@@ -1,12 +1,92 @@
-"""Schedules: the states of the forward run that are kept for the reverse sweep."""
+"""Schedules: the steps of the forward run that are kept for the reverse sweep, and how."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+
+from add.compiled.run import Block
+from add.equations.kinematics import State
+from add.simulation import Record
+from add.simulation.blocks import state_after
+from add.simulation.kept_states import KeptBlock, KeptSteps
+
+#: A block of compiled steps, or a step that the terms took with the state after it.
+Taken = Block | tuple[State, Record]
+
+#: Steps of the terms that are kept together, and made again together.
+_TOGETHER = 64
+
+
+class KeptRun(ABC):
+    """The steps of a segment on their way from the forward run to the reverse sweep."""
+
+    @abstractmethod
+    def append(self, taken: Taken) -> None:
+        """Keep a block or a step."""
+
+    @abstractmethod
+    def backwards(self) -> Iterator[list[Taken]]:
+        """Yield the steps in groups, the last group first; within a group the first step is first."""
+
+
+@final
+class WholeSteps(KeptRun):
+    """Keeps every step as it is."""
+
+    def __init__(self) -> None:
+        self._steps: list[Taken] = []
+
+    def append(self, taken: Taken) -> None:
+        """Keep a block or a step."""
+        self._steps.append(taken)
+
+    def backwards(self) -> Iterator[list[Taken]]:
+        """Yield one group."""
+        yield self._steps
+
+
+@final
+class StatesOfSteps(KeptRun):
+    """Keeps states and decisions.
+
+    Parameters
+    ----------
+    first : State
+        Before the first step.
+    """
+
+    def __init__(self, first: State) -> None:
+        self._kept: list[KeptBlock | KeptSteps] = []
+        self._before, self._last = first, first
+        self._single: list[tuple[State, Record]] = []
+
+    def append(self, taken: Taken) -> None:
+        """Keep a block or a step."""
+        if isinstance(taken, Block):
+            self._gather()
+            self._kept.append(KeptBlock.of(taken))
+            self._before = self._last = state_after(taken, taken.n - 1)
+            return
+        self._single.append(taken)
+        self._last = taken[0]
+        if len(self._single) == _TOGETHER:
+            self._gather()
+
+    def _gather(self) -> None:
+        if self._single:
+            self._kept.append(KeptSteps.of(self._before, self._single))
+            self._single, self._before = [], self._last
+
+    def backwards(self) -> Iterator[list[Taken]]:
+        """Yield groups of steps, made again."""
+        self._gather()
+        for kept in reversed(self._kept):
+            yield [kept.whole()] if isinstance(kept, KeptBlock) else list(kept.whole())
 
 
 class Schedule(ABC):
@@ -15,6 +95,10 @@ class Schedule(ABC):
     @abstractmethod
     def segments(self, n_steps: int) -> list[tuple[int, int]]:
         """Return (first, last) state numbers of consecutive segments, covering 0..n_steps."""
+
+    def keep(self, first: State) -> KeptRun:
+        """Return what keeps the steps of a segment that begins with the state ``first``."""
+        return WholeSteps()
 
 
 @final
@@ -25,6 +109,24 @@ class StoreAll(Schedule):
     def segments(self, n_steps: int) -> list[tuple[int, int]]:
         """Return one segment."""
         return [(0, n_steps)]
+
+
+@final
+@dataclass(frozen=True)
+class States(Schedule):
+    """Keep states and decisions alone: 2 n numbers a step, and what contacts decided.
+
+    The sweep makes each record again from them (see `add.simulation.kept_states`), without Newton's method: one
+    linearisation a step, as ever, and the same gradient to the last bit. For long runs of small systems.
+    """
+
+    def segments(self, n_steps: int) -> list[tuple[int, int]]:
+        """Return one segment."""
+        return [(0, n_steps)]
+
+    def keep(self, first: State) -> KeptRun:
+        """Return what keeps states and decisions."""
+        return StatesOfSteps(first)
 
 
 @final

@@ -1,11 +1,13 @@
 """Bodies, one file a kind."""
 
 from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Family, Layouts, Part, Picture
+from add.bodies.link import LinkBody
 from add.bodies.mass_spring import MassSpringBody
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.bodies.rigid import RigidBody
 from add.bodies.soft import PointAnchor, PointMass, SoftBody
-from add.bodies.tree import LinkBody, TreeBody, TreeDrive, TreeJoint
+from add.bodies.tree import TreeBody
+from add.bodies.tree_joints import TreeDrive, TreeJoint
 
 __all__ = [
     "Block",

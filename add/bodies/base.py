@@ -95,6 +95,10 @@ class ContactPoints(NamedTuple):
     areas: FloatArray
 
 
+#: A body that touches nothing by points.
+NO_POINTS = ContactPoints(np.zeros(0, dtype=np.int64), np.zeros((0, 3)), np.zeros(0), np.zeros(0))
+
+
 class ContactMesh(NamedTuple):
     """The surface of a body that meets surfaces of others.
 

@@ -136,6 +136,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
 @click.option("--resume", is_flag=True, help="Go on with an optimisation that was interrupted or killed.")
 @click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
+@click.option("--states", is_flag=True, help="Store states and decisions alone: less memory, for long runs.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes that share the experiments [default: none].")
 @click.option("--cluster", metavar="ADDRESS", help="Share the experiments among the workers of this Dask scheduler.")
 @click.option(
@@ -147,17 +148,19 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
 def optimize(
     console: Console,
     scene: str,
+    *,
     output: str | None,
     force: bool,
     resume: bool,
     checkpoints: bool,
+    states: bool,
     jobs: int | None,
     cluster: str | None,
     log: bool | None,
     as_csv: bool,
 ) -> None:
     """Fit or optimise what SCENE asks for."""
-    from add.adjoint import Checkpoints
+    from add.adjoint import Checkpoints, States
     from add.commands.evaluation_lines import evaluations
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
@@ -167,6 +170,8 @@ def optimize(
     from add.io.runfolder import EVALUATIONS_CSV, REPORT_HTML
 
     _require_one(resume, force)
+    if checkpoints and states:
+        raise click.UsageError("--checkpoints and --states are two ways to save memory: say one of them.")
     loaded = loaded_scene(console, scene)
     problem, _ = check_optimization(loaded)
     console.heed(_warnings(loaded))
@@ -184,7 +189,7 @@ def optimize(
                 folder,
                 resume=resume,
                 progress=progress,
-                schedule=Checkpoints() if checkpoints else None,
+                schedule=Checkpoints() if checkpoints else States() if states else None,
                 workers=workers,
             )
         say_optimization(console, result, *one_by_one(result["parameters"]))

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from add.commands.console import Console, console_options, say_contents
+from add.errors import InputError
 from add.machine.interrupts import default_stops
 
 
@@ -128,13 +129,15 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         from add.commands.robot_info import robot_json, robot_lines
         from add.scene.robots import read_robot
 
-        robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair, visual=False)
+        robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair)
         for line in robot_lines(robot, run):
             console.say(line)
         console.result(robot_json(robot))
         return
     if base or up or ignore or repair:
         raise click.UsageError("--base, --up, --ignore and --repair are for a robot's file.")
+    if Path(run).is_file():
+        raise InputError("neither a run nor a robot", file=run, expected="a folder written by `add`, a URDF or an MJCF")
     folder = RunFolder(run, create=False)
     result = folder.read_json("result.json") if folder.result.is_file() else {}
     versions = folder.read_json("versions.json") if folder.versions.is_file() else {}

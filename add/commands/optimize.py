@@ -146,7 +146,7 @@ def optimize_scene(
         require_same(scene, folder)
     with in_scene(scene):
         for experiment in problem.experiments:
-            require_room_to_run(experiment.simulation, every_state=schedule is None)
+            require_room_to_run(experiment.simulation, schedule or experiment.schedule)
     before = _seconds_before(folder) if resume else 0.0
     folder.write_json(SCENE, scene.raw)
     note_versions(folder, resume=resume)

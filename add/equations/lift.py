@@ -8,9 +8,10 @@ Q = d(P v)/dq, a term with residual r_X(X, V) on such rows has
     r     = P^T r_X
     dr/dq = P^T (dr_X/dX P + dr_X/dV Q) + sum_i r_X,i d2Phi_i/dq2,      dr/dv = P^T dr_X/dV P
 
-and its cotangents are those of r_X at P lambda; where Phi depends on theta (lengths of links), those of X and V at
-K^T P lambda and C^T P lambda, and of P lambda at r_X, are added (K = dr_X/dX, C = dr_X/dV). Rows without an embedding are q itself: P is the identity there, and
-terms may also depend on their accelerations. Inertia of a body with an embedding is a term in its own coordinates.
+and its cotangents are those of r_X at P lambda. Where Phi depends on theta (lengths of links), those of X and V at
+K^T P lambda and C^T P lambda, and of P lambda at r_X, are added (K = dr_X/dX, C = dr_X/dV). Rows without an embedding
+are q itself: P is the identity there, and terms may also depend on their accelerations. Inertia of a body with an
+embedding is a term in its own coordinates.
 """
 
 from __future__ import annotations
@@ -127,7 +128,10 @@ class Lift:
 
     @cached_property
     def entries(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Entries of P that may not be zero, by rows of X, compressed: first (n_rows + 1,), coordinate and number among `LiftedState.p`."""
+        """Entries of P that may not be zero, by rows of X, compressed.
+
+        First entry of each row (n_rows + 1,), coordinate, and number among `LiftedState.p`.
+        """
         same = np.arange(self.n_same, dtype=np.int64)
         counts, coordinate, number = [np.ones(self.n_same, dtype=np.int64)], [same], [np.zeros_like(same)]
         for e, q, _, p in self._blocks:

@@ -311,7 +311,8 @@ class LiftedConstraint(Constraint):
             self.inner.residual(at.kin, mu, theta, r, rows)
             by = self._by_rows(at, mu, theta)
             left = np.concatenate([pushed, lam_rows])
-            lift.parameter_vjp(kin, theta, kin.v, *(left @ block for block in by), out)
+            x_bar, v_bar = (left @ block for block in by)
+            lift.parameter_vjp(kin, theta, kin.v, x_bar, v_bar, out)
             lift.parameter_vjp(kin, theta, lam, np.zeros_like(r), r, out)
 
     def parameter_jvp(

@@ -172,7 +172,7 @@ def push(parts: Sequence[ThetaMap], n: int, directions: Directions) -> Columns:
     direction that moves one, whichever is fewer.
     """
     found = []
-    for part in parts:
+    for part in parts if directions.matrix.nnz else ():
         entries = directions.among(read_entries(part, n, directions.n_theta))
         if entries.size:
             found.append((part, entries, directions.touching(entries)))

@@ -36,6 +36,8 @@ class Experiment:
     recording : Recording, optional
     tracking : Tracking, optional
         The part of the objective that follows the recording.
+    schedule : Schedule, optional
+        Of its reverse sweeps, where none is asked for.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Experiment:
     numbers: FloatArray
     recording: Recording | None = None
     tracking: Tracking | None = None
+    schedule: Schedule | None = None
 
     def within(self, window: tuple[float, float] | None) -> tuple[Objective, int]:
         """Return the objective of a time window and the steps it needs.

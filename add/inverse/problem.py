@@ -229,7 +229,7 @@ class InverseProblem(Summarised):
             objective,
             asked.theta,
             n_steps=n_steps,
-            schedule=asked.schedule,
+            schedule=asked.schedule or experiment.schedule,
             replay=replay,
             observers=observers,
         )

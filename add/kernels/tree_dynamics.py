@@ -3,13 +3,14 @@
     F_i = I_i A_i + V_i x* I_i V_i,    F^c_i = F_i + sum over children F^c,    r = S_i^T F^c_i + armature a
 
 Derivatives: J. Carpentier and N. Mansard, "Analytical derivatives of rigid body dynamics algorithms", RSS 2018, in
-composite form and for columns with rates of their own (`add.kernels.trees`). With I^c, D^c, F^c the sums over the subtree
-of I, D = B - I (V x), B X = V x* I X + X x* I V, and F: for column k at or above column l
+composite form and for columns with rates of their own (`add.kernels.trees`). With I^c, D^c, F^c the sums over the
+subtree of I, D = B - I (V x), B X = V x* I X + X x* I V, and F: for column k at or above column l
 
-    dr_k/dq_l = S_k^T (I^c_l S''_l + D^c_l S'_l + S_l x* F^c_l),  dr_k/dv_l = S_k^T (2 I^c_l S'_l + D^c_l S_l),  dr_k/da_l = S_k^T I^c_l S_l
+    dr_k/dq_l = S_k^T (I^c_l S''_l + D^c_l S'_l + S_l x* F^c_l)
+    dr_k/dv_l = S_k^T (2 I^c_l S'_l + D^c_l S_l),    dr_k/da_l = S_k^T I^c_l S_l
 
-and with I^c_k, D^c_k, without the F^c, for k below l; two columns of one ball add (dS_k/dq_l)^T F^c. By the numbers of a
-placement r has the derivatives of columns T without motion of their own.
+and with I^c_k, D^c_k, without the F^c, for k below l; two columns of one ball add (dS_k/dq_l)^T F^c. By the numbers of
+a placement r has the derivatives of columns T without motion of their own.
 """
 
 import numpy as np
@@ -18,13 +19,10 @@ from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
 from add.kernels.trees import BALL, force_cross, joint_frame, motion_cross, placement_columns, tree_motion
 
-#: Cotangents of one element: mass, centre, inertia, placement; of the tree: armatures, gravity.
-_OWN = 16
-
 
 @njit(cache=True)
 def inertia_of(tree, theta, i, motion, out):
-    """Fill ``out`` (10,) with mass, first moments and inertia about the origin xx, yy, zz, xy, xz, yz; return its mass."""
+    """Fill ``out`` (10,) with mass, first moments and inertia about the origin; return the mass."""
     out[:] = 0.0
     if tree.mass[i] < 0:
         return 0.0

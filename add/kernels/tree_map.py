@@ -199,7 +199,7 @@ def link_curvature(tree, theta, links, q, force, H):
     # moment, force; x f^T row by row; N row by row
     sums = np.zeros((size, 24))
     w, k, B, D = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty((3, 3))
-    unit, row, torque = np.zeros(3), np.empty(3), np.empty(3)
+    row, torque = np.empty(3), np.empty(3)
     for number in range(links.size):
         i, f, g = links[number], force[6 * number : 6 * number + 3], force[6 * number + 3 : 6 * number + 6]
         _frame(motion, i, w, k, B)

@@ -8,8 +8,8 @@ With p the parent of element i, placed at (d, P) in its frame, and S the columns
     V_i = V_p + S v,    A_i = A_p + S a + S' v,    S' = V_p x S + ring,    A_world = (0; -g)
     S'' = A_p x S + V_p x S' + V_p x ring + ring'
 
-S' and S'' are the total rates of S; ring is its rate in the parent's axes, zero but for a ball: (J_l(w))' e_k. A placement
-has columns, too, T: those of the motions of all that follows by its six numbers, with rates alike.
+S' and S'' are the total rates of S; ring is its rate in the parent's axes, zero but for a ball: (J_l(w))' e_k. A
+placement has columns, too, T: those of the motions of all that follows by its six numbers, with rates alike.
 """
 
 from typing import NamedTuple
@@ -62,8 +62,14 @@ class Tree(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """A state of motion of a tree: `origin` (3,), rotations R (N, 3, 3), places x (N, 3) from `origin`, twists V and their
-    rates A (N, 6), columns S, S', S'' (C, 6).
+    """A state of motion of a tree.
+
+    Attributes
+    ----------
+    origin : (3,) place that twists and wrenches are about
+    R, x : (N, 3, 3), (N, 3) rotations, and places from the origin
+    V, A : (N, 6) twists and their rates
+    S, S1, S2 : (C, 6) columns, S' and S''
     """
 
     origin: FloatArray

@@ -68,16 +68,18 @@ from add.scene.spec.objective import (
     MarkersObjectiveSpec as MarkersObjective,
     NearestObjectiveSpec as NearestObjective,
     OneStepObjectiveSpec as OneStepObjective,
-    OptimizerSpec as OptimizerSettings,
     ParameterSpec as FitParameter,
-    PhaseSpec as OptimizerPhase,
     PointObjectiveSpec as PointObjective,
     PoseObjectiveSpec as PoseObjective,
     PriorObjectiveSpec as PriorObjective,
     ProximityObjectiveSpec as ProximityObjective,
     SmoothnessObjectiveSpec as SmoothnessObjective,
-    StartsSpec as OptimizerStarts,
     TrackObjectiveSpec as TrackObjective,
+)
+from add.scene.spec.optimizer import (
+    OptimizerSpec as OptimizerSettings,
+    PhaseSpec as OptimizerPhase,
+    StartsSpec as OptimizerStarts,
 )
 from add.scene.spec.rigid import (
     BoxGeometrySpec as BoxGeometry,

@@ -3,6 +3,8 @@
 from add.simulation.bdf import BDF
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import ImplicitSolve, Linearised, NewtonSolve, Solution
+from add.simulation.step_jacobians import InputJacobian, Step, StepDerivatives, StepJacobians
+from add.simulation.step_operators import InputOperator, StepOperator, StepOperators
 from add.simulation.stepper import ContactForces, DifferentiableStepper, Record, Stepper, WeakContact
 
 __all__ = [
@@ -11,11 +13,18 @@ __all__ = [
     "ContactForces",
     "DifferentiableStepper",
     "ImplicitSolve",
+    "InputJacobian",
+    "InputOperator",
     "Linearised",
     "NewtonSolve",
     "Record",
     "Solution",
     "StartUp",
+    "Step",
+    "StepDerivatives",
+    "StepJacobians",
+    "StepOperator",
+    "StepOperators",
     "Stepper",
     "WeakContact",
 ]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +17,15 @@ from add.compiled.run import Block, CompiledRun
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
+from add.equations.twists import Chart
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
 from add.simulation.bdf import BDF
 from add.simulation.blocks import Records, state_after, stepwise
 from add.simulation.start import Start
+from add.simulation.step_jacobians import Step, StepDerivatives, StepJacobians, block_directions
+from add.simulation.step_operators import StepOperators, step_operators
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -85,6 +88,10 @@ class Trajectory(Summarised):
         step = self.initial.step + k
         q, v = np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]])
         return State(float(self.t[k]), step, q, v, self.records[k - 1].carry)
+
+    def step(self, k: int) -> Step:
+        """Return step ``k``, counted from zero, with the states around it."""
+        return Step(self.state(k), self.records[k], self.state(k + 1))
 
     def states(self) -> Iterator[State]:
         """Iterate over all states, the initial one first."""
@@ -195,6 +202,45 @@ class Simulation(Summarised):
         theta = self.theta if theta is None else np.asarray(theta, dtype=float)
         with one_blas_thread():
             return self.stepper.step(assembler or self.assembler(), state, theta)
+
+    def step_derivatives(
+        self,
+        theta: FloatArray | None = None,
+        *,
+        controls: Sequence[str] = (),
+        parameters: Sequence[str] = (),
+        chart: str | Chart = Chart.COORDINATES,
+    ) -> StepDerivatives:
+        """Return what takes the derivatives of many steps; see `step_jacobians`."""
+        theta = self.theta if theta is None else np.asarray(theta, dtype=float)
+        wanted = [block_directions(self.system, names) for names in (controls, parameters)]
+        assembler = Assembler(self.system, self.solver(self.system.n_unknowns))
+        return StepDerivatives(self.differentiable, assembler, theta, wanted[0], wanted[1], Chart.named(chart))
+
+    def step_jacobians(self, step: Step | Record, theta: FloatArray | None = None, **options: Any) -> StepJacobians:
+        """Return the derivatives of a finished step as matrices: one factorisation, one solve.
+
+        Parameters
+        ----------
+        step : Step or Record
+            ``trajectory.step(k)``, or the record that `step` returns beside the state; its decisions are held.
+        theta : (n_theta,), optional
+            That of the run.
+        controls, parameters : sequence of str
+            Blocks of theta, e.g. that of a control signal; of a control those rows come back that act in the step.
+        chart : Chart, or "coordinates" or "twist"
+
+        Raises
+        ------
+        InputError
+            If the steps have no derivative, a block is none, or twists are asked for of a record alone.
+        """
+        with one_blas_thread():
+            return self.step_derivatives(theta, **options).jacobians(step)
+
+    def step_operators(self, step: Step | Record, theta: FloatArray | None = None, **options: Any) -> StepOperators:
+        """Return the derivatives of a finished step as operators, for big systems; see `step_jacobians`."""
+        return step_operators(self.step_derivatives(theta, **options), step)
 
     def summary(self) -> Summary:
         """Return a few lines: steps, system."""

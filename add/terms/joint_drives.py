@@ -18,8 +18,8 @@ from add.typing import FloatArray, IntArray
 class JointDrive(Term):
     """r = -clip(g u(t) + b_q q + b_v v, -limit, limit) on one coordinate.
 
-    Torque: g = 1; position servo: g = k_p, b_q = -k_p, b_v = -k_d; velocity servo: g = k_d, b_v = -k_d. Beyond the limit
-    the force is constant, and its derivatives by everything but the limit are zero.
+    Torque: g = 1; position servo: g = k_p, b_q = -k_p, b_v = -k_d; velocity servo: g = k_d, b_v = -k_d. Beyond the
+    limit the force is constant, and its derivatives by everything but the limit are zero.
 
     Attributes
     ----------

@@ -309,5 +309,5 @@ class JointLimits(_OneByOne):
         for sign, limit in ((1.0, self.upper), (-1.0, self.lower)):
             e, d = sign * (kin.q[self.dof] - theta[limit]), self.onset
             outer = 0.5 * (e - 0.5 * d) ** 2 + d * d / 24.0
-            out += theta[self.stiffness] @ np.where(e >= d, outer, np.where(e > 0.0, e**3 / (6.0 * d), 0.0))
-        return float(out)
+            out += float(theta[self.stiffness] @ np.where(e >= d, outer, np.where(e > 0.0, e**3 / (6.0 * d), 0.0)))
+        return out

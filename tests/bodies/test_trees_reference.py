@@ -56,7 +56,7 @@ class Coordinates:
 
     def __init__(self, built, joints):
         self.tree = built.model.body("r")
-        first = dict(zip((joint.name for joint in self.tree.joints), self.tree._first, strict=True))
+        first = dict(zip((joint.name for joint in self.tree.joints), self.tree.first, strict=True))
         kinds = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
         known = [joint for joint in joints if joint["name"] in first]
         assert len(known) == len(joints) or len(joints) == len(first), (list(first), joints)

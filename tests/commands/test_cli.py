@@ -289,9 +289,14 @@ def test_lines_of_a_log_without_a_terminal(add, here):
 
 
 def test_optimize_prints_json_only(add):
-    code, out, err = add("optimize", write(scene(**INVERSE, expect={})), "--json", "--checkpoints")
-    assert (code, err) == (0, "")
-    assert parsed(out)["status"] == "done"
+    path, results = write(scene(**INVERSE, expect={})), []
+    for schedule in ("--checkpoints", "--states"):
+        code, out, err = add("optimize", path, "--json", "--force", schedule)
+        assert (code, err) == (0, "")
+        results.append(parsed(out))
+    assert results[0]["status"] == "done" and results[0]["parameters"] == results[1]["parameters"]
+    code, _, err = add("optimize", path, "--force", "--checkpoints", "--states")
+    assert code == 2 and "say one of them" in err
 
 
 def test_check(add, here):

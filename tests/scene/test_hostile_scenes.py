@@ -10,6 +10,7 @@ import pytest
 from fuzz.seeds import RIGID, SMALL, SOFT, write_files
 
 import add.scene.read.reader as reader
+from add.adjoint import Checkpoints
 from add.errors import InputError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build import sizes
@@ -297,7 +298,7 @@ def test_runs_that_no_memory_or_disk_holds(here, monkeypatch):
     built = load_scene(write(here, raw)).build()
     with pytest.raises(InputError, match=r"time: this run needs about .* GB of memory.*1e.09 steps"):
         require_room_to_run(built.simulation)
-    require_room_to_run(built.simulation, every_state=False)
+    require_room_to_run(built.simulation, Checkpoints())
     monkeypatch.setattr(sizes, "free_disk", lambda folder: 1e9)
     with pytest.raises(InputError, match=r"output\.every: the trajectory .* on the disk"):
         require_room_on_disk(built.simulation, here, 1)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
+from add.adjoint import Checkpoints, States, evaluate, pushforward, value_and_gradient
 from add.contact import BodyContact, PenaltyContact
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, SLIP, STICKS
 from add.objectives.base import Objective
@@ -27,6 +27,11 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every
     again = value_and_gradient(simulation, objective, schedule=Checkpoints(5))
     assert again.value == value
     assert np.array_equal(again.gradient, reverse.gradient)
+
+    # And so are records made again from states and decisions.
+    kept = value_and_gradient(simulation, objective, schedule=States())
+    assert kept.value == value
+    assert np.array_equal(kept.gradient, reverse.gradient)
 
     # And so are threads that linearise ahead, over several segments.
     threaded = replace(simulation, threads=3)

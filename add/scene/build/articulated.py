@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.bodies import Block, CarriedShape, LinkBody, TreeBody, TreeDrive, TreeJoint
-from add.bodies.tree import FREE
+from add.bodies.tree_joints import FREE
 from add.equations.signals import SignalParameter
 from add.errors import InputError
 from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
@@ -18,9 +18,11 @@ from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.link_starts import link_starts
 from add.scene.build.link_surfaces import surface_of
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
+from add.scene.build.ties import Derived
 from add.scene.robots.model import Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec, DriveSpec, TreeJointSpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -32,6 +34,8 @@ _SHAPES = {
     "box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER
 }  # fmt: skip
 _NONE = TreeJointSpec()
+#: Given value, path, unit -> the signal of one column that drives it.
+MakeSignal = Callable[[object, str, str], SignalParameter]
 #: What joints have where neither scene nor file says anything.
 _DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
 
@@ -46,12 +50,21 @@ class TreeParts:
     numbers: list[SceneParameter]
     blocks: list[Block]
     apart: set[tuple[str, str]] = field(default_factory=set)
+    derived: list[Derived] = field(default_factory=list)
+    starts: dict[str, FloatArray] = field(default_factory=dict)
 
 
 def articulated_body(
-    name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter, places: Sequence[str] = ()
+    name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter, places: Sequence[str], coupled: Collection[str]
 ) -> TreeParts:
-    """Return the tree, its links and numbers; ``places`` of the robot become links without mass.
+    """Return the tree, its links and numbers.
+
+    Parameters
+    ----------
+    name, body : of the scene
+    driven : makes signals
+    places : of the robot, which become links without mass
+    coupled : links and others, ``<body>/<link>``, that couplings name
 
     Raises
     ------
@@ -86,14 +99,16 @@ def articulated_body(
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
     carrier = {link.name: k for k, link in enumerate(robot.links)}
     for key in places:
-        link, where, turn = robot.place(key)
-        joints.append(TreeJoint(key, FIXED, carrier[link], key, massless=True))
+        on, where, turn = robot.place(key)
+        joints.append(TreeJoint(key, FIXED, carrier[on], key, massless=True))
         numbers += _placement(f"{at}.joints.{key}", where, turn)
     drives = [_drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal) for key, item in body.drives.items()]
     tree = TreeBody(name, tuple(joints), loose, tuple(drives), body.limit_onset)
     links = [_link_body(name, link, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
     links += [LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in places]
-    return TreeParts(tree, links, numbers, blocks, _apart(name, robot, links, body.self_collision))
+    more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
+    apart = _apart(name, robot, links, body.self_collision)
+    return TreeParts(tree, links, numbers, blocks + more, apart, derived, starts)
 
 
 def _require_simulated(robot: Robot, at: str) -> None:
@@ -132,7 +147,7 @@ def _tree_joint(
     said: TreeJointSpec,
     order: dict[str, int],
     position: dict[str, int],
-    signal,
+    signal: MakeSignal,
     at: str,
 ) -> TreeJoint:
     kind = _KINDS[joint.kind]
@@ -154,9 +169,16 @@ def _tree_joint(
     mimic = None if joint.mimic is None else (position[joint.mimic[0]], joint.mimic[1], joint.mimic[2])
     parent = order[joint.parent] if joint.parent else -1
     return TreeJoint(
-        joint.name, kind, parent, link.name if is_body(link) else "", joint.axis, joint.pitch, mimic,
-        limited and joint.mimic is None and kind in (HINGE, SLIDE), motion,
-    )  # fmt: skip
+        joint.name,
+        kind,
+        parent,
+        link.name if is_body(link) else "",
+        joint.axis,
+        joint.pitch,
+        mimic,
+        limited=limited and joint.mimic is None and kind in (HINGE, SLIDE),
+        motion=motion,
+    )
 
 
 def _limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
@@ -180,13 +202,13 @@ def _joint_numbers(
     if made.n and made.kind in (HINGE, SLIDE, BALL):
         values.append(("rest", _wide(said.rest, np.full(made.n, joint.reference), f"{at}.rest"), unit))
         per, per_rate, force = ("N/m", "N s/m", "N") if made.kind == SLIDE else ("N m/rad", "N m s/rad", "N m")
-        for key, own, of in (
+        for key, usual, of in (
             ("stiffness", joint.stiffness, per), ("damping", joint.damping, per_rate),
             ("dry_friction", joint.dry_friction, force), ("slip_speed", _DEFAULTS["slip_speed"], f"{unit}/s"),
             ("armature", joint.armature, "kg" if made.kind == SLIDE else "kg m^2"),
         ):  # fmt: skip
             given = getattr(said, key)
-            values.append((key, np.array(own if given is None else given), of))
+            values.append((key, np.array(usual if given is None else given), of))
         if made.limited:
             # A limit that is not there lies so far away that nothing reaches it.
             bounds = np.nan_to_num(np.array(_limits(joint, said)), posinf=1e9, neginf=-1e9)
@@ -237,7 +259,9 @@ def _link_numbers(at: str, link: RobotLink, body: ArticulatedBodySpec) -> list[S
     return out
 
 
-def _drive(at: str, item: DriveSpec, joints: Sequence[RobotJoint], numbers: list[SceneParameter], signal) -> TreeDrive:
+def _drive(
+    at: str, item: DriveSpec, joints: Sequence[RobotJoint], numbers: list[SceneParameter], signal: MakeSignal
+) -> TreeDrive:
     number = {joint.name: k for k, joint in enumerate(joints)}
     if item.joint not in number:
         raise InputError(
@@ -292,7 +316,8 @@ def _link_body(tree: str, link: RobotLink, at: str) -> LinkBody:
 
 def _touching(shape: RobotGeometry) -> tuple[FloatArray, float, float, CarriedShape]:
     """Return points and their radius in the shape's frame, the area of the surface, and what points of others meet."""
-    size = (*shape.size, 0.0, 0.0, 0.0)[:3]
+    x, y, z = (*shape.size, 0.0, 0.0, 0.0)[:3]
+    size = (x, y, z)
     if shape.shape == "mesh":
         assert shape.vertices is not None and shape.triangles is not None
         mesh = collision_mesh(shape.file, shape.vertices, shape.triangles)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 from add.equations.kinematics import Kinematics, State
 from add.equations.points import PointMap
+from add.equations.tangents import Directions
+from add.equations.twists import Chart
+from add.linalg import one_blas_thread
 from add.model import Model, Reaction, reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
@@ -16,6 +19,8 @@ from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
 from add.scene.build.steps import Bounds, Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
+from add.scene.spec.world import ControlSignalSpec
+from add.simulation import Record, Step as FinishedStep, StepDerivatives, StepJacobians
 from add.simulation.run import Simulation, Trajectory
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -75,6 +80,51 @@ class BuiltScene(Summarised):
     def rollouts(self, inputs: Values, **options: Any) -> SceneBatch:
         """Run many times with other numbers, by their paths; see `add.scene.build.rollouts.rollouts`."""
         return rollouts(self.simulation, self.numbers, inputs, **options)
+
+    def step_derivatives(
+        self,
+        values: FloatArray | None = None,
+        *,
+        controls: Sequence[str] | None = None,
+        parameters: Sequence[str] = (),
+        chart: str | Chart = Chart.COORDINATES,
+    ) -> StepDerivatives:
+        """Return what takes the derivatives of many steps, by numbers of the scene; see `step_jacobians`."""
+        values = self.numbers.values if values is None else values
+        if controls is None:
+            controls = [name for name, signal in self.scene.signals.items() if isinstance(signal, ControlSignalSpec)]
+        by_numbers = self.numbers.ties.jacobian(values).tocsc()
+
+        def along(path: str) -> Directions:
+            return Directions.of(by_numbers[:, self.numbers.resolve(path)[0]])
+
+        inner = self.simulation.step_derivatives(self.numbers.ties.forward(values))
+        return StepDerivatives(
+            inner.stepper, inner.assembler, inner.theta,
+            {name: along(f"signals.{name}.values") for name in controls},
+            {path: along(path) for path in parameters},
+            Chart.named(chart),
+        )  # fmt: skip
+
+    def step_jacobians(
+        self, step: FinishedStep | Record, values: FloatArray | None = None, **options: Any
+    ) -> StepJacobians:
+        """Return the derivatives of a finished step as matrices; see `add.simulation.run.Simulation.step_jacobians`.
+
+        Parameters
+        ----------
+        step : Step or Record
+            ``trajectory.step(k)``, or the record of a step by hand.
+        values : (n_s,), optional
+            Numbers of the scene that the run was made with; default: the scene's own.
+        controls : sequence of str, optional
+            Names of control signals; default: all. Of each those entries of ``signals.NAME.values`` come back that act.
+        parameters : sequence of str
+            Paths of numbers of the scene.
+        chart : Chart, or "coordinates" or "twist"
+        """
+        with one_blas_thread():
+            return self.step_derivatives(values, **options).jacobians(step)
 
     def step(self, state: State, control: Values | None = None, inputs: Values | None = None) -> Step:
         """Take one step with other controls and numbers, with `vjp` and `jvp`; for many, see `step_function`."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.errors import InputError
 from add.inverse.experiment import Experiment
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
@@ -42,6 +43,8 @@ from add.scene.spec.scene import SceneSpec
 
 _TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
 
+
+_SCHEDULES: dict[str, Schedule] = {"all": StoreAll(), "states": States(), "checkpoints": Checkpoints()}
 
 _LOSSES: dict[str, type[Loss]] = {"huber": Huber, "soft-l1": SoftL1, "cauchy": Cauchy}
 
@@ -258,7 +261,8 @@ def _experiment(
         weights.append(item.weight)
     objective = WeightedSum(tuple(weights), tuple(parts))
     ties, numbers = built.numbers.ties, built.numbers.values
-    return Experiment(name, judged_simulation(spec, built), objective, ties, numbers, recording, followed)
+    simulation, schedule = judged_simulation(spec, built), _SCHEDULES[built.scene.gradient.schedule]
+    return Experiment(name, simulation, objective, ties, numbers, recording, followed, schedule)
 
 
 def _regulariser(

@@ -12,10 +12,9 @@ _SIDES = 16
 
 
 def surface_of(link: RobotLink) -> tuple[FloatArray, IntArray]:
-    """Return vertices (n, 3) and triangles (m, 3) of the shapes that are seen; of what touches, if nothing else is."""
-    seen = [shape for shape in link.visual if shape.shape != "mesh" or shape.vertices is not None]
+    """Return vertices (n, 3) and triangles (m, 3) of the shapes that are seen, or of those that touch."""
     vertices, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0
-    for shape in seen or link.collision:
+    for shape in _seen(link):
         if shape.shape == "plane":
             continue
         points, faces = _triangles(shape)
@@ -23,6 +22,17 @@ def surface_of(link: RobotLink) -> tuple[FloatArray, IntArray]:
         triangles.append(faces + first)
         first += points.shape[0]
     return np.concatenate(vertices), np.concatenate(triangles)
+
+
+def _seen(link: RobotLink) -> list[RobotGeometry]:
+    """Return the visual shapes of each link of the file that was merged into this one, or those that touch."""
+    shown: list[RobotGeometry] = []
+    for origin in dict.fromkeys(shape.origin for shape in (*link.visual, *link.collision)):
+        visual = [shape for shape in link.visual if shape.origin == origin]
+        read = [shape for shape in visual if shape.shape != "mesh" or shape.vertices is not None]
+        solid = [shape for shape in link.collision if shape.origin == origin]
+        shown += read if (read and len(read) == len(visual)) or not solid else solid
+    return shown
 
 
 def _triangles(shape: RobotGeometry) -> tuple[FloatArray, IntArray]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from math import pi, prod
 from pathlib import Path
 
+from add.adjoint import Checkpoints, Schedule, States
 from add.errors import InputError
 from add.geometry import SoftMesh
 from add.machine.files import in_bytes
@@ -99,13 +100,13 @@ def require_room_for_meshes(meshes: Sequence[tuple[str, SoftMesh]]) -> None:
     )  # fmt: skip
 
 
-def require_room_to_run(simulation: Simulation, *, every_state: bool = True) -> None:
+def require_room_to_run(simulation: Simulation, schedule: Schedule | None = None) -> None:
     """Refuse a run that would not fit into the memory.
 
     Parameters
     ----------
     simulation : Simulation
-    every_state : whether all steps are kept
+    schedule : what is kept of its steps; default: all of them
 
     Raises
     ------
@@ -118,8 +119,9 @@ def require_room_to_run(simulation: Simulation, *, every_state: bool = True) -> 
             n, nodes = term.batch.cells.shape
             kind = _NODES[nodes]
             parts.append((_RUN[kind] * n, "bodies", f"matrix and factors of {n} {kind} elements", "a coarser mesh"))
-    if every_state:
-        step = _STEP + 8.0 * _ARRAYS * system.n
+    if not isinstance(schedule, Checkpoints):
+        arrays = 2 if isinstance(schedule, States) else _ARRAYS
+        step = _STEP * arrays / _ARRAYS + 8.0 * arrays * system.n
         words = f"{simulation.n_steps:.3g} steps of {system.n} coordinates"
         parts.append((step * simulation.n_steps, "time", words, "fewer steps"))
     _require_memory(parts, "this run")

@@ -143,7 +143,8 @@ def _contact(spec: SceneSpec) -> Iterator[Problem]:
         at = f"contact.pairs.{k}"
         if pair.restitution is not None and any(side in classes.said or "/" in side for side in pair.sides):
             yield Problem(
-                f"{at}.restitution", "a restitution depends on two masses; a class has many, and a link's is that of its tree", None,
+                f"{at}.restitution",
+                "a restitution depends on two masses; a class has many, and a link's is that of its tree", None,
                 "names of bodies, or 'damping'",
             )  # fmt: skip
         if pair.between is not None:
@@ -269,11 +270,7 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
             yield Problem(place, "needs a recording", None, "'recording' in the scene or in every experiment")
         if isinstance(
             item,
-            PointObjectiveSpec
-            | LineObjectiveSpec
-            | TrackObjectiveSpec
-            | NearestObjectiveSpec
-            | ContactObjectiveSpec,
+            PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec | NearestObjectiveSpec | ContactObjectiveSpec,
         ):
             yield from named(f"{place}.marker", "marker", item.marker, spec.markers)
         if isinstance(item, ContactObjectiveSpec):

@@ -108,7 +108,7 @@ def start_mass_matrix(links: Sequence[RobotLink], joints: Sequence[RobotJoint]) 
     names = {joint.name: k for k, joint in enumerate(joints)}
     composite = [_spatial(link, poses[link.name]) for link in links]
     axes = [_subspace(joint, poses[joint.child]) for joint in joints]
-    first = np.concatenate([[0], np.cumsum([joint.n for joint in joints])])
+    first = np.cumsum([0, *(joint.n for joint in joints)])
     full = np.zeros((first[-1], first[-1]))
     for k in range(len(joints) - 1, -1, -1):
         force, at = composite[k] @ axes[k], k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,8 +24,8 @@ class MeshFiles:
     Parameters
     ----------
     file : the robot's
-    packages : folders by the name of their package; others are looked for in the folders above the file, and in those
-        of the environment variable ROS_PACKAGE_PATH
+    packages : folders by the name of their package; others are looked for in the folders above the file, by each folder
+        of their path that is one of these, and in the folders of the environment variable ROS_PACKAGE_PATH
     """
 
     file: Path
@@ -33,8 +34,9 @@ class MeshFiles:
     def find(self, name: str) -> Path | None:
         """Return the file of package://name/path, model://name/path, file:///path or a path; None if there is none."""
         for path in self._candidates(name):
-            if path.is_file():
-                return path
+            with contextlib.suppress(OSError, ValueError):  # such as a name that is too long
+                if path.is_file():
+                    return path
         return None
 
     def _candidates(self, name: str) -> list[Path]:
@@ -49,9 +51,13 @@ class MeshFiles:
         if package in self.packages:
             return [Path(self.packages[package]) / path]
         above = self.file.resolve().parents
-        roots = [folder / package for folder in above] + [folder for folder in above if folder.name == package]
-        roots += [Path(root) / package for root in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if root]
-        return [root / path for root in roots]
+        found = [folder / package / path for folder in above]
+        parts = Path(rest).parts  # a folder of the path may be one above the file, whatever the package is called now
+        found += [
+            folder.joinpath(*parts[k + 1 :]) for k, part in enumerate(parts) for folder in above if folder.name == part
+        ]
+        roots = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
+        return found + [Path(root) / package / path for root in roots if root]
 
     def read(self, name: str, scale: FloatArray) -> tuple[Path, TriangleSurface]:
         """Return the file and its surface, scaled; a scale that mirrors turns the triangles.

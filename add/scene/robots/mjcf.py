@@ -16,35 +16,48 @@ from add.scene.robots.mjcf_joints import read_joints
 from add.scene.robots.mjcf_loops import read_loops
 from add.scene.robots.mjcf_model import Names, compiled
 from add.scene.robots.mjcf_shapes import read_shapes
+from add.scene.robots.mjcf_size import refuse_too_many
 from add.scene.robots.model import WORLD, Robot, RobotGeometry
+from add.scene.robots.plausible import require_plausible
 from add.scene.robots.source import MJCF_WORDS, Source
 from add.scene.robots.tree import Tree, merge
 from add.scene.robots.turns import after, from_quaternion
+from add.scene.robots.xml_file import XmlNode
 from add.typing import FloatArray
 
 
-def robot_of_mjcf(file: Path, ignore: Collection[str], turn: FloatArray, base: str | None) -> Robot:
+def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: FloatArray, base: str | None) -> Robot:
     """Make a robot of an MJCF file.
 
     Parameters
     ----------
-    file : path
+    file, root : path and root element
     ignore : words of `MJCF_WORDS`
     turn : (3, 3) from the file's axes to the world's
     base : "fixed" or "free" of its first link, None as the file says
     """
     source = Source(file, MJCF_WORDS, frozenset(ignore))
-    mujoco, model, inertias = compiled(file)
+    refuse_too_many(source, root)
+    mujoco, model, inertias = compiled(source)
     names = Names(mujoco, model, source, inertias)
     refuse_others(source, mujoco, model, names)
     shapes = read_shapes(source, mujoco, model, names)
     links, joints, origins = read_joints(source, mujoco, model, names, shapes, base)
+    for link in links.values():
+        require_plausible(source, "body", link)
+    for joint in joints:
+        require_plausible(source, "joint", joint)
     tree = merge(source, links, joints, turn)
     check_moving(source, tree.links, tree.joints)
     frames, body_places = _frames(mujoco, model, names, tree, origins)
     tendons = read_tendons(source, mujoco, model, names)
     excluded, excluded_shapes = _excluded(mujoco, model, names, tree)
+    actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
+    loops = read_loops(source, mujoco, model, names, body_places)
     note_others(source, mujoco, model)
+    for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
+        for item in items:
+            require_plausible(source, kind, item)
     gravity = np.array(model.opt.gravity, dtype=np.float64)
     if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         gravity = np.zeros(3)
@@ -57,9 +70,9 @@ def robot_of_mjcf(file: Path, ignore: Collection[str], turn: FloatArray, base: s
         frames,
         tree.static,
         excluded_shapes,
-        read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons}),
+        actuators,
         tendons,
-        read_loops(source, mujoco, model, names, body_places),
+        loops,
         turn @ gravity,
     )
 

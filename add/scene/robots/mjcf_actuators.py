@@ -23,8 +23,10 @@ def read_tendons(source: Source, mujoco: Any, model: Any, names: Names) -> tuple
         if any(int(model.wrap_type[part]) != int(mujoco.mjtWrap.mjWRAP_JOINT) for part in parts):
             source.refuse("tendon", f"tendon '{name}'", "a spatial tendon")
             continue
-        if hasattr(model, "tendon_armature") and model.tendon_armature[tendon]:
-            source.refuse("tendon", f"tendon '{name}'", "a tendon with armature")
+        newer = [key for key in ("armature", "actfrclimited") if hasattr(model, f"tendon_{key}")]
+        given = [key for key in newer if getattr(model, f"tendon_{key}")[tendon]]
+        if given:
+            source.refuse("tendon", f"tendon '{name}'", f"a tendon with {', '.join(given)}")
             continue
         rest = tuple(float(value) for value in model.tendon_lengthspring[tendon])
         limits = _limits(model.tendon_limited[tendon], model.tendon_range[tendon])
@@ -42,6 +44,9 @@ def read_actuators(
     found = []
     for number in range(model.nu):
         name = names.of("actuator", number)
+        if int(model.opt.disableactuator) >> int(model.actuator_group[number]) & 1:
+            source.note(f"actuator '{name}'", "its group is switched off")
+            continue
         wrong = _wrong(mujoco, model, names, number, tendons)
         if wrong:
             source.refuse("actuator", f"actuator '{name}'", wrong)

@@ -72,6 +72,7 @@ def read_joints(
             parent, position, rotation, anchor = child, np.zeros(3), np.eye(3), at
         links[name] = _link(model, names, body, name, anchor, shapes)
         origins[name] = anchor
+    links[WORLD] = _link(model, names, 0, WORLD, np.zeros(3), shapes)
     return links, joints, origins
 
 

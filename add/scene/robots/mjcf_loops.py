@@ -40,6 +40,9 @@ def read_loops(
             found.append(RobotLoop(name, "joints", joints=joints, coefficients=coefficients))
         elif kind in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
             weld = kind == int(kinds.mjEQ_WELD)
+            turn = np.array(model.eq_data[number][6:10])
+            if weld and not abs(float(turn @ turn) - 1.0) < 1e-6 and not _by_sites(mujoco, model, number):
+                source.fail(place, "a weld without a unit quaternion", turn.tolist(), "`relpose` with one, or none")
             ends = _ends(mujoco, model, number, weld)
             links = tuple(bodies[body][0] for body, _ in ends)
             places = [after(bodies[body][1:], local) for body, local in ends]
@@ -56,7 +59,7 @@ def _ends(mujoco: Any, model: Any, number: int, weld: bool) -> list[tuple[int, P
     """Return the two bodies, each with the place in it that coincides with the other's."""
     one, two = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
     data = np.array(model.eq_data[number], dtype=np.float64)
-    if int(model.eq_objtype[number]) == int(mujoco.mjtObj.mjOBJ_SITE):
+    if _by_sites(mujoco, model, number):
         return [
             (
                 int(model.site_bodyid[site]),
@@ -66,6 +69,9 @@ def _ends(mujoco: Any, model: Any, number: int, weld: bool) -> list[tuple[int, P
         ]
     if not weld:
         return [(one, (data[:3], np.eye(3))), (two, (data[3:6], np.eye(3)))]
-    # Of a weld: a point of the second body, and the pose of the second body in the first, which that point keeps.
-    point, relative = data[:3], (data[3:6], from_quaternion(data[6:10]))
-    return [(one, after(relative, (point, np.eye(3)))), (two, (point, np.eye(3)))]
+    # Of a weld: the point in the second body, in the first, and the turn of the second in the first.
+    return [(one, (data[3:6], from_quaternion(data[6:10]))), (two, (data[:3], np.eye(3)))]
+
+
+def _by_sites(mujoco: Any, model: Any, number: int) -> bool:
+    return int(model.eq_objtype[number]) == int(mujoco.mjtObj.mjOBJ_SITE)

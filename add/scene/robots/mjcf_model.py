@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -17,16 +15,18 @@ from add.scene.robots.turns import from_quaternion
 from add.typing import FloatArray
 
 
-def compiled(file: Path) -> tuple[Any, Any, dict[str, FloatArray]]:
+def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
     """Return the package `mujoco`, the compiled model of an MJCF file, and the full inertias that it states by body.
 
-    MuJoCo 3 keeps principal moments and axes, which it finds only to 1e-6 of an inertia with six numbers.
+    MuJoCo 3 keeps principal moments and axes, which it finds only to 1e-6 of an inertia with six numbers. Its warnings
+    are noted; without a handler it would write them to a file in the working folder.
 
     Raises
     ------
     InputError
         If the package is not installed, or refuses the file.
     """
+    file = source.file
     try:
         import mujoco
     except ImportError:
@@ -35,19 +35,25 @@ def compiled(file: Path) -> tuple[Any, Any, dict[str, FloatArray]]:
             file=file,
             expected="pip install 'add-sim[robots]'",
         ) from None
+    said: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(said.append)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            spec = mujoco.MjSpec.from_file(str(file))
-            spec.compiler.fusestatic = False  # links on fixed joints are merged here, and stay addressable
-            names = {body.name for body in spec.bodies}
-            for number, body in enumerate(spec.bodies):
-                if not body.name:
-                    body.name = _new(f"body{number}", names)
-            model = spec.compile()
-            stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
-    except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
-        raise InputError(f"MuJoCo refuses the file: {' '.join(str(error).split())[:400]}", file=file) from None
+        spec = mujoco.MjSpec.from_file(str(file))
+        spec.compiler.fusestatic = False  # links on fixed joints are merged here, and stay addressable
+        names = {body.name for body in spec.bodies}
+        for number, body in enumerate(spec.bodies):
+            if not body.name:
+                body.name = _new(f"body{number}", names)
+        model = spec.compile()
+        stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
+    except (ValueError, TypeError, RuntimeError, MemoryError, mujoco.FatalError) as error:
+        reason = " ".join(str(error).split())[:400] or type(error).__name__
+        raise InputError(f"MuJoCo refuses the file: {reason}", file=file) from None
+    finally:
+        mujoco.set_mju_user_warning(before)
+    for text in dict.fromkeys(said):
+        source.note("MuJoCo warns", " ".join(text.split()))
     return mujoco, model, {name: _matrix(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
 
 

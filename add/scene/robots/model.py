@@ -27,7 +27,7 @@ class RobotGeometry:
     position : (3,) in the link's frame [m]
     rotation : (3, 3) from the shape's frame to the link's
     vertices, triangles : (nv, 3) [m] and (nt, 3) of a mesh in the shape's frame, scaled; None of other shapes, and of
-        visual meshes that were not read
+        visual meshes that were not read or are missing
     name : in the file, "" if it has none
     file : of a mesh, as it was found or, where it was not, as the robot's file names it
     origin : link of the file that the shape was given to; another one than its link where fixed links were merged

@@ -26,7 +26,7 @@ def read_robot(
     up: str = "z",
     ignore: Collection[str] = (),
     repair: bool = False,
-    visual: bool = True,
+    visual: bool = False,
     packages: Mapping[str, str | PathLike[str]] | None = None,
     srdf: str | PathLike[str] | None = None,
 ) -> Robot:
@@ -40,7 +40,7 @@ def read_robot(
     ignore : things to leave out that change the motion, and are an error otherwise: words of `URDF_WORDS` or
         `MJCF_WORDS` in `add.scene.robots.source`; what is left out is listed in `Robot.ignored`
     repair : URDF: make the principal moments of an inertia that no body has equal, and note it
-    visual : whether to read the meshes of pictures
+    visual : URDF: whether to read the meshes of pictures, instead of only looking for their files
     packages : URDF: folders of packages by name
     srdf : URDF: file whose `disable_collisions` are read
 
@@ -56,7 +56,7 @@ def read_robot(
         return robot_of_urdf(path, root, ignore, _turn(path, base, up), options)
     if root.tag == "mujoco":
         _only_urdf(path, repair=repair, packages=packages is not None, srdf=srdf is not None)
-        return robot_of_mjcf(path, ignore, _turn(path, base, up), base)
+        return robot_of_mjcf(path, root, ignore, _turn(path, base, up), base)
     _fail(path, root)
 
 
@@ -67,7 +67,7 @@ def read_urdf(
     up: str = "z",
     ignore: Collection[str] = (),
     repair: bool = False,
-    visual: bool = True,
+    visual: bool = False,
     packages: Mapping[str, str | PathLike[str]] | None = None,
     srdf: str | PathLike[str] | None = None,
 ) -> Robot:
@@ -88,7 +88,7 @@ def read_mjcf(
     root = read_xml(path)
     if root.tag != "mujoco":
         _fail(path, root, "<mujoco> (MJCF)")
-    return robot_of_mjcf(path, ignore, _turn(path, base, up), base)
+    return robot_of_mjcf(path, root, ignore, _turn(path, base, up), base)
 
 
 def _turn(path: Path, base: str | None, up: str) -> FloatArray:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, final
+
+import numpy as np
 
 from add.errors import InputError
 from add.scene.robots.xml_file import XmlNode, numbers_in
 from add.typing import FloatArray
 
+#: No robot has such a number of kilogrammes or metres; limits may be larger, for "none".
+LARGEST_NUMBER = 1e12
 #: Words for `ignore`: things that change the motion and that the reader leaves out only if it is told to.
 URDF_WORDS: Mapping[str, str] = {
     "limit": "limits with lower = upper, or without limits: the joint is not limited",
@@ -72,10 +76,13 @@ class Source:
         """Note that something harmless is left out."""
         self.ignored.append(f"{place}: {text}")
 
+    def require_known(self, node: XmlNode, place: str, known: Collection[str]) -> None:
+        """Refuse attributes that the format does not have, such as a misspelt one whose default would be taken."""
+        for name in sorted(set(node.attributes) - set(known)):
+            self.fail(f"{place}: <{node.tag}>", "unknown attribute", f"'{name[:80]}'", "one of " + ", ".join(known))
+
     def numbers(self, node: XmlNode, name: str, place: str, count: int, default: Iterable[float] | None) -> FloatArray:
         """Return the numbers of an attribute, (count,)."""
-        import numpy as np
-
         text = node.attributes.get(name)
         here = f"{place}: <{node.tag} {name}>"
         if text is None:
@@ -86,6 +93,8 @@ class Source:
         if found is None or len(found) != count:
             wanted = "a finite number" if count == 1 else f"{count} finite numbers, separated by blanks"
             self.fail(here, "bad numbers" if count > 1 else "not a number", f"'{text[:80]}'", wanted)
+        if node.tag not in ("limit", "safety_controller") and np.abs(found).max() > LARGEST_NUMBER:
+            self.fail(here, "an impossible number", f"'{text[:80]}'", f"numbers below {LARGEST_NUMBER:g}")
         return found
 
     def number(self, node: XmlNode, name: str, place: str, default: float | None = None) -> float:

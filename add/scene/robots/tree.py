@@ -37,7 +37,7 @@ def merge(source: Source, links: Mapping[str, RobotLink], joints: Sequence[Robot
     Parameters
     ----------
     source : of the errors
-    links : of the file
+    links : of the file; `WORLD` among them if something stands still without a joint
     joints : of the file, each link the child of one, `WORLD` the parent of the first
     turn : (3, 3) from the file's axes to the world's
     """
@@ -46,6 +46,8 @@ def merge(source: Source, links: Mapping[str, RobotLink], joints: Sequence[Robot
         below.setdefault(joint.parent, []).append(joint)
     hosts = {WORLD: (WORLD, np.zeros(3), turn)}
     members: dict[str, list[tuple[RobotLink, Place]]] = {WORLD: []}
+    if WORLD in links:
+        members[WORLD].append((links[WORLD], (np.zeros(3), turn)))
     ordered: list[RobotJoint] = []
     waiting = list(reversed(below.get(WORLD, [])))
     while waiting:

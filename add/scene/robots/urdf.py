@@ -40,7 +40,7 @@ class UrdfOptions:
 
     base: str = "fixed"
     repair: bool = False
-    visual: bool = True
+    visual: bool = False
     packages: Mapping[str, str | PathLike[str]] | None = None
     srdf: str | PathLike[str] | None = None
 

@@ -107,7 +107,7 @@ def _with_limits(source: Source, node: XmlNode, joint: RobotJoint, place: str) -
     kind = node.attributes["type"]
     if kind in ("revolute", "prismatic"):
         joint = _with_range(source, limits, joint, place)
-    elif limits and kind != "continuous" and {"lower", "upper"} & set(limits[0].attributes):
+    elif limits and any(source.number(limits[0], name, place, 0.0) for name in ("lower", "upper")):
         source.note(f"{place}: <limit>", f"lower and upper, which a {kind} joint does not have")
     safety = node.all("safety_controller")
     if not safety:
@@ -153,6 +153,7 @@ def _with_mimic(source: Source, node: XmlNode, joint: RobotJoint, place: str) ->
     found = node.all("mimic")
     if not found:
         return joint
+    source.require_known(found[0], place, ("joint", "multiplier", "offset"))
     other = found[0].attributes.get("joint")
     if not other:
         source.fail(place, "a <mimic> without a joint", expected="<mimic joint=...>")

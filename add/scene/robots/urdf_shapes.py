@@ -22,6 +22,7 @@ def read_origin(source: Source, node: XmlNode, place: str) -> Place:
         return here()
     if len(found) > 1:
         source.fail(place, "several <origin>", len(found), "one")
+    source.require_known(found[0], place, ("xyz", "rpy", "quat_xyzw"))
     position = source.numbers(found[0], "xyz", place, 3, [0.0, 0.0, 0.0])
     if "quat_xyzw" not in found[0].attributes:
         return position, from_rpy(source.numbers(found[0], "rpy", place, 3, [0.0, 0.0, 0.0]))
@@ -51,6 +52,9 @@ def read_shape(
     shapes = [child for child in geometry[0].children] if len(geometry) == 1 else []
     if len(shapes) != 1:
         source.fail(place, "does not have one shape", len(shapes), f"<geometry> with {_SHAPES}")
+    for child in node.children:
+        if child.tag not in ("origin", "geometry", "material"):
+            source.note(place, f"<{child.tag}>")
     shape, (position, rotation) = shapes[0], read_origin(source, node, place)
     if shape.tag == "mesh":
         return _mesh(source, meshes, node, shape, (position, rotation), link, place, collision, read)
@@ -109,18 +113,19 @@ def _mesh(
             if error.expected is not None:
                 reason += f"; expected {error.expected}"
             source.refuse("mesh", place, reason)
-        else:
-            source.note(place, reason)
-        return None
+            return None
+        source.note(place, reason)
     title = node.attributes.get("name", "")
     return RobotGeometry("mesh", (), *at, vertices, triangles, name=title, file=file, origin=link)
 
 
-def unit_axis(source: Source, node: XmlNode, place: str) -> FloatArray:
+def unit_axis(source: Source, joint: XmlNode, place: str) -> FloatArray:
     """Return the direction of the <axis> of a joint, x without one; another length than 1 is noted."""
-    found = node.all("axis")
+    found = joint.all("axis")
     if len(found) > 1:
         source.fail(place, "several <axis>", len(found), "one")
+    for node in found:
+        source.require_known(node, place, ("xyz",))
     axis = source.numbers(found[0], "xyz", place, 3, None) if found else np.array([1.0, 0.0, 0.0])
     length = float(np.linalg.norm(axis))
     if not length > 1e-9:

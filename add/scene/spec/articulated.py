@@ -58,7 +58,10 @@ class MimicSpec(Spec):
 
 
 class TreeJointSpec(Spec):
-    """A joint, or what is said otherwise than in the robot's file. Units are those of angles or of lengths, by its type."""
+    """A joint, or what is said otherwise than in the robot's file.
+
+    Units are those of angles or of lengths, by its type.
+    """
 
     type: Literal["hinge", "slide", "ball", "fixed"] | None = Field(None, description="kind of joint; null = hinge")
     parent: Name | None = Field(None, description="link that carries it; null = the base")

@@ -89,23 +89,24 @@ def named_places(spec: SceneSpec, name: str, body: ArticulatedBodySpec) -> list[
     """Return the places of a robot that anything in the scene names."""
     used = {
         text for part in (spec.markers, spec.couplings, spec.objective, spec.recording, spec.experiments)
-        for text in _strings(part)
+        for text in strings_in(part)
     }  # fmt: skip
     return [item.link.name for item in places_of(name, body) if item.name in used]
 
 
-def _strings(part: object) -> Iterator[str]:
+def strings_in(part: object) -> Iterator[str]:
+    """Iterate over all strings of a part of a scene."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, BaseModel):
         for value in part.__dict__.values():
-            yield from _strings(value)
+            yield from strings_in(value)
     elif isinstance(part, Mapping):
         for value in part.values():
-            yield from _strings(value)
+            yield from strings_in(value)
     elif isinstance(part, tuple | list):
         for value in part:
-            yield from _strings(value)
+            yield from strings_in(value)
 
 
 def is_body(link: RobotLink) -> bool:
@@ -135,15 +136,16 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
 
 
 def _check_names(robot: Robot, at: str) -> None:
-    for item in (*robot.links, *robot.joints):
-        if "." in item.name:
-            raise InputError("names with a dot cannot be said in paths of the scene", place=at, found=f"'{item.name}'")
+    for name in (*(link.name for link in robot.links), *(joint.name for joint in robot.joints)):
+        if "." in name:
+            raise InputError("names with a dot cannot be said in paths of the scene", place=at, found=f"'{name}'")
 
 
 def _replaced(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
     """Return the robot of a file with the masses that the scene says otherwise."""
     known = {link.name: link for link in robot.links}
-    for key, names, given in (("links", known, body.links), ("joints", [j.name for j in robot.joints], body.joints)):
+    joints = [joint.name for joint in robot.joints]
+    for key, names, given in (("links", list(known), list(body.links)), ("joints", joints, list(body.joints))):
         for name in given:
             if name not in names:
                 raise InputError(
@@ -166,7 +168,8 @@ def _replaced(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
 
 def _written(name: str, body: ArticulatedBodySpec, at: str) -> Robot:
     """Return the tree that a scene writes down."""
-    links, joints = [], []
+    links: list[RobotLink] = []
+    joints: list[RobotJoint] = []
     carried: dict[str, str] = {}
     for key, joint in body.joints.items():
         place, child = f"{at}.joints.{key}", joint.child or key

@@ -27,7 +27,7 @@ def robot(name):
         pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
     base = "free" if found["floating_base"] else None
     path = REFERENCE / "models" / found["model"]
-    return read_robot(path, base=base, ignore={"limit", "mesh"} if name in URDF else (), visual=False)
+    return read_robot(path, base=base, ignore={"limit", "mesh"} if name in URDF else ())
 
 
 def coordinates(found, state):

@@ -162,6 +162,9 @@ def test_numbers_of_joints(tmp_path):
     numbers = (found.lower, found.upper, found.effort, found.velocity, found.damping, found.dry_friction)
     assert numbers == (-1, 2, 5, 3, 0.1, 0.2) and found.safety == (-0.9, 1.9, 10, 4)
     said = "\n".join(robot.ignored)
+    turning = joint("turn", "base", "arm", "continuous", '<limit lower="-1" upper="1"/>')
+    robot = read_urdf(written(tmp_path, urdf(link("base"), link("arm"), turning)))
+    assert robot.joints[0].upper == np.inf and "a continuous joint does not have" in robot.ignored[0]
     assert "spring of <dynamics>, which a URDF does not have" in said and "<calibration>" in said
 
 
@@ -184,12 +187,13 @@ def test_meshes(tmp_path):
         assert volume(shape) == pytest.approx(1.0)  # 6 times 1/6, outside kept outside
     visual = urdf(link("base"), link("arm", INERTIAL, f"<visual>{mesh}</visual>"), joint("turn", "base", "arm"))
     path = written(folder, visual)
-    assert read_urdf(path).links[0].visual[0].vertices is not None
-    (seen,) = read_urdf(path, visual=False).links[0].visual
+    assert read_urdf(path, visual=True).links[0].visual[0].vertices is not None
+    (seen,) = read_urdf(path).links[0].visual
     assert seen.vertices is None and seen.file.endswith("t.stl")
     (meshes / "t.stl").unlink()
     robot = read_urdf(path)
-    assert not robot.links[0].visual and any("is not found" in line for line in robot.ignored)
+    (seen,) = robot.links[0].visual
+    assert seen.vertices is None and any("is not found" in line for line in robot.ignored)
 
 
 def test_exclusions(tmp_path):

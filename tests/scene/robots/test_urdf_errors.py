@@ -234,6 +234,10 @@ CASES = {
     "nan": (urdf(BASE, link("arm", inertial(mass="nan")), TURN), "<mass value>: not a number (found 'nan'"),
     "infinite": (urdf(BASE, link("arm", inertial(mass="1e999")), TURN), "<mass value>: not a number (found '1e999'"),
     "underscore": (urdf(BASE, link("arm", inertial(mass="1_0")), TURN), "<mass value>: not a number (found '1_0'"),
+    "huge": (
+        urdf(BASE, link("arm", inertial(mass="1e300")), TURN),
+        "<mass value>: an impossible number (found '1e300'; expected numbers below 1e+12)",
+    ),
     "missing-number": (
         urdf(BASE, ARM.replace('ixy="0"', ""), TURN),
         "line 3, link 'arm': <inertial>: <inertia ixy>: missing (expected a number)",
@@ -251,6 +255,16 @@ CASES = {
     "turned-twice": (
         urdf(BASE, ARM, TURN.replace("<limit", '<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/><limit')),
         "an <origin> turned twice",
+    ),
+    "misspelt-place": (
+        urdf(BASE, ARM, TURN.replace("<limit", '<origin xzy="0 0 1"/><limit')),
+        "line 4, joint 'turn': <origin>: unknown attribute (found 'xzy'; expected one of xyz, rpy, quat_xyzw)",
+    ),
+    "misspelt-factor": (
+        urdf(
+            BASE, ARM, link("tip"), TURN, joint("b", "arm", "tip", "continuous", '<mimic joint="turn" multiplyer="2"/>')
+        ),
+        "<mimic>: unknown attribute (found 'multiplyer'; expected one of joint, multiplier, offset)",
     ),
     # other programs
     "gazebo-spring": (

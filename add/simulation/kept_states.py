@@ -1,0 +1,247 @@
+"""Finished steps as few numbers: states and decisions, from which records are made again without solving anything.
+
+The solution (q, v) of every step is kept, with decisions, multipliers and what the stepper carries. The rest follows:
+the state behind a step is its solution, in the charts that it changed to, with that of the step before; its
+acceleration is a = c (v - sum alpha_k v_k), in the order of operations of the step itself, so that it is the same to
+the last bit. Where it is not (a stepper that does not begin at the state before), it is kept, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.compiled.pack import PackedSystem
+from add.compiled.run import Block
+from add.compiled.steps import Steps, Timing
+from add.equations import charts
+from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
+from add.equations.term import AllCandidates
+from add.simulation.implicit_solve import Solution
+from add.simulation.stepper import NO_CHARTS, Record
+from add.solve.step_equations import NewtonReport, Status
+from add.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+#: A record made again knows that its step was solved, and no more of how.
+_SOLVED = NewtonReport(Status.CONVERGED, 0, 0, 0.0, 0.0, 0, 0, ())
+
+
+@final
+@dataclass(frozen=True)
+class Ragged:
+    """Arrays that differ in their number of rows, one behind the other; integers as narrow as they fit.
+
+    Attributes
+    ----------
+    values : all rows
+    ends : (k + 1,) where those of each array begin
+    dtype : of the arrays
+    """
+
+    values: AnyArray
+    ends: IntArray
+    dtype: np.dtype
+
+    @classmethod
+    def of(cls, arrays: Sequence[AnyArray]) -> Ragged:
+        """Return arrays of one kind, one at least."""
+        values = np.concatenate(arrays)
+        dtype = values.dtype
+        if dtype == np.int64 and np.abs(values).max(initial=0) < 2**31:
+            values = values.astype(np.int32)
+        return cls(values, np.cumsum([0, *(len(array) for array in arrays)]).astype(np.int32), dtype)
+
+    def __getitem__(self, k: int) -> AnyArray:
+        return self.values[self.ends[k] : self.ends[k + 1]].astype(self.dtype)
+
+
+@final
+@dataclass(frozen=True)
+class KeptBlock:
+    """The states and decisions of a block of compiled steps.
+
+    Attributes
+    ----------
+    system, timing, n : see `Block`
+    q, v : (k + 1, n) the newest pair of the state before the block, and the solutions
+    own : number of a step -> its acceleration, where it does not follow from the others; the first does not
+    turned : (k, n_rotations)
+    bodies, nodes : rows of contact of each step
+    codes : (k, n_codes)
+    """
+
+    system: PackedSystem
+    timing: Timing
+    n: int
+    q: FloatArray
+    v: FloatArray
+    own: dict[int, FloatArray]
+    turned: BoolArray
+    bodies: Ragged
+    nodes: Ragged
+    codes: AnyArray
+
+    @classmethod
+    def of(cls, block: Block) -> KeptBlock:
+        """Return what is kept of a block."""
+        steps, n = block.steps, block.n
+        ends = steps.ends[: n + 1]
+        rows = [
+            Ragged.of([part[first:last] for first, last in zip(ends[:-1, j], ends[1:, j], strict=True)])
+            for j, part in enumerate((steps.bodies, steps.nodes))
+        ]
+        q, v = np.concatenate([block.q[None], steps.q[:n]]), np.concatenate([block.v[None], steps.v[:n]])
+        turned, codes = steps.turned[:n].copy(), steps.codes[:n].copy()
+        kept = cls(block.system, block.timing, n, q, v, {}, turned, rows[0], rows[1], codes)
+        found = kept._accelerations(*kept._states())
+        own = {k: steps.a[k].copy() for k in np.flatnonzero((found != steps.a[:n]).any(axis=1)).tolist()}
+        kept.own.update(own)
+        return kept
+
+    def whole(self) -> Block:
+        """Return the block; of how its steps were solved it knows nothing."""
+        n = self.n
+        states_q, states_v = self._states()
+        a = self._accelerations(states_q, states_v)
+        for k, own in self.own.items():
+            a[k] = own
+        nothing = np.zeros((n, 1))
+        ends = np.stack([self.bodies.ends, self.nodes.ends], axis=1).astype(np.int64)
+        bodies, nodes = (rows.values.astype(rows.dtype) for rows in (self.bodies, self.nodes))
+        steps = Steps(
+            self.q[1:], self.v[1:], a, states_q[1:], states_v[1:], self.turned, np.zeros((n, 5), dtype=np.int64),
+            nothing[:, 0].copy(), nothing, bodies, nodes, ends, self.codes,
+        )  # fmt: skip
+        return Block(self.system, self.timing, steps, n, self.q[0], self.v[0])
+
+    def _states(self) -> tuple[FloatArray, FloatArray]:
+        """Return the newest pair of the state before the block and after every step (k + 1, n)."""
+        if not self.turned.any():
+            return self.q, self.v
+        q, v = self.q.copy(), self.v.copy()
+        for k in np.flatnonzero(self.turned.any(axis=1)).tolist():
+            state = charts.change(State(0.0, 0, q[k + 1 : k + 2], v[k + 1 : k + 2]), self._changed(k))
+            q[k + 1], v[k + 1] = state.q[0], state.v[0]
+        return q, v
+
+    def _changed(self, k: int) -> IntArray:
+        return self.system.system.rotations[self.turned[k]]
+
+    def _accelerations(self, states_q: FloatArray, states_v: FloatArray) -> FloatArray:
+        """Return those that follow (k, n); that of the first step would need an older pair, and is NaN."""
+        timing, out = self.timing, np.full((self.n, self.v.shape[1]), np.nan)
+        # The older pair of a state is in the charts of the state.
+        older = states_v[:-2].copy() if self.turned.any() else states_v[:-2]
+        for k in np.flatnonzero(self.turned[:-1].any(axis=1)).tolist():
+            pair = charts.change(State(0.0, 0, states_q[k : k + 1], states_v[k : k + 1]), self._changed(k))
+            older[k] = pair.v[0]
+        star = timing.alpha_0[1] * states_v[1:-1] + timing.alpha_1[1] * older
+        out[1:] = timing.c[1] * (self.v[2:] - star)
+        return out
+
+
+@final
+@dataclass(frozen=True)
+class KeptSteps:
+    """The states and decisions of consecutive steps that the terms have taken.
+
+    Attributes
+    ----------
+    before : State
+    q, v : (k, n) solutions
+    own : number of a step -> its acceleration, where it does not follow from the others
+    shifted : number of a step -> coordinates of the state after it, where they are not those of the solution
+    changed : number of a step -> rotation vectors that changed chart
+    formulas : (c, dt, alpha), and `which` of them each step follows
+    mu : Ragged
+    decisions : of every deciding term
+    memory, marks : of the carry; None where it is empty
+    candidates : of every step; equal ones are one object
+    """
+
+    before: State
+    q: FloatArray
+    v: FloatArray
+    own: dict[int, FloatArray]
+    shifted: dict[int, FloatArray]
+    changed: dict[int, IntArray]
+    formulas: tuple[tuple[float, float, tuple[float, ...]], ...]
+    which: tuple[int, ...]
+    mu: Ragged
+    decisions: tuple[Ragged, ...]
+    memory: Ragged | None
+    marks: tuple[Ragged, ...]
+    candidates: tuple[AllCandidates, ...]
+
+    @classmethod
+    def of(cls, before: State, steps: Sequence[tuple[State, Record]]) -> KeptSteps:
+        """Return what is kept of steps, one at least, that follow the state ``before``."""
+        records = [record for _, record in steps]
+        q, v = (np.stack([getattr(record.kin, name) for record in records]) for name in ("q", "v"))
+        ways = [(record.c, record.solution.dt, record.alpha) for record in records]
+        formulas = tuple(dict.fromkeys(ways))
+        which = tuple(formulas.index(way) for way in ways)
+        shifted, candidates = {}, []
+        last: AllCandidates = ()
+        for k, (state, record) in enumerate(steps):
+            newest = (state if record.unchanged is None else record.unchanged).q[0]
+            if not np.array_equal(newest, q[k]):
+                shifted[k] = newest.copy()
+            near = record.solution.candidates
+            last = last if _equal(last, near) else near
+            candidates.append(last)
+        carries = [record.carry for record in records]
+        kept = cls(
+            before, q, v, {}, shifted,
+            {k: record.charts for k, record in enumerate(records) if record.charts.size},
+            formulas, which,
+            Ragged.of([record.mu for record in records]),
+            tuple(map(Ragged.of, zip(*(record.decisions for record in records), strict=True))),
+            Ragged.of([carry.memory.ravel() for carry in carries]) if carries[0].marks else None,
+            tuple(map(Ragged.of, zip(*(carry.marks for carry in carries), strict=True))),
+            tuple(candidates),
+        )  # fmt: skip
+        own = {
+            k: record.kin.a.copy()
+            for k, ((_, again), record) in enumerate(zip(kept.whole(), records, strict=True))
+            if not np.array_equal(again.kin.a, record.kin.a)
+        }
+        kept.own.update(own)
+        return kept
+
+    def whole(self) -> list[tuple[State, Record]]:
+        """Return the states after the steps and their records; of how they were solved these know nothing."""
+        out: list[tuple[State, Record]] = []
+        state = self.before
+        for k in range(len(self.q)):
+            c, dt, alpha = self.formulas[self.which[k]]
+            step = self.before.step + k + 1
+            # As `StepEquations.kinematics` has it, to the last bit.
+            v_star = sum(x * v for x, v in zip(alpha, state.v, strict=False))
+            a = self.own[k] if k in self.own else np.asarray(c * (self.v[k] - v_star))
+            kin = Kinematics(self.q[k], self.v[k], a, step * dt, step)
+            carry = NO_CARRY
+            if self.memory is not None:
+                carry = Carry(self.memory[k].reshape(1, -1), tuple(marks[k] for marks in self.marks))
+            solution = Solution(
+                kin, self.mu[k], tuple(rows[k] for rows in self.decisions), c, dt, _SOLVED, carry, self.candidates[k]
+            )
+            pairs = np.stack([self.shifted.get(k, kin.q), state.q[0]]), np.stack([kin.v, state.v[0]])
+            state = State(kin.t, step, *pairs, carry)
+            changed = self.changed.get(k, NO_CHARTS)
+            unchanged = state if changed.size else None
+            state = charts.change(state, changed) if changed.size else state
+            out.append((state, Record(solution, alpha, changed, unchanged)))
+        return out
+
+
+def _equal(one: AllCandidates, other: AllCandidates) -> bool:
+    """Whether two sets of candidates are the same."""
+    if len(one) != len(other):
+        return False
+    return all(
+        a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in zip(one, other, strict=True)
+    )
