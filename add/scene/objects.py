@@ -1,5 +1,13 @@
 """The objects of a scene under the names by which Python makes them: `add.SoftBody(mesh=add.SphereMesh(...))`."""
 
+from add.scene.spec.articulated import (
+    ArticulatedBodySpec as ArticulatedBody,
+    DriveSpec as JointDrive,
+    LinkShapeSpec as LinkShape,
+    LinkSpec as Link,
+    MimicSpec as JointMimic,
+    TreeJointSpec as TreeJoint,
+)
 from add.scene.spec.bodies import (
     AnchorSpec as PointAnchor,
     BoxMeshSpec as BoxMesh,
@@ -122,6 +130,7 @@ from add.scene.spec.world import (
 __all__ = [
     "AllSelector",
     "AngleSource",
+    "ArticulatedBody",
     "Attachment",
     "BallJoint",
     "BallRegion",
@@ -162,10 +171,14 @@ __all__ = [
     "HingeJoint",
     "HingeStart",
     "JointAngle",
+    "JointDrive",
     "JointFriction",
+    "JointMimic",
     "KinematicBody",
     "Limits",
     "LineObjective",
+    "Link",
+    "LinkShape",
     "MarkersObjective",
     "Mask",
     "MassSpringBody",
@@ -217,5 +230,6 @@ __all__ = [
     "Torque",
     "TorusMesh",
     "TrackObjective",
+    "TreeJoint",
     "UncertaintySettings",
 ]

@@ -161,6 +161,12 @@ def test_what_compiled_steps_lack() -> None:
         "MeshContact",
         "LiftedTerm",  # bodies in coordinates of their own
         "LiftedDecidingTerm",
+        "TreeInertia",  # and the laws of trees' joints
+        "BallLaws",
+        "JointDrive",
+        "JointFriction",
+        "JointLimits",
+        "JointSprings",
     }
     branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
     families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches

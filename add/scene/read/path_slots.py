@@ -9,6 +9,8 @@ _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "file"),
     ("bodies", "*", "mesh", "surface"),
     ("bodies", "*", "geometry", "file"),
+    ("bodies", "*", "model"),
+    ("bodies", "*", "links", "*", "shapes", "*", "geometry", "file"),
     ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),
     ("objective", "*", "file"),
