@@ -20,7 +20,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import STATE_Q, STATE_V
 from add.scene.build.inverse_problem import scene_objective
 from add.scene.build.observations import Seen, observations as _observations
-from add.scene.build.steps import Step
+from add.scene.build.steps import Bounds, Step
 from add.scene.read.reader import experiment_scenes
 from add.scene.scene import Scene
 from add.simulation import Record
@@ -30,9 +30,6 @@ try:
     import gymnasium
 except ImportError as error:
     raise ImportError("Gymnasium is not installed: pip install 'add-sim[gym]'") from error
-
-#: Lowest and highest value, of all numbers of a control or one each.
-Bounds = tuple[Any, Any]
 
 
 class Env(gymnasium.Env):  # type: ignore[misc]
@@ -89,17 +86,15 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         self.built: BuiltScene = scene.build()
         if jacobians:
             self.built.simulation.differentiable  # noqa: B018  refused before the first step
-        self._bounds = {name: _pair(name, pair) for name, pair in (actions or _declared(scene)).items()}
+        self._bounds = dict(actions or _declared(scene))
         if not self._bounds:
             raise InputError(
                 "there is nothing to act with", place="actions",
                 expected="signals with bounds, or `parameters` of the scene that are rows of signals and have bounds",
             )  # fmt: skip
-        self._function = self.built.step_function(tuple(self._bounds))
+        self._function = self.built.step_function(tuple(self._bounds), (), self._bounds)
         self._shapes = {name: place.shape for name, place in self._function.control_places(0).items()}
-        low, high = (
-            np.concatenate([self._spread(name, pair[k]) for name, pair in self._bounds.items()]) for k in (0, 1)
-        )
+        low, high = (np.concatenate([pair[k].ravel() for pair in self._function.bounds.values()]) for k in (0, 1))
         self.action_space = gymnasium.spaces.Box(low, high, dtype=np.float64)
         names = [f"markers.{name}{rate}" for name in self.built.marker_names for rate in ("", ".velocity")]
         self.observed = _observations(self.built, names if observations is None else observations)
@@ -118,16 +113,6 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         self._inputs: dict[str, FloatArray] = {}
         self._seen: Seen | None = None
         self._taken = 0
-
-    def _spread(self, name: str, bound: Any) -> FloatArray:
-        shape = self._shapes[name]
-        try:
-            return np.broadcast_to(np.asarray(bound, dtype=float), shape).ravel()
-        except ValueError:
-            raise InputError(
-                "bounds do not fit the control", place=f"signals.{name}", found=f"shape {np.shape(bound)}",
-                expected=f"a number, or shape {shape}",
-            ) from None  # fmt: skip
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -154,7 +139,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         start = self.built.rollout(values, n_steps=0)
         self._inputs = {name: value for name, value in values.items() if name not in (STATE_Q, STATE_V)}
         if set(self._inputs) != set(self._function.inputs.places):
-            self._function = self.built.step_function(tuple(self._bounds), tuple(self._inputs))
+            self._function = self.built.step_function(tuple(self._bounds), tuple(self._inputs), self._bounds)
         numbers = start.runs.values[0]
         theta = self.built.numbers.ties.forward(numbers)
         self._seen, self._taken = Seen(start.trajectory.initial, None, numbers, theta), 0
@@ -221,13 +206,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         out, start = {}, 0
         for name, shape in self._shapes.items():
             part = slice(start, start + int(np.prod(shape, dtype=int)))
-            row, low, high = values[part], space.low[part], space.high[part]
-            if not (np.isfinite(row).all() and (row >= low).all() and (row <= high).all()):
-                raise InputError(
-                    "an action is outside its bounds, or not finite", place=f"signals.{name}", found=f"{row.tolist()}",
-                    expected=f"{low.tolist()} to {high.tolist()}",
-                )  # fmt: skip
-            out[name] = row.reshape(shape)
+            out[name] = values[part].reshape(shape)
             start = part.stop
         return out
 
@@ -240,12 +219,14 @@ def _pair(name: str, pair: Any) -> Bounds:
 
 def _declared(scene: Scene) -> dict[str, Bounds]:
     """Return the bounds of signals whose rows are parameters of the scene."""
-    out = {}
+    out: dict[str, Bounds] = {}
     for item in scene.parameters:
         for path in item.all_paths():
             kind, *keys = path.split(".")
-            if kind == "signals" and keys[1:] in (["values"], ["value"]) and item.bounds and None not in item.bounds:
-                out[keys[0]] = item.bounds
+            if kind == "signals" and keys[1:] in (["values"], ["value"]) and item.bounds:
+                low, high = item.bounds
+                if low is not None and high is not None:
+                    out[keys[0]] = low, high
     return out
 
 

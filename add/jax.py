@@ -26,7 +26,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import Inputs
 from add.scene.build.rollouts import SceneBatch
 from add.scene.build.step_batch import StepBatch, step_batch
-from add.scene.build.steps import StepFunction
+from add.scene.build.steps import Bounds, StepFunction
 from add.typing import FloatArray
 
 try:
@@ -108,13 +108,18 @@ def rollout(
     return call
 
 
-def step(built: BuiltScene, controls: tuple[str, ...] = (), inputs: tuple[str, ...] = ()) -> Callable[..., States]:
+def step(
+    built: BuiltScene,
+    controls: tuple[str, ...] = (),
+    inputs: tuple[str, ...] = (),
+    bounds: Mapping[str, Bounds] | None = None,
+) -> Callable[..., States]:
     """Return (state, k, control, inputs) -> `States` after step k + 1, to be differentiated in reverse mode.
 
     Parameters
     ----------
     built : BuiltScene
-    controls, inputs : see `add.scene.build.steps.StepFunction`
+    controls, inputs, bounds : see `add.scene.build.steps.StepFunction`
 
     Returns
     -------
@@ -127,7 +132,7 @@ def step(built: BuiltScene, controls: tuple[str, ...] = (), inputs: tuple[str, .
     InputError
         If a name is none; by the callable also as that of `rollout`, or if the steps hand on more than pairs.
     """
-    function = built.step_function(tuple(controls), tuple(inputs))
+    function = built.step_function(tuple(controls), tuple(inputs), bounds)
     function.require_pairs()
     steps = _Steps(function)
     m, n = built.simulation.stepper.n_history, built.simulation.system.n

@@ -21,6 +21,7 @@ from add.errors import InputError
 from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import STATE_Q, STATE_V
 from add.scene.build.step_batch import step_batch
+from add.scene.build.steps import Bounds
 from add.typing import FloatArray
 
 try:
@@ -99,13 +100,18 @@ def rollout(
     return call
 
 
-def step(built: BuiltScene, controls: tuple[str, ...] = (), inputs: tuple[str, ...] = ()) -> Callable[..., States]:
+def step(
+    built: BuiltScene,
+    controls: tuple[str, ...] = (),
+    inputs: tuple[str, ...] = (),
+    bounds: Mapping[str, Bounds] | None = None,
+) -> Callable[..., States]:
     """Return (state, k, control, inputs) -> `States` after step k + 1.
 
     Parameters
     ----------
     built : BuiltScene
-    controls, inputs : see `add.scene.build.steps.StepFunction`
+    controls, inputs, bounds : see `add.scene.build.steps.StepFunction`
 
     Returns
     -------
@@ -120,7 +126,7 @@ def step(built: BuiltScene, controls: tuple[str, ...] = (), inputs: tuple[str, .
     SolverError
         By the callable: if a step fails.
     """
-    function = built.step_function(tuple(controls), tuple(inputs))
+    function = built.step_function(tuple(controls), tuple(inputs), bounds)
     function.require_pairs()
     m, n = built.simulation.stepper.n_history, built.simulation.system.n
     own = {STATE_Q: (m, n), STATE_V: (m, n)}

@@ -37,7 +37,7 @@ def row(outcome, start):
 
 
 def test_there_is_an_entry_for_every_figure_and_table():
-    figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig10a", "fig10b", "fig11a", "fig11b"]
+    figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig10a", "fig10b", "fig11a", "fig11b", "fig12"]
     assert list(ENTRIES) == [*figures, "cma", "table1", "table2", *(f"hard{k}" for k in range(1, 6))]
 
 
@@ -103,6 +103,12 @@ def test_throw_to_a_line_comes_nearer(run):
     outcome = run("fig10b")
     first, last = map(float, row(outcome, "Gauss-Newton from backspin: distance").ours.split(","))
     assert last < 0.9 * first
+
+
+@pytest.mark.slow  # 18 s, most of them compilation by JAX
+def test_network_learns_to_throw(run):
+    values = run("fig12").values
+    assert values["tests"][1] < 0.5 * values["tests"][0]
 
 
 def test_throw_by_way_of_a_wall_comes_nearer(run):

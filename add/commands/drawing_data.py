@@ -28,7 +28,7 @@ from add.scene.spec.couplings import (
     TorqueSpec,
 )
 from add.scene.spec.markers import DirectionMarkerSpec
-from add.scene.spec.objective import PointObjectiveSpec, PoseObjectiveSpec
+from add.scene.spec.objective import NearestObjectiveSpec, PointObjectiveSpec, PoseObjectiveSpec
 from add.simulation import ContactForces, Record
 from add.typing import FloatArray, IntArray
 
@@ -186,7 +186,7 @@ def goals(built: BuiltScene) -> dict[str, GoalData]:
     rest = {body.name: body.rest for body in model.bodies if not body.has_frame}
     out: dict[str, GoalData] = {}
     for k, item in enumerate(spec.objective):
-        if isinstance(item, PointObjectiveSpec):
+        if isinstance(item, PointObjectiveSpec | NearestObjectiveSpec):
             # A target on one axis is a plane, not a place; and a direction is none either.
             if len(item.axes) > 1 and not isinstance(spec.markers[item.marker], DirectionMarkerSpec):
                 out[_free(item.marker, k, out)] = GoalData(np.array([item.target]))

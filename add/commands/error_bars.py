@@ -25,6 +25,7 @@ from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
 
+_NO_BARS_OF_OTHERS = "No error bars: a part of the objective is no sum of squares."
 _NO_BARS = "No error bars: the objective has terms that are no samples of markers frame by frame."
 _NO_BARS_OF_CLOUDS = (
     "No error bars: the objective has a point cloud, whose neighbouring points share their errors; fit several "
@@ -47,7 +48,11 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         parameters : label -> standard_error, interval_lower, interval_upper, interval_by, errors by source, at_bound;
         correlation : labels and matrix; residuals : of each take; weak : combinations; contains : sentences.
     """
-    parts = [part for item in problem.experiments for _, part in item.objective.as_squares() if part.looks]
+    try:
+        parts = [part for item in problem.experiments for _, part in item.objective.as_squares() if part.looks]
+    except TypeError:  # a part that is no sum of squares
+        fitted = any(item.recording is not None for item in problem.experiments)
+        return {"parameters": {}, "contains": [_NO_BARS_OF_OTHERS]} if fitted else None
     if any(not isinstance(part, Tracking) for part in parts):
         of_clouds = any(isinstance(part, CloudTracking) for part in parts)
         return {"parameters": {}, "contains": [_NO_BARS_OF_CLOUDS if of_clouds else _NO_BARS]}

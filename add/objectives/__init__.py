@@ -3,6 +3,7 @@
 from add.objectives.base import LeastSquares, Objective, WeightedSum, total
 from add.objectives.losses import Cauchy, Huber, Loss, SoftL1
 from add.objectives.one_step import OneStep
+from add.objectives.over_time import MeanOverTime, SoftMinimum
 from add.objectives.regularisers import Proximity, Smoothness
 from add.objectives.tracking import Tracking
 
@@ -11,11 +12,13 @@ __all__ = [
     "Huber",
     "LeastSquares",
     "Loss",
+    "MeanOverTime",
     "Objective",
     "OneStep",
     "Proximity",
     "Smoothness",
     "SoftL1",
+    "SoftMinimum",
     "Tracking",
     "WeightedSum",
     "total",

@@ -62,20 +62,24 @@ from add.scene.spec.markers import (
     SurfaceMarkerSpec as SurfaceMarker,
 )
 from add.scene.spec.objective import (
+    ContactObjectiveSpec as ContactObjective,
     GradientSpec as GradientSettings,
     LineObjectiveSpec as LineObjective,
     MarkersObjectiveSpec as MarkersObjective,
+    NearestObjectiveSpec as NearestObjective,
     OneStepObjectiveSpec as OneStepObjective,
-    OptimizerSpec as OptimizerSettings,
     ParameterSpec as FitParameter,
-    PhaseSpec as OptimizerPhase,
     PointObjectiveSpec as PointObjective,
     PoseObjectiveSpec as PoseObjective,
     PriorObjectiveSpec as PriorObjective,
     ProximityObjectiveSpec as ProximityObjective,
     SmoothnessObjectiveSpec as SmoothnessObjective,
-    StartsSpec as OptimizerStarts,
     TrackObjectiveSpec as TrackObjective,
+)
+from add.scene.spec.optimizer import (
+    OptimizerSpec as OptimizerSettings,
+    PhaseSpec as OptimizerPhase,
+    StartsSpec as OptimizerStarts,
 )
 from add.scene.spec.rigid import (
     BoxGeometrySpec as BoxGeometry,
@@ -136,6 +140,7 @@ __all__ = [
     "CloudPlane",
     "Collision",
     "ConstantSignal",
+    "ContactObjective",
     "ContactPair",
     "ContactSettings",
     "ControlSignal",
@@ -169,6 +174,7 @@ __all__ = [
     "MeshObstacle",
     "MooneyRivlinMaterial",
     "Motor",
+    "NearestObjective",
     "NewtonSettings",
     "NodalLoad",
     "NodesMarker",

@@ -2,6 +2,7 @@
 
 from add.ties.base import Extended, Rule, Selected, Tie
 from add.ties.directions import AxesAcross, CarriedDirection, TiltedDirection, axes_across, tilt_between, unit_vector
+from add.ties.links import LinkPose
 from add.ties.physics import DampingFromRestitution, LameFromYoung
 from add.ties.places import Distance, PlaceOnOther
 
@@ -12,6 +13,7 @@ __all__ = [
     "Distance",
     "Extended",
     "LameFromYoung",
+    "LinkPose",
     "PlaceOnOther",
     "Rule",
     "Selected",

@@ -20,7 +20,21 @@ from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedTer
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
-from add.terms import Elastic, Gravity, Inertia, NodalForce, PointConstraint, RigidInertia, Viscous
+from add.terms import (
+    BallLaws,
+    Elastic,
+    Gravity,
+    Inertia,
+    JointDrive,
+    JointFriction,
+    JointLimits,
+    JointSprings,
+    NodalForce,
+    PointConstraint,
+    RigidInertia,
+    TreeInertia,
+    Viscous,
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,7 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, _couplings, _body_contact, _mesh_contact,
-#: _mesh_sticking, _stick_constraint, _lift.
+#: _mesh_sticking, _stick_constraint, _lift, _trees.
 ELSEWHERE = {
     RigidInertia,
     *COUPLINGS,
@@ -91,6 +105,12 @@ ELSEWHERE = {
     StickingBodies,
     StickingNodes,
     StickingVertices,
+    BallLaws,
+    JointDrive,
+    JointFriction,
+    JointLimits,
+    JointSprings,
+    TreeInertia,
 }
 
 

@@ -202,6 +202,15 @@ def test_bad_steps_are_named(built):
         jax.block_until_ready(take(first_pairs, 0, {"push": jnp.full(3, jnp.nan)}))
 
 
+def test_actions_outside_their_bounds_are_refused(built):
+    take, first = step(built, ("push",), bounds={"push": (-1.0, [1.0, 2.0, 1.0])}), built.run(n_steps=1).state(0)
+    jax.block_until_ready(take((first.q, first.v), 0, {"push": jnp.array([0.5, 2.0, -1.0])}))
+    with pytest.raises(Exception, match=r"signals.push: an action is outside its bounds"):
+        jax.block_until_ready(jax.jit(take)((first.q, first.v), 0, {"push": jnp.array([0.5, 0.0, -1.1])}))
+    with pytest.raises(InputError, match=r"signals.push: bounds do not fit"):
+        step(built, ("push",), bounds={"push": ([0, 0], 1)})
+
+
 def test_32_bits_are_refused(built):
     with jax.enable_x64(False), pytest.raises(InputError, match="jax_enable_x64"):
         rollout(built, n_steps=1)({"bodies.ball.mass": 1.0})

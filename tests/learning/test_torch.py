@@ -167,6 +167,13 @@ def test_single_precision_is_refused(built, add_torch):
         add_torch.rollout(built, n_steps=1)({"bodies.ball.mass": torch.tensor(1.0)})
 
 
+def test_actions_outside_their_bounds_are_refused(built, add_torch):
+    take, first = add_torch.step(built, ("push",), bounds={"push": (-1, 1)}), built.run(n_steps=1).state(0)
+    take((first.q, first.v), 0, {"push": np.ones(3)})
+    with pytest.raises(InputError, match=r"signals.push: an action is outside its bounds"):
+        take((first.q, first.v), 0, {"push": np.full(3, 1.1)})
+
+
 def test_bad_steps_are_named(built, add_torch):
     take = add_torch.step(built, ("push",))
     first = built.run(n_steps=1).state(0)

@@ -7,7 +7,17 @@ import pkgutil
 import add
 
 # Layers above the physics: they drive or draw, and define no term.
-NO_PHYSICS = ("add.commands", "add.view", "add.plot", "add.commands.console", "add.commands.cli", "add.__main__")
+NO_PHYSICS = (
+    "add.commands",
+    "add.view",
+    "add.plot",
+    "add.gym",
+    "add.jax",
+    "add.torch",
+    "add.commands.console",
+    "add.commands.cli",
+    "add.__main__",
+)
 
 
 def concrete(base: type) -> set[type]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -18,9 +18,11 @@ from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.link_starts import link_starts
 from add.scene.build.link_surfaces import surface_of
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
+from add.scene.build.ties import Derived
 from add.scene.robots.model import Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec, DriveSpec, TreeJointSpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -48,12 +50,21 @@ class TreeParts:
     numbers: list[SceneParameter]
     blocks: list[Block]
     apart: set[tuple[str, str]] = field(default_factory=set)
+    derived: list[Derived] = field(default_factory=list)
+    starts: dict[str, FloatArray] = field(default_factory=dict)
 
 
 def articulated_body(
-    name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter, places: Sequence[str] = ()
+    name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter, places: Sequence[str], coupled: Collection[str]
 ) -> TreeParts:
-    """Return the tree, its links and numbers; ``places`` of the robot become links without mass.
+    """Return the tree, its links and numbers.
+
+    Parameters
+    ----------
+    name, body : of the scene
+    driven : makes signals
+    places : of the robot, which become links without mass
+    coupled : links and others, ``<body>/<link>``, that couplings name
 
     Raises
     ------
@@ -95,7 +106,9 @@ def articulated_body(
     tree = TreeBody(name, tuple(joints), loose, tuple(drives), body.limit_onset)
     links = [_link_body(name, link, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
     links += [LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in places]
-    return TreeParts(tree, links, numbers, blocks, _apart(name, robot, links, body.self_collision))
+    more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
+    apart = _apart(name, robot, links, body.self_collision)
+    return TreeParts(tree, links, numbers, blocks + more, apart, derived, starts)
 
 
 def _require_simulated(robot: Robot, at: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,7 +16,7 @@ from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
-from add.scene.build.steps import Step, StepFunction
+from add.scene.build.steps import Bounds, Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ControlSignalSpec
@@ -130,9 +130,14 @@ class BuiltScene(Summarised):
         """Take one step with other controls and numbers, with `vjp` and `jvp`; for many, see `step_function`."""
         return self.step_function(tuple(control or ()), tuple(inputs or ()))(state, control, inputs)
 
-    def step_function(self, controls: tuple[str, ...] = (), inputs: tuple[str, ...] = ()) -> StepFunction:
+    def step_function(
+        self,
+        controls: tuple[str, ...] = (),
+        inputs: tuple[str, ...] = (),
+        bounds: Mapping[str, Bounds] | None = None,
+    ) -> StepFunction:
         """Return the steps that these signals and numbers drive; see `add.scene.build.steps.StepFunction`."""
-        return StepFunction(self.scene, self.simulation, self.numbers, controls, inputs)
+        return StepFunction(self.scene, self.simulation, self.numbers, controls, inputs, bounds)
 
     @property
     def order(self) -> int:

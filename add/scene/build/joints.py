@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -30,6 +30,7 @@ from add.kernels.rotation import rotation_vector
 from add.scene.build.numbers import SceneParameter, direction, pose_of, turn_of
 from add.scene.build.selections import locate_point, select_points
 from add.scene.build.ties import Derived, Input
+from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import (
     AttachmentSpec,
@@ -123,8 +124,8 @@ class _End:
 class _Bodies:
     """How a place on a body is written."""
 
-    def __init__(self, spec: SceneSpec, bodies: Sequence[Body]) -> None:
-        self.spec = spec
+    def __init__(self, spec: SceneSpec, bodies: Sequence[Body], link_poses: Mapping[str, FloatArray]) -> None:
+        self.spec, self.link_poses = spec, link_poses
         self.nodal = {body.name: body for body in bodies if isinstance(body, NodalBody)}
         self.framed = {body.name: body for body in bodies if body.has_frame}
 
@@ -132,7 +133,10 @@ class _Bodies:
         """Return position and rotation vector (6,) of a body's rest frame at the start; the world's are zero."""
         if name is None:
             return np.zeros(6)
+        if name in self.link_poses:
+            return self.link_poses[name]
         body = self.spec.bodies[name]
+        assert not isinstance(body, ArticulatedBodySpec)
         return np.concatenate([np.array(body.position, dtype=float), rotation_vector(body.orientation)])
 
     def only_node(self, end: EndSpec) -> FloatArray | None:
@@ -209,15 +213,17 @@ class _Bodies:
             )
 
 
-def couplings(spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParameter) -> CouplingParts:
-    """Return joint parts and numbers of all couplings of a scene.
+def couplings(
+    spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParameter, link_poses: Mapping[str, FloatArray]
+) -> CouplingParts:
+    """Return joint parts and numbers of all couplings of a scene; ``link_poses``: (6,) at the start, of links.
 
     Raises
     ------
     InputError
         If an end lies nowhere, or a joint needs an orientation that a body does not have.
     """
-    parts, places = CouplingParts(), _Bodies(spec, bodies)
+    parts, places = CouplingParts(), _Bodies(spec, bodies, link_poses)
     for name, item in spec.couplings.items():
         pair = _coupling(item, f"couplings.{name}", places, parts, driven)
         parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))

@@ -25,17 +25,19 @@ from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid
 from add.scene.build.selections import body_mesh, locate_point, obstacle, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
+from add.scene.build.ties import Derived
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.links import all_bodies, named_places
+from add.scene.spec.links import all_bodies, named_places, strings_in
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.solve.step_equations import NewtonOptions
+from add.typing import FloatArray
 
 _LAWS = {
     "none": FrictionLaw.NONE,
@@ -77,9 +79,14 @@ def _build(scene: SceneSpec) -> BuiltScene:
     extra: list[SceneParameter] = []
     apart: set[tuple[str, str]] = set()
     own_blocks: list[Block] = []
+    derived: list[Derived] = []
+    link_poses: dict[str, FloatArray] = {}
+    coupled = set(strings_in(spec.couplings))
     for name, body in spec.bodies.items():
         if isinstance(body, ArticulatedBodySpec):
-            found = articulated_body(name, body, driven, named_places(spec, name, body))
+            found = articulated_body(name, body, driven, named_places(spec, name, body), coupled)
+            derived += found.derived
+            link_poses |= found.starts
             bodies += [found.tree, *found.links]
             extra += found.numbers
             own_blocks += found.blocks
@@ -90,7 +97,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
         extra += more
     require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
     obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
-    parts = couplings(spec, bodies, driven)
+    parts = couplings(spec, bodies, driven, link_poses)
     marks = MarkerParts()
     extra += parts.numbers
     blocks = [*own_blocks, *parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]
@@ -106,7 +113,11 @@ def _build(scene: SceneSpec) -> BuiltScene:
         extra=blocks,
     )
     numbers = SceneParameters(
-        spec, model.system.parameters, [*extra, *skins(spec, model)], [*parts.derived, *marks.derived], areas(model)
+        spec,
+        model.system.parameters,
+        [*extra, *skins(spec, model)],
+        [*derived, *parts.derived, *marks.derived],
+        areas(model),
     )
     theta = numbers.ties.forward(numbers.values)
     refuse_tangled_meshes(model, theta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -20,8 +21,12 @@ from add.scene.build.signals import signal_of
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
+from add.simulation.step_jacobians import StepDerivatives
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
+
+#: Lowest and highest value of a control.
+Bounds = tuple[ArrayLike, ArrayLike]
 
 
 class StepCotangents(NamedTuple):
@@ -119,32 +124,30 @@ class Step:
         Returns
         -------
         (2 m n, 2 m n), (2 m n, n_controls)
-            A state is its pairs, q (m, n) and then v (m, n), flattened; the controls come in the order in which the
-            function was made with them. Of a run's first state only the first pair counts.
+            A state is (q_0, v_0, q_1, v_1, ...), all pairs, newest first, as in
+            `add.simulation.step_jacobians.StepJacobians`; the controls come in the order in which the function was made
+            with them. Of a run's first state only the first pair counts.
         """
-        function = self.function
-        stepper, (m, n) = function.simulation.differentiable, self.before.q.shape
-        places = [place.ravel() for place in function.control_places(self.before.step).values()]
-        rows = np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
-        states, count = 2 * m * n, 2 * m * n + rows.size
-        theta_dots = np.zeros((count, self.theta.size))
-        for k, row in enumerate(rows):
-            s_dot = np.zeros_like(self.values)
-            s_dot[row] = 1.0
-            theta_dots[states + k] = function.numbers.ties.pushforward(self.values, s_dot)
-        units = np.eye(states, count).reshape(2, m, n, count)
-        if self.before.step:
-            dot = StateTangent(units[0], units[1], np.zeros((*self.before.carry.memory.shape, count)))
-        else:
-            dot = stepper.start_pushforward(units[0, 0], units[1, 0])
-        tangents = StateTangents(np.arange(count), dot)
+        function, (m, n) = self.function, self.before.q.shape
+        stepper = function.simulation.differentiable
+        by_numbers = function.numbers.ties.jacobian(self.values).tocsc()
+        places = {name: place.ravel() for name, place in function.control_places(self.before.step).items()}
+        along = {name: Directions.of(by_numbers[:, place]) for name, place in places.items()}
         with one_blas_thread():
-            after = stepper.pushforward(
-                function.assembler, self.record, self.theta, tangents, Directions.of(theta_dots.T)
-            )
-        out = np.zeros((states, count))
-        out[:, after.index] = np.stack([after.dot.q, after.dot.v]).reshape(states, -1)
-        return out[:, :states], out[:, states:]
+            found = StepDerivatives(stepper, function.by_terms, self.theta, along, {}).jacobians(self.record)
+        by_state = found.transition
+        if not self.before.step:
+            unit = np.eye(2 * n).reshape(2, n, 2 * n)
+            start = stepper.start_pushforward(unit[0], unit[1])
+            by_state = np.zeros_like(found.transition)
+            by_state[:, : 2 * n] = found.transition @ np.stack([start.q, start.v], axis=1).reshape(2 * m * n, 2 * n)
+        by_control = np.zeros((2 * m * n, sum(place.size for place in places.values())))
+        first = 0
+        for name, place in places.items():
+            acting = found.controls[name]
+            by_control[:n, first + acting.index], by_control[n : 2 * n, first + acting.index] = acting.q, acting.v
+            first += place.size
+        return by_state, by_control
 
 
 @final
@@ -161,11 +164,13 @@ class StepFunction:
     controls : names of signals
         Each of type "constant", or "control" with the basis "constant", of which a step has one row.
     inputs : names of other inputs, see `add.scene.build.rollouts.rollouts`
+    bounds : name of a control -> (low, high), optional
+        Numbers, or a number each: controls outside are refused.
 
     Raises
     ------
     InputError
-        If a name is none, or a signal has no row for a step.
+        If a name is none, a signal has no row for a step, or bounds do not fit.
     """
 
     def __init__(
@@ -175,6 +180,7 @@ class StepFunction:
         numbers: SceneParameters,
         controls: tuple[str, ...] = (),
         inputs: tuple[str, ...] = (),
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
         for name in (STATE_Q, STATE_V):
             if name in inputs:
@@ -185,12 +191,43 @@ class StepFunction:
         self._input_shapes = {name: place.shape for name, place in self.inputs.places.items()}
         self.assembler: Assembler = simulation.assembler()
         self._rows = {name: _rows(numbers, name, signal) for name, signal in self.signals.items()}
+        self.bounds = {name: self._spread(name, pair) for name, pair in (bounds or {}).items()}
         taken = {i for place in self.inputs.places.values() for i in place.ravel().tolist()}
         for name, rows in self._rows.items():
             if taken & set(rows.ravel().tolist()):
                 raise InputError(
                     "this signal is a control and an input", place=f"signals.{name}", expected="one of them"
                 )
+
+    def _spread(self, name: str, pair: Bounds) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of a control in its shape."""
+        self.require_names((name,), self.inputs.places)
+        shape = self._rows[name].shape[1:]
+        try:
+            low, high = (np.broadcast_to(np.asarray(bound, dtype=float), shape) for bound in pair)
+        except (TypeError, ValueError):
+            raise InputError(
+                "bounds do not fit the control", place=f"signals.{name}", found=f"{pair}",
+                expected=f"(low, high), each a number or of shape {shape}",
+            ) from None  # fmt: skip
+        if not (low < high).all():
+            raise InputError("bounds are (low, high)", place=name, found=f"{pair}", expected="low below high")
+        return low, high
+
+    def _require_within(self, control: Values) -> None:
+        for name, (low, high) in self.bounds.items():
+            if name in control:
+                row = np.asarray(control[name], dtype=float)
+                if not ((row >= low) & (row <= high)).all():
+                    raise InputError(
+                        "an action is outside its bounds, or not finite", place=f"signals.{name}",
+                        found=f"{row.tolist()}", expected=f"{low.tolist()} to {high.tolist()}",
+                    )  # fmt: skip
+
+    @cached_property
+    def by_terms(self) -> Assembler:
+        """The workspace of derivatives, without compiled steps."""
+        return Assembler(self.simulation.system, self.simulation.solver(self.simulation.system.n_unknowns))
 
     def control_places(self, step: int) -> dict[str, IntArray]:
         """Return name -> indices in the scene's numbers of the rows that drive the step after ``step`` steps."""
@@ -289,6 +326,7 @@ class StepFunction:
                 raise InputError("the state is not finite", place=f"state.{name}", found="nan or inf")
         values = self.inputs.scene_values(arrays)
         self.set_control(values, state.step, control or {})
+        self._require_within(control or {})
         theta = self.numbers.ties.forward(values)
         after, record = self.simulation.step(state, theta, assembler=self.assembler)
         return Step(self, state, after, record, values, theta)

@@ -16,8 +16,10 @@ from add.scene.spec.links import all_bodies, trees
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.met_shapes import may_have_mesh, met_shapes
 from add.scene.spec.objective import (
+    ContactObjectiveSpec,
     LineObjectiveSpec,
     MarkersObjectiveSpec,
+    NearestObjectiveSpec,
     PointObjectiveSpec,
     PoseObjectiveSpec,
     ProximityObjectiveSpec,
@@ -266,8 +268,13 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
         place = f"objective.{k}"
         if isinstance(item, MarkersObjectiveSpec) and spec.recording is None and not spec.experiments:
             yield Problem(place, "needs a recording", None, "'recording' in the scene or in every experiment")
-        if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec):
+        if isinstance(
+            item,
+            PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec | NearestObjectiveSpec | ContactObjectiveSpec,
+        ):
             yield from named(f"{place}.marker", "marker", item.marker, spec.markers)
+        if isinstance(item, ContactObjectiveSpec):
+            yield from named(f"{place}.obstacle", "obstacle", item.obstacle, spec.obstacles)
         if isinstance(item, PoseObjectiveSpec):
             yield from named(f"{place}.body", "body", item.body, all_bodies(spec))
         if isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
@@ -280,6 +287,8 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
             continue
         if isinstance(item, TrackObjectiveSpec):
             yield from inside(f"{place}.times", item.times, spec)
+        if isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):
+            yield from inside(f"{place}.window", item.window, spec)
         if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec):
             yield from inside(f"{place}.window", item.window, spec)
             if item.time is not None and item.time != "end":

@@ -89,23 +89,24 @@ def named_places(spec: SceneSpec, name: str, body: ArticulatedBodySpec) -> list[
     """Return the places of a robot that anything in the scene names."""
     used = {
         text for part in (spec.markers, spec.couplings, spec.objective, spec.recording, spec.experiments)
-        for text in _strings(part)
+        for text in strings_in(part)
     }  # fmt: skip
     return [item.link.name for item in places_of(name, body) if item.name in used]
 
 
-def _strings(part: object) -> Iterator[str]:
+def strings_in(part: object) -> Iterator[str]:
+    """Iterate over all strings of a part of a scene."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, BaseModel):
         for value in part.__dict__.values():
-            yield from _strings(value)
+            yield from strings_in(value)
     elif isinstance(part, Mapping):
         for value in part.values():
-            yield from _strings(value)
+            yield from strings_in(value)
     elif isinstance(part, tuple | list):
         for value in part:
-            yield from _strings(value)
+            yield from strings_in(value)
 
 
 def is_body(link: RobotLink) -> bool:

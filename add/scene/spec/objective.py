@@ -1,6 +1,6 @@
 """Objective, parameters and optimizer of the scene format."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
@@ -8,9 +8,9 @@ from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.common import (
     Axes,
     BodyName,
-    Count,
     Direction,
     FilePath,
+    Flag,
     Index,
     Name,
     NonEmpty,
@@ -20,7 +20,6 @@ from add.scene.spec.common import (
     NumberOrVectorSpec,
     Positive,
     Quaternion,
-    Share,
     Spec,
     TimeOrEndSpec,
     Vector3,
@@ -89,6 +88,44 @@ class LineObjectiveSpec(_TimedSpec):
     marker: Name = Field(description="scene marker name")
     point: Vector3 = Field(description="a point of the line [m]")
     direction: Direction = Field(description="direction of the line; any length above 0 [-]")
+    weight: Weight = 1.0
+
+
+class NearestObjectiveSpec(Spec):
+    """Soft minimum over time of the squared distance of a marker from a point: passing it once is enough [m^2].
+
+    -s^2 ln(mean over steps of exp(-d^2 / s^2)), s the `softness`: never below the least squared distance.
+    """
+
+    type: Literal["nearest"] = Field("nearest", description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    target: Vector3 = Field(description="place that should be passed, world axes [m]")
+    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
+    moving: Direction | None = Field(
+        None,
+        description="only while the marker moves along this direction, such as [0, 0, -1] on its way down; null = "
+        "always [-]",
+    )
+    softness: Positive = Field(0.05, description="distances that differ by less than this count together [m]")
+    weight: Weight = 1.0
+
+
+class ContactObjectiveSpec(Spec):
+    """A ball about a marker touches an obstacle, or keeps away from it [m^2]; mesh obstacles excepted.
+
+    `wanted`: the soft minimum over time of its squared gap, zero from touch on, as that of `nearest`; otherwise the
+    mean over time of the square by which its gap is less than `margin`.
+    """
+
+    type: Literal["contact"] = Field("contact", description="kind of objective")
+    marker: Name = Field(description="scene marker name")
+    obstacle: Name = Field(description="name of an obstacle")
+    wanted: Flag = Field(True, description="whether it should touch, or should not")
+    radius: NonNegative = Field(0.0, description="radius of the ball [m]")
+    margin: NonNegative = Field(0.0, description="gap to keep, where contact is not wanted [m]")
+    window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
+    softness: Positive = Field(0.05, description="gaps that differ by less than this count together [m]")
     weight: Weight = 1.0
 
 
@@ -201,6 +238,8 @@ ObjectiveSpec = Annotated[
     Annotated[MarkersObjectiveSpec, Tag("<markers>")]
     | Annotated[CloudObjectiveSpec, Tag("<cloud>")]
     | Annotated[PointObjectiveSpec, Tag("<point>")]
+    | Annotated[NearestObjectiveSpec, Tag("<nearest>")]
+    | Annotated[ContactObjectiveSpec, Tag("<contact>")]
     | Annotated[LineObjectiveSpec, Tag("<line>")]
     | Annotated[TrackObjectiveSpec, Tag("<track>")]
     | Annotated[PoseObjectiveSpec, Tag("<pose>")]
@@ -209,7 +248,19 @@ ObjectiveSpec = Annotated[
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
     | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
     by_value(
-        "type", "markers", "cloud", "point", "line", "track", "pose", "one-step", "prior", "smoothness", "proximity"
+        "type",
+        "markers",
+        "cloud",
+        "point",
+        "nearest",
+        "contact",
+        "line",
+        "track",
+        "pose",
+        "one-step",
+        "prior",
+        "smoothness",
+        "proximity",
     ),
 ]
 
@@ -286,79 +337,3 @@ class GradientSpec(Spec):
         "and what contacts decided, from which steps are made again without solving; `checkpoints`, few states, for "
         "one more run. The gradient is the same to the last bit",
     )
-
-
-class PhaseSpec(Spec):
-    """One stage of a continuation; it starts where the stage before ended."""
-
-    name: Name = Field(description="name of the phase")
-    parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = Field(
-        None,
-        description="paths of the parameters that are free, `path@experiment` for that of one experiment alone; "
-        "null = all",
-    )
-    window: Window | None = Field(
-        None,
-        description="simulation times that count [s], in every experiment as far as its run reaches; null = the whole "
-        "run of each experiment",
-    )
-    end_time: Positive | None = Field(
-        None, description="simulate only up to this time [s]; null = each experiment to its own end"
-    )
-    max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
-    overrides: dict[NonEmpty, Any] = Field(
-        default_factory=dict,
-        description="path into the scene -> number or list of numbers that replaces it during this phase, such as "
-        '{"contact.stiffness": 100}: any number that could be one of `parameters` and is none; in all experiments. The '
-        "result is that of the scene without overrides",
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> "PhaseSpec":
-        if self.window is not None and self.end_time is not None:
-            raise problem("give 'window' or 'end_time', not both", key="end_time")
-        return self
-
-
-class StartsSpec(Spec):
-    """Points from which the optimiser goes through its phases in turn; the one that ends lowest is the result."""
-
-    count: Annotated[Count, Field(le=100_000)] = Field(1, description="how many, with the scene's own start")
-    seed: Index = Field(0, description="of the numbers that are drawn")
-    spread: Positive = Field(
-        1.0,
-        description="parameters without two bounds are drawn within this distance of the start, in the transformed "
-        "unit over `scale`; others between their bounds [-]",
-    )
-
-
-class OptimizerSpec(Spec):
-    """How the objective is minimised."""
-
-    method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = Field(
-        "l-bfgs-b",
-        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents, "
-        "Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, for rough objectives, "
-        "one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with momentum",
-    )
-    history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
-    damping: Positive = Field(
-        1e-3, description="`gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]"
-    )
-    rate: Positive = Field(
-        0.1,
-        description="`adam`, `sgd`: length of a step, in the scaled parameters, of the objective over its value at the "
-        "start of the phase [-]",
-    )
-    decay: Annotated[Positive, Field(le=1)] = Field(1.0, description="`adam`, `sgd`: factor of the rate [-]")
-    decay_every: Count = Field(1, description="`adam`, `sgd`: evaluations of a phase after which the rate decays again")
-    momentum: Share = Field(0.9, description="`sgd`: share of the last step that goes on [-]")
-    beta1: Share = Field(0.9, description="`adam`: share of the past in the mean of gradients [-]")
-    beta2: Share = Field(0.999, description="`adam`: share of the past in the mean of their squares [-]")
-    starts: StartsSpec = Field(default_factory=lambda: StartsSpec(), description="points to begin from")
-    max_evaluations: Count = Field(100, description="largest number of simulations")
-    gradient_tolerance: NonNegative = Field(
-        1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
-    )
-    objective_tolerance: NonNegative = Field(1e-12, description="stop when the relative decrease falls below this [-]")
-    phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")

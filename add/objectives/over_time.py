@@ -1,0 +1,180 @@
+"""Measures of a point over a window of time: the soft minimum, and the mean."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.points import PointMap
+from add.errors import SolverError
+from add.objectives.base import Objective
+from add.objectives.measures import Measure
+from add.typing import FloatArray, IntArray
+
+
+class _OverTime(Objective):
+    """A measure of one point at the ends of the steps ``first`` to ``last``."""
+
+    points: PointMap
+    measure: Measure
+    dt: float
+    first: int
+    last: int
+
+    @abstractmethod
+    def over(self, first: int, last: int) -> Objective:
+        """Return the objective over other steps."""
+
+    @final
+    def steps(self, theta: FloatArray) -> IntArray:
+        """Return the steps that count."""
+        return np.arange(self.first, self.last + 1)
+
+    @property
+    @final
+    def looks(self) -> bool:
+        """Whether any step counts."""
+        return self.first <= self.last
+
+    @final
+    def within(self, start: float, stop: float, *, last: int | None = None) -> Objective:
+        """Return the objective over what of its steps lies in a window."""
+        first, stop_step = steps_within(self.dt, start, stop)
+        ends = [self.last, stop_step] + ([] if last is None else [last])
+        return self.over(max(self.first, first), min(ends))
+
+    def _kin(self, state: State) -> Kinematics:
+        return Kinematics(state.q[0], state.v[0], state.v[0], state.t, state.step)
+
+    def _point(self, state: State, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        x, v = self.points.points(self._kin(state), theta)
+        return x[0], v[0]
+
+    def _pull(self, state: State, theta: FloatArray, factor: float, bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add ``factor`` times the gradient of the measure."""
+        x, _ = self._point(state, theta)
+        x_bar = factor * self.measure.gradient(x, state.t)[None]
+        self.points.vjp(self._kin(state), theta, x_bar, np.zeros((1, 3)), bar.q[0], bar.v[0], theta_bar)
+
+
+@final
+@dataclass
+class SoftMinimumMemory:
+    """The measures of one run by their steps."""
+
+    values: dict[int, float] = field(default_factory=dict)
+
+    def minimum(self, temperature: float) -> float:
+        """Return the soft minimum so far; zero of nothing."""
+        if not self.values:
+            return 0.0
+        d = np.array(list(self.values.values()))
+        lowest = d.min()
+        return float(lowest - temperature * np.log(np.exp((lowest - d) / temperature).mean()))
+
+
+@final
+@dataclass(frozen=True)
+class SoftMinimum(_OverTime):
+    """phi = -tau ln(mean over steps of exp(-d_k / tau)), d_k the measure at the end of step k.
+
+    It is between the lowest d_k and their mean, and d phi / d d_k = exp(-d_k / tau) / sum_j exp(-d_j / tau).
+
+    Attributes
+    ----------
+    points : PointMap
+        Of one point.
+    measure : Measure
+    dt : float [s]
+    first, last : int
+        Numbers of the steps that count; 0 is the start.
+    temperature : float
+        tau [m^2].
+    along : (3,), optional
+        Only steps count at whose end the point moves along this direction: of a throw that may come down, those on
+        which it does. Which steps they are is held by the derivative. A run without one is an error, at its last step.
+    """
+
+    points: PointMap
+    measure: Measure
+    dt: float
+    first: int
+    last: int
+    temperature: float
+    along: FloatArray | None = None
+    memory: SoftMinimumMemory | None = field(default=None, repr=False, compare=False)
+
+    def for_run(self) -> SoftMinimum:
+        """Return the objective with room for the measures of one run."""
+        return replace(self, memory=SoftMinimumMemory())
+
+    def over(self, first: int, last: int) -> SoftMinimum:
+        """Return the objective over other steps."""
+        return replace(self, first=first, last=last)
+
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return by how much the step changes the soft minimum of all steps so far."""
+        if not self.first <= state.step <= self.last:
+            return 0.0
+        memory = self._memory()
+        before = memory.minimum(self.temperature)
+        x, v = self._point(state, theta)
+        if self.along is None or float(v @ self.along) > 0.0:
+            memory.values[state.step] = self.measure.value(x, state.t)
+        elif state.step == self.last and not memory.values:
+            raise SolverError(
+                f"objective: the point never moves along {self.along.tolist()} between {self.first * self.dt:g} and "
+                f"{self.last * self.dt:g} s, so that no step counts; another start, or no 'moving'"
+            )
+        return memory.minimum(self.temperature) - before
+
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add the gradient of the soft minimum by this state."""
+        values = self._memory().values
+        if state.step in values:
+            d = np.array(list(values.values()))
+            share = np.exp((d.min() - values[state.step]) / self.temperature)
+            total = np.exp((d.min() - d) / self.temperature).sum()
+            self._pull(state, theta, float(share / total), state_bar, theta_bar)
+
+    def _memory(self) -> SoftMinimumMemory:
+        if self.memory is None:
+            raise ValueError("a soft minimum remembers its run: ask `for_run` for the objective of one")
+        return self.memory
+
+
+@final
+@dataclass(frozen=True)
+class MeanOverTime(_OverTime):
+    """phi = mean over steps of the measure. Attributes as those of `SoftMinimum`; ``count`` steps make the mean."""
+
+    points: PointMap
+    measure: Measure
+    dt: float
+    first: int
+    last: int
+    count: int
+
+    def over(self, first: int, last: int) -> MeanOverTime:
+        """Return the mean over other steps."""
+        return replace(self, first=first, last=last, count=max(last - first + 1, 1))
+
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return the step's share."""
+        if not self.first <= state.step <= self.last:
+            return 0.0
+        return self.measure.value(self._point(state, theta)[0], state.t) / self.count
+
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add the gradient of the step's share."""
+        if self.first <= state.step <= self.last:
+            self._pull(state, theta, 1.0 / self.count, state_bar, theta_bar)
+
+
+def steps_within(dt: float, start: float, stop: float) -> tuple[int, int]:
+    """Return the first and the last step that end in [start, stop] [s], with a little room for rounding."""
+    return max(int(np.ceil(start / dt - 1e-9)), 0), int(np.floor(stop / dt + 1e-9))

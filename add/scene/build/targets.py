@@ -1,0 +1,92 @@
+"""Objectives of a scene with targets: points, lines, tracks and poses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.equations.points import NodePoints, PointMap
+from add.equations.site_gathering import gather
+from add.equations.site_points import SitePoints
+from add.equations.sites import SiteKind
+from add.errors import InputError
+from add.joints.parts import BodySite
+from add.kernels.rotation import rotation_matrix, rotation_vector
+from add.model.site_lookup import place_site
+from add.objectives import Tracking
+from add.objectives.tracking import at_steps
+from add.scene.build.built import BuiltScene
+from add.scene.spec.objective import LineObjectiveSpec, PointObjectiveSpec, PoseObjectiveSpec, TrackObjectiveSpec
+from add.ties import unit_vector
+from add.typing import FloatArray
+
+
+def target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
+    """Return the objective of an entry with a target; ``place`` is that of the entry."""
+    assert isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec | TrackObjectiveSpec)
+    time = built.scene.time
+    if isinstance(item, TrackObjectiveSpec):
+        path = np.array(item.values)[:, None]
+        points = built.markers.select(np.array([built.marker_names.index(item.marker)]))
+        shares = np.full((len(item.times), 1), 1.0 / len(item.times))
+        return Tracking(points, time.dt, np.array(item.times), path, shares, _onto(item.axes))
+    if item.window is not None:
+        times = at_steps(np.array([time.end]), time.dt, *item.window)
+        if not times.size:
+            raise InputError("no step ends in the window", place=f"{place}.window", found=list(item.window))
+    else:
+        assert item.time is not None
+        times = np.array([time.end if item.time == "end" else item.time])
+    projector = np.eye(3)
+    if isinstance(item, PoseObjectiveSpec):
+        points, rest = _pose_points(item, built, place)
+        target = _pose(item, rest, place)
+    else:
+        row = built.marker_names.index(item.marker)
+        points = built.markers.select(np.array([row]))
+        if isinstance(item, PointObjectiveSpec):
+            target = np.array([item.target])
+            projector = _onto(item.axes)
+        else:
+            direction = unit_vector(np.array(item.direction))
+            target = np.array([item.point])
+            projector = np.eye(3) - np.outer(direction, direction)
+    targets = np.broadcast_to(target, (times.size, *target.shape))
+    weights = np.full(targets.shape[:2], 1.0 / (times.size * target.shape[0]))
+    return Tracking(points, time.dt, times, targets, weights, projector)
+
+
+def _onto(axes: str) -> FloatArray:
+    """Return the projector onto some of the world's axes."""
+    return np.diag([float(axis in axes) for axis in "xyz"])
+
+
+def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tuple[PointMap, FloatArray]:
+    """Return the points by which a pose is compared, and their places in the rest frame."""
+    model, at = built.model, built.model.layouts
+    body = model.body(item.body)
+    if body.has_frame:
+        block = at.parameters[f"{place}.points"]
+        point = BodySite(SiteKind.POINT, item.body)
+        sites = [place_site(point, arm, model.bodies, at) for arm in block.indices]
+        return model.lifted(SitePoints(gather(sites))), built.theta[block.indices]
+    nodes = at.rows[item.body].start // 3 + np.arange(body.rest.shape[0])
+    return model.lifted(NodePoints(nodes)), body.rest
+
+
+def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:
+    if item.positions_file is not None:
+        at = f"{place}.positions_file"
+        try:
+            target = np.loadtxt(item.positions_file, delimiter="," if item.positions_file.endswith(".csv") else None)
+        except (ValueError, UnicodeDecodeError) as error:
+            raise InputError(f"{item.positions_file}: not a table of numbers: {error}", place=at) from None
+        if target.shape != rest.shape:
+            raise InputError(
+                f"{item.positions_file}: the file does not fit the body",
+                place=at,
+                found=f"{target.shape} numbers",
+                expected=f"{rest.shape}",
+            )
+        return target
+    rotation = np.eye(3) if item.orientation is None else rotation_matrix(rotation_vector(item.orientation))
+    return rest @ rotation.T + np.array(item.translation)

@@ -1,0 +1,94 @@
+"""The optimizer of the scene format: method, phases, starts."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from add.scene.spec.common import (
+    Count,
+    Index,
+    Name,
+    NonEmpty,
+    NonNegative,
+    Positive,
+    Share,
+    Spec,
+    Window,
+    problem,
+)
+
+
+class PhaseSpec(Spec):
+    """One stage of a continuation; it starts where the stage before ended."""
+
+    name: Name = Field(description="name of the phase")
+    parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = Field(
+        None,
+        description="paths of the parameters that are free, `path@experiment` for that of one experiment alone; "
+        "null = all",
+    )
+    window: Window | None = Field(
+        None,
+        description="simulation times that count [s], in every experiment as far as its run reaches; null = the whole "
+        "run of each experiment",
+    )
+    end_time: Positive | None = Field(
+        None, description="simulate only up to this time [s]; null = each experiment to its own end"
+    )
+    max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
+    overrides: dict[NonEmpty, Any] = Field(
+        default_factory=dict,
+        description="path into the scene -> number or list of numbers that replaces it during this phase, such as "
+        '{"contact.stiffness": 100}: any number that could be one of `parameters` and is none; in all experiments. The '
+        "result is that of the scene without overrides",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "PhaseSpec":
+        if self.window is not None and self.end_time is not None:
+            raise problem("give 'window' or 'end_time', not both", key="end_time")
+        return self
+
+
+class StartsSpec(Spec):
+    """Points from which the optimiser goes through its phases in turn; the one that ends lowest is the result."""
+
+    count: Annotated[Count, Field(le=100_000)] = Field(1, description="how many, with the scene's own start")
+    seed: Index = Field(0, description="of the numbers that are drawn")
+    spread: Positive = Field(
+        1.0,
+        description="parameters without two bounds are drawn within this distance of the start, in the transformed "
+        "unit over `scale`; others between their bounds [-]",
+    )
+
+
+class OptimizerSpec(Spec):
+    """How the objective is minimised."""
+
+    method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = Field(
+        "l-bfgs-b",
+        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents, "
+        "Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, for rough objectives, "
+        "one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with momentum",
+    )
+    history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
+    damping: Positive = Field(
+        1e-3, description="`gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]"
+    )
+    rate: Positive = Field(
+        0.1,
+        description="`adam`, `sgd`: length of a step, in the scaled parameters, of the objective over its value at the "
+        "start of the phase [-]",
+    )
+    decay: Annotated[Positive, Field(le=1)] = Field(1.0, description="`adam`, `sgd`: factor of the rate [-]")
+    decay_every: Count = Field(1, description="`adam`, `sgd`: evaluations of a phase after which the rate decays again")
+    momentum: Share = Field(0.9, description="`sgd`: share of the last step that goes on [-]")
+    beta1: Share = Field(0.9, description="`adam`: share of the past in the mean of gradients [-]")
+    beta2: Share = Field(0.999, description="`adam`: share of the past in the mean of their squares [-]")
+    starts: StartsSpec = Field(default_factory=lambda: StartsSpec(), description="points to begin from")
+    max_evaluations: Count = Field(100, description="largest number of simulations")
+    gradient_tolerance: NonNegative = Field(
+        1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
+    )
+    objective_tolerance: NonNegative = Field(1e-12, description="stop when the relative decrease falls below this [-]")
+    phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")
