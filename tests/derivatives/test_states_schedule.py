@@ -41,7 +41,7 @@ def assert_bit_equal(simulation: Simulation) -> None:
 
 
 @pytest.mark.parametrize(("law", "key"), list(product(FrictionLaw, STEPPERS)))
-@pytest.mark.parametrize("pair", ["rigid-on-world", "rigid-on-moving"])
+@pytest.mark.parametrize("pair", ["rigid-on-world", pytest.param("rigid-on-moving", marks=pytest.mark.slow)])
 def test_every_integrator_and_law(pair: str, law: FrictionLaw, key: str) -> None:
     """With impacts, stick, slip and changes of chart; the terms' own steps, and compiled ones where they are there."""
     simulation = PAIRS[pair](law, STEPPERS[key])[1]
