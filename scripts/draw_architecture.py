@@ -23,6 +23,7 @@ ROOMS = {
     "commands": "command line, jobs",
     "compiled": "steps of small systems",
     "contact": "penalty contact",
+    "control": "iLQR, shooting",
     "equations": "q, theta, terms, system",
     "errors": "errors, exit codes",
     "geometry": "meshes, elements, solids",

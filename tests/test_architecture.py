@@ -35,6 +35,7 @@ ORDER = (
     "adjoint",
     "mocap",
     "inverse",
+    "control",
     "ties",
     "io",
     "scene",

@@ -19,6 +19,7 @@ from add.equations.prescribed import PinMotion
 from add.equations.term import Term
 from add.equations.tree_embedding import TreeEmbedding
 from add.equations.tree_pose import TreePose
+from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.trees import BALL, HINGE, SLIDE, Tree
 from add.terms import BallLaws, JointDrive, JointFriction, JointLimits, JointSprings, TreeInertia
 from add.typing import FloatArray, IntArray
@@ -235,11 +236,23 @@ class TreeBody(Body):
         return None
 
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
-        """Return the mass of all links; their motion is in them."""
+        """Return the mass of all links, and place and velocity of their centre of mass."""
+        total, moment, momentum = 0.0, np.zeros(3), np.zeros(3)
+        for link in self.heavy:
+            start, prefix = at.rows[f"{self.name}/{link}"].start, f"bodies.{self.name}.links.{link}"
+            mass, centre = theta[at.parameters[f"{prefix}.mass"].start], at.parameters[f"{prefix}.centre"].indices
+            x, w = kin.q[start : start + 6].reshape(2, 3)
+            arm = rotation_matrix(w) @ theta[centre]
+            velocity, rate = kin.v[start : start + 6].reshape(2, 3)
+            total += mass
+            moment += mass * (x + arm)
+            momentum += mass * (velocity + np.cross(left_jacobian(w) @ rate, arm))
+        velocity = momentum / total
         return {
-            "mass": float(
-                sum(theta[at.parameters[f"bodies.{self.name}.links.{link}.mass"].start] for link in self.heavy)
-            )
+            "mass": float(total),
+            "centre": (moment / total).tolist(),
+            "velocity": velocity.tolist(),
+            "speed": float(np.linalg.norm(velocity)),
         }
 
     def fingerprint(self) -> list[Any]:

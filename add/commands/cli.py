@@ -14,6 +14,7 @@ import click
 from add import __version__
 from add.commands.cli_compare import compare
 from add.commands.cli_converge import converge
+from add.commands.cli_export import export
 from add.commands.cli_mesh import mesh
 from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
@@ -101,7 +102,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_mesh_depths(result)
 
 
-for command in (view, plot, info, recording, compare, converge, mesh, predict):
+for command in (view, plot, info, recording, compare, converge, mesh, predict, export):
     cli.add_command(command)
 
 

@@ -21,7 +21,7 @@ def loaded_scene(console: Console, scene: str) -> Any:
     return load_scene(scene)
 
 
-@click.command()
+@click.command(short_help="Look at RUN, a scene or a robot.")
 @click.argument("run", type=click.Path())
 @click.option(
     "--colour",
@@ -39,10 +39,15 @@ def loaded_scene(console: Console, scene: str) -> Any:
 @click.option(
     "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
 )
+@click.option(
+    "--base", type=click.Choice(["fixed", "free"]), help="Of a robot: what stands still is not drawn, a free link is."
+)
+@click.option("--ignore", multiple=True, metavar="WORD", help="Of a robot: a thing to leave out, as its error says.")
 @console_options
 def view(
     console: Console,
     run: str,
+    *,
     colour: str,
     screenshot: str | None,
     movie: str | None,
@@ -50,11 +55,13 @@ def view(
     at: float | None,
     fps: int,
     speed: float,
+    base: str | None,
+    ignore: tuple[str, ...],
 ) -> None:
-    """Look at RUN (a run folder), or at a scene file as it starts."""
+    """Look at RUN (a run folder), at a scene file as it starts, or at a robot's file (URDF, MJCF)."""
     from add.view import export_html, movie as render_movie, screenshot as render_screenshot, show
 
-    data = _run_data(console, run)
+    data = _run_data(console, run, base, ignore)
     written = []
     if screenshot:
         written.append(render_screenshot(data, screenshot, time=at, colour=colour))
@@ -70,16 +77,19 @@ def view(
         show(data, colour=colour)
 
 
-def _run_data(console: Console, run: str) -> Any:
-    """Read a run folder, or build a scene's first state."""
+def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...]) -> Any:
+    """Read a run folder, or build the first state of a scene or a robot."""
     from add.commands.run_data import run_data
     from add.commands.unfinished import to_view
     from add.io.runfolder import RunFolder
     from add.io.trajectory import read_run
 
     path = Path(run)
-    if path.is_file() and path.suffix == ".json":
-        built = loaded_scene(console, run).build()
+    robot = _is_robot(path)
+    if (base or ignore) and not robot:
+        raise click.UsageError("--base and --ignore are for a robot's file.")
+    if robot or (path.is_file() and path.suffix == ".json"):
+        built = (_robot_scene(console, path, base, ignore) if robot else loaded_scene(console, run)).build()
         return run_data(built, built.run(n_steps=0), built.theta)
     return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
 
@@ -112,7 +122,7 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
     console.result([str(path) for path in paths])
 
 
-@click.command()
+@click.command(short_help="Say what RUN or a robot's file holds.")
 @click.argument("run", type=click.Path())
 @click.option("--base", type=click.Choice(["fixed", "free"]), help="Of a robot: whether its first link stands still.")
 @click.option("--up", type=click.Choice(["x", "y", "z"]), help="Of a robot: axis of the file that points up.")
@@ -153,6 +163,19 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
     if versions:
         console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
     console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})
+
+
+def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[str, ...]) -> Any:
+    """Return a scene with nothing but a robot, as its file poses it."""
+    from add.commands.compile_clock import first_compilation
+    from add.scene import scene_from_dict
+    from add.scene.robots import read_robot
+
+    read_robot(path, base=base, ignore=ignore)  # an error names the file alone
+    click.get_current_context().with_resource(first_compilation(console.compiling))
+    body = {"type": "articulated", "model": str(path.resolve()), "base": base, "ignore": list(ignore)}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
+    return scene_from_dict(raw)
 
 
 def _is_robot(path: Path) -> bool:

@@ -22,19 +22,28 @@ from add.scene.build.contact_forces import contact_forces, contact_terms
 from add.scene.build.numbers import CLOCK
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
-from add.terms import Elastic, Gravity, Inertia
+from add.terms import Elastic, Gravity, Inertia, JointLimits, JointSprings, TreeInertia
 from add.typing import FloatArray, IntArray
 
 #: The groups of a trajectory that bodies are drawn from.
 _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "solids": SolidData}
 
 
+#: Terms in the coordinates of trees that store energy.
+_OF_TREES = (JointLimits, JointSprings, TreeInertia)
+
+
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
     """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
     model, contacts = built.model, contact_terms(built.simulation.system)
-    kinds = {"elastic": model.term(Elastic), "gravity": model.term(Gravity)}
-    couplings = [*model.term(JointLaw), *model.term(DecidingJointLaw)]
+    kinds = {"elastic": model.term(Elastic), "gravity": [*model.term(Gravity), *model.term(TreeInertia)]}
+    couplings = [term for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits) for term in model.term(kind)]
     return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in contacts]}
+
+
+def _stored(terms: list[Any], kin: Kinematics, at: Kinematics, theta: FloatArray) -> float:
+    """Return the energy of terms, those of trees at ``kin`` (of q), others ``at`` the rows of X."""
+    return float(sum(term.energy(kin if isinstance(term, _OF_TREES) else at, theta) for term in terms))
 
 
 def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
@@ -79,7 +88,7 @@ def run_data(
         at = model.lift.kinematics(kin, theta)
         q[i], v[i] = at.q, at.v
         for name, terms in kinds.items():
-            energy[name][i] = sum(term.energy(at, theta) for term in terms)
+            energy[name][i] = _stored(terms, kin, at, theta)
         record = trajectory.records[k - 1] if k else None
         solved = stepper.contact_forces(record, theta) if record else None
         force[i] = contact_forces(model, built.simulation, kin, record, theta)
@@ -178,7 +187,7 @@ def summary(
     }
     lifted = model.lift.kinematics(last, theta)
     for name, terms in _storing(built).items():
-        out["energy"][name] = float(sum(term.energy(lifted, theta) for term in terms))
+        out["energy"][name] = _stored(terms, last, lifted, theta)
     masses = np.zeros(model.lift.rows.n // 3)
     for term in model.term(Inertia):
         masses += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=masses.size)

@@ -91,7 +91,18 @@ def test_errors(tmp_path, capsys, name, content, message):
     assert message in error and error.count("\n") == 1
 
 
+def test_view(tmp_path):
+    """A picture of the robot as its file poses it; errors name the file alone."""
+    pytest.importorskip("pyvista", reason="pyvista is not installed: pip install 'add-sim[view]'")
+    path, picture = small(tmp_path), tmp_path / "small.png"
+    assert code("view", path, "--base", "free", "--screenshot", picture) == 0
+    assert picture.stat().st_size > 1000
+    assert code("view", small(tmp_path, limits='lower="1" upper="1"'), "--screenshot", picture) == 2
+
+
 def test_options_are_for_robots(tmp_path, capsys):
     (tmp_path / "run").mkdir()
     assert code("info", str(tmp_path / "run"), "--up", "y") == 2
+    assert "are for a robot's file" in capsys.readouterr().err
+    assert code("view", tmp_path / "run", "--base", "free") == 2
     assert "are for a robot's file" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
 from add.scene.build.recordings import load_recording, recording_doubts
+from add.scene.build.robot_doubts import robot_doubts
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
 from add.scene.spec.links import LinkOf, all_bodies
@@ -57,7 +58,7 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording)
+    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording, robot_doubts)
     return [text for part in parts for text in part(built)]
 
 

@@ -17,6 +17,7 @@ _BODIES = {
     "mass-spring": {**_MOVING, "mass": 0, "nodes": 0},
     "rigid": {**_MOVING, "mass": 0, "orientation": 4, "angular_velocity": 3},
     "kinematic": {**_MOVING, "orientation": 4, "angular_velocity": 3},
+    "articulated": {**_MOVING, "mass": 0},
 }
 _RUN = {
     "steps": 0,

@@ -26,8 +26,6 @@ def _resolved(
     source: Source, joint: RobotJoint, moving: Mapping[str, RobotJoint], types: Mapping[str, str]
 ) -> RobotJoint:
     place = f"{source.place('joint', joint.name)}: <mimic>"
-    if joint.mimic is None:
-        return joint
     factor, offset = 1.0, 0.0
     way, at = [joint.name], joint
     while at.mimic is not None:

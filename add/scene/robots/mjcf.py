@@ -38,6 +38,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     """
     source = Source(file, MJCF_WORDS, frozenset(ignore))
     refuse_too_many(source, root)
+    source.lines.update(_lines(root))
     mujoco, model, inertias = compiled(source)
     names = Names(mujoco, model, source, inertias)
     refuse_others(source, mujoco, model, names)
@@ -77,6 +78,19 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     )
 
 
+def _lines(root: XmlNode) -> dict[tuple[str, str], int]:
+    """Return the lines of what has a name in the file itself, by kind."""
+    kinds = {"body": "body", "joint": "joint", "freejoint": "joint", "geom": "geom", "site": "site"}
+    groups = {"actuator", "tendon", "equality"}
+    lines: dict[tuple[str, str], int] = {}
+    for node in root.nodes():
+        for child in node.children:
+            kind = node.tag if node.tag in groups else kinds.get(child.tag)
+            if kind is not None and "name" in child.attributes:
+                lines.setdefault((kind, child.attributes["name"]), child.line)
+    return lines
+
+
 def _frames(
     mujoco: Any, model: Any, names: Names, tree: Tree, origins: dict[str, FloatArray]
 ) -> tuple[dict[str, tuple[str, FloatArray, FloatArray]], dict[int, tuple[str, FloatArray, FloatArray]]]:
@@ -91,14 +105,10 @@ def _frames(
         bodies[body] = (link, position, rotation)
         if body and (link != name or shift.any()):
             frames[name] = bodies[body]
-    taken = {link.name for link in tree.links} | set(frames)
     for site in range(model.nsite):
         name = names.of("site", site)
         link, *at = bodies[int(model.site_bodyid[site])]
         local = (np.array(model.site_pos[site]), from_quaternion(np.array(model.site_quat[site])))
-        if name in taken:
-            names.source.note(f"site '{name}'", "a link has its name: it cannot be addressed")
-            continue
         frames[name] = (link, *after((at[0], at[1]), local))
     return frames, bodies
 

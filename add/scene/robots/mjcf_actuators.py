@@ -21,12 +21,12 @@ def read_tendons(source: Source, mujoco: Any, model: Any, names: Names) -> tuple
         first, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
         parts = range(first, first + count)
         if any(int(model.wrap_type[part]) != int(mujoco.mjtWrap.mjWRAP_JOINT) for part in parts):
-            source.refuse("tendon", f"tendon '{name}'", "a spatial tendon")
+            source.refuse("tendon", source.place("tendon", name), "a spatial tendon")
             continue
         newer = [key for key in ("armature", "actfrclimited") if hasattr(model, f"tendon_{key}")]
         given = [key for key in newer if getattr(model, f"tendon_{key}")[tendon]]
         if given:
-            source.refuse("tendon", f"tendon '{name}'", f"a tendon with {', '.join(given)}")
+            source.refuse("tendon", source.place("tendon", name), f"a tendon with {', '.join(given)}")
             continue
         rest = tuple(float(value) for value in model.tendon_lengthspring[tendon])
         limits = _limits(model.tendon_limited[tendon], model.tendon_range[tendon])
@@ -45,11 +45,11 @@ def read_actuators(
     for number in range(model.nu):
         name = names.of("actuator", number)
         if int(model.opt.disableactuator) >> int(model.actuator_group[number]) & 1:
-            source.note(f"actuator '{name}'", "its group is switched off")
+            source.note(source.place("actuator", name), "its group is switched off")
             continue
         wrong = _wrong(mujoco, model, names, number, tendons)
         if wrong:
-            source.refuse("actuator", f"actuator '{name}'", wrong)
+            source.refuse("actuator", source.place("actuator", name), wrong)
             continue
         transmission, target, gear = _transmission(mujoco, model, names, number)
         gain = [float(value) for value in model.actuator_gainprm[number][:3]]

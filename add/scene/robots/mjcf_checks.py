@@ -29,9 +29,11 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
     """Refuse what changes the motion and is not read, unless the user names it."""
     for body in range(1, model.nbody):
         if model.body_gravcomp[body]:
-            source.refuse("gravcomp", f"body '{names.of('body', body)}'", f"gravcomp {model.body_gravcomp[body]:g}")
+            source.refuse(
+                "gravcomp", source.place("body", names.of("body", body)), f"gravcomp {model.body_gravcomp[body]:g}"
+            )
         if model.body_mocapid[body] >= 0:
-            source.refuse("mocap", f"body '{names.of('body', body)}'", "a body moved from outside (mocap)")
+            source.refuse("mocap", source.place("body", names.of("body", body)), "a body moved from outside (mocap)")
     for pair in range(model.npair):
         ends = [names.of("geom", int(ids[pair])) for ids in (model.pair_geom1, model.pair_geom2)]
         source.refuse("pair", f"<contact><pair> of '{ends[0]}' and '{ends[1]}'", "a contact with numbers of its own")

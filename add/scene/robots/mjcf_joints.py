@@ -79,7 +79,7 @@ def read_joints(
 def _between(names: Names, body: str, number: int) -> str:
     """Return a name for a massless link between the joints of a body."""
     name = f"{body}_{number}"
-    while names.mujoco.mj_name2id(names.model, names.mujoco.mjtObj.mjOBJ_BODY, name) >= 0:
+    while names.has("body", name) or names.has("site", name):
         name += "_"
     return name
 
@@ -103,7 +103,7 @@ def _bases(source: Source, mujoco: Any, model: Any, names: Names, base: str | No
             "one body without joints in <worldbody>",
         )
     name = "floating_base"
-    while mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) >= 0:
+    while names.has("joint", name):
         name += "_"
     return {bare[0]: name}
 
@@ -124,7 +124,7 @@ def _link(model: Any, names: Names, body: int, name: str, anchor: FloatArray, sh
 def _joint(source: Source, mujoco: Any, model: Any, names: Names, number: int) -> RobotJoint:
     """Return a joint without its place in the tree."""
     name, kind = names.of("joint", number), _KINDS[int(model.jnt_type[number])]
-    place = f"joint '{name}'"
+    place = source.place("joint", name)
     dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
     joint = RobotJoint(
         name, kind, WORLD, "", np.zeros(3), np.eye(3), np.array(model.jnt_axis[number], dtype=np.float64)

@@ -29,7 +29,7 @@ def read_loops(
     kinds = mujoco.mjtEq
     for number in range(model.neq):
         name, kind = names.of("equality", number), int(model.eq_type[number])
-        place = f"equality '{name}'"
+        place = source.place("equality", name)
         if not model.eq_active0[number]:
             source.note(place, "not active")
         elif kind == int(kinds.mjEQ_JOINT):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -39,14 +40,17 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(said.append)
     try:
-        spec = mujoco.MjSpec.from_file(str(file))
-        spec.compiler.fusestatic = False  # links on fixed joints are merged here, and stay addressable
-        names = {body.name for body in spec.bodies}
-        for number, body in enumerate(spec.bodies):
-            if not body.name:
-                body.name = _new(f"body{number}", names)
-        model = spec.compile()
-        stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
+        with warnings.catch_warnings(record=True) as others:
+            warnings.simplefilter("always")
+            spec = mujoco.MjSpec.from_file(str(file))
+            spec.compiler.fusestatic = False  # links on fixed joints are merged here, and stay addressable
+            names = {body.name for body in spec.bodies}
+            for number, body in enumerate(spec.bodies):
+                if not body.name:
+                    body.name = _new(f"body{number}", names)
+            model = spec.compile()
+            stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
+        said += [str(other.message) for other in others]
     except (ValueError, TypeError, RuntimeError, MemoryError, mujoco.FatalError) as error:
         reason = " ".join(str(error).split())[:400] or type(error).__name__
         raise InputError(f"MuJoCo refuses the file: {reason}", file=file) from None
@@ -73,7 +77,10 @@ def _matrix(entries: FloatArray) -> FloatArray:
 @final
 @dataclass(frozen=True)
 class Names:
-    """Names of a model's objects by number; those without one get that of their kind and number."""
+    """Names of a model's objects by number; those without one get that of their kind and number.
+
+    A site that has the name of a body is called after it with "_site".
+    """
 
     mujoco: Any
     model: Any
@@ -96,8 +103,16 @@ class Names:
         found = self.mujoco.mj_id2name(self.model, code, number)
         if not found:
             found = f"{kind}{number}"
-            while self.mujoco.mj_name2id(self.model, code, found) >= 0:
+            while self.has(kind, found):
+                found += "_"
+        if kind == "site" and self.has("body", found):  # links and sites share the names of places
+            found += "_site"
+            while self.has("body", found) or self.has("site", found):
                 found += "_"
         if kind != "geom" and not usable(found):
-            self.source.fail(f"{kind} '{found[:80]}'", "not a name", f"'{found[:80]}'", "a name without '/'")
+            self.source.fail(self.source.place(kind, found[:80]), "not a name", f"'{found[:80]}'", "a name without '/'")
         return str(found)
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether an object of the file has a name."""
+        return bool(self.mujoco.mj_name2id(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) >= 0)

@@ -28,7 +28,7 @@ def read_shapes(
         name, body = names.of("geom", geom), int(model.geom_bodyid[geom])
         code = mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_")
         solid = bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
-        place = f"geom '{name}' of body '{names.of('body', body) or 'world'}'"
+        place = f"{source.place('geom', name)} of body '{names.of('body', body) or 'world'}'"
         if code not in _SHAPES:
             if solid:
                 source.refuse("shape", place, f'type "{code.lower()}" is not read as a collision shape')

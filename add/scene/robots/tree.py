@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NoReturn, final
 
 import numpy as np
 
@@ -65,14 +65,19 @@ def merge(source: Source, links: Mapping[str, RobotLink], joints: Sequence[Robot
         waiting += reversed(below.get(joint.child, []))
     lost = [name for name in links if name not in hosts]
     if lost:
-        source.fail(
-            source.place("link", lost[0]),
-            "the links do not form a tree: joints lead from this link back to it",
-            "the circle " + " -> ".join(_circle(lost[0], joints)),
-            "each link the child of at most one joint, and one root",
-        )
+        fail_circle(source, lost[0], joints)
     merged = {name: _merged(name, parts) for name, parts in members.items()}
     return Tree(merged[WORLD], tuple(merged[joint.child] for joint in ordered), tuple(ordered), hosts)
+
+
+def fail_circle(source: Source, name: str, joints: Sequence[RobotJoint]) -> NoReturn:
+    """Raise the error for a link from which joints lead back to it."""
+    source.fail(
+        source.place("link", name),
+        "the links do not form a tree: joints lead from this link back to it",
+        "the circle " + " -> ".join(_circle(name, joints)),
+        "each link the child of at most one joint, and one root",
+    )
 
 
 def _circle(name: str, joints: Sequence[RobotJoint]) -> list[str]:

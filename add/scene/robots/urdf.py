@@ -18,7 +18,7 @@ from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, Robo
 from add.scene.robots.names import read_name
 from add.scene.robots.source import URDF_WORDS, Source
 from add.scene.robots.srdf import read_srdf
-from add.scene.robots.tree import merge
+from add.scene.robots.tree import fail_circle, merge
 from add.scene.robots.turns import here
 from add.scene.robots.urdf_joints import read_joints
 from add.scene.robots.urdf_shapes import read_origin, read_shape
@@ -154,7 +154,7 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
 
 
 def _inertial(source: Source, node: XmlNode, place: str, repair: bool) -> tuple[float, FloatArray, FloatArray]:
-    place = f"{place}: <inertial>"
+    place = f"{place}: line {node.line}, <inertial>"
     one = {}
     for tag in ("mass", "inertia"):
         found = node.all(tag)
@@ -182,9 +182,7 @@ def _root_joint(source: Source, links: Mapping[str, RobotLink], joints: list[Rob
             "one root, and joints to all other links",
         )
     if not roots:
-        first = next(iter(links))
-        merge(source, links, joints, np.eye(3))  # names the circle
-        source.fail(source.place("link", first), "no link is the root", expected="one link without a parent")
+        fail_circle(source, next(iter(links)), joints)
     root = roots[0]
     if base == "free" and root == "world":
         source.fail(

@@ -244,6 +244,19 @@ def test_pairs_that_touch_are_those_of_mujoco(tmp_path, flag):
     assert (len(theirs) > 5) is ("contact" not in flag)
 
 
+def test_sites_named_like_bodies(tmp_path):
+    """Two places cannot have one name: the site's changes, also as the target of its actuator."""
+    text = model_of(
+        inner="<site name='t' pos='0 0 1'/><site name='t_1' pos='0 0 2'/>",
+        joint="<joint name='a'/><joint name='b' axis='1 0 0'/>",
+        rest='<actuator><motor name="m" site="t" gear="1 0 0 0 0 0"/></actuator>',
+    )
+    robot = read_mjcf(written(tmp_path, text))
+    assert robot.place("t")[1][2] == 0 and robot.actuators[0].target == "t_site"
+    assert robot.place("t_site")[1][2] == 1 and robot.place("t_1")[1][2] == 2
+    assert [link.name for link in robot.links] == ["t_1_", "t"]
+
+
 def test_base(tmp_path):
     text = '<mujoco><worldbody><body name="t" pos="0 0 1">{}<geom size="0.1"/></body></worldbody></mujoco>'
     bare, free = text.format(""), text.format('<freejoint name="root"/>')
@@ -271,15 +284,18 @@ def model_of(body="", joint="<joint name='j'/>", geom="size='0.1'", inner="", re
 
 
 REFUSED = {
-    "gravcomp": (model_of(body='gravcomp="1"'), "body 't': gravcomp 1"),
-    "mocap": (model_of(joint="", body='mocap="true"'), "body 't': a body moved from outside"),
+    "gravcomp": (model_of(body='gravcomp="1"'), "bad.xml: line 1, body 't': gravcomp 1"),
+    "mocap": (model_of(joint="", body='mocap="true"'), "bad.xml: line 1, body 't': a body moved from outside"),
     "fluid": (model_of(option='<option density="1000"/>'), "<option>: a fluid of density 1000"),
     "flag": (model_of(option='<option><flag limit="disable"/></option>'), "<flag>: limit is switched off"),
     "shape": (
         model_of(geom="type='ellipsoid' size='0.1 0.2 0.3'"),
-        "geom 'g' of body 't': type \"ellipsoid\" is not read",
+        "line 1, geom 'g' of body 't': type \"ellipsoid\" is not read",
     ),
-    "free": (model_of(joint='<joint name="j" type="free" damping="1"/>'), "joint 'j': a free joint with damping"),
+    "free": (
+        model_of(joint='<joint name="j" type="free" damping="1"/>'),
+        "line 1, joint 'j': a free joint with damping",
+    ),
     "actuatorfrcrange": (
         model_of(joint='<joint name="j" actuatorfrclimited="true" actuatorfrcrange="-1 2"/>'),
         "joint 'j': actuatorfrcrange -1 2 differs by direction",
@@ -291,16 +307,16 @@ REFUSED = {
     "tendon": (
         model_of(inner="<site name='a'/><site name='b' pos='1 0 0'/>",
                  rest='<tendon><spatial name="s"><site site="a"/><site site="b"/></spatial></tendon>'),
-        "tendon 's': a spatial tendon",
+        "line 1, tendon 's': a spatial tendon",
     ),
     "equality": (
         model_of(rest='<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed></tendon>'
                       '<equality><tendon name="e" tendon1="f"/></equality>'),
-        "equality 'e': an equality of type tendon",
+        "line 1, equality 'e': an equality of type tendon",
     ),
     "actuator": (
         model_of(rest='<actuator><general name="m" joint="j" dyntype="filter"/></actuator>'),
-        "actuator 'm': has an activation (dyntype)",
+        "line 1, actuator 'm': has an activation (dyntype)",
     ),
 }  # fmt: skip
 
@@ -350,6 +366,31 @@ def test_errors(text, message, tmp_path):
     with pytest.raises(InputError, match=message) as caught:
         read_robot(path)
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+
+
+def test_flags_that_are_read(tmp_path):
+    """Gravity may be off, and groups of actuators."""
+    option = '<option actuatorgroupdisable="2"><flag gravity="disable"/></option>'
+    rest = '<actuator><motor name="m" joint="j" group="2"/><motor name="n" joint="j" group="1"/></actuator>'
+    robot = read_mjcf(written(tmp_path, model_of(option=option, rest=rest)))
+    assert not robot.gravity.any() and [item.name for item in robot.actuators] == ["n"]
+    assert "line 1, actuator 'm': its group is switched off" in robot.ignored
+
+
+@pytest.mark.parametrize(
+    ("joint", "actuator", "message"),
+    [
+        ('<joint name="j" type="ball"/>', '<motor name="m" joint="j"/>', "acts on a ball or free joint"),
+        ('<joint name="j"/>', '<motor name="m" site="s" refsite="s"/>', "acts between two sites"),
+        ('<joint name="j"/>', '<adhesion name="m" body="t" ctrlrange="0 1" gain="1"/>', "its transmission body is not"),
+    ],
+)
+def test_actuators_that_are_not_read(tmp_path, joint, actuator, message):
+    text = model_of(joint=joint, inner="<site name='s'/>", rest=f"<actuator>{actuator}</actuator>")
+    path = written(tmp_path, text)
+    with pytest.raises(InputError, match=f"actuator 'm': {message}"):
+        read_mjcf(path)
+    assert not read_mjcf(path, ignore=["actuator"]).actuators
 
 
 REPLICATE = '<mujoco><worldbody><replicate count="{}"><replicate count="{}"><geom size="1"/></replicate></replicate>'

@@ -196,6 +196,32 @@ def test_meshes(tmp_path):
     assert seen.vertices is None and any("is not found" in line for line in robot.ignored)
 
 
+def test_packages_by_environment_and_by_folders_above(tmp_path, monkeypatch):
+    """ROS_PACKAGE_PATH; and a folder of the path that is one above the file, whatever the package is called now."""
+    here = tmp_path / "robots" / "arm_description" / "urdf"
+    here.mkdir(parents=True)
+    text = urdf(
+        link("base"),
+        link(
+            "arm",
+            INERTIAL,
+            '<collision><geometry><mesh filename="package://old/arm_description/t.stl"/></geometry></collision>',
+        ),
+        joint("turn", "base", "arm"),
+    )
+    path = written(here, text)
+    with pytest.raises(InputError, match="is not found"):
+        read_urdf(path)
+    (here.parent / "t.stl").write_text(TETRAHEDRON, encoding="ascii")
+    assert read_urdf(path).links[0].collision[0].file == str(here.parent / "t.stl")
+    (here.parent / "t.stl").unlink()
+    other = tmp_path / "share" / "old" / "arm_description"
+    other.mkdir(parents=True)
+    (other / "t.stl").write_text(TETRAHEDRON, encoding="ascii")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'share'}")
+    assert read_urdf(path).links[0].collision[0].file == str(other / "t.stl")
+
+
 def test_exclusions(tmp_path):
     """Joined links do not touch, also across merged ones; an SRDF adds pairs, by links of the file."""
     path = written(
@@ -267,6 +293,22 @@ def test_what_is_harmless_is_listed(tmp_path):
     for word in ("<transmission>", "<gazebo>, 2 times", "<sensor>", "<teapot>", "<self_collision_checking>"):
         assert word in said
     assert robot.name == "small"
+
+
+def test_quaternions(tmp_path):
+    """quat_xyzw of an origin, of 120 degrees about (1, 1, 1): x to y to z."""
+    more = '<origin quat_xyzw="0.5 0.5 0.5 0.5" xyz="1 2 3"/>'
+    robot = read_urdf(
+        written(tmp_path, urdf(link("base"), link("arm"), joint("turn", "base", "arm", "continuous", more)))
+    )
+    np.testing.assert_allclose(robot.joints[0].rotation, [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
+    np.testing.assert_allclose(robot.joints[0].position, [1, 2, 3])
+
+
+def test_name_of_the_base_joint(tmp_path):
+    """A joint that moves keeps its name; that of the base gives way."""
+    path = written(tmp_path, urdf(link("base"), link("arm"), joint("floating_base", "base", "arm")))
+    assert [item.name for item in read_urdf(path, base="free").joints] == ["floating_base_", "floating_base"]
 
 
 def test_universal_joint_through_a_massless_link(tmp_path):

@@ -38,12 +38,12 @@ CASES = {
     # pitfall 19
     "not-positive-definite": (
         urdf(BASE, link("arm", inertial(moments=(0.1, -0.1, 0.1))), TURN),
-        "line 3, link 'arm': <inertial>: the inertia is not positive definite "
+        "line 3, link 'arm': line 3, <inertial>: the inertia is not positive definite "
         "(found principal moments -0.1, 0.1, 0.1 kg m^2; expected A + B >= C >= B >= A > 0",
     ),
     "triangle": (
         urdf(BASE, link("arm", inertial(moments=(0.1, 0.2, 0.31))), TURN),
-        "line 3, link 'arm': <inertial>: the inertia belongs to no body: A + B < C "
+        "line 3, link 'arm': line 3, <inertial>: the inertia belongs to no body: A + B < C "
         "(found principal moments 0.1, 0.2, 0.31 kg m^2",
     ),
     "singular-on-a-moving-link": (
@@ -52,15 +52,15 @@ CASES = {
     ),
     "all-entries-equal": (  # the dummy of anymal.urdf
         urdf(link("base", inertial(1e-6, (1e-6, 1e-6, 1e-6), (1e-6, 1e-6, 1e-6))), ARM, TURN),
-        "line 2, link 'base': <inertial>: the inertia belongs to no body: A + B < C",
+        "line 2, link 'base': line 2, <inertial>: the inertia belongs to no body: A + B < C",
     ),
     "negative-mass": (
         urdf(BASE, link("arm", inertial(mass=-1)), TURN),
-        "line 3, link 'arm': <inertial>: a negative mass (found -1; expected a mass >= 0 [kg])",
+        "line 3, link 'arm': line 3, <inertial>: a negative mass (found -1; expected a mass >= 0 [kg])",
     ),
     "inertia-without-mass": (
         urdf(BASE, link("arm", inertial(mass=0)), TURN),
-        "line 3, link 'arm': <inertial>: inertia without mass",
+        "line 3, link 'arm': line 3, <inertial>: inertia without mass",
     ),
     # pitfall 20
     "no-inertial-on-a-moving-leaf": (
@@ -226,10 +226,32 @@ CASES = {
         urdf(BASE, ARM, joint("fly", "base", "arm", "floating", '<dynamics damping="1"/>')),
         "line 4, joint 'fly': damping or friction of a floating joint have no unit",
     ),
+    "no-root": (
+        urdf(link("a"), link("b"), joint("ab", "a", "b", "fixed", ""), joint("ba", "b", "a", "fixed", "")),
+        "line 2, link 'a': the links do not form a tree",
+    ),
+    "part-of-a-planar-joint": (
+        urdf(BASE, ARM, link("table_x"), joint("table", "base", "arm", "planar", ""), joint("b", "arm", "table_x")),
+        "line 5, joint 'table': a planar joint needs names for its parts (found 'table_x' is taken",
+    ),
+    "two-limits": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="-1" upper="1"/>' * 2)),
+        "line 4, joint 'turn': several <limit>",
+    ),
+    "mimic-without-joint": (
+        urdf(BASE, ARM, joint("turn", "base", "arm", "continuous", "<mimic/>")),
+        "line 4, joint 'turn': a <mimic> without a joint",
+    ),
+    "two-origins": (urdf(BASE, ARM, TURN.replace("<limit", "<origin/><origin/><limit")), "several <origin>"),
+    "two-axes": (urdf(BASE, ARM, TURN.replace("<limit", '<axis xyz="1 0 0"/><limit')), "several <axis>"),
+    "no-unit-quaternion": (
+        urdf(BASE, ARM, TURN.replace("<limit", '<origin quat_xyzw="0 0 0 2"/><limit')),
+        "<origin quat_xyzw>: not a unit quaternion",
+    ),
     # numbers
     "not-a-number": (
         urdf(BASE, link("arm", inertial(mass="heavy")), TURN),
-        "line 3, link 'arm': <inertial>: <mass value>: not a number (found 'heavy'; expected a finite number)",
+        "line 3, link 'arm': line 3, <inertial>: <mass value>: not a number (found 'heavy'; expected a finite number)",
     ),
     "nan": (urdf(BASE, link("arm", inertial(mass="nan")), TURN), "<mass value>: not a number (found 'nan'"),
     "infinite": (urdf(BASE, link("arm", inertial(mass="1e999")), TURN), "<mass value>: not a number (found '1e999'"),
@@ -240,7 +262,7 @@ CASES = {
     ),
     "missing-number": (
         urdf(BASE, ARM.replace('ixy="0"', ""), TURN),
-        "line 3, link 'arm': <inertial>: <inertia ixy>: missing (expected a number)",
+        "line 3, link 'arm': line 3, <inertial>: <inertia ixy>: missing (expected a number)",
     ),
     "two-numbers-of-three": (
         urdf(BASE, ARM, TURN.replace("0 0 1", "0 1")),
@@ -249,7 +271,7 @@ CASES = {
     "commas": (urdf(BASE, ARM, TURN.replace("0 0 1", "0,0,1")), "<axis xyz>: bad numbers (found '0,0,1'"),
     "no-mass": (
         urdf(BASE, link("arm", "<inertial/>"), TURN),
-        "line 3, link 'arm': <inertial>: does not have one <mass> (found 0; expected one <mass>)",
+        "line 3, link 'arm': line 3, <inertial>: does not have one <mass> (found 0; expected one <mass>)",
     ),
     "two-inertials": (urdf(BASE, link("arm", INERTIAL * 2), TURN), "line 3, link 'arm': several <inertial>"),
     "turned-twice": (

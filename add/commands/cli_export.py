@@ -1,0 +1,93 @@
+"""`add export`: its arguments and what it says."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from add.commands.console import Console, console_options, strict_option
+from add.errors import InputError
+
+_log = logging.getLogger(__name__)
+
+
+@click.command(short_help="Write the control signals of a scene or a run as a table.")
+@click.argument("source", type=click.Path())
+@click.option("--controls", is_flag=True, help="Export signals: angles, torques, forces, given motions.")
+@click.option("--rate", type=float, required=True, help="Samples a second [Hz], such as 125.")
+@click.option("--signal", "names", multiple=True, metavar="NAME", help="A signal to export [default: all].")
+@click.option(
+    "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
+    help="Values that a signal must keep, in its unit [default: the bounds of the scene's parameters].",
+)  # fmt: skip
+@click.option(
+    "--max-rate", "rates", multiple=True, metavar="NAME=RATE", help="Largest change in a signal's unit a second."
+)
+@click.option("-o", "--output", required=True, type=click.Path(), help="Table to write, such as controls.csv.")
+@console_options
+@strict_option
+def export(
+    console: Console,
+    source: str,
+    *,
+    controls: bool,
+    rate: float,
+    names: tuple[str, ...],
+    limits: tuple[str, ...],
+    rates: tuple[str, ...],
+    output: str,
+) -> None:
+    """Write what SOURCE, a scene or a run folder, sends to its motors: `time_s`, then `name [unit]`.
+
+    Limits that are not kept are warnings; with --strict nothing is written then.
+    """
+    from add.commands.export import Limits, beyond_limits, sampled_controls, scene_of
+    from add.mocap import write_signals
+
+    if not controls:
+        raise click.UsageError("Say what to export: --controls.")
+    signals = sampled_controls(scene_of(source).build(), rate, names)
+    kept: dict[str, Limits] = {}
+    for text in limits:
+        name, value = _pair(text, "--limit")
+        low, _, high = value.partition(":")
+        found = _number(low, "--limit", text), _number(high, "--limit", text)
+        if not found[0] < found[1]:
+            raise InputError("the lower limit must be below the upper one", place="--limit", found=text)
+        kept[name] = replace(kept.get(name, Limits()), lower=found[0], upper=found[1])
+    for text in rates:
+        name, value = _pair(text, "--max-rate")
+        fastest = _number(value, "--max-rate", text)
+        if fastest <= 0.0:
+            raise InputError("a rate must be above 0", place="--max-rate", found=text)
+        kept[name] = replace(kept.get(name, Limits()), rate=fastest)
+    warnings = beyond_limits(signals, kept)
+    for warning in warnings:
+        _log.warning("%s", warning)
+    console.heed(warnings)
+    written = write_signals(Path(output), signals)
+    console.say(f"{len(signals)} columns of {signals[0].times.size} samples at {rate:g} Hz: {written[0]}")
+    console.result({
+        "file": str(written[0]), "samples": int(signals[0].times.size), "rate": rate,
+        "columns": [f"{signal.name} [{signal.unit}]" for signal in signals], "warnings": warnings,
+    })  # fmt: skip
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError("this is no limit of a signal", place=option, found=text, expected="NAME=value")
+    return name, value
+
+
+def _number(text: str, option: str, whole: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError("a limit needs numbers", place=option, found=whole, expected="NAME=-1.5:1.5, NAME=3") from None
+    if value != value:
+        raise InputError("a limit is not a number", place=option, found=whole)
+    return value

@@ -1,0 +1,151 @@
+"""Iterative linear-quadratic regulator: Gauss-Newton on controls, one backward pass over the steps an iteration.
+
+Li & Todorov, Iterative linear quadratic regulator design, ICINCO 2004; with the regularisation and the limits of Tassa,
+Erez & Todorov (IROS 2012), Tassa, Mansard & Todorov (ICRA 2014).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.control.problem import ControlProblem, Rollout, Stage
+from add.control.report import ControlResult, Iteration
+from add.control.riccati import Policy, StageModel, backward
+from add.equations.kinematics import State
+from add.errors import SolverError
+from add.typing import FloatArray
+
+#: Factors of the regularisation, its least value above zero, and where it gives up.
+GROWTH, LEAST, MOST = 4.0, 1e-8, 1e10
+
+
+@final
+@dataclass(frozen=True)
+class ILQR:
+    """Minimise over controls with feedback along the way.
+
+    Attributes
+    ----------
+    max_iterations : int
+    tolerance : float
+        Ends where an iteration gains less than this share of the value.
+    slope : float
+        Ends where the gradient by every control that no limit holds is smaller.
+    regularisation : float
+        mu to begin with.
+    shares : tuple of float
+        Of the step, that the line search tries.
+    """
+
+    max_iterations: int = 100
+    tolerance: float = 1e-7
+    slope: float = 1e-9
+    regularisation: float = 1e-6
+    shares: tuple[float, ...] = tuple(0.5**k for k in range(11))
+
+    def run(
+        self,
+        problem: ControlProblem,
+        x0: FloatArray | None = None,
+        *,
+        progress: Callable[[Iteration], None] | None = None,
+        before: tuple[tuple[Iteration, ...], float] | None = None,
+    ) -> ControlResult:
+        """Return controls at which the value no longer falls.
+
+        Parameters
+        ----------
+        problem : ControlProblem
+        x0 : (n,), optional
+            Default: the start of the problem.
+        progress : called after every iteration
+        before : iterations of another method that ended in x0, and the reading of the clock when that began
+
+        Raises
+        ------
+        SolverError
+            If the run with x0 fails.
+        InputError
+            If controls act in several stages, or a cost couples stages.
+        """
+        earlier, begin = before or ((), time.perf_counter())
+        lower, upper = problem.problem.bounds
+        x0 = problem.problem.x0 if x0 is None else np.asarray(x0, dtype=float)
+        current = problem.run(np.clip(x0, lower, upper))
+        mu, log, reason, converged = self.regularisation, list(earlier), "iteration limit reached", False
+        stages, models, last = problem.models(current, None)
+        policy: Policy | None = None
+        for _ in range(self.max_iterations):
+            found, policy, mu = self._improved(problem, current, stages, models, last, mu)
+            slope = policy.slope if policy else np.nan
+            expected = policy.expected(1.0) if policy else 0.0
+            rollout, share = found if found is not None else (current, 0.0)
+            decrease = current.value - rollout.value
+            log.append(Iteration(rollout.value, decrease, expected, share, mu, slope, 0.0, time.perf_counter() - begin))
+            if progress is not None:
+                progress(log[-1])
+            if policy is not None and slope <= self.slope:
+                reason, converged = "the gradient vanishes", True
+            elif found is None:
+                reason = "no step decreases the value"
+                converged = expected <= self.tolerance * abs(current.value)
+            elif decrease <= self.tolerance * abs(current.value):
+                reason, converged = "the value no longer falls", True
+            current = rollout
+            if reason != "iteration limit reached":
+                break
+            stages, models, last = problem.models(current, stages)
+        gains = policy.K if policy else ()
+        indices = tuple(stage.index for stage in stages)
+        return ControlResult(
+            current.x, current.value, converged, reason, tuple(log), current.trajectory, indices, gains
+        )
+
+    def _improved(
+        self,
+        problem: ControlProblem,
+        current: Rollout,
+        stages: list[Stage],
+        models: list[StageModel],
+        last: tuple[FloatArray, FloatArray],
+        mu: float,
+    ) -> tuple[tuple[Rollout, float] | None, Policy | None, float]:
+        """Return a better run with the share of its step, the policy and the regularisation from here on."""
+        policy: Policy | None = None
+        while mu <= MOST:
+            policy = backward(models, last, mu)
+            if policy is not None:
+                if policy.slope <= self.slope:
+                    return None, policy, mu
+                for share in self.shares:
+                    trial = _followed(problem, current, stages, policy, share)
+                    if trial is not None and current.value - trial.value > 1e-4 * policy.expected(share) > 0.0:
+                        return (trial, share), policy, max(mu / GROWTH, LEAST)
+                if policy.expected(1.0) <= self.tolerance * abs(current.value):
+                    return None, policy, mu
+            mu = max(GROWTH * mu, LEAST)
+        return None, policy, mu
+
+
+def _followed(
+    problem: ControlProblem, current: Rollout, stages: list[Stage], policy: Policy, share: float
+) -> Rollout | None:
+    """Return the run under a policy; None where a step fails or the value is not finite."""
+    lower, upper = problem.problem.bounds
+
+    def feedback(k: int, state: State) -> FloatArray:
+        stage = stages[k]
+        nominal = current.x[stage.index]
+        change = share * policy.k[k] + policy.K[k] @ problem.change(state, current.steps[stage.first].before)
+        return np.clip(nominal + change, lower[stage.index], upper[stage.index]) - nominal
+
+    try:
+        found = problem.run(current.x, stages, feedback)
+    except SolverError:
+        return None
+    return found if np.isfinite(found.value) else None

@@ -1,0 +1,180 @@
+"""Articulated bodies in runs: gradients of whole runs, given motions, loops, joints that follow, errors of scenes."""
+
+import copy
+
+import numpy as np
+import pytest
+from derivatives.test_trees import LINK, scene
+
+from add.adjoint import Cotangents, pullback, pushforward
+from add.commands.run_data import run_data
+from add.equations.kinematics import Kinematics
+from add.errors import InputError
+from add.scene import scene_from_dict
+from add.terms import TreeInertia
+
+
+@pytest.mark.parametrize("law", ["none", "linear", "tanh"])
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_gradients_of_whole_runs(integrator, law, rng):
+    """Of all states by all numbers of the scene: reverse against forward mode, and against replayed differences."""
+    raw = scene(law)
+    raw["time"] = {"dt": 0.005, "steps": 12, "integrator": integrator}
+    built = scene_from_dict(raw).build()
+    simulation, numbers = built.simulation, built.numbers
+    run = simulation.run(built.theta)
+    assert sum(len(decision) for record in run.records for decision in record.decisions) > 20, "links touch"
+    q_bar, v_bar = rng.normal(size=(2, *run.q.shape))
+    gradient = pullback(simulation, run, built.theta, Cotangents(q_bar, v_bar))
+    scale = np.maximum(np.abs(numbers.values), 0.1)
+    for _ in range(2):
+        along = scale * rng.normal(size=numbers.values.size)
+        theta_dot = numbers.ties.pushforward(numbers.values, along)
+        tangents = pushforward(simulation, run, built.theta, [theta_dot])
+        forward = (q_bar * tangents.q[0]).sum() + (v_bar * tangents.v[0]).sum()
+        assert gradient @ theta_dot == pytest.approx(forward, rel=1e-9)
+        sides = []
+        for sign in (1.0, -1.0):
+            theta = numbers.ties.forward(numbers.values + sign * 1e-6 * along)
+            there = simulation.run(theta, replay=run.replay)
+            sides.append((q_bar * there.q).sum() + (v_bar * there.v).sum())
+        assert forward == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5)
+
+
+def arm(**joints):
+    """Two links in the x-z plane under gravity, with more said of their joints."""
+    own = {
+        "shoulder": {"child": "upper", "axis": [0, 1, 0], "value": 0.6},
+        "elbow": {"parent": "upper", "child": "lower", "axis": [0, 1, 0], "position": [0, 0, -0.4], "value": 0.3},
+    }
+    for name, more in joints.items():
+        own.setdefault(name, {}).update(more)
+    body = {"type": "articulated", "links": {"upper": LINK, "lower": LINK}, "joints": own}
+    return {"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 40}, "bodies": {"arm": body},
+            "contact": {"between_bodies": False}}  # fmt: skip
+
+
+def test_a_given_motion_has_a_torque():
+    """Inverse dynamics: the torque that keeps a joint to its motion makes the same run as a drive."""
+    raw = arm(shoulder={"motion": {"signal": "wave"}})
+    raw["signals"] = {"wave": {"type": "sine", "frequency": 2.0, "amplitude": 0.3}}
+    built = scene_from_dict(raw).build()
+    run = built.run()
+    t = run.t
+    assert np.allclose(run.q[:, 0], 0.6 + 0.3 * np.sin(4.0 * np.pi * t), atol=1e-14)
+    torques = []
+    for k in range(1, t.size):
+        out = np.zeros(2)
+        for term in built.model.system.terms:
+            term.residual(run.kinematics(k), built.theta, out)
+        torques.append(out[0])
+        assert abs(out[1]) < 1e-9, "the free joint is in balance"
+    free = arm()
+    free["signals"] = {"torque": {"type": "table", "times": t[1:].tolist(), "values": torques}}
+    free["bodies"]["arm"]["drives"] = {"motor": {"joint": "shoulder", "input": {"signal": "torque"}}}
+    free["bodies"]["arm"]["joints"]["shoulder"]["rate"] = 0.3 * 4.0 * np.pi
+    driven = scene_from_dict(free).build().run()
+    assert np.abs(driven.q - run.q).max() < 1e-3
+
+
+def test_a_loop_closed_by_a_coupling():
+    """A point of the last link is held at the world: a four-bar, its stiff joint closed to the order of 1/k."""
+    gaps = []
+    for stiffness in (1e4, 1e5):
+        raw = arm()
+        raw["couplings"] = {"pin": {"type": "ball", "a": {"body": "arm/lower", "at": [0, 0, -0.4]}, "b": {},
+                                    "stiffness": stiffness}}  # fmt: skip
+        raw["markers"] = {"end": {"body": "arm/lower", "point": [0, 0, -0.4]}}
+        built = scene_from_dict(raw).build()
+        run = built.run()
+        places = [built.markers.points(run.kinematics(k), built.theta)[0][0] for k in (0, 40)]
+        gaps.append(np.linalg.norm(places[1] - places[0]))
+    assert 0.0 < gaps[1] < 0.3 * gaps[0] < 1e-3
+
+
+def test_a_joint_that_follows_another():
+    raw = arm(elbow={"mimic": {"joint": "shoulder", "factor": -2.0, "offset": 0.1}})
+    del raw["bodies"]["arm"]["joints"]["elbow"]["value"]
+    built = scene_from_dict(raw).build()
+    assert built.model.system.dofs.n == 1
+    run = built.run()
+    (term,) = built.model.term(TreeInertia)
+    energies = [
+        term.energy(run.kinematics(k), built.theta) + term.kinetic_energy(run.kinematics(k), built.theta)
+        for k in (0, 40)
+    ]
+    assert energies[1] == pytest.approx(energies[0], abs=2e-4)
+    x = built.model.lift.kinematics(run.kinematics(40), built.theta).q.reshape(2, 2, 3)
+    assert x[1, 1, 1] == pytest.approx(run.q[40, 0] - 2.0 * run.q[40, 0] + 0.1, abs=1e-12)
+
+
+def test_limits_stop_a_joint():
+    raw = arm(elbow={"lower": -0.2, "upper": 0.4, "limit_stiffness": 1e4, "limit_damping": 5.0})
+    raw["time"] = {"dt": 0.002, "steps": 300}
+    raw["bodies"]["arm"]["joints"]["elbow"]["rate"] = 3.0
+    q = scene_from_dict(raw).build().run().q[:, 1]
+    assert 0.4 < q.max() < 0.42 and q.min() > -0.22
+
+
+def test_far_from_the_origin_nothing_changes():
+    """Twists are about a place in the tree."""
+    near, far = arm(), arm()
+    far["bodies"]["arm"]["position"] = [1e4, -2e4, 3e4]
+    runs = [scene_from_dict(raw).build().run().q for raw in (near, far)]
+    assert np.abs(runs[1] - runs[0]).max() < 1e-9
+
+
+ERRORS = {
+    "no-child": (lambda b: b["joints"]["elbow"].update(child="hand"), "joints.elbow.child", "no link of this name"),
+    "twice": (lambda b: b["joints"]["elbow"].update(child="upper"), "joints.elbow.child", "another joint carries"),
+    "order": (lambda b: b["joints"]["shoulder"].update(parent="lower"), "joints.shoulder.parent", "no joint before"),
+    "loose": (lambda b: b["links"].update(hand=LINK), "links.hand", "no joint carries"),
+    "mass": (lambda b: b["links"].update(lower={"shapes": LINK["shapes"]}), "links.lower", "exactly one of"),
+    "moved": (lambda b: b.update(velocity=[1, 0, 0]), "velocity", "the base does not move"),
+    "drive": (lambda b: b.update(drives={"m": {"joint": "knee", "input": 1.0}}), "drives.m.joint", "no joint of this"),
+    "servo": (lambda b: b.update(drives={"m": {"joint": "elbow", "type": "position", "input": 1.0}}),
+              "drives.m.stiffness", "a position drive needs it"),
+    "limits": (lambda b: b["joints"]["elbow"].update(lower=1.0, upper=0.5), "joints.elbow", "not below the upper"),
+    "both": (lambda b: b.update(model="a1.urdf"), "joints.shoulder", "the robot's file says this"),
+    "ball": (lambda b: b["joints"]["elbow"].update(type="ball"), "joints.elbow.value", "another number of values"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_of_scenes(case):
+    change, place, text = ERRORS[case]
+    raw = copy.deepcopy(arm())
+    change(raw["bodies"]["arm"])
+    with pytest.raises(InputError) as caught:
+        scene_from_dict(raw).build()
+    assert f"bodies.arm.{place}" in str(caught.value) and text in str(caught.value)
+
+
+@pytest.mark.parametrize("law", ["hybrid", "exact", "impulse"])
+def test_laws_that_trees_do_not_know(law):
+    raw = arm()
+    raw["contact"]["friction_law"] = law
+    raw["time"]["integrator"] = "bdf1"
+    with pytest.raises(InputError, match="articulated bodies"):
+        scene_from_dict(raw)
+
+
+def test_links_by_name():
+    raw = arm()
+    raw["markers"] = {"m": {"body": "arm", "point": [0, 0, 0]}}
+    with pytest.raises(InputError, match="arm/upper"):
+        scene_from_dict(raw)
+    raw["markers"]["m"]["body"] = "arm/upper"
+    built = scene_from_dict(raw).build()
+    kin = Kinematics(*(np.zeros(2) for _ in range(3)), 0.0, 0)
+    assert np.allclose(built.markers.points(kin, built.theta)[0], 0.0)
+
+
+def test_energy_in_results():
+    """Kinetic energy, that of gravity and of springs: together constant where nothing damps."""
+    raw = arm(elbow={"stiffness": 4.0, "rest": -0.2})
+    raw["time"] = {"dt": 0.0005, "steps": 400}
+    built = scene_from_dict(raw).build()
+    data = run_data(built, built.run(), built.theta)
+    total = data.energy["kinetic"] + data.energy["gravity"] + data.energy["coupling"]
+    assert np.ptp(total) < 1e-4 and np.ptp(data.energy["gravity"]) > 0.1 and np.ptp(data.energy["coupling"]) > 0.01

@@ -1,0 +1,121 @@
+"""`add export --controls`: a table of signals for the machine that plays them, and what it refuses."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import add
+from add.commands.cli import cli
+from add.commands.export import sampled_controls
+
+ROWS = [0.1, -0.4, 0.5, 0.2, 0.9]
+SCENE = {
+    "schema": "add-scene/1",
+    "time": {"dt": 0.01, "steps": 10},
+    "bodies": {
+        "arm": {"type": "rigid", "geometry": {"shape": "box", "size": [0.2, 0.04, 0.03]}, "mass": 0.2,
+                "collision": {"points": False, "shape": False}},
+        "plate": {"type": "kinematic", "translation": {"signal": "lift"}},
+    },
+    "signals": {
+        "aim": {"type": "control", "basis": "constant", "rows": 5, "values": ROWS},
+        "lift": {"type": "table", "times": [0, 0.1], "values": [[0, 0, 0], [0, 0.2, 0.4]]},
+    },
+    "couplings": {"hinge": {"type": "hinge", "a": {"at": [0, 0, 0]}, "b": {"body": "arm"}, "axis": [0, 0, 1],
+                            "stiffness": 2000.0, "angular_stiffness": 20.0,
+                            "motor": {"angle": {"signal": "aim"}, "stiffness": 1.5}}},
+    "parameters": [{"path": "signals.aim.values", "bounds": [-0.5, 1.0]}],
+    "markers": {"tip": {"body": "arm", "point": [0.1, 0, 0]}},
+    "objective": [{"type": "proximity", "signal": "aim", "value": 0.0},
+                  {"type": "point", "marker": "tip", "target": [0.1, 0, 0], "time": "end", "weight": 1e-6}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "scene.json"
+    file.write_text(json.dumps(SCENE))
+    return file
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["export", *map(str, arguments)])
+
+
+def table(file):
+    with open(file, newline="") as stream:
+        head, *rows = csv.reader(stream)
+    return head, np.array(rows, dtype=float)
+
+
+def test_signals_go_out_and_come_back(path, tmp_path):
+    out = tmp_path / "controls.csv"
+    done = run(path, "--controls", "--rate", 125, "-o", out)
+    assert done.exit_code == 0, done.output
+    head, numbers = table(out)
+    assert head == ["time_s", "aim [rad]", "lift.x [m]", "lift.y [m]", "lift.z [m]"]
+    assert np.array_equal(numbers[:, 0], np.arange(13) / 125)
+    # Each row of the control is held for 20 ms from its beginning on; the motion is linear.
+    assert np.array_equal(numbers[:, 1], [ROWS[min(int((k * 0.008 + 1e-9) / 0.02), 4)] for k in range(13)])
+    assert numbers[:, 4] == pytest.approx(4.0 * numbers[:, 0], abs=1e-15)
+    # As a table of a scene, the exported motion moves the plate as it did.
+    exported = {"signals.lift.times": numbers[:, 0].tolist(), "signals.lift.values": numbers[:, 2:5].tolist()}
+    again = add.apply_overrides(add.load_scene(path), exported).build()
+    first = add.load_scene(path).build()
+    assert again.run(n_steps=9).q == pytest.approx(first.run(n_steps=9).q, abs=1e-9)
+
+
+def test_limits_warn_and_strict_refuses(path, tmp_path, caplog):
+    out = tmp_path / "controls.csv"
+    slow = ("--max-rate", "aim=20", "--limit", "lift.z=-1:0.3", "--limit", "aim=-1:1")
+    done = run(path, "--controls", "--rate", 125, "-o", out, *slow)
+    assert done.exit_code == 0 and out.exists()
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "'aim' changes by 112.5 rad/s at t = 0.032 s, faster than 20",
+        "'lift.z' is 0.384 m at t = 0.096 s, above its upper limit of 0.3",
+    ]
+    out.unlink()
+    done = run(path, "--controls", "--rate", 125, "-o", out, "--strict", *slow)
+    assert "--strict makes warnings errors" in str(done.exception) and not out.exists()
+    done = run(path, "--controls", "--rate", 125, "-o", out, "--strict", "--max-rate", "aim=200", "--limit", "aim=-1:1")
+    assert done.exit_code == 0 and out.exists()
+
+
+def test_what_does_not_fit_is_refused(path, tmp_path):
+    out = tmp_path / "controls.csv"
+    cases = {
+        ("--rate", "0"): "the rate does not fit",
+        ("--rate", "125", "--signal", "push"): "there is no such signal",
+        ("--rate", "125", "--limit", "push=0:1"): "a limit is of no signal",
+        ("--rate", "125", "--limit", "aim=1"): "a limit needs numbers",
+        ("--rate", "125", "--limit", "aim=1:0"): "below the upper one",
+        ("--rate", "125", "--max-rate", "aim"): "no limit of a signal",
+        ("--rate", "125", "--max-rate", "aim=-1"): "above 0",
+    }
+    for arguments, message in cases.items():
+        done = run(path, "--controls", "-o", out, *arguments)
+        assert done.exit_code != 0 and isinstance(done.exception, SystemExit | add.InputError), arguments
+        assert message in str(done.exception) + done.output, arguments
+        assert not out.exists()
+    assert run(path, "--rate", "125", "-o", out).exit_code == 2  # of what?
+    (tmp_path / "empty").mkdir()
+    done = run(tmp_path / "empty", "--controls", "--rate", 125, "-o", out)
+    assert "holds no run" in str(done.exception) + done.output
+
+
+def test_fitted_numbers_of_a_run_are_exported(path, tmp_path):
+    folder = tmp_path / "run"
+    done = CliRunner().invoke(cli, ["optimize", str(path), "-o", str(folder), "-q"])
+    assert done.exit_code == 0, done.output
+    out = tmp_path / "found.csv"
+    assert run(folder, "--controls", "--rate", 50, "--signal", "aim", "-o", out).exit_code == 0
+    head, numbers = table(out)
+    assert head == ["time_s", "aim [rad]"] and np.abs(numbers[:, 1]).max() < 1e-4
+
+
+def test_vectors_and_scalars(path):
+    built = add.load_scene(path).build()
+    assert [s.name for s in sampled_controls(built, 10.0, ("lift",))] == ["lift.x", "lift.y", "lift.z"]
