@@ -1,6 +1,7 @@
 """Many runs at once."""
 
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,8 @@ def test_members_are_single_runs_to_the_bit(simulation: Simulation, thetas: np.n
 def test_processes_give_the_same(simulation: Simulation, thetas: np.ndarray) -> None:
     expected = rollout_batch(simulation, thetas, n_steps=12, workers=1)
     bars = np.random.default_rng(0).normal(size=(2, *expected.q.shape))
-    with ProcessPoolExecutor(2) as pool:
+    # JAX, which other tests of this process may have started, has threads: no forks then.
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         batch = rollout_batch(simulation, thetas, n_steps=12, executor=pool)
         assert np.array_equal(batch.q, expected.q)
         assert np.array_equal(batch.pullback(*bars).theta, expected.pullback(*bars).theta)
