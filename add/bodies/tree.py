@@ -21,7 +21,7 @@ from add.equations.tree_embedding import TreeEmbedding
 from add.equations.tree_pose import TreePose
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.trees import BALL, HINGE, SLIDE, Tree
-from add.terms import BallLaws, JointDrive, JointFriction, JointLimits, JointSprings, TreeInertia
+from add.terms import BallLaws, JointDrive, JointLimits, JointResistance, JointSprings, TreeInertia
 from add.typing import FloatArray, IntArray
 
 
@@ -201,7 +201,7 @@ class TreeBody(Body):
                 balls.append((start + first, number["damping"], number["armature"]))
             else:
                 friction.append((start + first, number["damping"], number["dry_friction"], number["slip_speed"]))
-        found = ((JointSprings, springs), (JointFriction, friction), (BallLaws, balls))
+        found = ((JointSprings, springs), (JointResistance, friction), (BallLaws, balls))
         return [term(*np.array(rows, dtype=np.int64).T) for term, rows in found if rows]
 
     def _limits(self, start: int, at: Layouts) -> list[Term]:

@@ -4,7 +4,7 @@ from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
-from add.terms.joint_laws import BallLaws, JointFriction, JointLimits, JointSprings
+from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
 from add.terms.rigid_inertia import RigidInertia
@@ -18,8 +18,8 @@ __all__ = [
     "Gravity",
     "Inertia",
     "JointDrive",
-    "JointFriction",
     "JointLimits",
+    "JointResistance",
     "JointSprings",
     "NodalForce",
     "PointConstraint",

@@ -103,7 +103,7 @@ class JointSprings(_OneByOne):
 
 @final
 @dataclass(frozen=True)
-class JointFriction(_OneByOne):
+class JointResistance(_OneByOne):
     """r = d v + tau tanh(v / v_s) on every coordinate: damping, and dry friction without a jump.
 
     Attributes

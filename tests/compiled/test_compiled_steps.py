@@ -164,7 +164,7 @@ def test_what_compiled_steps_lack() -> None:
         "TreeInertia",  # and the laws of trees' joints
         "BallLaws",
         "JointDrive",
-        "JointFriction",
+        "JointResistance",
         "JointLimits",
         "JointSprings",
     }

@@ -7,7 +7,7 @@ from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.kernels.rotation import rotation_matrix
 from add.scene import scene_from_dict
-from add.terms import BallLaws, JointDrive, JointFriction, JointLimits, JointSprings, TreeInertia
+from add.terms import BallLaws, JointDrive, JointLimits, JointResistance, JointSprings, TreeInertia
 from add.testing import check_deciding_term, check_pullback, check_term
 
 BOX = {"geometry": {"shape": "box", "size": [0.1, 0.14, 0.2]}, "position": [0.01, 0.02, -0.1]}
@@ -85,18 +85,18 @@ def state(built, rng, scale=0.1):
     return Kinematics(q + scale * rng.normal(size=n), v + rng.normal(size=n), rng.normal(size=n), 0.03, 3)
 
 
-@pytest.mark.parametrize("kind", [TreeInertia, JointSprings, JointFriction, BallLaws, JointLimits, JointDrive])
+@pytest.mark.parametrize("kind", [TreeInertia, JointSprings, JointResistance, BallLaws, JointLimits, JointDrive])
 def test_own_terms(built, rng, kind):
     terms = built.model.term(kind)
     assert (
         len(terms)
-        == {TreeInertia: 2, JointSprings: 2, JointFriction: 2, BallLaws: 1, JointLimits: 1, JointDrive: 3}[kind]
+        == {TreeInertia: 2, JointSprings: 2, JointResistance: 2, BallLaws: 1, JointLimits: 1, JointDrive: 3}[kind]
     )
     kin = state(built, rng, 0.02)
     potential = kind in (JointSprings,)
     for term in terms:
         found = check_term(term, kin, built.theta, rng=rng, energy=potential, layout=built.model.system.parameters)
-        active = {TreeInertia: "qva", JointSprings: "q", JointFriction: "v", BallLaws: "qva", JointLimits: "qv"}
+        active = {TreeInertia: "qva", JointSprings: "q", JointResistance: "v", BallLaws: "qva", JointLimits: "qv"}
         clipped = kind is JointDrive and abs(term.force(kin, built.theta)) > term.limit
         if term is terms[0]:  # the other tree's joint has neither spring nor damping
             assert all(getattr(found, name) > 0.0 for name in active.get(kind, ""))
