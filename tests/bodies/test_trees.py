@@ -10,7 +10,7 @@ from add.adjoint import Cotangents, pullback, pushforward
 from add.commands.run_data import run_data
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
-from add.scene import scene_from_dict
+from add.scene import apply_overrides, scene_from_dict
 from add.terms import TreeInertia
 
 
@@ -178,3 +178,32 @@ def test_energy_in_results():
     data = run_data(built, built.run(), built.theta)
     total = data.energy["kinetic"] + data.energy["gravity"] + data.energy["coupling"]
     assert np.ptp(total) < 1e-4 and np.ptp(data.energy["gravity"]) > 0.1 and np.ptp(data.energy["coupling"]) > 0.01
+
+
+URDF = """<robot name="r"><link name="base"/>
+  <link name="rod"><inertial><origin xyz="0 0 -0.2"/><mass value="0.5"/>
+    <inertia ixx="2e-3" ixy="0" ixz="0" iyy="2e-3" iyz="0" izz="1e-4"/></inertial></link>
+  <joint name="hip" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+    <dynamics damping="0.01"/></joint></robot>"""
+
+
+def test_numbers_of_a_robots_file_are_parameters(tmp_path):
+    """Their values are the file's; what was found is written into the scene, and the file stays."""
+    (tmp_path / "r.urdf").write_text(URDF)
+    raw = arm()
+    raw["bodies"] = {"r": {"type": "articulated", "model": "r.urdf", "joints": {"hip": {"value": 1.0}}}}
+    raw["markers"] = {"end": {"body": "r/rod", "point": [0, 0, -0.4]}}
+    raw["objective"] = [{"type": "point", "marker": "end", "target": [-0.31, 0, -0.26], "time": "end"}]
+    raw["parameters"] = [
+        {"path": "bodies.r.joints.hip.damping", "bounds": [0.001, 1]},
+        {"path": "bodies.r.links.rod.mass"},
+    ]
+    made = scene_from_dict(raw, folder=tmp_path)
+    problem = made.inverse_problem()
+    assert problem.values(problem.x0).tolist() == [0.01, 0.5]
+    other = apply_overrides(made, {"bodies.r.links.rod.mass": 0.7})
+    assert other.raw["bodies"]["r"]["links"]["rod"]["mass"] == 0.7
+    layout = other.build().model.system.parameters
+    assert layout.view(other.build().theta, "bodies.r.links.rod.mass") == 0.7
+    with pytest.raises(InputError, match="no such path"):
+        apply_overrides(made, {"bodies.r.links.hand.mass": 0.7})

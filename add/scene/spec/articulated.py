@@ -1,6 +1,7 @@
 """Articulated bodies of the scene format: trees of links, written in the scene or read from a robot's file."""
 
-from typing import Literal
+from math import isfinite
+from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -126,6 +127,28 @@ class DriveSpec(Spec):
             if getattr(self, key) is not None and key not in allowed:
                 raise problem(f"a {self.type} drive has none", key=key)
         return self
+
+
+def numbers_of(robot: Robot) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return what a robot's file says of links and joints, under the keys by which a scene says it otherwise."""
+    links: dict[str, dict[str, Any]] = {}
+    for link in robot.links:
+        i = link.inertia
+        six = [float(i[place]) for place in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        if link.mass > 0.0:
+            links[link.name] = {"mass": link.mass, "inertia": six, "center_of_mass": link.centre.tolist()}
+    joints: dict[str, dict[str, Any]] = {}
+    for joint in robot.joints:
+        if joint.kind not in ("hinge", "slide", "ball") or joint.mimic is not None:
+            continue
+        wide = joint.kind == "ball"
+        own: dict[str, Any] = {"value": [0.0] * 3, "rate": [0.0] * 3, "rest": [0.0] * 3} if wide else {
+            "value": joint.start, "rate": 0.0, "rest": joint.reference, "dry_friction": joint.dry_friction
+        }  # fmt: skip
+        own |= {"stiffness": joint.stiffness, "damping": joint.damping, "armature": joint.armature}
+        own |= {key: value for key, value in (("lower", joint.lower), ("upper", joint.upper)) if isfinite(value)}
+        joints[joint.name] = own
+    return {"links": links, "joints": joints}
 
 
 class ArticulatedBodySpec(Spec):

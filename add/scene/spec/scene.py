@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, Tag, model_validator
 
-from add.scene.spec.articulated import ArticulatedBodySpec
+from add.scene.spec.articulated import ArticulatedBodySpec, numbers_of
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import (
     Count,
@@ -150,6 +150,15 @@ class ExpectationSpec(Spec):
         return self
 
 
+def _fill(said: dict[str, Any], usual: dict[str, Any]) -> None:
+    """Write what is usual where nothing is said."""
+    for key, value in usual.items():
+        if isinstance(value, dict):
+            _fill(said.setdefault(key, {}), value)
+        elif said.get(key) is None:
+            said[key] = value
+
+
 class SceneSpec(Spec):
     """A scene: what is simulated, what is measured, what is fitted."""
 
@@ -199,8 +208,15 @@ class SceneSpec(Spec):
         return self._source
 
     def full(self) -> dict[str, Any]:
-        """Return the scene as a dictionary with every default written out, under the keys of the file."""
-        return self.model_dump(by_alias=True)
+        """Return the scene as a dictionary with every default written out, under the keys of the file.
+
+        Articulated bodies have the numbers of the robots' files that they are read from.
+        """
+        out = self.model_dump(by_alias=True)
+        for name, body in self.bodies.items():
+            if isinstance(body, ArticulatedBodySpec) and body.model is not None and body._robot is not None:
+                _fill(out["bodies"][name], numbers_of(body._robot))
+        return out
 
     def __eq__(self, other: object) -> bool:
         """Two scenes are equal that say the same, wherever they come from."""
