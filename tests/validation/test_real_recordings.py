@@ -48,16 +48,18 @@ def test_first_frames_of_a_toss_fall_freely(study) -> None:
         np.testing.assert_allclose(fallen, pose.position[:frames], atol=1.5e-3)
 
 
-def test_double_pendulum_follows_a_swing_for_two_seconds(study) -> None:
+@pytest.mark.parametrize("name", ["double_pendulum", "double_pendulum_tree"])
+def test_double_pendulum_follows_a_swing_for_two_seconds(study, name) -> None:
+    """With stiff hinges between free bodies, and in joint coordinates."""
     pendulum = study("double_pendulum")
-    base = add.load_scene(ROOT / "scenes" / "double_pendulum.json")
+    base = add.load_scene(ROOT / "scenes" / f"{name}.json")
     file = pendulum.swings()[9]
     at = pendulum.start(file, base.recording.time_offset)
     scene = pendulum.scene_of(base, [file], [at], {})
     problem = scene.inverse_problem()
     values, rms = pendulum.minimise(problem, 0.2, 6)
     assert rms < 2e-3
-    start = {path: values[f"{path}@{file.stem}"] for path in pendulum.START}
+    start = {path: values[f"{path}@{file.stem}"] for path in pendulum.start_of(base)}
     source = {**base.raw["recording"], "file": str(file)}
     ahead = add.apply_overrides(base, {**start, "recording": source}).inverse_problem()
     # Directions are unit vectors: their distance is the error of the angle.
