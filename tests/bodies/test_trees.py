@@ -5,12 +5,15 @@ import copy
 import numpy as np
 import pytest
 from derivatives.test_trees import LINK, scene
+from faults.runs import same_run
+from faults.test_resume_simulation import cut, whole
 
 from add.adjoint import Cotangents, pullback, pushforward
 from add.commands.run_data import run_data
+from add.commands.simulate import simulate_scene
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
-from add.scene import apply_overrides, scene_from_dict
+from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.terms import TreeInertia
 
 
@@ -207,3 +210,20 @@ def test_numbers_of_a_robots_file_are_parameters(tmp_path):
     assert layout.view(other.build().theta, "bodies.r.links.rod.mass") == 0.7
     with pytest.raises(InputError, match="no such path"):
         apply_overrides(made, {"bodies.r.links.hand.mass": 0.7})
+
+
+def test_a_robots_file_is_no_scene(tmp_path):
+    (tmp_path / "r.urdf").write_text(URDF)
+    with pytest.raises(InputError, match="articulated"):
+        load_scene(tmp_path / "r.urdf")
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_a_run_in_two_parts_is_the_whole_run(tmp_path, integrator):
+    """States of runs are in the tree's coordinates, the file has the rows of its links."""
+    raw = scene()
+    raw["time"] = {"dt": 0.005, "steps": 16, "integrator": integrator}
+    once = whole(tmp_path, raw)
+    folder = cut(tmp_path, raw, 7)
+    simulate_scene(scene_from_dict(raw), folder, resume=True)
+    same_run(once.path, folder.path)

@@ -133,6 +133,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _parse(text: str, source: Path) -> dict[str, Any]:
     if not text.strip():
         raise InputError("the file is empty", file=source, expected="a scene: an object {...}")
+    if text.lstrip().startswith("<"):
+        raise InputError(
+            "an XML file is no scene", file=source,
+            expected='a scene; a robot\'s file stands in one as {"type": "articulated", "model": FILE}, and '
+            "`add info FILE` shows it",
+        )  # fmt: skip
     try:
         raw = json.loads(text, object_pairs_hook=_object, parse_constant=_NotJson)
     except json.JSONDecodeError as error:
