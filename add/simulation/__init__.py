@@ -1,6 +1,7 @@
 """Time stepping."""
 
 from add.simulation.bdf import BDF
+from add.simulation.dynamics import Dynamics
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import ImplicitSolve, Linearised, NewtonSolve, Solution
 from add.simulation.step_jacobians import InputJacobian, Step, StepDerivatives, StepJacobians
@@ -12,6 +13,7 @@ __all__ = [
     "BDFFormula",
     "ContactForces",
     "DifferentiableStepper",
+    "Dynamics",
     "ImplicitSolve",
     "InputJacobian",
     "InputOperator",

@@ -23,6 +23,7 @@ from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
 from add.simulation.bdf import BDF
 from add.simulation.blocks import Records, state_after, stepwise
+from add.simulation.dynamics import Dynamics
 from add.simulation.start import Start
 from add.simulation.step_jacobians import Step, StepDerivatives, StepJacobians, block_directions
 from add.simulation.step_operators import StepOperators, step_operators
@@ -150,6 +151,10 @@ class Simulation(Summarised):
     theta: FloatArray = field(repr=False)
     solver: Callable[[int], Factorization] = factorization_for
     threads: int = 1
+
+    def dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None, **options: Any) -> Dynamics:
+        """Return mass matrix, bias and derivatives of the equations of motion; see `Dynamics.of`."""
+        return Dynamics.of(self.system, self.theta, q, v, a, **options)
 
     def state(self, q: ArrayLike, v: ArrayLike, *, step: int | None = None, carry: Carry = NO_CARRY) -> State:
         """Return a state from coordinates and velocities that another program, or a measurement, gives.

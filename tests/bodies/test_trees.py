@@ -227,3 +227,30 @@ def test_a_run_in_two_parts_is_the_whole_run(tmp_path, integrator):
     folder = cut(tmp_path, raw, 7)
     simulate_scene(scene_from_dict(raw), folder, resume=True)
     same_run(once.path, folder.path)
+
+
+def test_dynamics_at_a_state(rng):
+    """Mass, bias and derivatives of the whole system, contact and drives in it; their motion is the run's."""
+    built = scene_from_dict(scene()).build()
+    q, v = built.model.initial.evaluate(built.theta)
+    v += rng.normal(size=q.size)
+    a = rng.normal(size=q.size)
+    found = built.simulation.dynamics(q, v, a, t=0.01)
+    assert np.allclose(found.mass, found.mass.T, atol=1e-13) and np.linalg.eigvalsh(found.mass).min() > 0.0
+    assert np.allclose(found.mass @ a + found.bias, found.residual, atol=1e-10)
+    h = 1e-6
+    for name, slopes in (("q", found.by_coordinates), ("v", found.by_velocities)):
+        along = rng.normal(size=q.size)
+        sides = []
+        for sign in (h, -h):
+            at = {"q": q, "v": v} | {name: (q if name == "q" else v) + sign * along}
+            sides.append(built.simulation.dynamics(at["q"], at["v"], a, t=0.01).residual)
+        assert np.allclose(slopes @ along, (sides[0] - sides[1]) / (2 * h), rtol=1e-5, atol=1e-5)
+    raw = arm()
+    raw["time"] = {"dt": 1e-5, "steps": 1, "integrator": "bdf1"}
+    pendulum = scene_from_dict(raw).build()
+    run = pendulum.run()
+    there = pendulum.simulation.dynamics(run.q[0], run.v[0])
+    assert (run.v[1] - run.v[0]) / 1e-5 == pytest.approx(np.linalg.solve(there.mass, -there.bias), rel=1e-4)
+    with pytest.raises(InputError, match="another shape of 'v'"):
+        pendulum.simulation.dynamics(run.q[0], np.zeros(3))
