@@ -36,6 +36,14 @@ def _unsafe(frame: FrameType | None) -> bool:
     return False
 
 
+def _send(number: int) -> None:
+    """Send a signal to the main thread, so that it ends a wait there, too."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
+
+
 @final
 class _Answer:
     """Turns signals into exceptions, once each; impatience does not cut what the first one began to write."""
@@ -48,7 +56,7 @@ class _Answer:
     def _later(number: int, frame: FrameType | None) -> bool:
         """Send the signal again, a moment later, if an exception would do harm now."""
         if unsafe := _unsafe(frame):
-            threading.Timer(AGAIN, signal.raise_signal, (number,)).start()
+            threading.Timer(AGAIN, _send, (number,)).start()
         return unsafe
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:

@@ -6,7 +6,9 @@ from add.linalg import Factorization, factorization_for
 from benchmarks.exactness import CASES, TOLERANCE, case
 
 
-@pytest.mark.parametrize("name", [c[0] for c in CASES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(c[0], marks=[pytest.mark.slow] if c[0].startswith("cylinder") else []) for c in CASES]
+)
 def test_back_ends_take_the_same_step(name):
     found = case(name)
     assert found["same_decisions"]

@@ -23,6 +23,7 @@ def sliding(law: str = "linear") -> dict:
     return raw
 
 
+@pytest.mark.slow
 def test_laws_agree_about_a_sliding_cube(tmp_path, capsys) -> None:
     """All tend to one motion; the exact gradient of the square of the way is known: d(x^2)/d mu = -2 x^2/mu."""
     runs = {run.law: run for run in compare_laws(scene_from_dict(sliding()), ["linear", "hybrid", "impulse", "exact"])}

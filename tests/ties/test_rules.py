@@ -9,12 +9,14 @@ import pytest
 
 import add.ties
 from add.kernels.rotation import rotation_matrix
+from add.kernels.trees import BALL, FIXED, HINGE, Tree
 from add.ties import (
     AxesAcross,
     CarriedDirection,
     DampingFromRestitution,
     Distance,
     LameFromYoung,
+    LinkPose,
     PlaceOnOther,
     Rule,
     TiltedDirection,
@@ -27,7 +29,18 @@ D = np.array([0.48, -0.6, 0.64])
 TILT = np.concatenate([[0.3, -1.1], D, axes_across(D).ravel()])
 POSES = np.array([0.1, -0.4, 0.7, 0.3, 1.2, -0.5, 0.2, 0.9, -0.3, 1.5, 0.1, -0.2, -0.8, 0.4, 0.6])
 
+#: A base that stands, a hinge and a ball; arguments: their placements, an angle, a rotation vector.
+_NO, _THREE = np.full(3, -1), np.full((3, 3), -1)
+TREE = Tree(
+    parent=np.array([-1, 0, 1]), kind=np.array([FIXED, HINGE, BALL]), first=np.array([0, 0, 1]),
+    axis=np.tile([0.6, 0.0, 0.8], (3, 1)), pitch=np.zeros(3), element=np.array([1, 2, 2, 2]),
+    coordinate=np.arange(4), factor=np.ones(4), offset=np.zeros(4), placement=np.arange(18).reshape(3, 6),
+    mass=_NO, centre=_THREE, inertia=np.full((3, 6), -1), armature=np.full(4, -1), gravity=np.zeros(3, dtype=np.int64),
+)  # fmt: skip
+LINK = np.concatenate([POSES, [0.3, -0.2, 0.5], [0.7], [0.4, -0.9, 0.3]])
+
 RULE_CASES = {
+    LinkPose: (LinkPose(TREE, 2, np.arange(18, 22)), np.stack([LINK, 0.7 * LINK[::-1]])),
     LameFromYoung: (LameFromYoung(), np.array([[2.0, 0.3], [5.0, -0.2]])),
     DampingFromRestitution: (DampingFromRestitution(2, False), np.array([[0.6, 10.0, 0.3, 0.8], [0.2, 4.0, 2.0, 1.0]])),
     TiltedDirection: (TiltedDirection(), np.stack([TILT, np.concatenate([[0.0, 0.0], TILT[2:]])])),
