@@ -55,10 +55,16 @@ def judged_simulation(spec: SceneSpec, built: BuiltScene) -> Simulation:
 def one_step_objective(item: OneStepObjectiveSpec, built: BuiltScene, place: str) -> OneStep:
     """Return the objective; see `judged_simulation` for the steps that it judges."""
     recorded, system = _states(item, built, place), built.model.system
-    names = [body.name for body in built.model.bodies] if item.bodies is None else item.bodies
+    own = [body.name for body in built.model.bodies if system.dofs[body.name].size]
+    names = own if item.bodies is None else item.bodies
     for k, name in enumerate(names):
         if name not in system.dofs:
             raise InputError("there is no such body", place=f"{place}.bodies.{k}", found=f"'{name}'")
+        if not system.dofs[name].size:
+            raise InputError(
+                "a link has no coordinates of its own", place=f"{place}.bodies.{k}", found=f"'{name}'",
+                expected=f"its articulated body, '{name.split('/')[0]}'",
+            )  # fmt: skip
     rows = np.concatenate([system.dofs[name].indices.ravel() for name in names])
     rows = rows[system.partition.is_free[rows]]
     dt = built.simulation.stepper.dt
