@@ -49,7 +49,7 @@ test-all: lint warm
 test-minimum:
 	python3 scripts/minimum_versions.py > .minimum-versions.txt
 	@VENV="$(VENV)-minimum" CONSTRAINTS=.minimum-versions.txt bash scripts/setup.sh
-	NUMBA_CACHE_DIR="$(VENV)-minimum/numba" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
+	NUMBA_CACHE_DIR="$(abspath $(VENV)-minimum)/numba" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
 	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
 
 # PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds the wheel without a GPU's libraries.
