@@ -133,7 +133,8 @@ def test_a_stop_waits_until_compiled_code_has_converted_its_results():
             sent.append(True)
             signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), stops_are_interruptions():
             sys.setprofile(watch)
@@ -142,5 +143,6 @@ def test_a_stop_waits_until_compiled_code_has_converted_its_results():
             time.sleep(10.0)
     finally:
         sys.setprofile(None)
-        signal.signal(signal.SIGINT, before)
+        for number, handler in usual.items():  # a program that was stopped goes on to ignore them
+            signal.signal(number, handler)
     assert sent and len(results) == 1
