@@ -25,7 +25,7 @@ MOST = 10_000_000
 @final
 @dataclass(frozen=True)
 class Limits:
-    """What a machine bears of one signal, in its unit and its unit a second.
+    """Bounds that a machine sets to one signal, in its unit and its unit a second.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Where a link of a tree starts, as a rule of the numbers that say so."""
+"""The pose of a link at the start, as a rule of the numbers that say so."""
 
 from __future__ import annotations
 

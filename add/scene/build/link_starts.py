@@ -1,4 +1,4 @@
-"""Where links of trees start, for couplings that lay the other end where one end starts."""
+"""Poses of links at the start, for couplings that lay the other end where one end starts."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from add.typing import BoolArray, FloatArray
 
 
 class Limits(NamedTuple):
-    """What a number must lie between.
+    """Bounds of a number.
 
     Attributes
     ----------
