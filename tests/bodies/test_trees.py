@@ -254,3 +254,21 @@ def test_dynamics_at_a_state(rng):
     assert (run.v[1] - run.v[0]) / 1e-5 == pytest.approx(np.linalg.solve(there.mass, -there.bias), rel=1e-4)
     with pytest.raises(InputError, match="another shape of 'v'"):
         pendulum.simulation.dynamics(run.q[0], np.zeros(3))
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_links_of_one_tree_touch_on_request(together):
+    """The hand is folded back onto the first link; neighbours overlap and never touch."""
+    raw = arm(hand={"parent": "lower", "child": "hand", "axis": [0, 1, 0], "position": [0, 0, -0.4], "value": 0.2})
+    body = raw["bodies"]["arm"]
+    slim = {"geometry": {"shape": "box", "size": [0.04, 0.04, 0.2]}, "position": [0.01, 0.02, -0.1]}
+    body["links"]["hand"] = LINK | {"shapes": [slim]}
+    body["joints"]["elbow"]["value"] = 3.1
+    body["joints"]["hand"]["position"] = [0, 0, -0.1]
+    body["self_collision"] = together
+    raw["contact"] = {"stiffness": 500, "damping_ramp": 0.01, "onset": 0.01}
+    built = scene_from_dict(raw).build()
+    q, v = built.model.initial.evaluate(built.theta)
+    kin = Kinematics(q, v, np.zeros_like(q), 0.0, 0)
+    touching = sum(len(term.decide(kin, built.theta)) for term in built.model.system.deciding)
+    assert (touching > 0) == together
