@@ -12,6 +12,7 @@ from add.compiled.arrays import KINDS, Signals, empty, packed
 from add.compiled.dense import Lapack
 from add.compiled.each import pull_back_each, take_each
 from add.compiled.families import Choices
+from add.compiled.matrices import state_matrices
 from add.compiled.newton import Criteria
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.kernels.caching import is_kept
@@ -33,7 +34,7 @@ def warm() -> None:
 
 
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
-    """Return the functions with arguments of the types that runs and batches of steps give them."""
+    """Return all functions with arguments of the types that runs and batches of steps give them."""
     families = packed(empty(kind) for kind in KINDS)
     one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
     rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
@@ -47,4 +48,9 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     firsts, four = np.zeros(0, dtype=np.int64), np.zeros((0,) * 4)
     take_many = (*common, firsts, Criteria(0.0, 0.0, 0.0, 2, 1), (three, three), two, signals, two, False, given)
     back_many = (*common, firsts, steps, (two, two), signals, two, (four, four), two, two)
-    return (take_steps, take), (pull_back_steps, back), (take_each, take_many), (pull_back_each, back_many)
+    now = Signals(one, np.zeros((0, 3), dtype=np.int64))
+    matrices = families, 0.0, (one, one, one), one, now, given[1], three
+    return (
+        (take_steps, take), (pull_back_steps, back), (state_matrices, matrices),
+        (take_each, take_many), (pull_back_each, back_many),
+    )  # fmt: skip
