@@ -21,9 +21,9 @@ from scripts.reproduction.entry import ROOT, Context, Entry, Skipped
 from scripts.reproduction.page import Pack
 
 
-def run_entry(entry: Entry, pack: Pack, *, short: bool) -> str:
+def run_entry(entry: Entry, pack: Pack, *, short: bool, partial: bool = False) -> str:
     """Run one entry and keep what it found; return how it went."""
-    context = Context(short, pack.images, pack.values())
+    context = Context(short, pack.images, pack.values(), partial)
     begin = time.perf_counter()
     try:
         outcome = entry.run(context)
@@ -39,6 +39,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="KEY", choices=sorted(ENTRIES), help="run these entries")
     parser.add_argument("--long", action="store_true", help="run the entries that take hours, and no others")
+    parser.add_argument("--partial", action="store_true", help="say what entries that take hours have so far")
     parser.add_argument("--short", action="store_true", help="coarse, in seconds: to see that everything works")
     parser.add_argument("--list", action="store_true", help="say what there is and run nothing")
     parser.add_argument("--page", action="store_true", help="write the page from the results and run nothing")
@@ -60,7 +61,7 @@ def main(given: list[str] | None = None) -> int:
     for key in [] if wanted.page else wanted.only or every:
         print(f"{key}: {ENTRIES[key].title} ...", flush=True)
         try:
-            print(f"{key}: {run_entry(ENTRIES[key], pack, short=wanted.short)}", flush=True)
+            print(f"{key}: {run_entry(ENTRIES[key], pack, short=wanted.short, partial=wanted.partial)}", flush=True)
         except Exception:  # the others are still wanted
             traceback.print_exc()
             failed.append(key)

@@ -57,7 +57,7 @@ def _strings(short: bool) -> Scene:
 
 SEARCHES = (
     Search("fig10a", "Fig. 10a, two bounces", _throw, 0.4, 1042, "l-bfgs-b", 1e-6, "cma.simulations"),
-    Search("strings", "cube on strings, 360 numbers", _strings, 0.1, 20000, "gauss-newton", 1e-3, "cma.strings"),
+    Search("strings", "cube on strings, 360 numbers", _strings, 0.1, 8000, "gauss-newton", 1e-3, "cma.strings"),
 )
 
 
@@ -91,7 +91,7 @@ def cma_values(problem: InverseProblem, search: Search, most: int, tasks: Tasks)
     return np.array(values), seconds
 
 
-def gradient_values(problem: InverseProblem) -> tuple[np.ndarray, float]:
+def gradient_values(problem: InverseProblem) -> tuple[list[float], float]:
     """Return the objective of every simulation of the scene's own optimiser, and its processor time [s]."""
     values: list[float] = []
 
@@ -100,7 +100,7 @@ def gradient_values(problem: InverseProblem) -> tuple[np.ndarray, float]:
 
     with clock() as taken:
         problem.optimize(progress=note)
-    return np.array(values), taken.seconds
+    return values, taken.seconds
 
 
 def reached(values: np.ndarray, wanted: float) -> str:
@@ -123,21 +123,24 @@ def run(context: Context) -> Outcome:
         for search, axes in zip(SEARCHES, drawn.subplots(1, len(SEARCHES)), strict=True):
             base = search.scene(context.short)
             most = 12 if context.short else search.most
+            if context.partial:
+                most = min(most, sum(name.startswith(f"{search.key} ") for name in tasks.known))
             limit = 3 if context.short else 40
             problem = _with(base, search.method, limit).inverse_problem()
             by_samples, seconds = cma_values(problem, search, most, tasks)
-            by_gradients, taken = gradient_values(problem)
-            for label, found, time in (("CMA-ES", by_samples, seconds), (search.method, by_gradients, taken)):
-                best = np.minimum.accumulate(found) / found[0]
+            found, taken = tasks(f"{search.key}, {search.method}", lambda p=problem: gradient_values(p))
+            by_gradients = np.array(found)
+            for label, counted, time in (("CMA-ES", by_samples, seconds), (search.method, by_gradients, taken)):
+                best = np.minimum.accumulate(counted) / counted[0]
                 axes.loglog(np.arange(1, best.size + 1), np.maximum(best, 1e-30), label=label)
                 is_cma = label == "CMA-ES"
                 rows += [
                     Row(f"{search.title}, {label}: simulations to Phi/Phi_0 = {search.wanted:g}",
-                        reached(found, search.wanted), search.published if is_cma else None),
-                    Row(f"{search.title}, {label}: Phi/Phi_0 after {found.size} simulations", f"{best[-1]:.1e}"),
+                        reached(counted, search.wanted), search.published if is_cma else None),
+                    Row(f"{search.title}, {label}: Phi/Phi_0 after {counted.size} simulations", f"{best[-1]:.1e}"),
                     Row(f"{search.title}, {label}: time [s]", f"{time:.0f}"),
                 ]  # fmt: skip
-                values[f"{search.key}.{label}"] = {"reduction": float(best[-1]), "simulations": int(found.size)}
+                values[f"{search.key}.{label}"] = {"reduction": float(best[-1]), "simulations": int(counted.size)}
             axes.axhline(search.wanted, color="k", lw=0.6, ls=":")
             axes.set(xlabel="simulations", ylabel="$\\Phi/\\Phi_0$, best so far", title=search.title)
             axes.legend()
@@ -145,7 +148,7 @@ def run(context: Context) -> Outcome:
     notes = (
         f"CMA-ES of the package cma, seed {SEED}, from the scene's start; first standard deviations, over the scales "
         f"of the parameters: {spreads}. It ends where it arrives or at the published count; for the strings none was "
-        f"published, and {SEARCHES[1].most} are allowed.",
+        f"published, and {SEARCHES[1].most} are allowed, the number that was not enough on Fig. 11b.",
     )
     return Outcome(tuple(rows), {name: "Best objective over simulations."}, notes, values)
 

@@ -81,11 +81,14 @@ class Context:
         Folder of the pictures.
     values : key of an entry -> its `Outcome.values`
         Of the entries that ran before.
+    partial : bool
+        Whether an experiment that takes hours is to say what it has so far, and to run nothing.
     """
 
     short: bool
     images: Path
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    partial: bool = False
 
     def image(self, name: str) -> Path:
         """Return where a picture goes."""

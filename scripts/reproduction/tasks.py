@@ -32,6 +32,11 @@ class Tasks:
                     continue
                 self._known[name] = result
 
+    @property
+    def known(self) -> set[str]:
+        """Names of the tasks that are done."""
+        return set(self._known)
+
     def __call__(self, name: str, task: Callable[[], Any]) -> Any:
         """Return the result of a task, which runs unless it ran before."""
         if name not in self._known:
