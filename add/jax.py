@@ -23,7 +23,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
-from add.scene.build.inputs import Inputs
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers
 from add.scene.build.rollouts import SceneBatch, States
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import StepBatch, step_batch
@@ -156,7 +156,7 @@ def step(
     take.defvjp(forward, backward)
 
     def call(state: Any, k: Any, control: Named | None = None, inputs: Named | None = None) -> States:
-        pairs = States(*(_double(part) for part in state))
+        pairs = States(*(_double(name, part) for name, part in zip((STATE_Q, STATE_V), state, strict=True)))
         if not pairs.q.shape == pairs.v.shape == (m, n):
             raise InputError(
                 "these are no pairs of coordinates and velocities of this system", place="state",
@@ -170,15 +170,19 @@ def step(
 
 
 def _arrays(inputs: Named) -> dict[str, Any]:
-    return {name: _double(value) for name, value in inputs.items()}
+    return {name: _double(name, value) for name, value in inputs.items()}
 
 
-def _double(value: Any) -> Any:
+def _double(name: str, value: Any) -> Any:
     if not jax.config.read("jax_enable_x64"):
         raise InputError(
             "the simulator computes with 64 bits, and JAX with 32: call jax.config.update('jax_enable_x64', True) at "
             "the start of the program"
         )
+    if not isinstance(value, jax.Array):
+        value = as_numbers(name, value)
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        raise InputError("these are no numbers", place=name, found=str(value.dtype), expected="real numbers")
     return jnp.asarray(value, dtype=jnp.float64)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
-from add.scene.build.inputs import STATE_Q, STATE_V
+from add.scene.build.inputs import STATE_Q, STATE_V, as_numbers
 from add.scene.build.rollouts import States
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import step_batch
@@ -175,7 +175,7 @@ def _called(
 
 def _double(name: str, value: Any) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
-        return torch.as_tensor(np.asarray(value, dtype=float))
+        return torch.as_tensor(as_numbers(name, value))
     if value.dtype != torch.float64:
         raise InputError(
             "the simulator computes in double precision", place=name, found=str(value.dtype),

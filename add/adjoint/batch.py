@@ -105,6 +105,13 @@ class Batch:
                 expected=f"{shape}",
             )
         alive = self._alive
+        for k in alive:
+            if not (np.isfinite(q_bar[k]).all() and np.isfinite(v_bar[k]).all()):
+                raise InputError(
+                    f"member {k}: a cotangent of its states is not finite",
+                    found="nan or inf",
+                    expected="finite numbers",
+                )
         tasks = [(self.simulation, self.trajectories[k], self.thetas[k], q_bar[k], v_bar[k], self.given) for k in alive]
         found = _mapped(_pulled, tasks, self.workers, self.executor)
         n_theta, n = self.thetas.shape[1], shape[2]
@@ -148,6 +155,9 @@ class Batch:
                 found=", ".join(map(str, shapes)),
                 expected=f"{self.thetas.shape}, {pairs}, {pairs}",
             )
+        for k in range(b):
+            if not all(np.isfinite(dot[k]).all() for dot in (theta_dot, *moved)):
+                raise InputError(f"member {k}: a tangent is not finite", found="nan or inf", expected="finite numbers")
         if not self.given and any(dot.any() for dot in moved):
             raise InputError(
                 "the runs began as the simulation says: their initial states have no tangents of their own"
@@ -227,6 +237,8 @@ def rollout_batch(
             _require_finite(np.array([getattr(s, name)[0] for s in states]), name, simulation.system.dofs.describe)
     workers = workers or os.cpu_count() or 1
     steps = simulation.n_steps if n_steps is None else n_steps
+    if not isinstance(steps, (int, np.integer)) or steps < 0:
+        raise InputError("a run has a whole number of steps", place="n_steps", found=f"{steps}", expected="0 or more")
     # What runs share is made before they begin: threads would make it side by side.
     _ = simulation.packed
     tasks = [(simulation, theta, states[k] if states else None, steps) for k, theta in enumerate(thetas)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from add.errors import InputError, SolverError
 from add.scene.build.built import BuiltScene
+from add.scene.build.inputs import as_numbers
 from add.scene.build.inverse_problem import scene_objective
 from add.scene.build.observations import Seen, observations as _observations
 from add.scene.build.step_arguments import Bounds
@@ -114,19 +115,23 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         names = [f"markers.{name}{rate}" for name in self.built.marker_names for rate in ("", ".velocity")]
         self.observed = _observations(self.built, names if observations is None else observations)
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (self.observed.size,), dtype=np.float64)
-        if steps_per_action < 1:
-            raise InputError("an action is held for a step at least", place="steps_per_action", found=steps_per_action)
-        self.steps_per_action, steps = steps_per_action, self.built.simulation.n_steps
-        self._most = steps // steps_per_action if max_steps is None else max_steps
+        steps = self.built.simulation.n_steps
+        self.steps_per_action = _count("steps_per_action", steps_per_action, steps)
+        most = steps // steps_per_action
+        self._most = most if max_steps is None else _count("max_steps", max_steps, most)
+        if failure_reward is not None and not np.isfinite(failure_reward):
+            raise InputError("a reward is finite", place="failure_reward", found=failure_reward)
         self._objective = (
             scene_objective(scene, self.built, next(iter(experiment_scenes(scene))), steps) if scene.objective else None
         )
-        self._randomise = {path: _pair(path, pair) for path, pair in (randomise or {}).items()}
-        self.function.arguments.require_apart(self._randomise)
+        self.function.arguments.require_apart(randomise or {})
+        self._randomise = {
+            path: _pair(path, pair, self.built.numbers.place(path).shape) for path, pair in (randomise or {}).items()
+        }
         self.failure_reward, self._jacobians = failure_reward, jacobians
         self._values = self._theta = np.zeros(0)
         self._seen: Seen | None = None
-        self._taken = 0
+        self._taken, self._over = 0, False
 
     def again(self) -> Self:
         """Return an environment like this one, without an episode.
@@ -150,20 +155,21 @@ class Env(gymnasium.Env):  # type: ignore[misc]
             Numbers of the scene for this episode, over those drawn, and ``state.q`` and ``state.v`` (n,) to begin with.
         """
         super().reset(seed=seed)
-        given = dict(options or {})
-        inputs = dict(given.pop("inputs", {}))
+        given = _mapping("options", options)
+        inputs = _mapping("options.inputs", given.pop("inputs", None))
         if given:
             raise InputError("unknown options of reset", found=", ".join(map(str, given)), expected="inputs")
         drawn = {
             path: self.np_random.uniform(low, high, self.built.numbers.place(path).shape)
             for path, (low, high) in self._randomise.items()
         }
-        values = {name: np.asarray(value, dtype=float) for name, value in {**drawn, **inputs}.items()}
+        values = {name: as_numbers(name, value) for name, value in {**drawn, **inputs}.items()}
         self.function.arguments.require_apart(values)
         start = self.built.rollout(values, n_steps=0)
         self._values = start.runs.values[0]
         self._theta = self.built.numbers.ties.forward(self._values)
-        self._seen, self._taken = Seen(start.trajectory.initial, None, self._values, self._theta), 0
+        self._seen = Seen(start.trajectory.initial, None, self._values, self._theta)
+        self._taken, self._over = 0, False
         if self._objective is not None:
             self._objective = self._objective.for_run()
             self._objective.step_value(self._seen.state, self._theta)
@@ -212,6 +218,8 @@ class Env(gymnasium.Env):  # type: ignore[misc]
     def begin(self, action: Any) -> HeldAction:
         """Return an action that is to be held."""
         _ = self.seen
+        if self._over:
+            raise InputError("the episode has ended", expected="reset() before the next action")
         return HeldAction(self._control(action))
 
     def take(self, held: HeldAction, step: Step) -> None:
@@ -233,10 +241,12 @@ class Env(gymnasium.Env):  # type: ignore[misc]
     def end(self, held: HeldAction) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         """Return the outcome of `step` when an action has been held."""
         self._taken += 1
+        truncated = self._taken >= self._most
+        self._over = held.done or truncated
         held.info["time"] = self.seen.state.t
         if held.jacobians is not None:
             held.info["jacobians"] = {"state": held.jacobians[0], "action": held.jacobians[1]}
-        return self.observed(self.seen), float(held.reward), held.done, self._taken >= self._most, held.info
+        return self.observed(self.seen), float(held.reward), held.done, truncated, held.info
 
     def reward(self, seen: Seen) -> float:
         """Return the reward of one step of the simulation; here what it adds to the scene's objective, negative."""
@@ -253,7 +263,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
 
     def _control(self, action: Any) -> dict[str, FloatArray]:
         """Return the rows of the controls (1, ...)."""
-        values = np.asarray(action, dtype=float)
+        values = as_numbers("action", action)
         space = self.action_space
         if values.shape != space.shape:
             raise InputError("this is no action", found=f"shape {values.shape}", expected=f"shape {space.shape}")
@@ -269,10 +279,33 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         return out
 
 
-def _pair(name: str, pair: Any) -> Bounds:
-    if len(pair) != 2 or not np.all(np.asarray(pair[0]) < np.asarray(pair[1])):
+def _count(name: str, value: Any, most: int) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= most:
+        raise InputError(
+            "this is no number of steps that the scene's run has room for", place=name, found=f"{value}",
+            expected=f"a whole number from 1 to {most}",
+        )  # fmt: skip
+    return int(value)
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    if not (value is None or isinstance(value, Mapping)):
+        raise InputError("this is no mapping", place=name, found=f"{value!r:.80}", expected="name -> value")
+    return dict(value or {})
+
+
+def _pair(name: str, pair: Any, shape: tuple[int, ...]) -> Bounds:
+    """Return bounds of a number that is drawn."""
+    if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
         raise InputError("bounds are (low, high)", place=name, found=f"{pair}", expected="low below high")
-    return tuple(pair)
+    low, high = (as_numbers(name, bound) for bound in pair)
+    if not np.all(low < high) or not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise InputError("bounds are (low, high)", place=name, found=f"{pair}", expected="low below high, finite")
+    if any(bound.shape not in ((), shape) for bound in (low, high)):
+        raise InputError(
+            "bounds do not fit the number", place=name, found=f"{pair}", expected=f"numbers, or of shape {shape}"
+        )
+    return low, high
 
 
 def _declared(scene: Scene) -> dict[str, Bounds]:

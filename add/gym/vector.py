@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from add.errors import InputError, SolverError
 from add.gym.env import Env, HeldAction
-from add.scene.build.inputs import of_member
+from add.scene.build.inputs import as_numbers, of_member
 from add.scene.build.step_batch import steps_of
 from add.typing import BoolArray, FloatArray
 
@@ -58,7 +58,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
                 "this is no environment of add.gym", place="env", found=type(env).__name__,
                 expected="an Env without wrappers: wrap the vector environment",
             )  # fmt: skip
-        if num_envs < 1:
+        if not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
             raise InputError("a vector environment has members", place="num_envs", found=num_envs, expected="1 or more")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**env.metadata, "autoreset_mode": self.autoreset_mode}
@@ -120,7 +120,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         SolverError
             If a step fails, and the environment has no `failure_reward`; every episode stays before that step.
         """
-        given = np.asarray(actions, dtype=float)
+        given = as_numbers("actions", actions)
         if given.shape != self.action_space.shape:
             raise InputError(
                 "these are no actions", found=f"shape {given.shape}", expected=f"shape {self.action_space.shape}"

@@ -102,6 +102,7 @@ def test_jacobians_are_those_of_differences(pushed, held):
 
     def after(q, v, action):
         env._seen = before._replace(state=env.built.simulation.state(q, v, step=before.state.step))
+        env._over = False
         env.step(action)
         return np.stack([env._seen.state.q, env._seen.state.v], axis=1).ravel()
 
@@ -217,7 +218,17 @@ def test_angles_of_hinges():
         ({"observations": []}, r"nothing is observed"),
         ({"observations": ["couplings.push.angle"]}, r"couplings.push.angle: the scene has no such hinge"),
         ({"randomise": {"bodies.ball.colour": (0, 1)}}, r"bodies.ball.colour: this number cannot be a parameter"),
-        ({"steps_per_action": 0}, r"steps_per_action"),
+        ({"steps_per_action": 0}, r"steps_per_action.*found 0; expected a whole number from 1 to 16"),
+        ({"steps_per_action": 17}, r"steps_per_action.*found 17"),
+        ({"steps_per_action": 1.5}, r"steps_per_action.*found 1.5"),
+        ({"max_steps": 17}, r"max_steps.*found 17; expected a whole number from 1 to 16"),
+        ({"steps_per_action": 5, "max_steps": 4}, r"max_steps.*expected a whole number from 1 to 3"),
+        ({"max_steps": 0}, r"max_steps.*found 0"),
+        ({"randomise": {"bodies.ball.mass": 3}}, r"bodies.ball.mass: bounds are \(low, high\)"),
+        ({"randomise": {"bodies.ball.mass": (0.5, np.inf)}}, r"bodies.ball.mass: bounds are .* finite"),
+        ({"randomise": {"bodies.ball.velocity": ([0, 0], [1, 1])}}, r"bodies.ball.velocity: bounds do not fit"),
+        ({"randomise": {"signals.push.values": (0, 1)}}, r"signals.push: this signal is a control and an input"),
+        ({"failure_reward": np.nan}, r"failure_reward: a reward is finite"),
     ],
 )
 def test_bad_environments_are_named(pushed, options, words):
@@ -231,6 +242,7 @@ def test_bad_environments_are_named(pushed, options, words):
         ([0.0, 2.0, 0.0], r"signals.push: an action is outside its bounds.* \(found \[0.0, 2.0, 0.0\]; expected"),
         ([0.0, np.nan, 0.0], r"signals.push: a control is not a finite number"),
         ([0.0, 0.0], r"this is no action \(found shape \(2,\); expected shape \(3,\)"),
+        ("forward", r"action: these are no numbers \(found 'forward'"),
     ],
 )
 def test_bad_actions_are_named(pushed, action, words):
@@ -242,3 +254,17 @@ def test_bad_actions_are_named(pushed, action, words):
         env.step(action)
     with pytest.raises(InputError, match="unknown options of reset"):
         env.reset(options={"wind": 3})
+    with pytest.raises(InputError, match="options: this is no mapping"):
+        env.reset(options=[1])
+    with pytest.raises(InputError, match=r"bodies.ball.mass: these are no numbers"):
+        env.reset(options={"inputs": {"bodies.ball.mass": "heavy"}})
+
+
+def test_an_episode_that_has_ended_begins_anew(pushed):
+    env = environment(pushed, max_steps=2)
+    env.reset()
+    assert [env.step(np.zeros(3))[3] for _ in range(2)] == [False, True]
+    with pytest.raises(InputError, match=r"the episode has ended .*expected reset"):
+        env.step(np.zeros(3))
+    env.reset()
+    env.step(np.zeros(3))

@@ -189,6 +189,12 @@ def test_bad_input_is_named(built, inputs, words):
         jax.block_until_ready(jax.jit(run)(inputs))
 
 
+def test_what_is_no_number_is_named(built):
+    for value in ("heavy", 1j, jnp.asarray(1j)):
+        with pytest.raises(InputError, match=r"bodies.ball.mass: these are no numbers"):
+            rollout(built, n_steps=1)({"bodies.ball.mass": value})
+
+
 def test_bad_steps_are_named(built):
     take = step(built, ("push",))
     first = built.run(n_steps=1).state(0)

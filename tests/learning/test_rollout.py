@@ -114,6 +114,10 @@ def test_a_batch_is_a_loop_to_the_bit(built, rng):
         ({"state.q": np.zeros(6)}, "state.v: an initial state is coordinates and velocities"),
         ({"state.q": np.zeros(5), "state.v": np.zeros(5)}, r"state.q: these are no coordinates .* expected \(6,\)"),
         ({"state.q": np.full(6, np.inf), "state.v": np.zeros(6)}, "state.q: an input is not a finite number"),
+        ({"bodies.ball.mass": "heavy"}, r"bodies.ball.mass: these are no numbers \(found 'heavy'"),
+        ({"bodies.ball.mass": 1j}, r"bodies.ball.mass: these are no numbers"),
+        ({"bodies.ball.velocity": [[1], [2, 3]]}, r"bodies.ball.velocity: these are no numbers"),
+        ({3: 1.0}, r"an input is named by its path \(found 3"),
     ],
 )
 def test_bad_inputs_are_named(built, inputs, words):
@@ -139,6 +143,16 @@ def test_bad_tangents_are_named(built):
         runs.jvp({"bodies.ball.mass": [1.0, 2.0]})
     with pytest.raises(InputError, match="one cotangent a coordinate"):
         runs.vjp(np.zeros((2, 6)))
+    with pytest.raises(InputError, match="a cotangent of its states is not finite"):
+        runs.vjp(np.full_like(runs.q, np.nan))
+    with pytest.raises(InputError, match="a tangent is not finite"):
+        runs.jvp({"bodies.ball.mass": np.nan})
+
+
+@pytest.mark.parametrize("n_steps", [-1, 1.5])
+def test_a_run_has_a_whole_number_of_steps(built, n_steps):
+    with pytest.raises(InputError, match="n_steps: a run has a whole number of steps"):
+        built.rollout({"bodies.ball.mass": 0.8}, n_steps=n_steps)
 
 
 def test_a_step_that_fails_is_the_solvers_own_error(built):

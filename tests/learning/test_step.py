@@ -122,6 +122,7 @@ def test_cotangents_chain_to_those_of_the_run(built, rng):
         ({"control": {"ramp": [0, 0, 0]}}, "signals.ramp: this signal has no row for a step"),
         ({"control": {"push": [0, 0]}}, r"signals.push: the values of a control do not fit \(found shape \(2,\)"),
         ({"control": {"push": [0, np.nan, 0]}}, "signals.push: a control is not a finite number"),
+        ({"control": {"push": "left"}}, "signals.push: these are no numbers"),
         ({"inputs": {"state.q": np.zeros(6)}}, "state.q: the state is an argument of a step of its own"),
         ({"inputs": {"bodies.ball.mass": 0.0}}, "bodies.ball.mass: impossible value"),
         ({"inputs": {"bodies.ball.mass": [1.0, 2.0]}}, "bodies.ball.mass: the values of an input do not fit"),

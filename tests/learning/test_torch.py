@@ -155,6 +155,7 @@ def test_failures_are_errors_or_nan(built, add_torch):
         ({"bodies.ball.mass": [1.0, -1.0]}, r"member 1: bodies.ball.mass: impossible value"),
         ({"bodies.ball.mass": [1.0, 2.0], "contact.friction": [0.1, 0.2, 0.3]}, r"batch axes differ"),
         ({}, r"a rollout is a function of its inputs"),
+        ({"bodies.ball.mass": "heavy"}, r"bodies.ball.mass: these are no numbers"),
     ],
 )
 def test_bad_input_is_named(built, add_torch, inputs, words):

@@ -54,6 +54,8 @@ class Inputs:
         places: dict[str, IntArray] = {}
         owners: dict[int, str] = {}
         for name, shape in shapes.items():
+            if not isinstance(name, str):
+                raise InputError("an input is named by its path", found=f"{name!r}", expected="'bodies.cube.mass'")
             if name in (STATE_Q, STATE_V):
                 continue
             places[name] = place = numbers.place(name)
@@ -163,6 +165,25 @@ def require_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...], 
             "the values of an input do not fit", place=name, found=f"shape {tuple(found)}",
             expected=f"shape {tuple(expected)}" + (f" [{unit}]" if unit else ""),
         )  # fmt: skip
+
+
+def as_numbers(name: str, value: object) -> FloatArray:
+    """Return the values of an input as an array of numbers.
+
+    Raises
+    ------
+    InputError
+        If they are none: texts, complex numbers, rows of different lengths.
+    """
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(
+            "these are no numbers",
+            place=str(name),
+            found=f"{value!r:.80}",
+            expected="real numbers, in rows of one length",
+        ) from None
 
 
 def of_member(k: int, b: int, name: str) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from add.adjoint import Batch, rollout_batch
 from add.equations.kinematics import State
 from add.errors import InputError
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, of_member
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, as_numbers, of_member
 from add.scene.build.numbers import SceneParameters
 from add.simulation.run import Simulation, Trajectory
 from add.typing import FloatArray
@@ -77,7 +77,7 @@ class SceneBatch:
         (b, k + 1, n), (b, k + 1, n)
             Tangents of coordinates and velocities; those of a member that failed are NaN.
         """
-        arrays = {name: np.asarray(value, dtype=float) for name, value in tangents.items()}
+        arrays = {name: as_numbers(name, value) for name, value in tangents.items()}
         b, ties = self.values.shape[0], self.inputs.numbers.ties
         _require_rows(arrays, b)
         members = [{name: array[k] for name, array in arrays.items()} for k in range(b)]
@@ -155,7 +155,7 @@ class Rollout:
         InputError
             If a name is no input, a shape does not fit, or the steps have no derivative.
         """
-        q_dot, v_dot = self.runs.pushforward({name: np.asarray(dot)[None] for name, dot in tangents.items()})
+        q_dot, v_dot = self.runs.pushforward({name: as_numbers(name, dot)[None] for name, dot in tangents.items()})
         return q_dot[0], v_dot[0]
 
 
@@ -185,7 +185,7 @@ def rollout(
     SolverError
         If a step fails.
     """
-    arrays = {name: np.asarray(value, dtype=float)[None] for name, value in inputs.items()}
+    arrays = {name: as_numbers(name, value)[None] for name, value in inputs.items()}
     runs = _run(simulation, numbers, arrays, 1, n_steps=n_steps, step=step, workers=1)
     runs.require_whole()
     return Rollout(runs)
@@ -222,7 +222,7 @@ def rollouts(
     InputError
         If a path is none, a shape does not fit, or a number is not finite or impossible.
     """
-    arrays = {path: np.asarray(value, dtype=float) for path, value in inputs.items()}
+    arrays = {path: as_numbers(path, value) for path, value in inputs.items()}
     sizes = {path: array.shape[0] if array.ndim else 0 for path, array in arrays.items()}
     if len(set(sizes.values())) != 1 or not all(sizes.values()):
         raise InputError("every input has a row a member", found=f"rows: {sizes}", expected="equal numbers above zero")

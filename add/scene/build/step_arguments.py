@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from add.equations.signals import BSplineSignal, Constant, Signal
 from add.errors import InputError
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, of_member, require_finite_rows, require_shape
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers, of_member, require_finite_rows, require_shape
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.signals import signal_of
 from add.scene.spec.scene import SceneSpec
@@ -172,11 +172,11 @@ class StepArguments:
         InputError
             If a name is none, a shape does not fit, or a tangent of a control is not finite.
         """
-        s_dot = self.inputs.tangent({name: np.asarray(dot, dtype=float) for name, dot in inputs.items()})
+        s_dot = self.inputs.tangent({name: as_numbers(name, dot) for name, dot in inputs.items()})
         self.require_names(control, self.inputs.places)
         places = self.places(step)
         for name, value in control.items():
-            row = np.asarray(value, dtype=float)
+            row = as_numbers(f"signals.{name}", value)
             self._require_control(name, row.shape)
             require_finite_rows(f"signals.{name}", row[None], "a control is not a finite number")
             s_dot[places[name]] = row

@@ -14,7 +14,7 @@ from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.scene.build.inputs import Values
+from add.scene.build.inputs import Values, as_numbers
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.step_arguments import Bounds, StepArguments
 from add.scene.spec.scene import SceneSpec
@@ -206,12 +206,14 @@ class StepFunction:
         shape = self.simulation.stepper.n_history, self.simulation.system.n
         out = np.zeros(shape)
         if given is not None:
-            array = np.asarray(given, dtype=float)
+            array = as_numbers("state", given)
             if array.shape not in (shape, shape[1:]):
                 raise InputError(
                     "one number a coordinate and pair", found=f"shape {array.shape}",
                     expected=f"{shape}, or {shape[1:]} of the newest pair",
                 )  # fmt: skip
+            if not np.isfinite(array).all():
+                raise InputError("a derivative of a state is not finite", found="nan or inf", expected="finite numbers")
             out[: 1 if array.ndim == 1 else None] = array
         return out
 
@@ -234,13 +236,13 @@ class StepFunction:
         SolverError
             If the step has no solution near by.
         """
-        arrays = {name: np.asarray(value, dtype=float) for name, value in (inputs or {}).items()}
+        arrays = {name: as_numbers(name, value) for name, value in (inputs or {}).items()}
         self.arguments.require({}, {name: array.shape for name, array in arrays.items()})
         for name in ("q", "v"):
             if not np.isfinite(getattr(state, name)).all():
                 raise InputError("the state is not finite", place=f"state.{name}", found="nan or inf")
         values, thetas = self.arguments.base({name: array[None] for name, array in arrays.items()}, 1)
-        rows = {name: np.asarray(row, dtype=float)[None] for name, row in (control or {}).items()}
+        rows = {name: as_numbers(f"signals.{name}", row)[None] for name, row in (control or {}).items()}
         self.arguments.drive(values, thetas, np.array([state.step]), rows)
         return self.taken(state, values[0], thetas[0])
 
