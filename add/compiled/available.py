@@ -45,5 +45,5 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
     back = (*common, steps, 1, (one, one), signals, one, (three, three), one, one)
     now = Signals(one, np.zeros((0, 3), dtype=np.int64))
-    matrices = families, 0.0, (one, one, one), one, now, given[1], three
+    matrices = families, 0.0, (one, one, one), one, now, given[1]
     return (take_steps, take), (pull_back_steps, back), (state_matrices, matrices)
