@@ -259,6 +259,8 @@ class JointLimits(_OneByOne):
     lower, upper, stiffness, damping : (m,)
         Indices in theta [m, rad], [N/m, N m/rad], [N s/m, N m s/rad].
     onset : (m,) delta [m, rad]
+    hard : bool
+        Whether a stepper with hard contact is to take its place by stops that give not at all.
     """
 
     dof: IntArray
@@ -267,6 +269,7 @@ class JointLimits(_OneByOne):
     stiffness: IntArray
     damping: IntArray
     onset: FloatArray
+    hard: bool = False
 
     def _depths(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return s of the upper minus that of the lower limit, the sum of their s', and of s'' with its sign."""
@@ -304,8 +307,10 @@ class JointLimits(_OneByOne):
         )
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the energy of the stops [J]."""
+        """Return the energy of the stops [J]; hard ones store none."""
         out = 0.0
+        if self.hard:
+            return out
         for sign, limit in ((1.0, self.upper), (-1.0, self.lower)):
             e, d = sign * (kin.q[self.dof] - theta[limit]), self.onset
             outer = 0.5 * (e - 0.5 * d) ** 2 + d * d / 24.0
