@@ -159,14 +159,8 @@ def test_what_compiled_steps_lack() -> None:
         "Elastic",  # soft bodies below the limit of coordinates are rare
         "Viscous",
         "MeshContact",
-        "LiftedTerm",  # bodies in coordinates of their own
+        "LiftedTerm",  # its inner term is compiled, over the rows of links
         "LiftedDecidingTerm",
-        "TreeInertia",  # and the laws of trees' joints
-        "BallLaws",
-        "JointDrive",
-        "JointResistance",
-        "JointLimits",
-        "JointSprings",
     }
     branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
     families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches
