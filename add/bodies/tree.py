@@ -56,6 +56,8 @@ class TreeBody(Body):
     drives : tuple of TreeDrive
     onset : float
         Way over which limits begin to act [rad, m].
+    hard_limits : bool
+        Whether they are to give not at all: by a stepper with hard contact.
     """
 
     order: ClassVar[int] = 3
@@ -66,6 +68,7 @@ class TreeBody(Body):
     free: bool
     drives: tuple[TreeDrive, ...] = ()
     onset: float = 1e-3
+    hard_limits: bool = False
 
     @property
     def rest(self) -> FloatArray:
@@ -213,7 +216,7 @@ class TreeBody(Body):
         ]
         dofs = np.array([start + first for first, _ in limited])
         lower, upper, stiffness, damping = numbers
-        return [JointLimits(dofs, lower, upper, stiffness, damping, np.full(dofs.size, self.onset))]
+        return [JointLimits(dofs, lower, upper, stiffness, damping, np.full(dofs.size, self.onset), self.hard_limits)]
 
     def _driven(self, start: int, at: Layouts) -> list[Term]:
         return [

@@ -174,6 +174,11 @@ class ArticulatedBodySpec(Spec):
     links: dict[Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
     joints: dict[Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
     drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint")
+    limits: Literal["penalty", "hard"] = Field(
+        "penalty",
+        description="stops of its joints: springs and dampers, or `hard`, with the friction law `impulse`: they give "
+        "not at all, and stop what arrives without a rebound",
+    )
     limit_onset: Positive = Field(1e-3, description="way over which the stops of joints begin to act [rad, m]")
     self_collision: Flag = Field(False, description="whether links that no joint joins meet each other")
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
@@ -195,4 +200,11 @@ class ArticulatedBodySpec(Spec):
             for name, link in self.links.items():
                 if link.density is not None:
                     raise problem("give its mass", key=f"links.{name}.density")
+        if self.limits == "hard":
+            for name, joint in self.joints.items():
+                for key in ("limit_stiffness", "limit_damping"):
+                    if getattr(joint, key) is not None:
+                        raise problem("hard limits have none", key=f"joints.{name}.{key}")
+            if "limit_onset" in self.model_fields_set:
+                raise problem("hard limits have none", key="limit_onset")
         return self
