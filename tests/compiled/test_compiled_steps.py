@@ -163,6 +163,10 @@ def test_what_compiled_steps_lack() -> None:
         "LiftedDecidingTerm",
         "TreeInertia",  # and the laws of trees' joints
         "BallLaws",
+        "BallFriction",
+        "BallLimits",
+        "OnLengths",
+        "AffineDrive",
         "JointDrive",
         "JointResistance",
         "JointLimits",

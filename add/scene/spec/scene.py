@@ -153,8 +153,8 @@ class ExpectationSpec(Spec):
 def _fill(said: dict[str, Any], usual: dict[str, Any]) -> None:
     """Write what is usual where nothing is said."""
     for key, value in usual.items():
-        if isinstance(value, dict):
-            _fill(said.setdefault(key, {}), value)
+        if isinstance(value, dict) and isinstance(said.setdefault(key, {}), dict):
+            _fill(said[key], value)
         elif said.get(key) is None:
             said[key] = value
 
