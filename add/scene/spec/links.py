@@ -22,6 +22,7 @@ from add.geometry import (
 )
 from add.io.surfaces import read_surface
 from add.scene.read.files import asked_for_by
+from add.scene.robots.body_frames import in_body_frames
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
 from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, TreeJointSpec
@@ -139,7 +140,7 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
                     packages=body.packages or None,
                     srdf=body.srdf,
                 )
-            found = _replaced(found, body, at)
+            found = _replaced(in_body_frames(found), body, at)
         _check_names(found, at)
         found = with_parts(found, body, at)
         body._robot = found

@@ -75,7 +75,7 @@ def test_forces_are_those_of_mujoco(file, loud, rng):
         for term in limited:  # MuJoCo's are constraints, which are off
             term.residual(kin, built.theta, stops := np.zeros(3))
             out -= stops
-        assert -out == pytest.approx(data.qfrc_passive + data.qfrc_actuator, rel=1e-10, abs=1e-12)
+        assert -out == pytest.approx(data.qfrc_passive + data.qfrc_actuator, rel=1e-10, abs=1e-10)
         assert bias == pytest.approx(data.qfrc_bias, abs=1e-12)
         clipped += np.abs(data.actuator_force[1]) == 4.0 or np.abs(data.actuator_force[3]) == 1.5
     assert bool(clipped) == loud
