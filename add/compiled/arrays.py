@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.trees import Tree
 from add.typing import AnyArray, FloatArray, IntArray
 
 
@@ -145,6 +146,50 @@ class NodePairs(NamedTuple):
     places: IntArray
 
 
+class Links(NamedTuple):
+    """Rows X of the links of trees, behind those of bodies whose coordinates are rows; see `add.equations.lift`.
+
+    Attributes
+    ----------
+    sizes : (2,) number of rows of X, and of the first ones that are coordinates; empty without trees
+    element : (n_l,) the element of each link
+    touched : (k,) rows of X that force families depend on, those that are coordinates first
+    trees : (n_t + 1,) first own coordinate of each tree, and the end
+    """
+
+    sizes: IntArray
+    element: IntArray
+    touched: IntArray
+    trees: IntArray
+
+
+class Axes(NamedTuple):
+    """Laws of single coordinates and of balls, as in `add.terms.joint_laws` and `add.terms.joint_drives`.
+
+    Attributes
+    ----------
+    table : (k, 7) int64, a row a term
+        Columns AXIS_LAW to AXIS_INPUTS below.
+    dof : coordinates, of balls the first
+    numbers : indices in theta, term after term, coordinate after coordinate
+    constants : of each coordinate
+    inputs : indices in theta of the coefficients of signals
+    """
+
+    table: IntArray
+    dof: IntArray
+    numbers: IntArray
+    constants: FloatArray
+    inputs: IntArray
+
+
+#: Columns of `Axes.table`: code of the law; first coordinate in ``dof``, how many; numbers of each, where they begin;
+#: number of the signal, -1 for none; where its coefficients begin.
+AXIS_LAW, AXIS_FIRST, AXIS_COUNT, AXIS_WIDTH, AXIS_NUMBERS, AXIS_SIGNAL, AXIS_INPUTS = range(7)
+#: The code of `add.terms.joint_laws.BallLaws`, behind those of `add.kernels.joint_laws`.
+BALLS = 4
+
+
 class Families(NamedTuple):
     """All families of a system."""
 
@@ -156,6 +201,9 @@ class Families(NamedTuple):
     joints: Joints
     bodies: BodyPairs
     nodes: NodePairs
+    links: Links
+    tree: Tree
+    axes: Axes
 
 
 #: Of each field of the families, in their order: dimensions, and whether it holds floats.
@@ -171,10 +219,16 @@ SHAPES: dict[type, tuple[tuple[int, bool], ...]] = {
         (1, False), (1, True), (1, False), (1, False), (2, True), (3, True), (2, True), (2, True), (1, False),
         (2, False), (3, False), (3, True), (1, False), (1, False),
     ),
+    Links: ((1, False), (1, False), (1, False), (1, False)),
+    Tree: (
+        (1, False), (1, False), (1, False), (2, True), (1, True), (1, False), (1, False), (1, True), (1, True),
+        (2, False), (1, False), (2, False), (2, False), (1, False), (1, False),
+    ),
+    Axes: ((2, False), (1, False), (1, False), (1, True), (1, False)),
 }  # fmt: skip
 
 #: The class of each family, in the order of `Families`.
-KINDS = (Layout, Rigid, Nodal, Weight, Loads, Joints, BodyPairs, NodePairs)
+KINDS = (Layout, Rigid, Nodal, Weight, Loads, Joints, BodyPairs, NodePairs, Links, Tree, Axes)
 
 
 class PackedFamilies(NamedTuple):
@@ -243,6 +297,13 @@ def unpacked(i, f, p):
             _two(f, p[44]), _two(f, p[45]), _one(i, p[46]), _two(i, p[47]), _three(i, p[48]), _three(f, p[49]),
             _one(i, p[50]), _one(i, p[51]),
         ),
+        Links(_one(i, p[52]), _one(i, p[53]), _one(i, p[54]), _one(i, p[55])),
+        Tree(
+            _one(i, p[56]), _one(i, p[57]), _one(i, p[58]), _two(f, p[59]), _one(f, p[60]), _one(i, p[61]),
+            _one(i, p[62]), _one(f, p[63]), _one(f, p[64]), _two(i, p[65]), _one(i, p[66]), _two(i, p[67]),
+            _two(i, p[68]), _one(i, p[69]), _one(i, p[70]),
+        ),
+        Axes(_two(i, p[71]), _one(i, p[72]), _one(i, p[73]), _one(f, p[74]), _one(i, p[75])),
     )  # fmt: skip
 
 
@@ -258,3 +319,23 @@ class Signals(NamedTuple):
 
     weights: FloatArray
     table: IntArray
+
+
+class Instant(NamedTuple):
+    """A state of motion, the parameters, and the signals then.
+
+    Attributes
+    ----------
+    t : float
+        Time [s].
+    q, v, a : (n,)
+    theta : (n_theta,)
+    signals : Signals
+    """
+
+    t: float
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+    theta: FloatArray
+    signals: Signals

@@ -11,6 +11,7 @@ from numba import config, typeof
 from add.compiled.arrays import KINDS, Signals, empty, packed
 from add.compiled.dense import Lapack
 from add.compiled.families import Choices
+from add.compiled.matrices import state_matrices
 from add.compiled.newton import Criteria
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.kernels.caching import is_kept
@@ -32,7 +33,7 @@ def warm() -> None:
 
 
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
-    """Return both functions with arguments of the types that runs give them."""
+    """Return all functions with arguments of the types that runs give them."""
     families = packed(empty(kind) for kind in KINDS)
     one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
     rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
@@ -43,4 +44,6 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     turned = np.zeros((0, 0), dtype=bool)
     steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
     back = (*common, steps, 1, (one, one), signals, one, (three, three), one, one)
-    return (take_steps, take), (pull_back_steps, back)
+    now = Signals(one, np.zeros((0, 3), dtype=np.int64))
+    matrices = families, 0.0, (one, one, one), one, now, given[1], three
+    return (take_steps, take), (pull_back_steps, back), (state_matrices, matrices)

@@ -1,4 +1,6 @@
-"""All force families of a small system at one state: residual, matrix, derivatives by theta.
+"""The force families over rows of X of a small system at one state: residual, matrix, derivatives by theta.
+
+The rows are the coordinates themselves unless there are trees; `add.compiled.equations` lifts them then.
 
 The walk over the terms of a `add.equations.system.System`, compiled: the same kernels, called in the same way. The
 terms are the definition; tests compare the two on every scene.
@@ -10,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Signals
 from add.compiled.joints import joint_forces, joint_jacobian, joint_parameters
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Motion, unpacked as unpacked_contacts, unpacked_law
@@ -29,29 +30,9 @@ from add.kernels.contact_pairs import Law, Shapes
 from add.kernels.rigid_inertia import inertia_jacobian, inertia_parameters, inertia_residual
 from add.terms.gravity import gravity_parameter_vjp, gravity_residual
 from add.terms.inertia import nodal_inertia_jacobian, nodal_inertia_parameter_vjp, nodal_inertia_residual
-from add.typing import AnyArray, FloatArray, IntArray
+from add.typing import AnyArray, IntArray
 
 _JIT = {"cache": True, "error_model": "numpy"}
-
-
-class Instant(NamedTuple):
-    """A state of motion, the parameters, and the signals then.
-
-    Attributes
-    ----------
-    t : float
-        Time [s].
-    q, v, a : (n,)
-    theta : (n_theta,)
-    signals : Signals
-    """
-
-    t: float
-    q: FloatArray
-    v: FloatArray
-    a: FloatArray
-    theta: FloatArray
-    signals: Signals
 
 
 class Choices(NamedTuple):
@@ -144,7 +125,7 @@ def move_prescribed(loads, layout, at, start, q):
 
 
 @njit(**_JIT)
-def _norm(force, order):
+def norm(force, order):
     """Return the L2 or L1 norm."""
     total = 0.0
     for x in force:
@@ -153,9 +134,18 @@ def _norm(force, order):
 
 
 @njit(**_JIT)
-def _gathered(family, r, scale, order):
-    """Add a family's forces to r, clear them, and return the larger of its norm and ``scale``."""
-    found = _norm(family, order)
+def _gathered(family, r, scale, order, lift):
+    """Add a family's forces to r, clear them, and return the larger of its norm and ``scale``.
+
+    The norm is that over coordinates, with ``lift`` (m, n_own) the matrix P of the last m rows.
+    """
+    if lift.size:
+        same = family.size - lift.shape[0]
+        pulled = lift.T @ family[same:]
+        lower, upper = norm(family[:same], order), norm(pulled, order)
+        found = np.sqrt(lower * lower + upper * upper) if order == 2 else lower + upper
+    else:
+        found = norm(family, order)
     for i in range(r.size):
         r[i] += family[i]
         family[i] = 0.0
@@ -163,12 +153,16 @@ def _gathered(family, r, scale, order):
 
 
 @njit(**_JIT)
-def residual(families, at, replay, choices, measured, r):
+def forces(families, at, replay, choices, measured, r, lift):
     """Fill r (n,); decide, or take ``choices``. Return the choices, and the norm of the largest force family.
 
-    ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
+    ``measured``: 1 or 2, the norm; 0 to leave it out; ``lift`` the matrix P of rows of links, empty for none. The codes
+    are written to ``choices``.
     """
-    _, rigid, nodal, weight, loads, joints, bodies, nodes = families
+    rigid, nodal, weight, loads, joints = (
+        families.rigid, families.nodal, families.weight, families.loads, families.joints,
+    )  # fmt: skip
+    bodies, nodes = families.bodies, families.nodes
     q, v, a, theta = at.q, at.v, at.a, at.theta
     r[:] = 0.0
     out = np.zeros(r.size) if measured else r
@@ -176,23 +170,23 @@ def residual(families, at, replay, choices, measured, r):
     if rigid.start.size:
         inertia_residual(theta, rigid.start, rigid.mass, rigid.inertia, q, v, a, out)
         if measured:
-            scale = _gathered(out, r, scale, measured)
+            scale = _gathered(out, r, scale, measured, lift)
     if nodal.rows.size:
         nodal_inertia_residual(theta, nodal.rows, nodal.cols, nodal.mass, nodal.density, nodal.damping, v, a, out)
         if measured:
-            scale = _gathered(out, r, scale, measured)
+            scale = _gathered(out, r, scale, measured, lift)
     if weight.nodes.size:
         gravity_residual(theta, weight.nodes, weight.mass, weight.density, weight.gravity, out)
         if measured:
-            scale = _gathered(out, r, scale, measured)
+            scale = _gathered(out, r, scale, measured, lift)
     for k in range(loads.table.shape[0]):
         _add_load(k, loads, at, out)
         if measured:
-            scale = _gathered(out, r, scale, measured)
+            scale = _gathered(out, r, scale, measured, lift)
     for k in range(joints.table.shape[0]):
         joint_forces(k, joints, at.signals, q, v, theta, replay, choices.codes, out)
         if measured:
-            scale = _gathered(out, r, scale, measured)
+            scale = _gathered(out, r, scale, measured, lift)
     of_bodies, of_nodes = choices.bodies, choices.nodes
     if nodes.nodes.size:
         points, shapes, table, law = _node_contact(nodes, at)
@@ -206,7 +200,7 @@ def residual(families, at, replay, choices, measured, r):
                 for c in range(3):
                     out[3 * nodes.nodes[i] + c] -= force[i, c]
         if measured:
-            scale = _gathered(out, r, scale, measured)
+            scale = _gathered(out, r, scale, measured, lift)
     if bodies.ints.size:
         if replay:
             motion, contacts = Motion(at.t, q, v, theta), unpacked_contacts(bodies.ints, bodies.floats, bodies.fields)
@@ -217,14 +211,16 @@ def residual(families, at, replay, choices, measured, r):
                 at.t, q, v, theta, bodies.ints, bodies.floats, bodies.fields, of_bodies[:0], out
             )
         if measured:
-            scale = _gathered(out, r, scale, measured)
+            scale = _gathered(out, r, scale, measured, lift)
     return Choices(of_bodies, of_nodes, choices.codes), scale
 
 
 @njit(**_JIT)
-def jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
+def force_jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
     """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns."""
-    _, rigid, nodal, _, _, joints, bodies, nodes = families
+    rigid, nodal, joints, bodies, nodes = (
+        families.rigid, families.nodal, families.joints, families.bodies, families.nodes,
+    )  # fmt: skip
     q, v, a, theta = at.q, at.v, at.a, at.theta
     data[:] = 0.0
     if rigid.start.size:
@@ -255,9 +251,12 @@ def jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
 
 
 @njit(**_JIT)
-def parameters(families, at, choices, lam, out):
+def force_parameters(families, at, choices, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
-    _, rigid, nodal, weight, loads, joints, bodies, nodes = families
+    rigid, nodal, weight, loads, joints = (
+        families.rigid, families.nodal, families.weight, families.loads, families.joints,
+    )  # fmt: skip
+    bodies, nodes = families.bodies, families.nodes
     q, v, a, theta = at.q, at.v, at.a, at.theta
     if rigid.start.size:
         inertia_parameters(theta, rigid.start, rigid.mass, rigid.inertia, q, v, a, False, lam, lam[:0], out)

@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.compiled.arrays import Instant
 from add.compiled.dense import Dense, factor, new_dense, solve, take_block
-from add.compiled.families import Choices, Instant, jacobian, residual
+from add.compiled.equations import jacobian, residual
+from add.compiled.families import Choices
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 

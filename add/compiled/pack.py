@@ -10,6 +10,7 @@ import numpy as np
 
 from add.compiled import joints as codes
 from add.compiled.arrays import (
+    KINDS,
     BodyPairs,
     Joints,
     Layout,
@@ -22,8 +23,12 @@ from add.compiled.arrays import (
     empty,
     packed,
 )
+from add.compiled.pack_trees import TREE_TERMS, pack_trees
+from add.compiled.reasons import NotCompiled
 from add.contact.penalty_bodies import BodyContact
 from add.contact.penalty_nodes import PenaltyContact
+from add.equations.lift import Lift
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.points import NodePoints, WorldFrames
 from add.equations.signals import Signal
 from add.equations.system import System
@@ -55,10 +60,6 @@ LAWS: dict[type, int] = {
     Cable: codes.CABLE,
     AngleLimit: codes.LIMIT,
 }
-
-
-class NotCompiled(Exception):
-    """A system has something that compiled steps lack; the text names it."""
 
 
 @final
@@ -121,20 +122,26 @@ class _Packing:
     system: System
     families: dict[type, tuple[AnyArray, ...]] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
+    lift: Lift | None = None
+    of_trees: list[Term] = field(default_factory=list)
     joints: list[tuple[int, JointLaw | DecidingJointLaw, int]] = field(default_factory=list)
     loads: list[tuple[bool, IntArray, AnyArray, Signal, IntArray]] = field(default_factory=list)
     n_codes: int = 0
 
     def result(self) -> PackedSystem:
         system = self.system
+        self._find_lift()
         for term in system.terms:
-            self._take(term)
+            if type(term) in TREE_TERMS:
+                self.of_trees.append(term)
+            else:
+                self._take(term.inner if isinstance(term, LiftedTerm) else term)
         for move in system.motion.moves:
             self.loads.append((True, move.dofs, move.axes, move.signal, move.rows))
         own: list[slice | None] = []
         numbers = {BodyContact: -1, PenaltyContact: -1}
-        for k, choice in enumerate(system.deciding):
-            first = self.n_codes
+        for k, given in enumerate(system.deciding):
+            choice, first = given.inner if isinstance(given, LiftedDecidingTerm) else given, self.n_codes
             self._take(choice)
             own.append(slice(first, self.n_codes) if isinstance(choice, DecidingJointLaw) else None)
             if type(choice) in numbers:
@@ -143,16 +150,36 @@ class _Packing:
         self.families[Layout] = layout
         self.families[Loads] = self._loads()
         self.families[Joints] = self._joints()
-        kinds = (Layout, Rigid, Nodal, Weight, Loads, Joints, BodyPairs, NodePairs)
+        if self.lift is not None and not self.of_trees:
+            raise NotCompiled("a body in coordinates of its own that is no tree")
+        if self.of_trees:
+            self.families |= pack_trees(self.of_trees, self.lift, system.n, self._touched(), self._signal)
         return PackedSystem(
             system=system,
-            families=packed(self.families.get(kind, empty(kind)) for kind in kinds),
+            families=packed(self.families.get(kind, empty(kind)) for kind in KINDS),
             signals=tuple(self.signals),
             codes=tuple(own),
             bodies=numbers[BodyContact],
             nodes=numbers[PenaltyContact],
             n_codes=self.n_codes,
         )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of X that force families are written over."""
+        return self.system.n if self.lift is None else self.lift.rows.n
+
+    def _find_lift(self) -> None:
+        """Find the lift of the families; it is the same for all."""
+        for term in (*self.system.terms, *self.system.deciding):
+            if isinstance(term, LiftedTerm | LiftedDecidingTerm):
+                self.lift = term.lift
+
+    def _touched(self) -> IntArray:
+        """Return the rows of X that families depend on."""
+        places = {Rigid: 3, Nodal: 5, Joints: 7, BodyPairs: 6, NodePairs: 13}
+        found = [self.families[kind][k] % self.n_rows for kind, k in places.items() if kind in self.families]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found])).astype(np.int64)
 
     def _take(self, term: Term | DecidingTerm) -> None:
         """Add the arrays of a term."""
@@ -167,7 +194,7 @@ class _Packing:
             return
         if kind in self.families:
             raise NotCompiled(f"a second {type(term).__name__}")
-        self.families[kind] = arrays(term, self.system.n)
+        self.families[kind] = arrays(term, self.n_rows)
 
     def _joint(self, term: Any) -> None:
         law, first = LAWS[type(term)], -1
@@ -208,7 +235,7 @@ class _Packing:
         size = [0] * 7
         for law, term, first_code in self.joints:
             sites, values = term.sites, term.values
-            place = _places(sites.pattern, self.system.n)
+            place = _places(sites.pattern, self.n_rows)
             table.append(
                 [
                     law, sites.n, sites.arity, sites.dofs.shape[1], values.index.shape[1], values.rows.shape[2],
@@ -285,4 +312,4 @@ _FAMILIES: dict[type, tuple[type, Callable[[Any, int], tuple[AnyArray, ...]]]] =
 }
 
 #: The types of terms that compiled steps know.
-KNOWN = frozenset({*LAWS, *_FAMILIES})
+KNOWN = frozenset({*LAWS, *_FAMILIES, *TREE_TERMS})

@@ -11,6 +11,7 @@ import numpy as np
 from add.compiled.arrays import Signals
 from add.compiled.dense import Lapack
 from add.compiled.families import Choices
+from add.compiled.matrices import state_matrices
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
@@ -156,6 +157,20 @@ class CompiledRun:
             self._signals(block.timing, n), theta, bars, by_position, theta_bar,
         )  # fmt: skip
         return int(left)
+
+    def matrices(
+        self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], decisions: Decisions, theta: FloatArray
+    ) -> FloatArray:
+        """Return dr/dq, dr/dv and dr/da (3, n, n) of a solved step, the first that ``timing`` names."""
+        theta = plain(theta)
+        self._at(theta)
+        signals = self._signals(timing, 1)
+        now, (q, v, a) = Signals(signals.weights[0], signals.table[0]), (plain(x) for x in kin)
+        out = np.empty((3, q.size, q.size))
+        time = (timing.first + 1) * timing.dt
+        return state_matrices(
+            self.system.families, time, (q, v, a), theta, now, self._choices(decisions), out
+        ).transpose(0, 2, 1)
 
     def add_start(self, theta: FloatArray, by_position: FloatArray, theta_bar: FloatArray) -> None:
         """Add the share of where prescribed coordinates begin, once for all steps: sums of a fixed order."""

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Signals, unpacked
+from add.compiled.arrays import Instant, Signals, unpacked
 from add.compiled.dense import Dense, add_transposed, factor, new_dense, solve, take_block
-from add.compiled.families import Choices, Instant, jacobian, move_parameters, move_prescribed, parameters
+from add.compiled.equations import jacobian, parameters
+from add.compiled.families import Choices, move_parameters, move_prescribed
 from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
 from add.kernels.caching import njit
 from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback

@@ -17,7 +17,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
-from add.kernels.trees import BALL, force_cross, joint_frame, motion_cross, placement_columns, tree_motion
+from add.kernels.trees import BALL, force_cross, motion_cross, placement_columns, product, tree_motion
 
 
 @njit(cache=True)
@@ -26,16 +26,18 @@ def inertia_of(tree, theta, i, motion, out):
     out[:] = 0.0
     if tree.mass[i] < 0:
         return 0.0
-    m, R, x = theta[tree.mass[i]], motion.R[i], motion.x[i]
-    c, I, y = np.empty(3), np.empty((3, 3)), np.empty(3)
+    m, R, x, centre, index = theta[tree.mass[i]], motion.R[i], motion.x[i], tree.centre[i], tree.inertia[i]
+    c0, c1, c2 = theta[centre[0]], theta[centre[1]], theta[centre[2]]
+    I, W, y = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for a in range(3):
-        c[a] = theta[tree.centre[i, a]]
-        I[a, a] = theta[tree.inertia[i, a]]
-    I[0, 1] = I[1, 0] = theta[tree.inertia[i, 3]]
-    I[0, 2] = I[2, 0] = theta[tree.inertia[i, 4]]
-    I[1, 2] = I[2, 1] = theta[tree.inertia[i, 5]]
-    y = x + R @ c
-    W = R @ I @ R.T
+        I[a, a] = theta[index[a]]
+        y[a] = x[a] + (R[a, 0] * c0 + R[a, 1] * c1 + R[a, 2] * c2)
+    I[0, 1] = I[1, 0] = theta[index[3]]
+    I[0, 2] = I[2, 0] = theta[index[4]]
+    I[1, 2] = I[2, 1] = theta[index[5]]
+    product(R, I, W)
+    product(W, R.T, I)
+    W = I
     square = y[0] * y[0] + y[1] * y[1] + y[2] * y[2]
     out[0] = m
     for a in range(3):
@@ -115,7 +117,12 @@ def _dot(a, b):
 def tree_residual(tree, theta, start, n, q, v, a, out):
     """Add r to ``out``; the tree's coordinates are ``n`` from ``start`` in q, v, a, out."""
     part = slice(start, start + n)
-    motion = tree_motion(tree, theta, q[part], v[part], a[part])
+    add_residual(tree, theta, tree_motion(tree, theta, q[part], v[part], a[part]), start, a, out)
+
+
+@njit(cache=True)
+def add_residual(tree, theta, motion, start, a, out):
+    """Add r at a state of motion to ``out``; see `tree_residual`."""
     size = tree.parent.size
     inertia, force = np.empty((size, 10)), np.empty((size, 6))
     _forces(tree, theta, motion, inertia, force)
@@ -131,7 +138,12 @@ def tree_residual(tree, theta, start, n, q, v, a, out):
 def tree_jacobian(tree, theta, start, n, q, v, a, weights, J):
     """Add w_q dr/dq + w_v dr/dv + w_a dr/da to J (n, n); ``weights``: these three."""
     part = slice(start, start + n)
-    motion = tree_motion(tree, theta, q[part], v[part], a[part])
+    add_jacobian(tree, theta, tree_motion(tree, theta, q[part], v[part], a[part]), q[part], weights, J)
+
+
+@njit(cache=True)
+def add_jacobian(tree, theta, motion, q, weights, J):
+    """Add the weighted derivatives at a state of motion to J (n, n); see `tree_jacobian`."""
     size = tree.parent.size
     inertia, force, D = np.empty((size, 10)), np.empty((size, 6)), np.empty((size, 6, 6))
     _forces(tree, theta, motion, inertia, force)
@@ -181,15 +193,14 @@ def tree_jacobian(tree, theta, start, n, q, v, a, weights, J):
     if w_q != 0.0:
         for i in range(size):
             if tree.kind[i] == BALL:
-                _ball_rows(tree, theta, i, motion, force[i], q[part], w_q, J)
+                _ball_rows(tree, theta, i, motion, force[i], q, w_q, J)
 
 
 @njit(cache=True)
 def _ball_rows(tree, theta, i, motion, force, q, weight, J):
     """Add (dS_k/dq_l)^T F^c of the columns of one ball."""
-    R, x, w, k = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(6)
+    R, x, w, k = motion.R0[i], motion.x0[i], np.empty(3), np.empty(6)
     D, unit, first = np.empty((3, 3)), np.zeros(3), tree.first[i]
-    joint_frame(tree, theta, i, motion, R, x)
     for b in range(3):
         w[b] = q[tree.coordinate[first + b]]
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
@@ -232,6 +243,12 @@ def tree_parameters(tree, theta, start, n, q, v, a, lam, own, armature, gravity)
     """
     part = slice(start, start + n)
     motion = tree_motion(tree, theta, q[part], v[part], a[part])
+    fill_parameters(tree, theta, motion, start, a, lam, own, armature, gravity)
+
+
+@njit(cache=True)
+def fill_parameters(tree, theta, motion, start, a, lam, own, armature, gravity):
+    """Fill the cotangents at a state of motion; see `tree_parameters`."""
     size = tree.parent.size
     inertia, force, D = np.empty((size, 10)), np.empty((size, 6)), np.empty((size, 6, 6))
     _forces(tree, theta, motion, inertia, force)
@@ -323,11 +340,12 @@ def tree_energy(tree, theta, start, n, q, v, momentum):
         own[:] = 0.0
         apply_inertia(inertia, motion.V[i], 1.0, own)
         kinetic += 0.5 * _dot(motion.V[i], own)
+        origin = motion.origin[i]
         for a in range(3):
             b, c = (a + 1) % 3, (a + 2) % 3
-            potential -= theta[tree.gravity[a]] * (inertia[1 + a] + m * motion.origin[a])
+            potential -= theta[tree.gravity[a]] * (inertia[1 + a] + m * origin[a])
             momentum[a] += own[3 + a]
-            momentum[3 + a] += own[a] + motion.origin[b] * own[3 + c] - motion.origin[c] * own[3 + b]
+            momentum[3 + a] += own[a] + origin[b] * own[3 + c] - origin[c] * own[3 + b]
     for c in range(tree.element.size):
         if tree.armature[c] >= 0:
             rate = tree.factor[c] * v[start + tree.coordinate[c]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
-from add.kernels.trees import BALL, joint_frame, motion_cross, own_coordinates, placement_columns, tree_motion
+from add.kernels.trees import BALL, force_cross, motion_cross, own_coordinates, placement_columns, times, tree_motion
 
 
 @njit(cache=True)
@@ -93,14 +93,19 @@ def _columns_of(tree, i):
 def place_links(tree, theta, links, q, X, P):
     """Fill X (6 n_l,) and P (6 n_l, n) of the elements ``links``."""
     none = np.zeros(q.size)
-    motion = tree_motion(tree, theta, q, none, none)
+    fill_places(tree, tree_motion(tree, theta, q, none, none), links, X, P)
+
+
+@njit(cache=True)
+def fill_places(tree, motion, links, X, P):
+    """Fill X and P at a state of motion; see `place_links`."""
     w, k, B, rate = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3)
     P[:] = 0.0
     for number in range(links.size):
         i, row = links[number], 6 * number
         _frame(motion, i, w, k, B)
         for a in range(3):
-            X[row + a] = motion.origin[a] + motion.x[i, a]
+            X[row + a] = motion.origin[i, a] + motion.x[i, a]
             X[row + 3 + a] = w[a]
         e = i
         while e >= 0:
@@ -142,7 +147,12 @@ def _rate_of(motion, i, k, B, w, w_dot, D):
 @njit(cache=True)
 def link_rates(tree, theta, links, q, v, Q):
     """Fill Q = d(P v)/dq (6 n_l, n)."""
-    motion = tree_motion(tree, theta, q, v, np.zeros(q.size))
+    fill_rates(tree, tree_motion(tree, theta, q, v, np.zeros(q.size)), links, Q)
+
+
+@njit(cache=True)
+def fill_rates(tree, motion, links, Q):
+    """Fill Q at a state of motion; see `link_rates`."""
     w, k, B, w_dot, D, change = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3)), np.empty(6)
     Q[:] = 0.0
     for number in range(links.size):
@@ -187,21 +197,87 @@ def link_parameters(tree, theta, links, q, u, dX, dU):
 
 
 @njit(cache=True)
+def add_placement_work(tree, theta, motion, links, x_bar, u_bar, own):
+    """Add x_bar^T dX/dp + u_bar^T d(P u)/dp by the placements p to ``own`` (N, 6), at a motion of velocities u.
+
+    Both are linear in the columns T and T' of a placement, the same for all that follows. T' meets the link's wrench W
+    of u_bar; T meets V x* W, the share of the point's and the spin's own change, and the wrench of x_bar.
+    """
+    size = tree.parent.size
+    by_column, by_rate = np.zeros((size, 6)), np.zeros((size, 6))
+    w, k, B, w_dot, D = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3))
+    torque, spin = np.empty(3), np.empty(3)
+    for number in range(links.size):
+        i = links[number]
+        x_part, u_part = x_bar[6 * number : 6 * number + 6], u_bar[6 * number : 6 * number + 6]
+        if not (x_part.any() or u_part.any()):
+            continue
+        _frame(motion, i, w, k, B)
+        _rate_of(motion, i, k, B, w, w_dot, D)
+        _add_wrench(motion.x[i], B, x_part, by_column[i])
+        _add_wrench(motion.x[i], B, u_part, by_rate[i])
+        force_cross(motion.V[i], by_rate[i], 1.0, by_column[i])
+        V, x = motion.V[i], motion.x[i]
+        for a in range(3):
+            torque[a] = B[0, a] * u_part[3] + B[1, a] * u_part[4] + B[2, a] * u_part[5]
+        for a in range(3):
+            spin[a] = D[0, a] * torque[0] + D[1, a] * torque[1] + D[2, a] * torque[2]
+            b, c = (a + 1) % 3, (a + 2) % 3
+            torque_a = u_part[b] * V[c] - u_part[c] * V[b]  # u_bar x omega
+            by_column[i, 3 + a] += torque_a
+            w_dot[a] = torque_a
+        for a in range(3):
+            b, c = (a + 1) % 3, (a + 2) % 3
+            by_column[i, a] += x[b] * w_dot[c] - x[c] * w_dot[b]
+            by_column[i, a] -= B[0, a] * spin[0] + B[1, a] * spin[1] + B[2, a] * spin[2]
+    for i in range(size - 1, 0, -1):
+        if tree.parent[i] >= 0:
+            for a in range(6):
+                by_column[tree.parent[i], a] += by_column[i, a]
+                by_rate[tree.parent[i], a] += by_rate[i, a]
+    T, T1, T2 = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6))
+    for i in range(size):
+        if (tree.placement[i] < 0).all() or not (by_column[i].any() or by_rate[i].any()):
+            continue
+        placement_columns(tree, theta, i, motion, T, T1, T2)
+        for b in range(6):
+            for a in range(6):
+                own[i, b] += by_column[i, a] * T[b, a] + by_rate[i, a] * T1[b, a]
+
+
+@njit(cache=True)
+def _add_wrench(x, B, part, out):
+    """Add the wrench about the origin of a force at x and a cotangent of the rotation vector to ``out`` (6,)."""
+    for a in range(3):
+        b, c = (a + 1) % 3, (a + 2) % 3
+        out[a] += B[0, a] * part[3] + B[1, a] * part[4] + B[2, a] * part[5] + x[b] * part[c] - x[c] * part[b]
+        out[3 + a] += part[a]
+
+
+@njit(cache=True)
 def link_curvature(tree, theta, links, q, force, H):
     """Fill H = sum over rows of force d2X/dq2 (n, n); ``force`` (6 n_l,).
 
     With wrench (m; f), sum of x f^T and of the spins' curvature N over what follows the lower of two columns k and l:
     m . d omega + f . dv of the change of S_l by column k, + f . (omega_l x (v_k + omega_k x x)) + omega_k N omega_l.
     """
-    size = tree.parent.size
     none = np.zeros(q.size)
-    motion = tree_motion(tree, theta, q, none, none)
+    H[:] = 0.0
+    add_curvature(tree, tree_motion(tree, theta, q, none, none), links, q, 1.0, force, H)
+
+
+@njit(cache=True)
+def add_curvature(tree, motion, links, q, weight, force, H):
+    """Add ``weight`` times the curvature at a state of motion to H; see `link_curvature`."""
+    size = tree.parent.size
     # moment, force; x f^T row by row; N row by row
     sums = np.zeros((size, 24))
     w, k, B, D = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty((3, 3))
     row, torque = np.empty(3), np.empty(3)
     for number in range(links.size):
         i, f, g = links[number], force[6 * number : 6 * number + 3], force[6 * number + 3 : 6 * number + 6]
+        if not (f.any() or g.any()):
+            continue
         _frame(motion, i, w, k, B)
         x = motion.x[i]
         for a in range(3):
@@ -222,11 +298,10 @@ def link_curvature(tree, theta, links, q, force, H):
         if tree.parent[i] >= 0:
             for a in range(24):
                 sums[tree.parent[i], a] += sums[i, a]
-    H[:] = 0.0
     change = np.empty(6)
     for l in range(tree.element.size):
         e = tree.element[l]
-        i = e
+        i = e if sums[e].any() else -1
         while i >= 0:
             for c in _columns_of(tree, i):
                 # Column c at or above column l: the change of S_l by q_c is S_c x S_l, and by their own joint's ring.
@@ -234,8 +309,8 @@ def link_curvature(tree, theta, links, q, force, H):
                 if i != e:
                     motion_cross(motion.S[c], motion.S[l], 1.0, change)
                 elif tree.kind[i] == BALL:
-                    _ball_change(tree, theta, i, motion, q, l, c, change)
-                value = _bend(sums[e], motion.S[l], motion.S[c], change) * tree.factor[l] * tree.factor[c]
+                    _ball_change(tree, i, motion, q, l, c, change)
+                value = _bend(sums[e], motion.S[l], motion.S[c], change) * weight * tree.factor[l] * tree.factor[c]
                 H[tree.coordinate[l], tree.coordinate[c]] += value
                 if i != e:
                     H[tree.coordinate[c], tree.coordinate[l]] += value
@@ -263,16 +338,15 @@ def _bend(sums, S, C, change):
 
 
 @njit(cache=True)
-def _ball_change(tree, theta, i, motion, q, l, c, out):
+def _ball_change(tree, i, motion, q, l, c, out):
     """Fill ``out`` (6,) with dS_l/dq_c of two columns of one ball."""
-    R, x, w, k, D = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(6), np.empty((3, 3))
-    unit, first = np.zeros(3), tree.first[i]
-    joint_frame(tree, theta, i, motion, R, x)
+    x, w, k, D = motion.x0[i], np.empty(3), np.empty(6), np.empty((3, 3))
+    unit, first, omega = np.zeros(3), tree.first[i], np.empty(3)
     own_coordinates(tree, i, q, True, w)
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
     unit[l - first] = 1.0
     turn_derivative(1.0, w, unit, k, D)
-    omega = R @ D[:, c - first].copy()
+    times(motion.R0[i], D[:, c - first], omega)
     for a in range(3):
         b, d = (a + 1) % 3, (a + 2) % 3
         out[a] = omega[a]

@@ -2,8 +2,9 @@
 
 An element is a frame with a joint of one kind to its parent: no coordinate (fixed), one (hinge, slide, and screw, which
 is a hinge with a pitch), or the three of a rotation vector (ball). Joints of more coordinates are chains of elements of
-which only the last has mass. Twists are (omega; v), wrenches (moment; force), in world axes about the point `origin`.
-With p the parent of element i, placed at (d, P) in its frame, and S the columns of the joint:
+which only the last has mass. Twists are (omega; v), wrenches (moment; force), in world axes about the point `origin`
+of their tree; trees whose elements follow each other are walked together, with an origin each. With p the parent of
+element i, placed at (d, P) in its frame, and S the columns of the joint:
 
     V_i = V_p + S v,    A_i = A_p + S a + S' v,    S' = V_p x S + ring,    A_world = (0; -g)
     S'' = A_p x S + V_p x S' + V_p x ring + ring'
@@ -30,7 +31,7 @@ FIXED, HINGE, SLIDE, BALL = range(4)
 
 
 class Tree(NamedTuple):
-    """Elements of one tree, parents first; indices into theta are -1 where there is no number.
+    """Elements of one tree or of several, parents first; indices into theta are -1 where there is no number.
 
     Attributes
     ----------
@@ -66,8 +67,9 @@ class Motion(NamedTuple):
 
     Attributes
     ----------
-    origin : (3,) place that twists and wrenches are about
+    origin : (N, 3) place that twists and wrenches are about, the same for all elements of a tree
     R, x : (N, 3, 3), (N, 3) rotations, and places from the origin
+    R0, x0 : the same before the motion of the element's joint
     V, A : (N, 6) twists and their rates
     S, S1, S2 : (C, 6) columns, S' and S''
     """
@@ -75,6 +77,8 @@ class Motion(NamedTuple):
     origin: FloatArray
     R: FloatArray
     x: FloatArray
+    R0: FloatArray
+    x0: FloatArray
     V: FloatArray
     A: FloatArray
     S: FloatArray
@@ -116,25 +120,40 @@ def placed(theta, indices, d, P):
     for i in range(3):
         d[i] = theta[indices[i]] if indices[i] >= 0 else 0.0
         w[i] = theta[indices[3 + i]] if indices[3 + i] >= 0 else 0.0
+    if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
+        P[:] = 0.0
+        P[0, 0] = P[1, 1] = P[2, 2] = 1.0
+        return
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
     fill_rotation(w, k, P)
 
 
 @njit(cache=True)
-def joint_frame(tree, theta, i, motion, R, x):
-    """Fill the frame of element ``i`` before the motion of its joint."""
-    d, P = np.empty(3), np.empty((3, 3))
+def times(R, x, out):
+    """Fill ``out`` (3,) with R x; calls of BLAS would take longer than that."""
+    for a in range(3):
+        out[a] = R[a, 0] * x[0] + R[a, 1] * x[1] + R[a, 2] * x[2]
+
+
+@njit(cache=True)
+def product(R, P, out):
+    """Fill ``out`` (3, 3) with R P."""
+    for a in range(3):
+        for b in range(3):
+            out[a, b] = R[a, 0] * P[0, b] + R[a, 1] * P[1, b] + R[a, 2] * P[2, b]
+
+
+@njit(cache=True)
+def _fill_joint_frame(tree, theta, i, motion, d, P):
+    """Fill the frame of element ``i`` before the motion of its joint; ``d``, ``P`` are scratch."""
     placed(theta, tree.placement[i], d, P)
     p = tree.parent[i]
-    for a in range(3):
-        if p < 0:
-            x[a] = d[a] - motion.origin[a]
-            R[a] = P[a]
-        else:
-            x[a] = motion.x[p, a]
-            for b in range(3):
-                x[a] += motion.R[p, a, b] * d[b]
-                R[a, b] = motion.R[p, a, 0] * P[0, b] + motion.R[p, a, 1] * P[1, b] + motion.R[p, a, 2] * P[2, b]
+    if p < 0:
+        motion.x0[i], motion.R0[i] = d, P
+        return
+    times(motion.R[p], d, motion.x0[i])
+    motion.x0[i] += motion.x[p]
+    product(motion.R[p], P, motion.R0[i])
 
 
 @njit(cache=True)
@@ -173,30 +192,66 @@ def own_coordinates(tree, i, values, with_offset, out):
 
 
 @njit(cache=True)
+def _fill_turn(e, angle, R):
+    """Fill R (3, 3) with the rotation by ``angle`` about the unit vector e."""
+    s, half = np.sin(angle), np.sin(0.5 * angle)
+    c = 2.0 * half * half  # 1 - cos
+    for a in range(3):
+        for b in range(3):
+            R[a, b] = c * e[a] * e[b]
+        R[a, a] += 1.0 - c
+    for a in range(3):
+        b, d = (a + 1) % 3, (a + 2) % 3
+        R[d, b] += s * e[a]
+        R[b, d] -= s * e[a]
+
+
+@njit(cache=True)
 def fill_frames(tree, theta, q, motion):
-    """Fill the rotations of all elements, and their places from the first one with mass, the origin."""
-    R, x, own, k, turned = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(6), np.empty((3, 3))
-    motion.origin[:] = 0.0
+    """Fill the rotations of all elements, and their places from their tree's first one with mass, the origin."""
+    own, k, turned, d, e = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty(3)
     for i in range(tree.parent.size):
-        joint_frame(tree, theta, i, motion, R, x)
+        _fill_joint_frame(tree, theta, i, motion, d, turned)
         own_coordinates(tree, i, q, True, own)
-        kind, axis = tree.kind[i], tree.axis[i]
-        motion.x[i], motion.R[i] = x, R
-        if kind == SLIDE:
-            motion.x[i] += own[0] * (R @ axis)
-        elif kind == HINGE:
-            motion.x[i] += tree.pitch[i] * own[0] * (R @ axis)
-            own[:] = own[0] * axis
-        if kind == HINGE or kind == BALL:
+        kind, R0 = tree.kind[i], motion.R0[i]
+        motion.x[i] = motion.x0[i]
+        if kind == SLIDE or (kind == HINGE and tree.pitch[i] != 0.0):
+            way = own[0] if kind == SLIDE else tree.pitch[i] * own[0]
+            times(R0, tree.axis[i], e)
+            for a in range(3):
+                motion.x[i, a] += way * e[a]
+        if kind == HINGE:
+            _fill_turn(tree.axis[i], own[0], turned)
+            product(R0, turned, motion.R[i])
+        elif kind == BALL:
             jacobian_coefficients(own[0] * own[0] + own[1] * own[1] + own[2] * own[2], k)
             fill_rotation(own, k, turned)
-            motion.R[i] = R @ turned
-    # About a place in the tree: products of places stay small far from the world's origin.
+            product(R0, turned, motion.R[i])
+        else:
+            motion.R[i] = R0
+    _fill_origins(tree, motion)
     for i in range(tree.parent.size):
-        if tree.mass[i] >= 0:
-            motion.origin[:] = motion.x[i]
-            break
-    motion.x[:] -= motion.origin
+        for a in range(3):
+            motion.x[i, a] -= motion.origin[i, a]
+            motion.x0[i, a] -= motion.origin[i, a]
+
+
+@njit(cache=True)
+def _fill_origins(tree, motion):
+    """Fill the origins: about a place in the tree products of places stay small far from the world's origin."""
+    size, root = tree.parent.size, 0
+    found = False
+    for i in range(size + 1):
+        if i == size or tree.parent[i] < 0:
+            for j in range(root, i):
+                if not found:
+                    motion.origin[j] = 0.0
+                elif j > root:
+                    motion.origin[j] = motion.origin[root]
+            root, found = i, False
+        if i < size and not found and tree.mass[i] >= 0:
+            found = True
+            motion.origin[root] = motion.x[i]
 
 
 @njit(cache=True)
@@ -204,14 +259,13 @@ def tree_motion(tree, theta, q, v, a):
     """Return the `Motion` at coordinates, velocities and accelerations of the tree (n,)."""
     n, c = tree.parent.size, tree.element.size
     motion = Motion(
-        np.zeros(3), np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 6)), np.empty((n, 6)),
-        np.empty((c, 6)), np.empty((c, 6)), np.empty((c, 6)),
+        np.empty((n, 3)), np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3, 3)), np.empty((n, 3)),
+        np.empty((n, 6)), np.empty((n, 6)), np.empty((c, 6)), np.empty((c, 6)), np.empty((c, 6)),
     )  # fmt: skip
     fill_frames(tree, theta, q, motion)
-    R, x, V, A = np.empty((3, 3)), np.empty(3), np.empty(6), np.empty(6)
+    V, A, e = np.empty(6), np.empty(6), np.empty(3)
     own, rate, acceleration = np.empty(3), np.empty(3), np.empty(3)
     for i in range(n):
-        joint_frame(tree, theta, i, motion, R, x)
         parent_twists(tree, theta, i, motion, V, A)
         motion.V[i], motion.A[i] = V, A
         first = tree.first[i]
@@ -219,14 +273,17 @@ def tree_motion(tree, theta, q, v, a):
         own_coordinates(tree, i, v, False, rate)
         own_coordinates(tree, i, a, False, acceleration)
         if width == 3:
-            _ball(R, x, V, A, own, rate, acceleration, motion, first)
+            _ball(motion.R0[i], motion.x0[i], V, A, own, rate, acceleration, motion, first)
         elif width == 1:
-            e, S = R @ tree.axis[i], motion.S[first]
+            S = motion.S[first]
+            times(motion.R0[i], tree.axis[i], e)
             if tree.kind[i] == HINGE:
-                _turn_about(x, e, S)
-                S[3:] += tree.pitch[i] * e
+                _turn_about(motion.x0[i], e, S)
+                for b in range(3):
+                    S[3 + b] += tree.pitch[i] * e[b]
             else:
-                S[:3], S[3:] = 0.0, e
+                for b in range(3):
+                    S[b], S[3 + b] = 0.0, e[b]
             rates_with(V, A, S, motion.S1[first], motion.S2[first])
         for k in range(width):
             for b in range(6):
@@ -239,30 +296,37 @@ def tree_motion(tree, theta, q, v, a):
 def _ball(R, x, V, A, w, w_dot, w_ddot, motion, first):
     """Fill the columns of a ball: omega = R J_l(w) w_dot in the joint's frame R."""
     k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    unit, ring, ring1 = np.zeros(3), np.zeros(6), np.zeros(6)
+    unit, ring, ring1, turned, e = np.zeros(3), np.empty(6), np.empty(6), np.empty(3), np.empty(3)
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
     fill_jacobian(1.0, w, k, J)
-    turned = R @ J
     for c in range(3):
         S, S1, S2 = motion.S[first + c], motion.S1[first + c], motion.S2[first + c]
-        _turn_about(x, turned[:, c], S)
+        times(R, J[:, c], e)
+        _turn_about(x, e, S)
         rates_with(V, A, S, S1, S2)
         unit[:] = 0.0
         unit[c] = 1.0
         turn_derivative(1.0, w, unit, k, D)
         turn_second_derivative(1.0, w, unit, w_dot, k, E)
-        _turn_about(x, R @ (D @ w_dot), ring)
-        _turn_about(x, R @ (D @ w_ddot + E @ w_dot), ring1)
-        S1 += ring
+        times(D, w_dot, turned)
+        times(R, turned, e)
+        _turn_about(x, e, ring)
+        for b in range(3):
+            turned[b] = 0.0
+            for d in range(3):
+                turned[b] += D[b, d] * w_ddot[d] + E[b, d] * w_dot[d]
+        times(R, turned, e)
+        _turn_about(x, e, ring1)
         motion_cross(V, ring, 2.0, S2)  # once in V x S', once in the rate of ring itself
-        S2 += ring1
+        for b in range(6):
+            S1[b] += ring[b]
+            S2[b] += ring1[b]
 
 
 @njit(cache=True)
 def placement_columns(tree, theta, i, motion, T, T1, T2):
     """Fill the columns T (6, 6) of the placement of element ``i``, and their rates."""
-    R, x, V, A = np.empty((3, 3)), np.empty(3), np.empty(6), np.empty(6)
-    joint_frame(tree, theta, i, motion, R, x)
+    V, A = np.empty(6), np.empty(6)
     parent_twists(tree, theta, i, motion, V, A)
     p = tree.parent[i]
     w, k, J, turned = np.zeros(3), np.empty(6), np.empty((3, 3)), np.empty(3)
@@ -280,6 +344,6 @@ def placement_columns(tree, theta, i, motion, T, T1, T2):
                 if p < 0
                 else motion.R[p, c, 0] * J[0, b] + motion.R[p, c, 1] * J[1, b] + motion.R[p, c, 2] * J[2, b]
             )
-        _turn_about(x, turned, T[3 + b])
+        _turn_about(motion.x0[i], turned, T[3 + b])
     for b in range(6):
         rates_with(V, A, T[b], T1[b], T2[b])

@@ -27,11 +27,15 @@ class DenseLU(Factorization):
         n = pattern.n
         full = np.zeros(n * n)
         full[pattern.dense_positions] = data[: pattern.nnz]
-        self._norm = float(np.abs(full).max(initial=0.0))
+        self.factor_matrix(full.reshape(n, n).T)
+
+    def factor_matrix(self, matrix: FloatArray) -> None:
+        """Factor a full matrix (n, n), which is kept, best by columns; see `Factorization.factor`."""
+        self._norm = float(np.abs(matrix).max(initial=0.0))
         if not math.isfinite(self._norm):
             raise SolverError("the Jacobian is not finite")
-        self._dense = full.reshape(n, n).T
-        if n:
+        self._dense = matrix
+        if matrix.size:
             self._lu, self._pivots, info = dgetrf(self._dense)
             if info > 0:
                 raise SolverError("the Jacobian is singular")

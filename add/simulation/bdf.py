@@ -170,8 +170,12 @@ class BDF(DifferentiableStepper):
         linearised: Linearised | None = None,
     ) -> StateTangents:
         """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
+        matrices, kin = None, record.kin
+        if assembler.compiled is not None and linearised is None:
+            timing = self.formula.timing(kin.step - 1)
+            matrices = assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta)
         tangents, q_dot, v_dot = self.implicit.pushforward(
-            assembler, record.solution, theta, tangents, record.alpha, directions, linearised
+            assembler, record.solution, theta, tangents, record.alpha, directions, linearised, matrices
         )
         if not tangents.index.size:
             return tangents

@@ -20,11 +20,11 @@ from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State, Weights
 from add.equations.system import BranchEquations
 from add.equations.tangents import Directions, StateTangents
 from add.equations.term import AllCandidates, Decisions, KinematicCotangent
-from add.linalg import LinearSolve
+from add.linalg import DenseLU, LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
 from add.solve.step_equations import NewtonOptions, NewtonReport, StepEquations
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -199,6 +199,7 @@ class NewtonSolve(ImplicitSolve):
         alpha: Sequence[float],
         directions: Directions,
         linearised: Linearised | None = None,
+        matrices: FloatArray | None = None,
     ) -> tuple[StateTangents, FloatArray, FloatArray]:
         """Push tangents of the history and directions of theta through the solve; one factorisation for all.
 
@@ -208,6 +209,8 @@ class NewtonSolve(ImplicitSolve):
         alpha : history coefficients, q_star = sum alpha_k q_k
         linearised : Linearised, optional
             Made here if something moves and it is not given.
+        matrices : (3, n, n), optional
+            dr/dq, dr/dv and dr/da of a system without multipliers; made of the terms if they are not given.
 
         Returns
         -------
@@ -230,12 +233,29 @@ class NewtonSolve(ImplicitSolve):
         q_star = sum(a * q for a, q in zip(alpha, before.q, strict=False))
         v_star = sum(a * v for a, v in zip(alpha, before.v, strict=False))
         rates = (c * (q_dot - q_star), c * (c * (q_dot - q_star) - v_star)) if c else (None, None)
-        rhs = -assembler.product(kin, mu, theta, branch, q_dot, *rates)
+        if matrices is None:
+            rhs = -assembler.product(kin, mu, theta, branch, q_dot, *rates)
+        else:
+            by_q, by_v, by_a = matrices
+            rhs = -(by_v @ rates[0] + by_a @ rates[1])
+            if prescribed.size:
+                rhs -= by_q @ q_dot
         rhs[:, tangents.places(by_theta.index)] -= by_theta.values
-        factors = (linearised or self.linearise(assembler, solution, theta)).factors
+        if matrices is None:
+            factors = (linearised or self.linearise(assembler, solution, theta)).factors
+        else:
+            factors = _full(by_q + c * (by_v + c * by_a), free, solution)
         with _naming(solution):
             q_dot[free] = factors.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
+
+
+def _full(matrix: FloatArray, free: IntArray, solution: Solution) -> LinearSolve:
+    """Return the factors of the rows and columns of the free coordinates."""
+    factors = DenseLU()
+    with _naming(solution):
+        factors.factor_matrix(np.asfortranarray(matrix if free.size == matrix.shape[0] else matrix[np.ix_(free, free)]))
+    return factors
 
 
 def _naming(solution: Solution) -> AbstractContextManager[None]:

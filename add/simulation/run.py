@@ -219,8 +219,7 @@ class Simulation(Summarised):
         """Return what takes the derivatives of many steps; see `step_jacobians`."""
         theta = self.theta if theta is None else np.asarray(theta, dtype=float)
         wanted = [block_directions(self.system, names) for names in (controls, parameters)]
-        assembler = Assembler(self.system, self.solver(self.system.n_unknowns))
-        return StepDerivatives(self.differentiable, assembler, theta, wanted[0], wanted[1], Chart.named(chart))
+        return StepDerivatives(self.differentiable, self.assembler(), theta, wanted[0], wanted[1], Chart.named(chart))
 
     def step_jacobians(self, step: Step | Record, theta: FloatArray | None = None, **options: Any) -> StepJacobians:
         """Return the derivatives of a finished step as matrices: one factorisation, one solve.

@@ -121,7 +121,7 @@ class StepDerivatives:
     ----------
     stepper : DifferentiableStepper
     assembler : Assembler
-        Without compiled steps; its factors are those of the last step that was asked for.
+        Its factors are those of the last step that was asked for.
     theta : (n_theta,)
     controls, parameters : name -> Directions
         Directions of theta by which derivatives are taken.

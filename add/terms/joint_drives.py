@@ -10,6 +10,7 @@ import numpy as np
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
 from add.equations.term import Term
+from add.kernels import joint_laws as kernel
 from add.typing import FloatArray, IntArray
 
 
@@ -48,39 +49,30 @@ class JointDrive(Term):
         acting, weights = self.signal.acting(kin.t)
         return float(weights @ theta[self.rows[acting]])
 
-    def force(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the force before it is clipped [N, N m]."""
-        g, by_q, by_v = theta[self.gains]
-        return float(g * self._input(kin, theta) + by_q * kin.q[self.dof] + by_v * kin.v[self.dof])
-
-    def _clipped(self, kin: Kinematics, theta: FloatArray) -> bool:
-        return abs(self.force(kin, theta)) >= self.limit
+    def _slopes(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return r, dr/dq, dr/dv, and dr by u and the gains, (7,)."""
+        p, out = np.array([self._input(kin, theta), *theta[self.gains]]), np.empty(kernel.COLUMNS)
+        kernel.axis_law(kernel.DRIVE, kin.q[self.dof], kin.v[self.dof], p, self.limit, out)
+        return out
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add minus the force."""
-        out[self.dof] -= np.clip(self.force(kin, theta), -self.limit, self.limit)
+        out[self.dof] += self._slopes(kin, theta)[0]
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives."""
-        if not self._clipped(kin, theta):
-            _, by_q, by_v = theta[self.gains]
-            data[slots[0]] -= weights.q * by_q + weights.v * by_v
+        found = self._slopes(kin, theta)
+        data[slots[0]] += weights.q * found[1] + weights.v * found[2]
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the gains and of the signal's coefficients."""
-        if self._clipped(kin, theta):
-            return
+        found = self._slopes(kin, theta)
         acting, weights = self.signal.acting(kin.t)
-        out[self.rows[acting]] -= lam[self.dof] * theta[self.gains[0]] * weights
-        np.subtract.at(out, self.gains, lam[self.dof] * self._state(kin, theta))
+        out[self.rows[acting]] += lam[self.dof] * found[3] * weights
+        np.add.at(out, self.gains, lam[self.dof] * found[4:])
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
-        if self._clipped(kin, theta):
-            return
+        found = self._slopes(kin, theta)
         acting, weights = self.signal.acting(kin.t)
-        out[self.dof] -= theta[self.gains[0]] * (weights @ theta_dot[self.rows[acting]])
-        out[self.dof] -= theta_dot[self.gains] @ self._state(kin, theta)
-
-    def _state(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        return np.array([self._input(kin, theta), kin.q[self.dof], kin.v[self.dof]])
+        out[self.dof] += found[3] * (weights @ theta_dot[self.rows[acting]]) + theta_dot[self.gains] @ found[4:]

@@ -4,35 +4,48 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
-from add.kernels.caching import njit
-from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn, turn_derivative, turn_second_derivative
+from add.kernels import joint_laws as kernel
 from add.typing import FloatArray, IntArray
 
 
-class _OneByOne(Term):
-    """Forces on coordinates each by itself: diagonal derivatives."""
+class AxisLaw(Term):
+    """Forces on coordinates each by itself, with diagonal derivatives; `add.kernels.joint_laws` has the equations."""
 
     depends: ClassVar[str] = "qv"
 
+    #: Of `add.kernels.joint_laws.axis_law`.
+    code: ClassVar[int]
+
     dof: IntArray
 
+    @property
     @abstractmethod
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m,)."""
+    def numbers(self) -> IntArray:
+        """Indices in theta (m, k) of the numbers of each coordinate."""
 
-    @abstractmethod
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m,)."""
+    @property
+    def constants(self) -> FloatArray:
+        """Numbers (m,) that are no parameters."""
+        return np.zeros(self.dof.size)
 
-    @abstractmethod
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the indices (m,) of the numbers in theta and dr by them (m,)."""
+    @final
+    @cached_property
+    def arrays(self) -> tuple[IntArray, FloatArray]:
+        """Numbers and constants, gathered once."""
+        return np.ascontiguousarray(self.numbers), self.constants
+
+    def slopes(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return r, dr/dq, dr/dv and dr by the numbers, (m, 7)."""
+        out = np.empty((self.dof.size, kernel.COLUMNS))
+        kernel.axis_laws(self.code, self.dof, *self.arrays, kin.q, kin.v, theta, out)
+        return out
 
     @final
     def pattern(self) -> tuple[IntArray, IntArray]:
@@ -42,30 +55,30 @@ class _OneByOne(Term):
     @final
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add the forces."""
-        out[self.dof] += self.forces(kin, theta)
+        out[self.dof] += self.slopes(kin, theta)[:, 0]
 
     @final
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives."""
-        by_q, by_v = self.slopes(kin, theta)
-        np.add.at(data, slots, weights.q * by_q + weights.v * by_v)
+        found = self.slopes(kin, theta)
+        np.add.at(data, slots, weights.q * found[:, 1] + weights.v * found[:, 2])
 
     @final
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the numbers."""
-        for index, slope in self.by_numbers(kin, theta):
-            np.add.at(out, index, lam[self.dof] * slope)
+        numbers, found = self.arrays[0], self.slopes(kin, theta)
+        np.add.at(out, numbers, lam[self.dof][:, None] * found[:, 3 : 3 + numbers.shape[1]])
 
     @final
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
-        for index, slope in self.by_numbers(kin, theta):
-            out[self.dof] += slope * theta_dot[index]
+        numbers, found = self.arrays[0], self.slopes(kin, theta)
+        out[self.dof] += (found[:, 3 : 3 + numbers.shape[1]] * theta_dot[numbers]).sum(axis=1)
 
 
 @final
 @dataclass(frozen=True)
-class JointSprings(_OneByOne):
+class JointSprings(AxisLaw):
     """r = k (q - rest) on every coordinate.
 
     Attributes
@@ -76,34 +89,25 @@ class JointSprings(_OneByOne):
     """
 
     depends: ClassVar[str] = "q"
+    code: ClassVar[int] = kernel.SPRING
 
     dof: IntArray
     stiffness: IntArray
     rest: IntArray
 
-    def _stretch(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        return np.asarray(kin.q[self.dof] - theta[self.rest])
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m,)."""
-        return np.asarray(theta[self.stiffness] * self._stretch(kin, theta))
-
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m,)."""
-        return theta[self.stiffness], np.zeros(self.dof.size)
-
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the derivatives by k and rest."""
-        return (self.stiffness, self._stretch(kin, theta)), (self.rest, -theta[self.stiffness])
+    @property
+    def numbers(self) -> IntArray:
+        """Indices of k and rest."""
+        return np.stack([self.stiffness, self.rest], axis=1)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return k/2 (q - rest)^2 [J]."""
-        return float(0.5 * theta[self.stiffness] @ self._stretch(kin, theta) ** 2)
+        return float(0.5 * theta[self.stiffness] @ (kin.q[self.dof] - theta[self.rest]) ** 2)
 
 
 @final
 @dataclass(frozen=True)
-class JointResistance(_OneByOne):
+class JointResistance(AxisLaw):
     """r = d v + tau tanh(v / v_s) on every coordinate: damping, and dry friction without a jump.
 
     Attributes
@@ -114,74 +118,17 @@ class JointResistance(_OneByOne):
     """
 
     depends: ClassVar[str] = "v"
+    code: ClassVar[int] = kernel.RESISTANCE
 
     dof: IntArray
     damping: IntArray
     friction: IntArray
     slip: IntArray
 
-    def _grip(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return tanh(v / v_s)."""
-        return np.asarray(np.tanh(kin.v[self.dof] / theta[self.slip]))
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m,)."""
-        return np.asarray(theta[self.damping] * kin.v[self.dof] + theta[self.friction] * self._grip(kin, theta))
-
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m,)."""
-        by_grip = theta[self.friction] / theta[self.slip] * (1.0 - self._grip(kin, theta) ** 2)
-        return np.zeros(self.dof.size), theta[self.damping] + by_grip
-
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the derivatives by d, tau and v_s."""
-        v, grip = kin.v[self.dof], self._grip(kin, theta)
-        by_slip = -theta[self.friction] * (1.0 - grip**2) * v / theta[self.slip] ** 2
-        return (self.damping, v), (self.friction, grip), (self.slip, by_slip)
-
-
-@njit(cache=True)
-def _ball_forces(theta, first, damping, armature, q, v, a, forces):
-    """Fill J^T omega and J^T omega_dot of each ball (m, 2, 3)."""
-    k, D, omega = np.empty(6), np.empty((3, 3)), np.empty(3)
-    for i in range(first.size):
-        part = slice(first[i], first[i] + 3)
-        w, rate = q[part], v[part]
-        jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
-        turn(1.0, w, rate, k, omega)
-        turn(-1.0, w, omega, k, forces[i, 0])
-        turn_derivative(1.0, w, rate, k, D)
-        turn(1.0, w, a[part], k, omega)
-        omega += D @ rate
-        turn(-1.0, w, omega, k, forces[i, 1])
-
-
-@njit(cache=True)
-def _ball_derivatives(theta, first, damping, armature, q, v, a, weights, out):
-    """Fill the weighted derivatives (m, 3, 3) of J^T (d omega + I omega_dot)."""
-    k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    unit, by_q, by_v = np.zeros(3), np.empty((3, 3)), np.empty((3, 3))
-    w_q, w_v, w_a = weights
-    for i in range(first.size):
-        part = slice(first[i], first[i] + 3)
-        w, rate, d, inertia = q[part], v[part], theta[damping[i]], theta[armature[i]]
-        jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
-        fill_jacobian(1.0, w, k, J)
-        turn_derivative(1.0, w, rate, k, D)
-        turn_second_derivative(1.0, w, rate, rate, k, E)
-        total = d * (J @ rate) + inertia * (J @ a[part] + D @ rate)
-        by_q[:] = d * D + inertia * E
-        by_v[:] = d * J + inertia * D
-        turn_derivative(1.0, w, a[part], k, E)
-        by_q += inertia * E
-        for c in range(3):
-            unit[:] = 0.0
-            unit[c] = 1.0
-            turn_derivative(1.0, w, unit, k, E)
-            by_v[:, c] += inertia * (E @ rate)
-        out[i] = J.T @ (w_q * by_q + w_v * by_v + w_a * inertia * J)
-        turn_derivative(-1.0, w, total, k, D)
-        out[i] += w_q * D
+    @property
+    def numbers(self) -> IntArray:
+        """Indices of d, tau and v_s."""
+        return np.stack([self.damping, self.friction, self.slip], axis=1)
 
 
 @final
@@ -204,10 +151,10 @@ class BallLaws(Term):
         rows, cols = self.first[:, None, None] + np.indices((3, 3))[:, None]
         return rows.ravel(), cols.ravel()
 
-    def _forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+    def _forces(self, kin: Kinematics) -> FloatArray:
         """Return the torques per damping and per armature (m, 2, 3)."""
         out = np.empty((self.first.size, 2, 3))
-        _ball_forces(theta, self.first, self.damping, self.armature, kin.q, kin.v, kin.a, out)
+        kernel.ball_forces(self.first, kin.q, kin.v, kin.a, out)
         return out
 
     @property
@@ -217,7 +164,7 @@ class BallLaws(Term):
     def _sum(self, numbers: FloatArray, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add the torques with d and I from ``numbers`` (n_theta,)."""
         factors = np.stack([numbers[self.damping], numbers[self.armature]], axis=1)
-        out[self._dofs] += (factors[:, :, None] * self._forces(kin, theta)).sum(axis=1)
+        out[self._dofs] += (factors[:, :, None] * self._forces(kin)).sum(axis=1)
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add the torques."""
@@ -227,12 +174,12 @@ class BallLaws(Term):
         """Add the weighted derivatives."""
         out = np.empty((self.first.size, 3, 3))
         factors = (float(weights.q), float(weights.v), float(weights.a))
-        _ball_derivatives(theta, self.first, self.damping, self.armature, kin.q, kin.v, kin.a, factors, out)
+        kernel.ball_derivatives(theta, self.first, self.damping, self.armature, kin.q, kin.v, kin.a, factors, out)
         np.add.at(data, slots, out.ravel())
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of d and I."""
-        work = (lam[self._dofs][:, None] * self._forces(kin, theta)).sum(axis=2)
+        work = (lam[self._dofs][:, None] * self._forces(kin)).sum(axis=2)
         np.add.at(out, self.damping, work[:, 0])
         np.add.at(out, self.armature, work[:, 1])
 
@@ -242,13 +189,13 @@ class BallLaws(Term):
 
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the sum of I omega^2 / 2 [J]."""
-        work = (kin.v[self._dofs] * self._forces(kin, theta)[:, 0]).sum(axis=1)
+        work = (kin.v[self._dofs] * self._forces(kin)[:, 0]).sum(axis=1)
         return float(0.5 * theta[self.armature] @ work)
 
 
 @final
 @dataclass(frozen=True)
-class JointLimits(_OneByOne):
+class JointLimits(AxisLaw):
     """r = k (s(q - upper) - s(lower - q)) + d v s' beyond the limits of coordinates.
 
     s(e) = 0 for e < 0, e^2 / (2 delta) for e < delta, e - delta / 2 beyond: force and damping begin without a jump.
@@ -261,6 +208,8 @@ class JointLimits(_OneByOne):
     onset : (m,) delta [m, rad]
     """
 
+    code: ClassVar[int] = kernel.LIMIT
+
     dof: IntArray
     lower: IntArray
     upper: IntArray
@@ -268,40 +217,15 @@ class JointLimits(_OneByOne):
     damping: IntArray
     onset: FloatArray
 
-    def _depths(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return s of the upper minus that of the lower limit, the sum of their s', and of s'' with its sign."""
-        total, slope, bend = (np.zeros(self.dof.size) for _ in range(3))
-        for sign, limit in ((1.0, self.upper), (-1.0, self.lower)):
-            e = sign * (kin.q[self.dof] - theta[limit])
-            beyond, within = e >= self.onset, (e > 0.0) & (e < self.onset)
-            total += sign * np.where(beyond, e - 0.5 * self.onset, np.where(within, e * e / (2.0 * self.onset), 0.0))
-            slope += np.where(beyond, 1.0, np.where(within, e / self.onset, 0.0))
-            bend += np.where(within, sign / self.onset, 0.0)
-        return total, slope, bend
+    @property
+    def numbers(self) -> IntArray:
+        """Indices of both limits, stiffness and damping."""
+        return np.stack([self.lower, self.upper, self.stiffness, self.damping], axis=1)
 
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m,)."""
-        total, slope, _ = self._depths(kin, theta)
-        return np.asarray(theta[self.stiffness] * total + theta[self.damping] * kin.v[self.dof] * slope)
-
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m,)."""
-        _, slope, bend = self._depths(kin, theta)
-        by_q = theta[self.stiffness] * slope + theta[self.damping] * kin.v[self.dof] * bend
-        return np.asarray(by_q), np.asarray(theta[self.damping] * slope)
-
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the derivatives by stiffness, damping and limits."""
-        total, slope, bend = self._depths(kin, theta)
-        by_q = theta[self.stiffness] * slope + theta[self.damping] * kin.v[self.dof] * bend
-        middle = 0.5 * (theta[self.lower] + theta[self.upper])
-        upper = kin.q[self.dof] > middle
-        return (
-            (self.stiffness, total),
-            (self.damping, kin.v[self.dof] * slope),
-            (self.upper, np.where(upper, -by_q, 0.0)),
-            (self.lower, np.where(upper, 0.0, -by_q)),
-        )
+    @property
+    def constants(self) -> FloatArray:
+        """Onsets."""
+        return self.onset
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of the stops [J]."""

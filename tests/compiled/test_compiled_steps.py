@@ -159,18 +159,12 @@ def test_what_compiled_steps_lack() -> None:
         "Elastic",  # soft bodies below the limit of coordinates are rare
         "Viscous",
         "MeshContact",
-        "LiftedTerm",  # bodies in coordinates of their own
+        "LiftedTerm",  # its inner term is compiled, over the rows of links
         "LiftedDecidingTerm",
-        "TreeInertia",  # and the laws of trees' joints
-        "BallLaws",
         "BallFriction",
         "BallLimits",
-        "OnLengths",
+        "OnLengths",  # tendons, and actuators on lengths
         "AffineDrive",
-        "JointDrive",
-        "JointResistance",
-        "JointLimits",
-        "JointSprings",
     }
     branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
     families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches

@@ -6,6 +6,8 @@ import pytest
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.kernels.rotation import rotation_matrix
+from add.kernels.tree_map import add_placement_work
+from add.kernels.trees import tree_motion
 from add.scene import scene_from_dict
 from add.terms import BallLaws, JointDrive, JointLimits, JointResistance, JointSprings, TreeInertia
 from add.testing import check_deciding_term, check_pullback, check_term
@@ -85,6 +87,12 @@ def state(built, rng, scale=0.1):
     return Kinematics(q + scale * rng.normal(size=n), v + rng.normal(size=n), rng.normal(size=n), 0.03, 3)
 
 
+def is_clipped(drive, kin, theta):
+    out = np.zeros(kin.q.size)
+    drive.residual(kin, theta, out)
+    return abs(out[drive.dof]) == drive.limit
+
+
 @pytest.mark.parametrize("kind", [TreeInertia, JointSprings, JointResistance, BallLaws, JointLimits, JointDrive])
 def test_own_terms(built, rng, kind):
     terms = built.model.term(kind)
@@ -97,15 +105,29 @@ def test_own_terms(built, rng, kind):
     for term in terms:
         found = check_term(term, kin, built.theta, rng=rng, energy=potential, layout=built.model.system.parameters)
         active = {TreeInertia: "qva", JointSprings: "q", JointResistance: "v", BallLaws: "qva", JointLimits: "qv"}
-        clipped = kind is JointDrive and abs(term.force(kin, built.theta)) > term.limit
+        clipped = kind is JointDrive and is_clipped(term, kin, built.theta)
         if term is terms[0]:  # the other tree's joint has neither spring nor damping
             assert all(getattr(found, name) > 0.0 for name in active.get(kind, ""))
         assert bool(found.parameters) != clipped
     if kind is JointLimits:
-        depths = terms[0]._depths(kin, built.theta)[0]
+        depths = terms[0].slopes(kin, built.theta)[:, 5]  # dr/dk
         assert depths[0] > 0.0 > depths[1], "one limit above, one below"
     if kind is JointDrive:
-        assert sum(abs(term.force(kin, built.theta)) > term.limit for term in terms) == 1
+        assert sum(is_clipped(term, kin, built.theta) for term in terms) == 1
+
+
+def test_work_of_placements_is_that_of_the_columns(built, rng):
+    """The contracted derivatives by placements against those written out."""
+    kin, theta = state(built, rng), built.theta
+    for embedding, block in zip(built.model.lift.embeddings, built.model.lift._blocks, strict=True):
+        q, v = kin.q[block[1]], kin.v[block[1]]
+        x_bar, u_bar = rng.normal(size=(2, embedding.n_rows))
+        by_place, by_rate = embedding.by_parameters(q, v, theta)
+        own = np.zeros(embedding.tree.placement.shape)
+        motion = tree_motion(embedding.tree, theta, q, v, np.zeros(q.size))
+        add_placement_work(embedding.tree, theta, motion, embedding.links, x_bar, u_bar, own)
+        expected = x_bar @ by_place + u_bar @ by_rate
+        assert np.allclose(own[embedding.tree.placement >= 0], expected, rtol=0, atol=1e-12 * abs(expected).max())
 
 
 def test_forces_on_links(built, rng):

@@ -1,0 +1,37 @@
+"""Compiled steps of trees of links against those of the terms."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compiled.test_compiled_steps import assert_same
+from derivatives.test_trees import scene
+
+from add.scene import load_scene, scene_from_dict
+from add.scene.build.built import BuiltScene
+
+SCENES = Path(__file__).parents[2] / "scenes"
+
+
+def built(law: str, integrator: str) -> BuiltScene:
+    raw = scene(law)
+    raw["time"] = {"dt": 0.005, "steps": 25, "integrator": integrator}
+    return scene_from_dict(raw).build()
+
+
+@pytest.mark.parametrize("law", ["none", "linear", "tanh"])
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_every_joint_and_law(integrator: str, law: str) -> None:
+    """Two trees and a rigid body with all kinds of joints, drives, limits, springs between links, and contact."""
+    found, expected = assert_same(built(law, integrator).simulation, 25)
+    assert sum(len(d) for record in found.records for d in record.decisions) > 20, "links touch"
+    mine, theirs = ([r.report for r in run.records] for run in (found, expected))
+    assert [r.iterations for r in mine] == [r.iterations for r in theirs]
+    assert np.allclose([r.tolerance for r in mine], [r.tolerance for r in theirs], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["double_pendulum_tree", "reaching_arm"])
+def test_scenes(name: str, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADD_DATA", str(data_root))
+    simulation = load_scene(SCENES / f"{name}.json").build().simulation
+    assert_same(simulation, min(simulation.n_steps, 80))
