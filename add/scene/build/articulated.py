@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -86,14 +86,17 @@ def articulated_body(
 
     free = [joint for joint in robot.joints if joint.kind == "free"]
     loose = len(free) == 1 and free[0] is robot.joints[0] and len([j for j in robot.joints if not j.parent]) == 1
-    numbers += _base_numbers(at, body, robot.joints[0] if loose else None)
+    pose = _keyframe(robot, body, at)
+    numbers += _base_numbers(at, body, robot.joints[0] if loose else None, pose)
     order = {link.name: k for k, link in enumerate(robot.links)}
     position = {joint.name: k for k, joint in enumerate(robot.joints)}
     joints = []
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said = body.joints.get(joint.name, _NONE)
         joints.append(_tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}"))
-        numbers += _joint_numbers(f"{at}.joints.{joint.name}", joint, said, joints[-1], starts=not (loose and k == 0))
+        numbers += _joint_numbers(
+            f"{at}.joints.{joint.name}", joint, said, joints[-1], pose, starts=not (loose and k == 0)
+        )
     for link in robot.links:
         if is_body(link):
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
@@ -127,13 +130,29 @@ def articulated_body(
         LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in (*places, *ends)
     ]
     more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
-    apart = _apart(name, robot, links, body.self_collision)
+    apart = _apart(name, robot, links, bool(body.self_collision))
     return TreeParts(tree, links, numbers, blocks + more, apart, derived, starts)
 
 
-def _base_numbers(at: str, body: ArticulatedBodySpec, free: RobotJoint | None) -> list[SceneParameter]:
+def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, FloatArray]:
+    """Return the coordinates of joints in the keyframe that the scene names."""
+    if body.keyframe is None:
+        return {}
+    if body.keyframe not in robot.keyframes:
+        raise InputError(
+            "the robot's file has no keyframe of this name", place=f"{at}.keyframe", found=f"'{body.keyframe}'",
+            expected="one of " + (", ".join(f"'{name}'" for name in robot.keyframes) or "none"),
+        )  # fmt: skip
+    return robot.keyframes[body.keyframe]
+
+
+def _base_numbers(
+    at: str, body: ArticulatedBodySpec, free: RobotJoint | None, pose: Mapping[str, FloatArray]
+) -> list[SceneParameter]:
     place = np.zeros(3) if free is None else free.position
     turn = np.zeros(3) if free is None else Rotation.from_matrix(free.rotation).as_rotvec()
+    if free is not None and free.name in pose:
+        place, turn = pose[free.name][:3], pose[free.name][3:]
     if body.position is not None:
         place = np.array(body.position)
     if body.orientation is not None:
@@ -200,7 +219,7 @@ def _limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
 
 
 def _joint_numbers(
-    at: str, joint: RobotJoint, said: TreeJointSpec, made: TreeJoint, *, starts: bool
+    at: str, joint: RobotJoint, said: TreeJointSpec, made: TreeJoint, pose: Mapping[str, FloatArray], *, starts: bool
 ) -> list[SceneParameter]:
     """Return placement, start and laws of a joint."""
     unit = "m" if made.kind == SLIDE else "rad"
@@ -209,6 +228,7 @@ def _joint_numbers(
         start = np.full(made.n, joint.start)
         if made.kind == FREE:
             start = np.concatenate([joint.position, Rotation.from_matrix(joint.rotation).as_rotvec()])
+        start = pose.get(joint.name, start)
         values += [("value", _wide(said.value, start, f"{at}.value"), unit)]
         values += [("rate", _wide(said.rate, np.zeros(made.n), f"{at}.rate"), f"{unit}/s")]
     if made.n and made.kind in (HINGE, SLIDE, BALL):

@@ -8,6 +8,7 @@ import numpy as np
 
 from add.bodies import TreeBody
 from add.scene.build.built import BuiltScene
+from add.scene.build.start_contacts import left_out
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees
@@ -44,6 +45,11 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
                 "otherwise; here they touch"
             )
     yield from _moved_starts(built)
+    for name, pairs in left_out(built.scene, built.model).items():
+        if pairs:
+            more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+            text = ", ".join(f"'{a}' and '{b}'" for a, b in pairs[:_SHOWN]) + more
+            yield f"bodies.{name}.self_collision: these touch where they start and pass through each other: {text}"
 
 
 def _actuators(robot: Robot, body: ArticulatedBodySpec, at: str) -> Iterator[str]:

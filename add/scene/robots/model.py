@@ -224,6 +224,7 @@ class Robot:
     excluded_shapes : further pairs of shapes ((link, number), (link, number)) that may not touch; number in `collision`
     actuators, tendons, loops : as said there
     gravity : (3,) [m/s^2], None where the file says none
+    keyframes : name -> joint -> its coordinates in that pose, as of the scene's joints [rad, m]
     """
 
     name: str
@@ -238,6 +239,7 @@ class Robot:
     tendons: tuple[RobotTendon, ...] = ()
     loops: tuple[RobotLoop, ...] = ()
     gravity: FloatArray | None = None
+    keyframes: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
 
     @property
     def mass(self) -> float:

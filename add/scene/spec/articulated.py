@@ -103,7 +103,7 @@ class TreeJointSpec(Spec):
         return self
 
 
-def numbers_of(robot: Robot) -> dict[str, dict[str, dict[str, Any]]]:
+def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
     """Return what a robot's file says of links and joints, under the keys by which a scene says it otherwise."""
     links: dict[str, dict[str, Any]] = {}
     for link in robot.links:
@@ -121,6 +121,9 @@ def numbers_of(robot: Robot) -> dict[str, dict[str, dict[str, Any]]]:
         }  # fmt: skip
         own |= {"stiffness": joint.stiffness, "damping": joint.damping, "armature": joint.armature}
         own |= {key: value for key, value in (("lower", joint.lower), ("upper", joint.upper)) if isfinite(value)}
+        pose = robot.keyframes.get(keyframe or "", {}).get(joint.name)
+        if pose is not None:
+            own["value"] = pose.tolist() if wide else float(pose[0])
         joints[joint.name] = own
     tendons: dict[str, dict[str, Any]] = {}
     for tendon in robot.tendons:
@@ -150,6 +153,9 @@ class ArticulatedBodySpec(Spec):
     srdf: FilePath | None = Field(None, description="SRDF file whose pairs of links of a URDF never touch")
     packages: dict[Name, FilePath] = Field(default_factory=dict, description="package of a URDF -> its folder")
     visual: Flag = Field(False, description="whether meshes for pictures of a URDF are read and drawn")
+    keyframe: Text | None = Field(
+        None, description="pose of an MJCF in which joints start that say no `value`; null = the file's zero pose"
+    )
     position: Vector3 | None = Field(
         None, description="of the base, or of the free link's frame [m]; null = where the file has it, or 0, 0, 0"
     )
@@ -170,7 +176,11 @@ class ArticulatedBodySpec(Spec):
         False, description="whether shapes of the file that stand still become obstacles, `<body> <shape>`"
     )
     limit_onset: Positive = Field(1e-3, description="way over which the stops of joints begin to act [rad, m]")
-    self_collision: Flag = Field(False, description="whether links that no joint joins meet each other")
+    self_collision: Flag | Literal["not-at-start"] = Field(
+        False,
+        description='whether links that no joint joins meet each other; "not-at-start" = but for those '
+        "that touch where they start",
+    )
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
     _robot: Robot | None = PrivateAttr(default=None)
 
@@ -179,7 +189,17 @@ class ArticulatedBodySpec(Spec):
         if self.model is None:
             if not self.joints or not self.links:
                 raise problem("a tree without 'model' needs links and joints", key="links")
-            for key in ("up", "ignore", "repair", "srdf", "packages", "visual", "actuators", "static_shapes"):
+            for key in (
+                "up",
+                "ignore",
+                "repair",
+                "srdf",
+                "packages",
+                "visual",
+                "keyframe",
+                "actuators",
+                "static_shapes",
+            ):
                 if key in self.model_fields_set:
                     raise problem("goes with 'model'", key=key)
             for name, tendon in self.tendons.items():

@@ -215,7 +215,7 @@ class SceneSpec(Spec):
         out = self.model_dump(by_alias=True)
         for name, body in self.bodies.items():
             if isinstance(body, ArticulatedBodySpec) and body.model is not None and body._robot is not None:
-                _fill(out["bodies"][name], numbers_of(body._robot))
+                _fill(out["bodies"][name], numbers_of(body._robot, body.keyframe))
         return out
 
     def __eq__(self, other: object) -> bool:

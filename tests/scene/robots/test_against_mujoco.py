@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from support.robot_files import INERTIAL, joint, link, urdf, written
 
 from add.equations.kinematics import Kinematics
+from add.errors import InputError
 from add.kernels.rotation import jacobian_coefficients, left_jacobian, turn_derivative
 from add.scene import scene_from_dict
 from add.scene.spec.links import robot_of
@@ -218,6 +219,30 @@ HARD = """<mujoco model="hard">
 def test_everything_that_mujoco_resolves(tmp_path):
     """Classes, frames, Euler sequences, several joints on a body, references, a second tree that flies."""
     compare(written(tmp_path, HARD, "hard.xml"))
+
+
+def test_keyframes(tmp_path):
+    """Joints start in the pose that the scene names: positions of all bodies are MuJoCo's."""
+    path = written(tmp_path, HARD, "hard.xml")
+    model = theirs(path, False)
+    q = model.qpos0 + 0.1 * np.arange(model.nq)
+    key = f'<key name="home" qpos="{" ".join(map(str, q))}"/>'
+    path = written(tmp_path, HARD[: HARD.index("<key ")] + key + "</keyframe></mujoco>", "hard.xml")
+    body = {"type": "articulated", "model": str(path), "keyframe": "home"}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"r": body},
+           "contact": {"between_bodies": False}}  # fmt: skip
+    built = scene_from_dict(raw).build()
+    own = built.model.initial.evaluate(built.theta)[0]
+    at = built.model.lift.kinematics(Kinematics(own, own, own, 0.0, 0), built.theta)
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(theirs(path, False), data, 0)
+    mujoco.mj_forward(model, data)
+    for name in ("base", "arm", "tip", "loose", "tail"):
+        x = at.q[built.model.lift.rows[f"r/{name}"].slice]
+        assert x[:3] == pytest.approx(data.body(name).xpos, abs=1e-12)
+    body["keyframe"] = "away"
+    with pytest.raises(InputError, match=r"no keyframe of this name .found 'away'; expected one of 'home'"):
+        scene_from_dict(raw).build()
 
 
 def test_what_a_urdf_may_say(tmp_path):
