@@ -42,7 +42,8 @@ def row(outcome, start):
 def test_there_is_an_entry_for_every_figure_and_table():
     figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig10a", "fig10b", "fig11a", "fig11b", "fig12"]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
-    assert short == [*figures, "cma", "table1", "table2", *(f"hard{k}" for k in range(1, 6))]
+    hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 4)))
+    assert short == [*figures, "cma", "table1", "table2", *hard, *robots]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "cma_counts"}
 
 
@@ -308,3 +309,34 @@ def test_layers_agree_or_are_skipped(run):
     except Skipped as reason:
         pytest.skip(str(reason))
     assert set(outcome.values["seconds"]) == {1, 4}
+
+
+@pytest.fixture
+def robots(run):
+    def run_or_skip(key):
+        try:
+            return run(key)
+        except Skipped as reason:
+            pytest.skip(str(reason))
+
+    return run_or_skip
+
+
+def test_jacobians_of_robots_are_those_of_their_steps(robots):
+    for found in robots("robots1").values.values():
+        assert found["near"] >= 2 and found["sticking"] >= 1 and found["error"] < 1e-6
+        assert found["differences"] > 5.0 * found["jacobians"] > 0.0
+
+
+@pytest.mark.slow
+def test_drone_takes_off_by_the_relaxed_gradient_alone(robots):
+    values = robots("robots2").values
+    assert values["plain slope"] < 1e-12 and values["platform slope"] == 0.0
+    exact, relaxed = values["curves"]["exact"], values["curves"]["relaxed"]
+    assert exact[-1] == exact[0] and relaxed[-1] < 0.99 * relaxed[0]
+
+
+@pytest.mark.slow
+def test_worm_jumps_higher_than_it_began(robots):
+    values = robots("robots3").values
+    assert values["last"][0] > max(values["first"][0], values["begin"]) + 0.02

@@ -239,8 +239,7 @@ class Simulation(Summarised):
         InputError
             If the steps have no derivative, a block is none, or twists are asked for of a record alone.
         """
-        with one_blas_thread():
-            return self.step_derivatives(theta, **options).jacobians(step)
+        return self.step_derivatives(theta, **options).jacobians(step)
 
     def step_operators(self, step: Step | Record, theta: FloatArray | None = None, **options: Any) -> StepOperators:
         """Return the derivatives of a finished step as operators, for big systems; see `step_jacobians`."""

@@ -23,6 +23,9 @@ from scripts.reproduction import (
     hard_gradients,
     hard_layers,
     hard_pyramid,
+    robot_drone,
+    robot_jacobians,
+    robot_worm,
     table1,
     table2,
 )
@@ -51,5 +54,8 @@ MODULES = (
     hard_cubes,
     hard_gradients,
     hard_layers,
+    robot_jacobians,
+    robot_drone,
+    robot_worm,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -16,20 +16,28 @@ from add.contact.mesh_sticking import StickingVertices
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
-from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted_constraint import LiftedConstraint
+from add.equations.lifted_sticking import LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
 from add.terms import (
+    AffineDrive,
+    BallFriction,
     BallLaws,
+    BallLimits,
     Elastic,
     Gravity,
     Inertia,
+    JointCouplings,
     JointDrive,
     JointLimits,
     JointResistance,
     JointSprings,
+    LinkLoops,
     NodalForce,
+    OnLengths,
     PointConstraint,
     RigidInertia,
     TreeInertia,
@@ -97,6 +105,7 @@ ELSEWHERE = {
     *DECIDING_COUPLINGS,
     LiftedConstraint,
     LiftedDecidingTerm,
+    LiftedStick,
     LiftedTerm,
     BodyContact,
     BodyContactBranch,
@@ -105,11 +114,17 @@ ELSEWHERE = {
     StickingBodies,
     StickingNodes,
     StickingVertices,
+    AffineDrive,
+    BallFriction,
     BallLaws,
+    BallLimits,
+    JointCouplings,
     JointDrive,
     JointResistance,
     JointLimits,
     JointSprings,
+    LinkLoops,
+    OnLengths,
     TreeInertia,
 }
 

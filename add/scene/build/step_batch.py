@@ -110,7 +110,7 @@ class StepBatch:
         for out, pulled in zip(into, (q_bars, v_bars), strict=True):
             out[solved] = pulled[solved, 0]
         if first.any():
-            for i in np.flatnonzero(first):
+            for i in np.flatnonzero(first):  # type: ignore[assignment]
                 into[0][i, 0], into[1][i, 0] = stepper.start_pullback(
                     StateTangent(into[0][i].copy(), into[1][i].copy())
                 )
