@@ -123,6 +123,7 @@ def test_throw_by_way_of_a_wall_comes_nearer(run):
     assert outcome.values["distance"] < 0.2 * first
 
 
+@pytest.mark.slow
 def test_throws_from_many_starts_are_told_apart(run):
     outcome = run("fig11a_starts")
     for law in ("linear", "tanh"):
@@ -191,6 +192,7 @@ def test_cma_asks_for_more_than_gradients(run):
     assert min(reduction) < 1e-3
 
 
+@pytest.mark.slow
 def test_cma_goes_on_where_it_was_stopped(run, monkeypatch):
     """The samples follow from the seed and the values: the second search takes every value from the first."""
     pytest.importorskip("cma")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -36,16 +36,27 @@ class RateSchedule:
         return float(self.rate * self.decay ** (k // self.every))
 
 
+@dataclass(frozen=True)
 class _Descent(PhasedOptimizer):
     """Steps against the gradient, each from one evaluation, without a line search.
 
     The objective is divided by its value at the start of each phase. A step that leaves the bounds ends on them. After
     a simulation that failed the way goes on half way back to the best point, at rest. What is returned is the best
     point that was met.
+
+    Attributes
+    ----------
+    phases : tuple of Phase
+    schedule : RateSchedule
+    gradient_tolerance : float
+        On the scaled objective; zero switches the rule off.
+    starts : Starts
     """
 
+    phases: tuple[Phase, ...]
     schedule: RateSchedule
-    gradient_tolerance: float
+    gradient_tolerance: float = field(default=0.0, kw_only=True)
+    starts: Starts = field(default=ONE_START, kw_only=True)
 
     @property
     def shares_experiments(self) -> bool:
@@ -85,20 +96,11 @@ class GradientDescent(_Descent):
 
     Attributes
     ----------
-    phases : tuple of Phase
-    schedule : RateSchedule
     momentum : float
         In [0, 1).
-    gradient_tolerance : float
-        On the scaled objective; zero switches the rule off.
-    starts : Starts
     """
 
-    phases: tuple[Phase, ...]
-    schedule: RateSchedule
     momentum: float = 0.9
-    gradient_tolerance: float = 0.0
-    starts: Starts = ONE_START
 
     def direction(self, gradient: FloatArray, memory: tuple[FloatArray, ...], k: int) -> tuple[FloatArray, Any]:
         """Return the step of the heavy ball."""
@@ -113,26 +115,18 @@ class Adam(_Descent):
 
     m <- beta1 m + (1 - beta1) g,  s <- beta2 s + (1 - beta2) g^2,  x <- x - rate m_hat / (sqrt(s_hat) + epsilon)
 
+    A rate of the schedule is about the length of a step in each variable.
+
     Attributes
     ----------
-    phases : tuple of Phase
-    schedule : RateSchedule
-        A rate is about the length of a step in each variable.
     beta1, beta2 : float
         In [0, 1).
     epsilon : float
-    gradient_tolerance : float
-        On the scaled objective; zero switches the rule off.
-    starts : Starts
     """
 
-    phases: tuple[Phase, ...]
-    schedule: RateSchedule
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
-    gradient_tolerance: float = 0.0
-    starts: Starts = ONE_START
 
     def direction(self, gradient: FloatArray, memory: tuple[FloatArray, ...], k: int) -> tuple[FloatArray, Any]:
         """Return Adam's step."""

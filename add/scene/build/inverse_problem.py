@@ -140,7 +140,7 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
     if spec.method == "adam":
         return Adam(tuple(phases), rates, spec.beta1, spec.beta2, gradient_tolerance=tolerances[0], starts=starts)
     if spec.method == "sgd":
-        return GradientDescent(tuple(phases), rates, spec.momentum, tolerances[0], starts)
+        return GradientDescent(tuple(phases), rates, spec.momentum, gradient_tolerance=tolerances[0], starts=starts)
     return LBFGSB(tuple(phases), spec.history, *tolerances, starts)
 
 
