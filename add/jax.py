@@ -23,7 +23,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers, require_inputs, require_step_number
 from add.scene.build.rollouts import SceneBatch, States
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import StepBatch, step_batch
@@ -93,6 +93,7 @@ def rollout(
     run.defvjp(forward, backward)
 
     def call(inputs: Named) -> States:
+        require_inputs(inputs)
         arrays = _arrays(inputs)
         places = Inputs.of(built.simulation, built.numbers, {name: value.shape for name, value in arrays.items()})
         if not any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
@@ -164,6 +165,7 @@ def step(
             )  # fmt: skip
         named = _arrays(control or {}), _arrays(inputs or {})
         function.arguments.require(*({name: value.shape for name, value in group.items()} for group in named))
+        require_step_number(k, jnp.issubdtype(jnp.asarray(k).dtype, jnp.integer))
         return take(pairs, jnp.asarray(k, dtype=jnp.int64), *named)
 
     return call

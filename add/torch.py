@@ -19,7 +19,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
-from add.scene.build.inputs import STATE_Q, STATE_V, as_numbers
+from add.scene.build.inputs import STATE_Q, STATE_V, as_numbers, require_inputs, require_step_number
 from add.scene.build.rollouts import States
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import step_batch
@@ -85,8 +85,7 @@ def rollout(
         return found.batch.q, found.batch.v, found.pullback
 
     def call(inputs: Named) -> States:
-        if not inputs:
-            raise InputError("a rollout is a function of its inputs", found="none")
+        require_inputs(inputs)
         shapes = {name: state if name in (STATE_Q, STATE_V) else built.numbers.place(name).shape for name in inputs}
         return _called(run, inputs, shapes)
 
@@ -127,6 +126,7 @@ def step(
     own |= {name: place.shape for name, place in function.arguments.inputs.places.items()}
 
     def call(state: Any, k: int, control: Named | None = None, inputs: Named | None = None) -> States:
+        require_step_number(k, isinstance(k, (int, np.integer)))
         numbers = dict(inputs or {})
         signals = {f"signals.{name}": value for name, value in (control or {}).items()}
         function.arguments.require_names(tuple(control or ()), tuple(numbers))

@@ -193,6 +193,11 @@ def test_what_is_no_number_is_named(built):
     for value in ("heavy", 1j, jnp.asarray(1j)):
         with pytest.raises(InputError, match=r"bodies.ball.mass: these are no numbers"):
             rollout(built, n_steps=1)({"bodies.ball.mass": value})
+    with pytest.raises(InputError, match="a rollout is a function of its inputs"):
+        rollout(built, n_steps=1)({})
+    first = built.run(n_steps=1).state(0)
+    with pytest.raises(InputError, match=r"k: a state has a whole number of steps behind it \(found 1.5"):
+        step(built, ("push",))((first.q, first.v), 1.5, {"push": jnp.zeros(3)})
 
 
 def test_bad_steps_are_named(built):

@@ -184,3 +184,5 @@ def test_bad_steps_are_named(built, add_torch):
         take((first.q, first.v), 0, {"pull": np.zeros(3)})
     with pytest.raises(InputError, match=r"signals.push: a control is not a finite number"):
         take((first.q, first.v), 0, {"push": np.full(3, np.nan)})
+    with pytest.raises(InputError, match=r"k: a state has a whole number of steps behind it"):
+        take((first.q, first.v), 1.5, {"push": np.zeros(3)})

@@ -167,6 +167,18 @@ def require_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...], 
         )  # fmt: skip
 
 
+def require_inputs(inputs: Mapping[str, object]) -> None:
+    """Refuse a function of a framework without inputs: there is nothing that its batch could have the size of."""
+    if not inputs:
+        raise InputError("a rollout is a function of its inputs", found="none", expected="one input at least")
+
+
+def require_step_number(k: object, whole: bool) -> None:
+    """Refuse a number of steps behind a state that is not ``whole``."""
+    if not whole:
+        raise InputError("a state has a whole number of steps behind it", place="k", found=f"{k!r:.80}")
+
+
 def as_numbers(name: str, value: object) -> FloatArray:
     """Return the values of an input as an array of numbers.
 
