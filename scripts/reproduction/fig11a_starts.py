@@ -176,7 +176,7 @@ def draw(context: Context, name: str, kept: dict[str, list[dict[str, Any]]]) -> 
             panel.plot(0.3, 0.0, "k*", ms=7)
             panel.set(xlabel="x [m]", ylabel=label, aspect="equal")
         if orders:
-            side.legend(fontsize=6)
+            drawn.legend(*side.get_legend_handles_labels(), loc="outside lower right", ncols=3)
 
 
 ENTRY = Entry(
