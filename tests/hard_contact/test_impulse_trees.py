@@ -13,11 +13,13 @@ from support.walker import TURNED, walker
 
 import add
 from add.errors import InputError
-from add.hard_contact import ImpulseContact
+from add.hard_contact import ImpulseContact, ImpulseOptions, with_impulse_contact
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
+from scripts.reproduction.robot_jacobians import WORM
+from scripts.reproduction.robot_scenes import robot_scene
 
 SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
 
@@ -233,3 +235,42 @@ def test_meshes_of_links_are_refused() -> None:
     with pytest.raises(InputError, match="knows no closed meshes") as caught:
         add.scene_from_dict(tree_scene(body, dt=0.005, steps=3))
     assert caught.value.place == "bodies.body.links.rod"
+
+
+def steps_of_another_engine() -> list[dict]:
+    """Return single steps of the worm and the catapult by Nimble, with their derivatives, or skip."""
+    path = SPECS / "articulated" / "reference" / "steps" / "nimble_steps.json"
+    if not path.exists():
+        pytest.skip(f"no reference at {path}")
+    return [case for case in json.loads(path.read_text()) if case["model"] in ("jump_worm", "catapult")]
+
+
+def test_steps_of_another_engine() -> None:
+    """In the air, resting and sliding: velocities and their derivatives agree but for terms of order dt^2.
+
+    There forces are those of the beginning of the step, and nothing is taken back of a penetration.
+    """
+    names, modes = ("x", "y", *WORM), set()
+    cases = steps_of_another_engine()
+    assert len(cases) == 6
+    for case in cases:
+        at = dict(zip(names, case["q"], strict=True))
+        raw = robot_scene(f"{case['model']}.xml", at, dt=case["dt"], steps=1, up="y", floor=-0.575, torques=WORM)
+        robot = raw["bodies"]["robot"] | {"limits": "penalty"}
+        for name, rate in zip(names, case["v"], strict=True):
+            robot["joints"][name]["rate"] = rate
+        for name, torque in zip(WORM, case["u"][2:], strict=True):
+            robot["drives"][name]["input"] = torque
+        raw["bodies"]["robot"], raw["contact"]["friction_law"] = robot, "linear"
+        linear = add.scene_from_dict(raw).build().simulation
+        simulation = with_impulse_contact(linear, ImpulseOptions(stabilisation=0.0))
+        run = simulation.run()
+        kept = CarriedImpulses.of(run.records[0].carry)
+        assert kept.near.pair.size == case["contacts"] and not (kept.modes == SEPARATE).any()
+        modes |= set(kept.modes.tolist())
+        assert np.abs(run.v[1] - case["next_v"]).max() < 5e-6
+        found, there = simulation.step_jacobians(run.step(0)), np.array(case["A"])
+        own = max(case["finite_difference_disagreement"].values())  # how far its derivatives are from its steps
+        assert np.abs(found.v_v[0] - there[5:, 5:]).max() < (1e-5 if own < 1e-6 else 1e-3)
+        assert np.abs(found.v_q[0] - there[5:, :5]).max() < 1e-3 * np.abs(there[5:, :5]).max()
+    assert modes == {STICK, SLIDE}
