@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, final
 
@@ -11,17 +11,36 @@ import numpy as np
 
 from add.bodies.base import NO_POINTS, Block, Body, ContactPoints, Family, Layouts, Part, Picture
 from add.bodies.tree_joints import FREE, GAINS, LAW, LIMIT, TreeDrive, TreeJoint, tree_elements
+from add.bodies.tree_parts import (
+    LengthDrive,
+    TreeCoupling,
+    TreeLoop,
+    TreeTendon,
+    blocks_of,
+    joint_couplings,
+    length_terms,
+    link_loops,
+)
 from add.equations.initial import Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.lift import Embedding
 from add.equations.prescribed import PinMotion
-from add.equations.term import Term
+from add.equations.term import Constraint, Term
 from add.equations.tree_embedding import TreeEmbedding
 from add.equations.tree_pose import TreePose
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.trees import BALL, HINGE, SLIDE, Tree
-from add.terms import BallLaws, JointDrive, JointLimits, JointResistance, JointSprings, TreeInertia
+from add.terms import (
+    BallFriction,
+    BallLaws,
+    BallLimits,
+    JointDrive,
+    JointLimits,
+    JointResistance,
+    JointSprings,
+    TreeInertia,
+)
 from add.typing import FloatArray, IntArray
 
 
@@ -58,6 +77,10 @@ class TreeBody(Body):
         Way over which limits begin to act [rad, m].
     hard_limits : bool
         Whether they are to give not at all: by a stepper with hard contact.
+    loops, couplings, tendons, length_drives
+        See `add.bodies.tree_parts`.
+    kept_rows : (k,)
+        Rows of the loops, by number, that do not depend on others.
     """
 
     order: ClassVar[int] = 3
@@ -69,6 +92,11 @@ class TreeBody(Body):
     drives: tuple[TreeDrive, ...] = ()
     onset: float = 1e-3
     hard_limits: bool = False
+    loops: tuple[TreeLoop, ...] = ()
+    couplings: tuple[TreeCoupling, ...] = ()
+    tendons: tuple[TreeTendon, ...] = ()
+    length_drives: tuple[LengthDrive, ...] = ()
+    kept_rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def rest(self) -> FloatArray:
@@ -106,7 +134,7 @@ class TreeBody(Body):
                 (f"{at_link}.mass", (), "kg"), (f"{at_link}.inertia", (6,), "kg m^2"), (f"{at_link}.centre", (3,), "m")
             ]  # fmt: skip
         blocks += [(f"{drive.path}.{key}", (), "") for drive in self.drives for key in GAINS]
-        return blocks
+        return blocks + blocks_of(self.loops, self.couplings, self.tendons, self.length_drives)
 
     @property
     def links(self) -> list[str]:
@@ -189,10 +217,18 @@ class TreeBody(Body):
         start, n = at.dofs[self.name].start, self.coordinates()[0]
         inertia = TreeInertia(self.tree(at)[0], start, n)
         terms = [inertia, *self._laws(start, at), *self._limits(start, at), *self._driven(start, at)]
+        dofs = [start + first for first in self.first]
+        terms += length_terms(self.tendons, self.length_drives, dofs, self.onset, at)
         return [Part(OF_COORDINATES, term) for term in terms]
 
+    def constraints(self, at: Layouts) -> list[Constraint]:
+        """Return the rows that close its loops, and the equations between its joints."""
+        loops = [link_loops(self.name, self.loops, self.kept_rows, at)] if self.kept_rows.size else []
+        start = at.dofs[self.name].start
+        return [*loops, *joint_couplings(self.couplings, [start + first for first in self.first], at)]
+
     def _laws(self, start: int, at: Layouts) -> list[Term]:
-        springs, friction, balls = [], [], []
+        springs, friction, balls, dry = [], [], [], []
         for first, joint in zip(self.first, self.joints, strict=True):
             if joint.kind not in (HINGE, SLIDE, BALL) or not joint.n:
                 continue
@@ -202,21 +238,34 @@ class TreeBody(Body):
                 springs.append((start + first + k, number["stiffness"], int(rest)))
             if joint.kind == BALL:
                 balls.append((start + first, number["damping"], number["armature"]))
+                if joint.rough:
+                    dry.append((start + first, number["dry_friction"], number["slip_speed"]))
             else:
                 friction.append((start + first, number["damping"], number["dry_friction"], number["slip_speed"]))
-        found = ((JointSprings, springs), (JointResistance, friction), (BallLaws, balls))
+        found = ((JointSprings, springs), (JointResistance, friction), (BallLaws, balls), (BallFriction, dry))
         return [term(*np.array(rows, dtype=np.int64).T) for term, rows in found if rows]
 
     def _limits(self, start: int, at: Layouts) -> list[Term]:
-        limited = [(first, joint) for first, joint in zip(self.first, self.joints, strict=True) if joint.limited]
-        if not limited:
-            return []
-        numbers = [
-            np.array([int(self._named(joint, key, at)) for _, joint in limited], dtype=np.int64) for key, *_ in LIMIT
-        ]
-        dofs = np.array([start + first for first, _ in limited])
-        lower, upper, stiffness, damping = numbers
-        return [JointLimits(dofs, lower, upper, stiffness, damping, np.full(dofs.size, self.onset), self.hard_limits)]
+        terms: list[Term] = []
+        for balls in (False, True):
+            limited = [
+                (first, joint)
+                for first, joint in zip(self.first, self.joints, strict=True)
+                if joint.limited and (joint.kind == BALL) == balls
+            ]
+            if not limited:
+                continue
+            lower, upper, stiffness, damping = (
+                np.array([int(self._named(joint, key, at)) for _, joint in limited], dtype=np.int64)
+                for key, *_ in LIMIT
+            )
+            dofs = np.array([start + first for first, _ in limited])
+            onset = np.full(dofs.size, self.onset)
+            if balls:
+                terms.append(BallLimits(dofs, upper, stiffness, damping, onset))
+            else:
+                terms.append(JointLimits(dofs, lower, upper, stiffness, damping, onset, self.hard_limits))
+        return terms
 
     def _driven(self, start: int, at: Layouts) -> list[Term]:
         return [

@@ -33,7 +33,9 @@ class TreeJoint:
     mimic : (joint, factor, offset), optional
         Of a coordinate that follows another one's.
     limited : bool
-        Whether it has limits.
+        Whether it has limits; of a ball, a highest angle by which it is turned.
+    rough : bool
+        Whether a ball has dry friction.
     massless : bool
         Whether its link is a mere place.
     motion : SignalParameter, optional
@@ -50,6 +52,7 @@ class TreeJoint:
     limited: bool = False
     massless: bool = False
     motion: SignalParameter | None = None
+    rough: bool = False
 
     @property
     def n(self) -> int:

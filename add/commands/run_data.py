@@ -22,7 +22,7 @@ from add.scene.build.contact_forces import contact_forces, contact_terms
 from add.scene.build.numbers import CLOCK
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
-from add.terms import Elastic, Gravity, Inertia, JointLimits, JointSprings, TreeInertia
+from add.terms import BallLimits, Elastic, Gravity, Inertia, JointLimits, JointSprings, OnLengths, TreeInertia
 from add.typing import FloatArray, IntArray
 
 #: The groups of a trajectory that bodies are drawn from.
@@ -30,14 +30,18 @@ _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "sol
 
 
 #: Terms in the coordinates of trees that store energy.
-_OF_TREES = (JointLimits, JointSprings, TreeInertia)
+_OF_TREES = (BallLimits, JointLimits, JointSprings, OnLengths, TreeInertia)
 
 
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
     """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
     model, contacts = built.model, contact_terms(built.simulation.system)
     kinds = {"elastic": model.term(Elastic), "gravity": [*model.term(Gravity), *model.term(TreeInertia)]}
-    couplings = [term for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits) for term in model.term(kind)]
+    couplings = [
+        term
+        for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)
+        for term in model.term(kind)
+    ]
     return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in contacts]}
 
 

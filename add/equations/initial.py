@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from add.equations.assembly import Assembly
 from add.kernels.initial_pose import nodes_pose_vjp
 from add.kernels.rotation import jacobian_coefficients, left_jacobian, rotation_matrix, turn_derivative
 from add.typing import FloatArray, IntArray
@@ -181,16 +182,31 @@ class RigidPose(Pose):
 @final
 @dataclass(frozen=True)
 class InitialState:
-    """Positions and velocities of all bodies at the start."""
+    """Positions and velocities of all bodies at the start.
+
+    Attributes
+    ----------
+    n : number of coordinates
+    bodies : tuple of Pose
+    assembly : what moves the bodies' poses until loops are closed; None: nothing
+    """
 
     n: int
     bodies: tuple[Pose, ...]
+    assembly: Assembly | None = None
 
-    def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return q0 and v0 (n,)."""
+    def given(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q0 and v0 (n,) before loops are closed."""
         q, v = np.zeros(self.n), np.zeros(self.n)
         for body in self.bodies:
             body.evaluate(theta, q, v)
+        return q, v
+
+    def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q0 and v0 (n,)."""
+        q, v = self.given(theta)
+        if self.assembly is not None:
+            q, v = (part.copy() for part in self.assembly.solve(theta, q, v)[:2])
         return q, v
 
     def jvp(self, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -198,9 +214,11 @@ class InitialState:
         q, v = np.zeros(self.n), np.zeros(self.n)
         for body in self.bodies:
             body.jvp(theta, theta_dot, q, v)
-        return q, v
+        return (q, v) if self.assembly is None else self.assembly.jvp(theta, self.given(theta), theta_dot, (q, v))
 
     def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``."""
+        if self.assembly is not None:
+            q_bar, v_bar = self.assembly.vjp(theta, self.given(theta), (q_bar, v_bar), out)
         for body in self.bodies:
             body.vjp(theta, q_bar, v_bar, out)

@@ -195,6 +195,11 @@ class Constraint(ABC):
     multiplier k of this constraint.
     """
 
+    #: Whether it is written over q and not over rows of X.
+    of_coordinates: ClassVar[bool] = False
+    #: Whether starts are moved until it holds (`add.equations.assembly`).
+    closes_starts: ClassVar[bool] = False
+
     @property
     @abstractmethod
     def n_rows(self) -> int:

@@ -5,6 +5,7 @@ from add.model.joint_reactions import Reaction, reactions
 from add.model.mesh_terms import class_pairs, edge_lengths, half_thickness, meeting_meshes
 from add.model.obstacles import ContactModel, MeshModel, Obstacle
 from add.model.parameters import parameter_layout
+from add.model.tree_reactions import tree_reactions
 
 __all__ = [
     "ContactModel",
@@ -19,4 +20,5 @@ __all__ = [
     "meeting_meshes",
     "parameter_layout",
     "reactions",
+    "tree_reactions",
 ]

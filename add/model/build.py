@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from add.bodies import Block, Body, Family, Layouts
 from add.contact import MeshContact
 from add.contact.limits import CollisionLimit
+from add.equations.assembly import Assembly
 from add.equations.initial import InitialState, Pose
 from add.equations.initial_on_hinge import HingedPose
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
@@ -131,7 +132,10 @@ def build_model(
     if not lift.is_identity:
         forces = [LiftedTerm.of(term, lift) for term in forces]
         choices = [LiftedDecidingTerm(term, lift) for term in choices]
-        constraints = [LiftedConstraint(constraint, lift) for constraint in constraints]
+        constraints = [c if c.of_coordinates else LiftedConstraint(c, lift) for c in constraints]
+    closing = [c for c in constraints if getattr(c, "inner", c).closes_starts]
+    if closing:
+        initial = replace(initial, assembly=Assembly(tuple(closing), dofs.n, motion.prescribed))
     system = System(
         dofs,
         parameters,

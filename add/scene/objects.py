@@ -2,7 +2,6 @@
 
 from add.scene.spec.articulated import (
     ArticulatedBodySpec as ArticulatedBody,
-    DriveSpec as JointDrive,
     LinkShapeSpec as LinkShape,
     LinkSpec as Link,
     MimicSpec as JointMimic,
@@ -108,6 +107,9 @@ from add.scene.spec.scene import (
     NewtonSpec as NewtonSettings,
     OutputSpec as OutputSettings,
     TimeSpec as TimeStepping,
+)
+from add.scene.spec.tree_parts import (
+    DriveSpec as JointDrive,
 )
 from add.scene.spec.uncertainty import UncertaintySpec as UncertaintySettings
 from add.scene.spec.world import (

@@ -1,27 +1,36 @@
 """Force families of single bodies: one file each."""
 
+from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
+from add.terms.lengths import AffineDrive, OnLengths
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.tree_inertia import TreeInertia
+from add.terms.tree_loops import JointCouplings, LinkLoops
 from add.terms.viscous import Viscous
 
 __all__ = [
+    "AffineDrive",
+    "BallFriction",
     "BallLaws",
+    "BallLimits",
     "Elastic",
     "ElementBatch",
     "Gravity",
     "Inertia",
+    "JointCouplings",
     "JointDrive",
     "JointLimits",
     "JointResistance",
     "JointSprings",
+    "LinkLoops",
     "NodalForce",
+    "OnLengths",
     "PointConstraint",
     "RigidInertia",
     "TreeInertia",

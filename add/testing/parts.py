@@ -255,7 +255,8 @@ def assert_parameters(
         equations.vjp(kin, mu, theta, lam, bar)
         expected = lam @ columns
         # Entry by entry: they have different units, and a column's entries may cancel.
-        round_off = 1e-11 * (np.abs(lam) @ np.abs(columns))
+        sizes_of = np.abs(lam) @ np.abs(columns)
+        round_off = 1e-11 * sizes_of + 1e-14 * sizes_of.max(initial=0.0)
         wrong = ~(np.abs(bar - expected) <= round_off)
         if wrong.any():
             i = int(np.argmax(wrong))

@@ -14,6 +14,7 @@ from add.commands.simulate import simulate_scene
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import apply_overrides, load_scene, scene_from_dict
+from add.scene.build.robot_doubts import robot_doubts
 from add.terms import TreeInertia
 
 
@@ -254,7 +255,7 @@ def test_dynamics_at_a_state(rng):
         pendulum.simulation.dynamics(run.q[0], np.zeros(3))
 
 
-@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("together", [False, True, "not-at-start"])
 def test_links_of_one_tree_touch_on_request(together):
     """The hand is folded back onto the first link; neighbours overlap and never touch."""
     raw = arm(hand={"parent": "lower", "child": "hand", "axis": [0, 1, 0], "position": [0, 0, -0.4], "value": 0.2})
@@ -269,4 +270,7 @@ def test_links_of_one_tree_touch_on_request(together):
     q, v = built.model.initial.evaluate(built.theta)
     kin = Kinematics(q, v, np.zeros_like(q), 0.0, 0)
     touching = sum(len(term.decide(kin, built.theta)) for term in built.model.system.deciding)
-    assert (touching > 0) == together
+    assert (touching > 0) == (together is True)
+    found = [text for text in robot_doubts(built) if "self_collision" in text]
+    assert len(found) == (together == "not-at-start")
+    assert not found or "start and pass through each other: 'hand' and 'upper'" in found[0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -17,16 +17,19 @@ from add.geometry import box_points, capsule_points, cylinder_points, sphere_poi
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
+from add.scene.build.closed_loops import independent_rows
 from add.scene.build.joints import MakeSignalParameter
 from add.scene.build.link_starts import link_starts
 from add.scene.build.link_surfaces import surface_of
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived
+from add.scene.build.tree_parts import MakeSignal, tree_extras
 from add.scene.robots.model import Robot, RobotGeometry, RobotJoint, RobotLink
-from add.scene.spec.articulated import ArticulatedBodySpec, DriveSpec, TreeJointSpec
+from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.links import is_body, robot_of
+from add.scene.spec.tree_parts import DriveSpec
 from add.typing import FloatArray
 
 _KINDS = {"fixed": FIXED, "hinge": HINGE, "slide": SLIDE, "ball": BALL, "free": FREE}
@@ -34,8 +37,6 @@ _SHAPES = {
     "box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER
 }  # fmt: skip
 _NONE = TreeJointSpec()
-#: Given value, path, unit -> the signal of one column that drives it.
-MakeSignal = Callable[[object, str, str], SignalParameter]
 #: What joints have where neither scene nor file says anything.
 _DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
 
@@ -73,7 +74,6 @@ def articulated_body(
     """
     at = f"bodies.{name}"
     robot = robot_of(name, body)
-    _require_simulated(robot, at)
     numbers: list[SceneParameter] = []
     blocks: list[Block] = []
 
@@ -86,7 +86,8 @@ def articulated_body(
 
     free = [joint for joint in robot.joints if joint.kind == "free"]
     loose = len(free) == 1 and free[0] is robot.joints[0] and len([j for j in robot.joints if not j.parent]) == 1
-    numbers += _base_numbers(at, body, robot.joints[0] if loose else None)
+    pose = _keyframe(robot, body, at)
+    numbers += _base_numbers(at, body, robot.joints[0] if loose else None, pose)
     order = {link.name: k for k, link in enumerate(robot.links)}
     position = {joint.name: k for k, joint in enumerate(robot.joints)}
     joints = []
@@ -94,7 +95,8 @@ def articulated_body(
         said = body.joints.get(joint.name, _NONE)
         joints.append(_tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}"))
         own, hard = not (loose and k == 0), body.limits == "hard"
-        numbers += _joint_numbers(f"{at}.joints.{joint.name}", joint, said, joints[-1], starts=own, hard=hard)
+        place = f"{at}.joints.{joint.name}"
+        numbers += _joint_numbers(place, joint, said, joints[-1], pose, starts=own, hard=hard)
     for link in robot.links:
         if is_body(link):
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
@@ -103,28 +105,55 @@ def articulated_body(
         on, where, turn = robot.place(key)
         joints.append(TreeJoint(key, FIXED, carrier[on], key, massless=True))
         numbers += _placement(f"{at}.joints.{key}", where, turn)
-    drives = [_drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal) for key, item in body.drives.items()]
-    tree = TreeBody(name, tuple(joints), loose, tuple(drives), body.limit_onset, body.limits == "hard")
+    drives = [
+        _drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal)
+        for key, item in body.drives.items()
+        if item.joint is not None
+    ]
+    extras = tree_extras(at, robot, body, signal)
+    numbers += extras.numbers
+    ends = [joint.name for joint in extras.places]
+    tree = TreeBody(
+        name,
+        (*joints, *extras.places),
+        loose,
+        tuple(drives),
+        body.limit_onset,
+        body.limits == "hard",
+        tuple(extras.loops),
+        tuple(extras.couplings),
+        tuple(extras.tendons),
+        tuple(extras.drives),
+    )
+    tree = replace(tree, kept_rows=independent_rows(tree, numbers))
     links = [_link_body(name, link, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
-    links += [LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in places]
+    links += [
+        LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in (*places, *ends)
+    ]
     more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
-    apart = _apart(name, robot, links, body.self_collision)
+    apart = _apart(name, robot, links, bool(body.self_collision))
     return TreeParts(tree, links, numbers, blocks + more, apart, derived, starts)
 
 
-def _require_simulated(robot: Robot, at: str) -> None:
-    """Refuse what a file says about the motion and the tree does not do."""
-    for what, items in (("loops", robot.loops), ("tendons", robot.tendons)):
-        if items:
-            raise InputError(
-                f"{what} of robots' files are not simulated", place=f"{at}.model", found=f"'{items[0].name}'",
-                expected="a tree of joints; a coupling of the scene closes a loop between two links",
-            )  # fmt: skip
+def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, FloatArray]:
+    """Return the coordinates of joints in the keyframe that the scene names."""
+    if body.keyframe is None:
+        return {}
+    if body.keyframe not in robot.keyframes:
+        raise InputError(
+            "the robot's file has no keyframe of this name", place=f"{at}.keyframe", found=f"'{body.keyframe}'",
+            expected="one of " + (", ".join(f"'{name}'" for name in robot.keyframes) or "none"),
+        )  # fmt: skip
+    return robot.keyframes[body.keyframe]
 
 
-def _base_numbers(at: str, body: ArticulatedBodySpec, free: RobotJoint | None) -> list[SceneParameter]:
+def _base_numbers(
+    at: str, body: ArticulatedBodySpec, free: RobotJoint | None, pose: Mapping[str, FloatArray]
+) -> list[SceneParameter]:
     place = np.zeros(3) if free is None else free.position
     turn = np.zeros(3) if free is None else Rotation.from_matrix(free.rotation).as_rotvec()
+    if free is not None and free.name in pose:
+        place, turn = pose[free.name][:3], pose[free.name][3:]
     if body.position is not None:
         place = np.array(body.position)
     if body.orientation is not None:
@@ -158,10 +187,11 @@ def _tree_joint(
                 raise InputError(f"a {joint.kind} joint has none of this kind", place=f"{at}.{key}")
     lower, upper = _limits(joint, said)
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
-    if limited and kind == BALL:
-        raise InputError("limits of ball joints are not simulated", place=at, found=f"upper = {upper:g}")
-    if joint.kind == "ball" and (said.dry_friction or joint.dry_friction):
-        raise InputError("dry friction of ball joints is not simulated", place=at)
+    if kind == BALL and limited and not (0.0 < upper < np.pi and lower == -np.inf):
+        raise InputError(
+            "a ball's limit is the highest angle by which it is turned", place=at,
+            found=f"lower = {lower:g}, upper = {upper:g}", expected="no lower limit, and 0 < upper < pi",
+        )  # fmt: skip
     motion = None
     if said.motion is not None:
         if kind not in (HINGE, SLIDE):
@@ -177,8 +207,9 @@ def _tree_joint(
         joint.axis,
         joint.pitch,
         mimic,
-        limited=limited and joint.mimic is None and kind in (HINGE, SLIDE),
+        limited=limited and joint.mimic is None and kind in (HINGE, SLIDE, BALL),
         motion=motion,
+        rough=bool(joint.dry_friction if said.dry_friction is None else said.dry_friction),
     )
 
 
@@ -189,7 +220,14 @@ def _limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
 
 
 def _joint_numbers(
-    at: str, joint: RobotJoint, said: TreeJointSpec, made: TreeJoint, *, starts: bool, hard: bool
+    at: str,
+    joint: RobotJoint,
+    said: TreeJointSpec,
+    made: TreeJoint,
+    pose: Mapping[str, FloatArray],
+    *,
+    starts: bool,
+    hard: bool,
 ) -> list[SceneParameter]:
     """Return placement, start and laws of a joint."""
     unit = "m" if made.kind == SLIDE else "rad"
@@ -199,6 +237,7 @@ def _joint_numbers(
         start = np.full(made.n, joint.start)
         if made.kind == FREE:
             start = np.concatenate([joint.position, Rotation.from_matrix(joint.rotation).as_rotvec()])
+        start = pose.get(joint.name, start)
         values += [("value", _wide(said.value, start, f"{at}.value"), unit)]
         values += [("rate", _wide(said.rate, np.zeros(made.n), f"{at}.rate"), f"{unit}/s")]
     if made.n and made.kind in (HINGE, SLIDE, BALL):
@@ -269,6 +308,7 @@ def _drive(
     at: str, item: DriveSpec, joints: Sequence[RobotJoint], numbers: list[SceneParameter], signal: MakeSignal
 ) -> TreeDrive:
     number = {joint.name: k for k, joint in enumerate(joints)}
+    assert item.joint is not None
     if item.joint not in number:
         raise InputError(
             "there is no joint of this name", place=f"{at}.joint", found=f"'{item.joint}'",
@@ -293,7 +333,12 @@ def _drive(
             per = {"stiffness": ("N m/rad", "N/m"), "damping": ("N m s/rad", "N s/m")}[key][slide]
             to = tuple((f"{at}.{name}", factor) for name, factor in targets)
             numbers.append(SceneParameter(f"{at}.{key}", np.array(value), per, to))
-    return TreeDrive(at, number[item.joint], driven, np.inf if item.limit is None else item.limit)
+    limit = np.inf if item.limit is None else item.limit
+    if limit == "file":
+        limit = joint.effort
+        if not 0.0 < limit < np.inf:
+            raise InputError("the robot's file gives this joint no effort", place=f"{at}.limit", found=f"{limit:g}")
+    return TreeDrive(at, number[item.joint], driven, float(limit))
 
 
 def _link_body(tree: str, link: RobotLink, at: str) -> LinkBody:

@@ -11,12 +11,13 @@ from add.equations.points import PointMap
 from add.equations.tangents import Directions
 from add.equations.twists import Chart
 from add.linalg import one_blas_thread
-from add.model import Model, Reaction, reactions
+from add.model import Model, Reaction, reactions, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
-from add.scene.build.steps import Bounds, Step, StepFunction
+from add.scene.build.step_arguments import Bounds
+from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ControlSignalSpec
@@ -68,6 +69,11 @@ class BuiltScene(Summarised):
         pairs = list(zip(self.part_owners, self.model.joint_parts, strict=True))
         owned = {name: [part for owner, part in pairs if owner == name] for name in dict.fromkeys(self.part_owners)}
         return {name: reactions(self.model, parts, kin, theta) for name, parts in owned.items()}
+
+    def tree_reactions(self, record: Record, theta: FloatArray | None = None) -> dict[str, dict[str, FloatArray]]:
+        """Return articulated body -> joint with a given motion, or loop -> force; see `add.model.tree_reactions`."""
+        branch = self.simulation.system.on_branch(record.decisions, record.solution.candidates)
+        return tree_reactions(self.model, branch, record.kin, record.mu, self.theta if theta is None else theta)
 
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulation.run.Simulation.run`."""

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from add.bodies import TreeBody
 from add.scene.build.built import BuiltScene
+from add.scene.build.start_contacts import left_out
 from add.scene.robots.model import Robot
+from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees
 
 _SHOWN = 4
+#: A joint that starts farther from where it was said is told of [rad, m].
+_MOVED = 1e-6
 
 
 def robot_doubts(built: BuiltScene) -> Iterator[str]:
@@ -25,25 +30,70 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
                 f"{at}: gravity is {_vector(robot.gravity)} there and {_vector(gravity)} m/s^2 in the scene, whose "
                 "`gravity` counts; `up` turns a file"
             )
-        still = [shape.name or shape.origin or shape.shape for shape in robot.static.collision]
+        still = [shape for shape in robot.static.collision if not body.static_shapes or shape.shape == "mesh"]
         if still:
-            yield f"{at}: {_listed(still)} of the file stand still and touch nothing: write them as `obstacles`"
-        yield from _actuators(robot, at)
+            names = _listed([shape.name or shape.origin or shape.shape for shape in still])
+            yield (
+                f"{at}: {names} of the file stand still and touch nothing: write "
+                + ("meshes as `obstacles`" if body.static_shapes else '"static_shapes": true, or `obstacles`')
+            )
+        yield from _actuators(robot, body, at)
+        yield from _frictions(robot, built, at)
         if body.self_collision and robot.excluded_shapes:
             yield (
                 f"{at}: the file keeps {len(robot.excluded_shapes)} pairs of shapes apart whose links may touch "
                 "otherwise; here they touch"
             )
+    yield from _moved_starts(built)
+    for name, pairs in left_out(built.scene, built.model).items():
+        if pairs:
+            more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+            text = ", ".join(f"'{a}' and '{b}'" for a, b in pairs[:_SHOWN]) + more
+            yield f"bodies.{name}.self_collision: these touch where they start and pass through each other: {text}"
 
 
-def _actuators(robot: Robot, at: str) -> Iterator[str]:
-    if not robot.actuators:
+def _actuators(robot: Robot, body: ArticulatedBodySpec, at: str) -> Iterator[str]:
+    acting = {item.actuator for item in body.drives.values()}
+    idle = [item for item in robot.actuators if item.name not in acting]
+    if not idle or body.actuators:
         return
-    acting = [item.name for item in robot.actuators if any(item.bias)]
-    text = f"{at}: actuators of the file are not simulated: {_listed([item.name for item in robot.actuators])}; "
-    if acting:
-        text += f"{_listed(acting)} would act without control, too; "
-    yield text + "write `drives`"
+    alone = [item.name for item in idle if any(item.bias)]
+    text = f"{at}: actuators of the file are not simulated: {_listed([item.name for item in idle])}; "
+    if alone:
+        text += f"{_listed(alone)} would act without control, too; "
+    yield text + 'write "actuators": true, or `drives` with an `actuator`'
+
+
+def _frictions(robot: Robot, built: BuiltScene, at: str) -> Iterator[str]:
+    """Yield a text where shapes that may touch have coefficients of friction that differ from the scene's."""
+    shapes = [shape for link in (*robot.links, robot.static) for shape in link.collision if shape.friction is not None]
+    found = sorted({float(shape.friction or 0.0) for shape in shapes})
+    scene = built.scene.contact.friction
+    if len(shapes) and built.model.system.deciding and any(abs(value - scene) > 1e-6 for value in found):
+        values = ", ".join(f"{value:g}" for value in found[:_SHOWN]) + (" ..." if len(found) > _SHOWN else "")
+        yield (
+            f"{at}: shapes of the file have friction {values}, contact in the scene {scene:g}, which counts: "
+            "`contact.friction`, `contact.pairs`"
+        )
+
+
+def _moved_starts(built: BuiltScene) -> Iterator[str]:
+    """Yield a text for joints that start elsewhere than the scene says, since loops close there."""
+    initial = built.model.initial
+    if initial.assembly is None:
+        return
+    given, closed = initial.given(built.theta)[0], initial.evaluate(built.theta)[0]
+    for tree in built.model.bodies:
+        if isinstance(tree, TreeBody) and (tree.loops or tree.couplings):
+            start = built.model.system.dofs[tree.name].start
+            moved = []
+            for first, joint in zip(tree.first, tree.joints, strict=True):
+                part = slice(start + first, start + first + joint.n)
+                if joint.n and np.abs(closed[part] - given[part]).max() > _MOVED:
+                    moved.append(f"'{joint.name}' at {' '.join(f'{value:.6g}' for value in closed[part])}")
+            if moved:
+                more = f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
+                yield f"bodies.{tree.name}.loops: joints start where loops close: {', '.join(moved[:_SHOWN])}{more}"
 
 
 def _listed(names: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_co
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.materials import material
-from add.model import ContactModel, MeshModel, build_model
+from add.model import ContactModel, MeshModel, Model, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
@@ -25,6 +26,7 @@ from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid
 from add.scene.build.selections import body_mesh, locate_point, obstacle, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
+from add.scene.build.start_contacts import asked_for, touching_links
 from add.scene.build.ties import Derived
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
@@ -104,14 +106,12 @@ def _build(scene: SceneSpec) -> BuiltScene:
     extra += marks.numbers
     if spec.recording is not None:
         blocks.append((CLOCK, (), "s"))
-    model = build_model(
-        bodies,
-        obstacles,
-        _contact_model(spec, parts.connected, apart),
-        joint_parts=parts.joint_parts,
-        starts=parts.starts,
-        extra=blocks,
-    )
+
+    def modelled(contact: ContactModel) -> Model:
+        return build_model(bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=blocks)
+
+    contact = _contact_model(spec, parts.connected, apart)
+    model = modelled(contact)
     numbers = SceneParameters(
         spec,
         model.system.parameters,
@@ -120,6 +120,8 @@ def _build(scene: SceneSpec) -> BuiltScene:
         areas(model),
     )
     theta = numbers.ties.forward(numbers.values)
+    if asked_for(spec):
+        model = modelled(replace(contact, apart=contact.apart | touching_links(spec, model, theta)))
     refuse_tangled_meshes(model, theta)
     time = spec.time
     newton = NewtonOptions(

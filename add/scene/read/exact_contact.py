@@ -1,5 +1,6 @@
 """Checks of scenes with contact without penalties: the impossible is refused when the scene is read, never ignored."""
 
+import math
 from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
@@ -34,6 +35,15 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
                 f"bodies.{name}.limits", f"the friction law '{law}' has no hard limits", "'hard'",
                 "'penalty', or the friction law 'impulse'",
             )  # fmt: skip
+        if tree.limits == "hard":
+            for joint in robot_of(name, tree).joints:
+                said = tree.joints.get(joint.name)
+                upper = joint.upper if said is None or said.upper is None else said.upper
+                if joint.kind == "ball" and upper < math.inf:
+                    yield Problem(
+                        f"bodies.{name}.joints.{joint.name}.upper", "the limit of a ball gives way: none is hard",
+                        f"{upper:g}", "no limit, or limits 'penalty'",
+                    )  # fmt: skip
     if law not in ("exact", "impulse"):
         return
     if spec.time.initial == "equilibrium":

@@ -10,6 +10,8 @@ _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "surface"),
     ("bodies", "*", "geometry", "file"),
     ("bodies", "*", "model"),
+    ("bodies", "*", "srdf"),
+    ("bodies", "*", "packages", "*"),
     ("bodies", "*", "links", "*", "shapes", "*", "geometry", "file"),
     ("obstacles", "*", "file"),
     ("objective", "*", "positions_file"),

@@ -25,6 +25,7 @@ from add.scene.read.phase_checks import check_phase_overrides
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
 from add.scene.spec.scene import SCHEMA, SceneSpec
+from add.scene.spec.static_shapes import add_static_shapes
 
 __all__ = ["apply_overrides", "check_scene", "experiment_scenes", "from_source", "get_value", "read_scene", "set_value"]
 
@@ -186,7 +187,10 @@ def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]
     except ValidationError as error:
         raise_problems(from_pydantic(error), source)
         raise  # not reached
-    raise_problems([*_missing_files(raw, written), *check_world(spec)], source)
+    missing = list(_missing_files(raw, written))
+    raise_problems(missing, source)
+    add_static_shapes(spec)
+    raise_problems(check_world(spec), source)
     spec = fill_in_starts(raw, spec)
     scene = _of_kind(kind, spec, raw, source)
     _require_few_repeats(scene)
@@ -249,7 +253,7 @@ def _missing_files(raw: dict[str, Any], written: Mapping[str, str]) -> Iterator[
         try:
             require_regular(path)
         except IsADirectoryError:
-            if node.get("type") == "cloud":  # a sequence of files
+            if node.get("type") == "cloud" or ".packages." in at:  # a sequence of files; the folder of a package
                 continue
             yield Problem(at, "this is a folder, not a file", found)
         except InputError as error:

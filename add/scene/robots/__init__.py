@@ -9,7 +9,7 @@ from add.scene.robots.model import (
     RobotLoop,
     RobotTendon,
 )
-from add.scene.robots.read import read_mjcf, read_robot, read_urdf
+from add.scene.robots.read import read_robot
 
 __all__ = [
     "Robot",
@@ -19,7 +19,5 @@ __all__ = [
     "RobotLink",
     "RobotLoop",
     "RobotTendon",
-    "read_mjcf",
     "read_robot",
-    "read_urdf",
 ]

@@ -13,6 +13,7 @@ from add.scene.robots.inertia import check_moving
 from add.scene.robots.mjcf_actuators import read_actuators, read_tendons
 from add.scene.robots.mjcf_checks import note_others, refuse_others
 from add.scene.robots.mjcf_joints import read_joints
+from add.scene.robots.mjcf_keyframes import read_keyframes
 from add.scene.robots.mjcf_loops import read_loops
 from add.scene.robots.mjcf_model import Names, compiled
 from add.scene.robots.mjcf_shapes import read_shapes
@@ -75,6 +76,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         tendons,
         loops,
         turn @ gravity,
+        read_keyframes(mujoco, model, names, tree.joints, turn),
     )
 
 

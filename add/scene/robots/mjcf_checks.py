@@ -13,7 +13,6 @@ _HARMLESS = (
     ("ncam", "camera"),
     ("nlight", "light"),
     ("nsensor", "sensor"),
-    ("nkey", "keyframe"),
     ("nmat", "material"),
     ("ntex", "texture"),
     ("nskin", "skin"),

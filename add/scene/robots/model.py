@@ -187,12 +187,14 @@ class RobotLoop:
     Parameters
     ----------
     name : in the file
-    kind : "point" (3 rows: two points coincide), "fixed" (6 rows: two frames coincide), "joints" (1 row)
+    kind : "point" (3 rows: two points coincide), "hinge" (5: their z axes too), "fixed" (6: two frames coincide),
+        "slider" (5: they do but for a way along z), "distance" (1), "joints" (1)
     links : two names, `WORLD` for what stands still; of points and frames
     positions : (2, 3) in the links' frames [m]
     rotations : (2, 3, 3) from the frames that coincide to the links'
     joints : the joint y, and x where there is one
     coefficients : a of y - y0 = sum a_k (x - x0)^k, where x0, y0 are the joints' `start`
+    length : of a distance [m]
     """
 
     name: str
@@ -202,6 +204,7 @@ class RobotLoop:
     rotations: FloatArray = field(default_factory=lambda: np.stack([np.eye(3), np.eye(3)]))
     joints: tuple[str, ...] = ()
     coefficients: tuple[float, ...] = ()
+    length: float = 0.0
 
 
 @final
@@ -221,6 +224,7 @@ class Robot:
     excluded_shapes : further pairs of shapes ((link, number), (link, number)) that may not touch; number in `collision`
     actuators, tendons, loops : as said there
     gravity : (3,) [m/s^2], None where the file says none
+    keyframes : name -> joint -> its coordinates in that pose, as of the scene's joints [rad, m]
     """
 
     name: str
@@ -235,6 +239,7 @@ class Robot:
     tendons: tuple[RobotTendon, ...] = ()
     loops: tuple[RobotLoop, ...] = ()
     gravity: FloatArray | None = None
+    keyframes: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
 
     @property
     def mass(self) -> float:

@@ -60,37 +60,6 @@ def read_robot(
     _fail(path, root)
 
 
-def read_urdf(
-    path: str | PathLike[str],
-    *,
-    base: str = "fixed",
-    up: str = "z",
-    ignore: Collection[str] = (),
-    repair: bool = False,
-    visual: bool = False,
-    packages: Mapping[str, str | PathLike[str]] | None = None,
-    srdf: str | PathLike[str] | None = None,
-) -> Robot:
-    """Read a robot from a URDF file; see `read_robot`."""
-    path = Path(path)
-    root = read_xml(path)
-    if root.tag != "robot":
-        _fail(path, root, "<robot> (URDF)")
-    options = UrdfOptions(base, repair, visual, packages, srdf)
-    return robot_of_urdf(path, root, ignore, _turn(path, base, up), options)
-
-
-def read_mjcf(
-    path: str | PathLike[str], *, base: str | None = None, up: str = "z", ignore: Collection[str] = ()
-) -> Robot:
-    """Read a robot from an MJCF file by the package `mujoco`; see `read_robot`."""
-    path = Path(path)
-    root = read_xml(path)
-    if root.tag != "mujoco":
-        _fail(path, root, "<mujoco> (MJCF)")
-    return robot_of_mjcf(path, root, ignore, _turn(path, base, up), base)
-
-
 def _turn(path: Path, base: str | None, up: str) -> FloatArray:
     """Return the rotation from the file's axes to the world's; check the options."""
     if base not in (None, "fixed", "free"):
@@ -108,10 +77,10 @@ def _only_urdf(path: Path, **given: bool) -> None:
         raise InputError(f"option `{wrong[0]}` is for URDF files", file=path, found="an MJCF file")
 
 
-def _fail(path: Path, root: XmlNode, expected: str = _EXPECTED) -> NoReturn:
+def _fail(path: Path, root: XmlNode) -> NoReturn:
     found = f"<{root.tag[:80]}>"
     if root.tag == "sdf":
         found += ", an SDF file, which is not read"
     if root.tag == "skel":
         found += ", a SKEL file, which is not read"
-    raise InputError("not a robot's file", file=path, place=f"line {root.line}", found=found, expected=expected)
+    raise InputError("not a robot's file", file=path, place=f"line {root.line}", found=found, expected=_EXPECTED)

@@ -36,7 +36,7 @@ _OFF = frozenset({"", "0", "0.0", "false"})
 @final
 @dataclass(frozen=True)
 class UrdfOptions:
-    """How to read a URDF, see `add.scene.robots.read.read_urdf`."""
+    """How to read a URDF, see `add.scene.robots.read.read_robot`."""
 
     base: str = "fixed"
     repair: bool = False

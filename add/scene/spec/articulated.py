@@ -24,6 +24,7 @@ from add.scene.spec.common import (
 )
 from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.rigid import GeometrySpec, Inertia6
+from add.scene.spec.tree_parts import DriveSpec, LoopSpec, TendonSpec
 
 
 class LinkShapeSpec(Spec):
@@ -102,34 +103,7 @@ class TreeJointSpec(Spec):
         return self
 
 
-class DriveSpec(Spec):
-    """An actuator of a joint.
-
-    `torque`: the input itself. `position`: stiffness (input - q) - damping q'. `velocity`: damping (input - q').
-    """
-
-    type: Literal["torque", "position", "velocity"] = Field("torque", description="kind of actuator")
-    joint: Name = Field(description="name of a hinge or slide")
-    input: ScalarValueSpec = Field(
-        description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time"
-    )
-    stiffness: NonNegative | None = Field(None, description="of a `position` drive [N m/rad, N/m]")
-    damping: NonNegative | None = Field(None, description="of `position` and `velocity` drives [N m s/rad, N s/m]")
-    limit: Positive | None = Field(None, description="largest torque or force [N m, N]; null = none")
-
-    @model_validator(mode="after")
-    def _check(self) -> "DriveSpec":
-        needed = {"torque": (), "position": ("stiffness",), "velocity": ("damping",)}[self.type]
-        allowed = {"torque": (), "position": ("stiffness", "damping"), "velocity": ("damping",)}[self.type]
-        for key in ("stiffness", "damping"):
-            if getattr(self, key) is None and key in needed:
-                raise problem(f"a {self.type} drive needs it", key=key)
-            if getattr(self, key) is not None and key not in allowed:
-                raise problem(f"a {self.type} drive has none", key=key)
-        return self
-
-
-def numbers_of(robot: Robot) -> dict[str, dict[str, dict[str, Any]]]:
+def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
     """Return what a robot's file says of links and joints, under the keys by which a scene says it otherwise."""
     links: dict[str, dict[str, Any]] = {}
     for link in robot.links:
@@ -147,8 +121,18 @@ def numbers_of(robot: Robot) -> dict[str, dict[str, dict[str, Any]]]:
         }  # fmt: skip
         own |= {"stiffness": joint.stiffness, "damping": joint.damping, "armature": joint.armature}
         own |= {key: value for key, value in (("lower", joint.lower), ("upper", joint.upper)) if isfinite(value)}
+        pose = robot.keyframes.get(keyframe or "", {}).get(joint.name)
+        if pose is not None:
+            own["value"] = pose.tolist() if wide else float(pose[0])
         joints[joint.name] = own
-    return {"links": links, "joints": joints}
+    tendons: dict[str, dict[str, Any]] = {}
+    for tendon in robot.tendons:
+        own = {"joints": dict(tendon.joints)}
+        own |= {key: getattr(tendon, key) for key in ("stiffness", "damping", "dry_friction")}
+        own |= {"rest": tendon.rest[0]} if tendon.rest[0] == tendon.rest[1] else {}
+        own |= {key: value for key in ("lower", "upper") if isfinite(value := getattr(tendon, key))}
+        tendons[tendon.name] = own
+    return {"links": links, "joints": joints, "tendons": tendons}
 
 
 class ArticulatedBodySpec(Spec):
@@ -165,6 +149,13 @@ class ArticulatedBodySpec(Spec):
     )
     up: Literal["x", "y", "z"] = Field("z", description="axis of the file that points up")
     ignore: tuple[Text, ...] = Field((), description="things of the file to leave out that would change the motion")
+    repair: Flag = Field(False, description="whether impossible inertias of a URDF are mended, see `add info --repair`")
+    srdf: FilePath | None = Field(None, description="SRDF file whose pairs of links of a URDF never touch")
+    packages: dict[Name, FilePath] = Field(default_factory=dict, description="package of a URDF -> its folder")
+    visual: Flag = Field(False, description="whether meshes for pictures of a URDF are read and drawn")
+    keyframe: Text | None = Field(
+        None, description="pose of an MJCF in which joints start that say no `value`; null = the file's zero pose"
+    )
     position: Vector3 | None = Field(
         None, description="of the base, or of the free link's frame [m]; null = where the file has it, or 0, 0, 0"
     )
@@ -173,14 +164,28 @@ class ArticulatedBodySpec(Spec):
     angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="of a free link, world axes [rad/s]")
     links: dict[Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
     joints: dict[Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
-    drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint")
+    drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint or tendon")
     limits: Literal["penalty", "hard"] = Field(
         "penalty",
         description="stops of its joints: springs and dampers, or `hard`, with the friction law `impulse`: they give "
         "not at all, and stop what arrives without a rebound",
     )
+    tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
+    loops: dict[Name, LoopSpec] = Field(
+        default_factory=dict, description="name -> equations that close a loop of links, or couple joints"
+    )
+    actuators: Flag = Field(
+        False, description="whether the file's actuators act, with control 0 where no drive has them"
+    )
+    static_shapes: Flag = Field(
+        False, description="whether shapes of the file that stand still become obstacles, `<body> <shape>`"
+    )
     limit_onset: Positive = Field(1e-3, description="way over which the stops of joints begin to act [rad, m]")
-    self_collision: Flag = Field(False, description="whether links that no joint joins meet each other")
+    self_collision: Flag | Literal["not-at-start"] = Field(
+        False,
+        description='whether links that no joint joins meet each other; "not-at-start" = but for those '
+        "that touch where they start",
+    )
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
     _robot: Robot | None = PrivateAttr(default=None)
 
@@ -189,9 +194,22 @@ class ArticulatedBodySpec(Spec):
         if self.model is None:
             if not self.joints or not self.links:
                 raise problem("a tree without 'model' needs links and joints", key="links")
-            for key in ("up", "ignore"):
+            for key in (
+                "up",
+                "ignore",
+                "repair",
+                "srdf",
+                "packages",
+                "visual",
+                "keyframe",
+                "actuators",
+                "static_shapes",
+            ):
                 if key in self.model_fields_set:
                     raise problem("goes with 'model'", key=key)
+            for name, tendon in self.tendons.items():
+                if not tendon.joints:
+                    raise problem("a tendon needs joints", key=f"tendons.{name}.joints")
         else:
             for name, joint in self.joints.items():
                 for key in ("type", "parent", "child", "position", "orientation", "axis", "mimic"):

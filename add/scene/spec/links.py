@@ -22,10 +22,12 @@ from add.geometry import (
 )
 from add.io.surfaces import read_surface
 from add.scene.read.files import asked_for_by
+from add.scene.robots.body_frames import in_body_frames
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
 from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, TreeJointSpec
 from add.scene.spec.common import BodyContactSpec
+from add.scene.spec.link_loops import with_parts
 from add.scene.spec.rigid import BoxGeometrySpec, CapsuleGeometrySpec, CylinderGeometrySpec, SphereGeometrySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.typing import FloatArray
@@ -128,9 +130,19 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
             found = _written(name, body, at)
         else:
             with asked_for_by(f"{at}.model"):
-                found = read_robot(body.model, base=body.base, up=body.up, ignore=body.ignore)
-            found = _replaced(found, body, at)
+                found = read_robot(
+                    body.model,
+                    base=body.base,
+                    up=body.up,
+                    ignore=body.ignore,
+                    repair=body.repair,
+                    visual=body.visual,
+                    packages=body.packages or None,
+                    srdf=body.srdf,
+                )
+            found = _replaced(in_body_frames(found), body, at)
         _check_names(found, at)
+        found = with_parts(found, body, at)
         body._robot = found
     return body._robot
 

@@ -153,8 +153,8 @@ class ExpectationSpec(Spec):
 def _fill(said: dict[str, Any], usual: dict[str, Any]) -> None:
     """Write what is usual where nothing is said."""
     for key, value in usual.items():
-        if isinstance(value, dict):
-            _fill(said.setdefault(key, {}), value)
+        if isinstance(value, dict) and isinstance(said.setdefault(key, {}), dict):
+            _fill(said[key], value)
         elif said.get(key) is None:
             said[key] = value
 
@@ -215,7 +215,7 @@ class SceneSpec(Spec):
         out = self.model_dump(by_alias=True)
         for name, body in self.bodies.items():
             if isinstance(body, ArticulatedBodySpec) and body.model is not None and body._robot is not None:
-                _fill(out["bodies"][name], numbers_of(body._robot))
+                _fill(out["bodies"][name], numbers_of(body._robot, body.keyframe))
         return out
 
     def __eq__(self, other: object) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from support.robot_files import joint, link, urdf, written
 
 from add.errors import InputError
-from add.scene.robots import read_mjcf, read_robot, read_urdf
+from add.scene.robots import read_robot
 from add.scene.robots.xml_file import ELEMENTS, LARGEST
 
 GOOD = urdf(link("base"), link("arm"), joint("turn", "base", "arm"))
@@ -64,10 +64,9 @@ def test_not_there(tmp_path):
 
 
 def test_the_other_format(tmp_path):
-    with pytest.raises(InputError, match="not a robot's file"):
-        read_urdf(written(tmp_path, "<mujoco/>"))
-    with pytest.raises(InputError, match="not a robot's file"):
-        read_mjcf(written(tmp_path, GOOD))
+    for text, found in (("<sdf/>", "<sdf>, an SDF file"), ("<skel/>", "<skel>, a SKEL file"), ("<html/>", "<html>")):
+        with pytest.raises(InputError, match=f"not a robot's file .found {found}"):
+            read_robot(written(tmp_path, text))
     with pytest.raises(InputError, match="option `srdf` is for URDF files"):
         read_robot(written(tmp_path, "<mujoco/>"), srdf="x")
 

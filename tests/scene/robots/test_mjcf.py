@@ -8,7 +8,7 @@ from support.robot_dynamics import poses_and_motions
 from support.robot_files import written
 
 from add.errors import InputError
-from add.scene.robots import read_mjcf, read_robot
+from add.scene.robots import read_robot
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
 
@@ -64,7 +64,7 @@ RICH = """<mujoco model="rich">
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory):
     path = written(tmp_path_factory.mktemp("rich"), RICH, "rich.xml")
-    return read_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
+    return read_robot(path), mujoco.MjModel.from_xml_path(str(path))
 
 
 def state(model, seed):
@@ -229,7 +229,7 @@ def test_pairs_that_touch_are_those_of_mujoco(tmp_path, flag):
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     theirs = {frozenset(model.geom(int(k)).name for k in contact.geom) for contact in data.contact}
-    robot = read_mjcf(path)
+    robot = read_robot(path)
     ours = set()
     links = (robot.static, *robot.links)
     for i, one in enumerate(links):
@@ -251,7 +251,7 @@ def test_sites_named_like_bodies(tmp_path):
         joint="<joint name='a'/><joint name='b' axis='1 0 0'/>",
         rest='<actuator><motor name="m" site="t" gear="1 0 0 0 0 0"/></actuator>',
     )
-    robot = read_mjcf(written(tmp_path, text))
+    robot = read_robot(written(tmp_path, text))
     assert robot.place("t")[1][2] == 0 and robot.actuators[0].target == "t_site"
     assert robot.place("t_site")[1][2] == 1 and robot.place("t_1")[1][2] == 2
     assert [link.name for link in robot.links] == ["t_1_", "t"]
@@ -260,19 +260,19 @@ def test_sites_named_like_bodies(tmp_path):
 def test_base(tmp_path):
     text = '<mujoco><worldbody><body name="t" pos="0 0 1">{}<geom size="0.1"/></body></worldbody></mujoco>'
     bare, free = text.format(""), text.format('<freejoint name="root"/>')
-    assert [item.kind for item in read_mjcf(written(tmp_path, free)).joints] == ["free"]
-    assert not read_mjcf(written(tmp_path, free), base="fixed").joints
-    assert not read_mjcf(written(tmp_path, bare)).joints
-    (joint,) = read_mjcf(written(tmp_path, bare), base="free").joints
+    assert [item.kind for item in read_robot(written(tmp_path, free)).joints] == ["free"]
+    assert not read_robot(written(tmp_path, free), base="fixed").joints
+    assert not read_robot(written(tmp_path, bare)).joints
+    (joint,) = read_robot(written(tmp_path, bare), base="free").joints
     assert (joint.kind, joint.name, joint.child) == ("free", "floating_base", "t")
     np.testing.assert_allclose(joint.position, [0, 0, 1])
     (joint,) = read_robot(written(tmp_path, free), base="free", up="y").joints
     assert joint.name == "root"
     np.testing.assert_allclose(joint.position, [0, -1, 0])
-    np.testing.assert_allclose(read_mjcf(written(tmp_path, free), up="y").gravity, [0, 9.81, 0])
+    np.testing.assert_allclose(read_robot(written(tmp_path, free), up="y").gravity, [0, 9.81, 0])
     hinge = text.format("<joint/>")
     with pytest.raises(InputError, match="does not have one first body without joints"):
-        read_mjcf(written(tmp_path, hinge), base="free")
+        read_robot(written(tmp_path, hinge), base="free")
 
 
 BODY = '<body name="t" {}>{}<geom name="g" {}/>{}</body>'
@@ -327,10 +327,10 @@ def test_what_changes_the_motion_is_refused(word, tmp_path):
     text, message = REFUSED[word]
     path = written(tmp_path, text, "bad.xml")
     with pytest.raises(InputError) as caught:
-        read_mjcf(path)
+        read_robot(path)
     said = str(caught.value)
     assert message in said and f"'{word}' among `ignore`" in said and said.startswith(str(path))
-    robot = read_mjcf(path, ignore=[word])
+    robot = read_robot(path, ignore=[word])
     assert any(message.split(": ")[-1][:10] in line for line in robot.ignored)
 
 
@@ -372,7 +372,7 @@ def test_flags_that_are_read(tmp_path):
     """Gravity may be off, and groups of actuators."""
     option = '<option actuatorgroupdisable="2"><flag gravity="disable"/></option>'
     rest = '<actuator><motor name="m" joint="j" group="2"/><motor name="n" joint="j" group="1"/></actuator>'
-    robot = read_mjcf(written(tmp_path, model_of(option=option, rest=rest)))
+    robot = read_robot(written(tmp_path, model_of(option=option, rest=rest)))
     assert not robot.gravity.any() and [item.name for item in robot.actuators] == ["n"]
     assert "line 1, actuator 'm': its group is switched off" in robot.ignored
 
@@ -389,8 +389,8 @@ def test_actuators_that_are_not_read(tmp_path, joint, actuator, message):
     text = model_of(joint=joint, inner="<site name='s'/>", rest=f"<actuator>{actuator}</actuator>")
     path = written(tmp_path, text)
     with pytest.raises(InputError, match=f"actuator 'm': {message}"):
-        read_mjcf(path)
-    assert not read_mjcf(path, ignore=["actuator"]).actuators
+        read_robot(path)
+    assert not read_robot(path, ignore=["actuator"]).actuators
 
 
 REPLICATE = '<mujoco><worldbody><replicate count="{}"><replicate count="{}"><geom size="1"/></replicate></replicate>'
@@ -401,17 +401,19 @@ def test_too_many_copies(tmp_path):
     """A count in a line would take all memory: refused before MuJoCo sees it, also in an included file."""
     path = written(tmp_path, REPLICATE.format(1000, 1_000_000), "bomb.xml")
     with pytest.raises(InputError, match=r"bomb.xml: line 1, <replicate>: too many copies .found 1e.09"):
-        read_mjcf(path)
+        read_robot(path)
     path = written(tmp_path, '<mujoco><include file="bomb.xml"/></mujoco>')
     with pytest.raises(InputError, match=r"bomb.xml: line 1, <replicate>: too many copies"):
-        read_mjcf(path)
-    assert len(read_mjcf(written(tmp_path, REPLICATE.format(3, 4))).static.collision) == 12
+        read_robot(path)
+    assert len(read_robot(written(tmp_path, REPLICATE.format(3, 4))).static.collision) == 12
 
 
 def test_warnings_of_mujoco_are_noted(tmp_path, monkeypatch):
     """They are listed; nothing is written where the user works."""
     monkeypatch.chdir(tmp_path)
-    robot = read_mjcf(written(tmp_path, model_of(rest='<custom><numeric name="x" data="nan"/></custom>'), "warned.xml"))
+    robot = read_robot(
+        written(tmp_path, model_of(rest='<custom><numeric name="x" data="nan"/></custom>'), "warned.xml")
+    )
     assert any(line.startswith("MuJoCo warns: XML contains a 'NaN'") for line in robot.ignored)
     assert [path.name for path in tmp_path.iterdir()] == ["warned.xml"]
 
@@ -421,12 +423,12 @@ def test_without_the_package(tmp_path, monkeypatch):
     with pytest.raises(
         InputError, match=r"mujoco, which is not installed \(expected pip install 'add-sim\[robots\]'\)"
     ):
-        read_mjcf(written(tmp_path, RICH))
+        read_robot(written(tmp_path, RICH))
 
 
 def test_chain_that_moves_nothing(tmp_path):
     """Two hinges of a body about one line; with armature they are two."""
     text = model_of(joint='<joint name="one" armature="{}"/><joint name="two"/>')
     with pytest.raises(InputError, match=r"joint 'one': moves nothing|MuJoCo refuses the file: .*unstable"):
-        read_mjcf(written(tmp_path, text.format(0)))
-    assert read_mjcf(written(tmp_path, text.format(0.01))).n == 2
+        read_robot(written(tmp_path, text.format(0)))
+    assert read_robot(written(tmp_path, text.format(0.01))).n == 2

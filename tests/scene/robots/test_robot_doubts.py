@@ -21,11 +21,34 @@ def test_of_an_mjcf(tmp_path):
     pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
     path = written(tmp_path, MJCF, "bot.xml")
     found = of(path)
-    assert len(found) == 3
+    assert len(found) == 4
     assert "gravity is (0, -9.81, 0) there and (0, 0, -9.81) m/s^2 in the scene" in found[0]
     assert "'floor' of the file stand still and touch nothing" in found[1]
-    assert "not simulated: 'push', 'hold'; 'hold' would act without control, too; write `drives`" in found[2]
-    assert len(of(path, gravity=[0, -9.81, 0])) == 2
+    assert "not simulated: 'push', 'hold'; 'hold' would act without control, too; write \"actuators\": true" in found[2]
+    assert "shapes of the file have friction 1, contact in the scene 0.4, which counts" in found[3]
+    assert len(of(path, gravity=[0, -9.81, 0], contact={"friction": 1.0})) == 2
+
+
+def test_of_what_a_scene_takes(tmp_path):
+    """Actuators act and the floor is an obstacle when asked for: nothing is left in doubt."""
+    pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
+    path = written(tmp_path, MJCF, "bot.xml")
+    body = {"type": "articulated", "model": str(path), "actuators": True, "static_shapes": True}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 20}, "bodies": {"bot": body},
+           "gravity": [0, -9.81, 0], "contact": {"friction": 1.0}}  # fmt: skip
+    scene = scene_from_dict(raw)
+    assert list(scene.obstacles) == ["bot floor"] and scene.obstacles["bot floor"].normal == (0.0, 0.0, 1.0)
+    assert not [text for text in doubts(scene.build()) if text.startswith("bodies.bot.model")]
+
+
+def test_starts_that_loops_move(tmp_path):
+    link = {"mass": 1.0, "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}
+    body = {"type": "articulated", "links": {"a": link, "b": link},
+            "joints": {"a": {"value": 0.3}, "b": {"parent": "a"}},
+            "loops": {"geared": {"type": "joints", "joint": "b", "other": "a", "coefficients": [0, 2]}}}  # fmt: skip
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 20}, "bodies": {"bot": body}}
+    (found,) = doubts(scene_from_dict(raw).build())
+    assert "bodies.bot.loops: joints start where loops close: 'a' at 0.06, 'b' at 0.12" in found
 
 
 def test_of_a_urdf(tmp_path):

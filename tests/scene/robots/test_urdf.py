@@ -6,7 +6,7 @@ from support.robot_dynamics import exponential, mass_matrix
 from support.robot_files import INERTIAL, inertial, joint, link, urdf, written
 
 from add.errors import InputError
-from add.scene.robots import read_robot, read_urdf
+from add.scene.robots import read_robot
 from add.scene.robots.inertia import start_mass_matrix
 
 ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.4 0.5"/>'
@@ -73,7 +73,7 @@ def test_links_on_fixed_joints_are_merged(tmp_path):
             joint("grip", "hand", "finger", "prismatic", '<origin xyz="0 0.1 0"/><limit lower="0" upper="0.1"/>'),
         ),
     )
-    robot = read_urdf(path)
+    robot = read_robot(path)
     assert [item.name for item in robot.links] == ["arm", "finger"]
     assert [item.child for item in robot.joints] == ["arm", "finger"]
     arm = robot.links[0]
@@ -113,7 +113,7 @@ def test_mimic_chains(tmp_path):
             joint("a", "base", "one", "continuous", ""),
         ),
     )
-    robot = read_urdf(path)
+    robot = read_robot(path)
     mimics = {item.name: item.mimic for item in robot.joints}
     assert mimics == {"a": None, "b": ("a", -3.0, 0.5), "c": ("a", -6.0, pytest.approx(1.1))}
     assert robot.n == 1 and [item.n for item in robot.joints] == [1, 1, 1]
@@ -134,7 +134,7 @@ def test_planar_and_floating_joints(tmp_path):
             joint("fly", "plate", "bird", "floating", ""),
         ),
     )
-    robot = read_urdf(path)
+    robot = read_robot(path)
     kinds = [(item.name, item.kind, item.parent, item.child) for item in robot.joints]
     assert kinds == [
         ("table_x", "slide", "", "table_x"),
@@ -157,13 +157,13 @@ def test_numbers_of_joints(tmp_path):
         '<safety_controller soft_lower_limit="-0.9" soft_upper_limit="1.9" k_position="10" k_velocity="4"/>'
         '<calibration rising="0"/>'
     )
-    robot = read_urdf(written(tmp_path, urdf(link("base"), link("arm"), joint("turn", "base", "arm", more=more))))
+    robot = read_robot(written(tmp_path, urdf(link("base"), link("arm"), joint("turn", "base", "arm", more=more))))
     (found,) = robot.joints
     numbers = (found.lower, found.upper, found.effort, found.velocity, found.damping, found.dry_friction)
     assert numbers == (-1, 2, 5, 3, 0.1, 0.2) and found.safety == (-0.9, 1.9, 10, 4)
     said = "\n".join(robot.ignored)
     turning = joint("turn", "base", "arm", "continuous", '<limit lower="-1" upper="1"/>')
-    robot = read_urdf(written(tmp_path, urdf(link("base"), link("arm"), turning)))
+    robot = read_robot(written(tmp_path, urdf(link("base"), link("arm"), turning)))
     assert robot.joints[0].upper == np.inf and "a continuous joint does not have" in robot.ignored[0]
     assert "spring of <dynamics>, which a URDF does not have" in said and "<calibration>" in said
 
@@ -179,7 +179,7 @@ def test_meshes(tmp_path):
     for name in names:
         mesh = f'<geometry><mesh filename="{name}" scale="1 -2 3"/></geometry>'
         text = urdf(link("base"), link("arm", INERTIAL, f"<collision>{mesh}</collision>"), joint("turn", "base", "arm"))
-        robot = read_urdf(written(folder, text), packages={"other": meshes})
+        robot = read_robot(written(folder, text), packages={"other": meshes})
         (shape,) = robot.links[0].collision
         assert shape.shape == "mesh" and shape.file.endswith("t.stl")
         np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), [1, 2, 3])
@@ -187,11 +187,11 @@ def test_meshes(tmp_path):
         assert volume(shape) == pytest.approx(1.0)  # 6 times 1/6, outside kept outside
     visual = urdf(link("base"), link("arm", INERTIAL, f"<visual>{mesh}</visual>"), joint("turn", "base", "arm"))
     path = written(folder, visual)
-    assert read_urdf(path, visual=True).links[0].visual[0].vertices is not None
-    (seen,) = read_urdf(path).links[0].visual
+    assert read_robot(path, visual=True).links[0].visual[0].vertices is not None
+    (seen,) = read_robot(path).links[0].visual
     assert seen.vertices is None and seen.file.endswith("t.stl")
     (meshes / "t.stl").unlink()
-    robot = read_urdf(path)
+    robot = read_robot(path)
     (seen,) = robot.links[0].visual
     assert seen.vertices is None and any("is not found" in line for line in robot.ignored)
 
@@ -211,15 +211,15 @@ def test_packages_by_environment_and_by_folders_above(tmp_path, monkeypatch):
     )
     path = written(here, text)
     with pytest.raises(InputError, match="is not found"):
-        read_urdf(path)
+        read_robot(path)
     (here.parent / "t.stl").write_text(TETRAHEDRON, encoding="ascii")
-    assert read_urdf(path).links[0].collision[0].file == str(here.parent / "t.stl")
+    assert read_robot(path).links[0].collision[0].file == str(here.parent / "t.stl")
     (here.parent / "t.stl").unlink()
     other = tmp_path / "share" / "old" / "arm_description"
     other.mkdir(parents=True)
     (other / "t.stl").write_text(TETRAHEDRON, encoding="ascii")
     monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'share'}")
-    assert read_urdf(path).links[0].collision[0].file == str(other / "t.stl")
+    assert read_robot(path).links[0].collision[0].file == str(other / "t.stl")
 
 
 def test_exclusions(tmp_path):
@@ -234,9 +234,9 @@ def test_exclusions(tmp_path):
             joint("c", "two", "three"),
         ),
     )
-    robot = read_urdf(path)
+    robot = read_robot(path)
     assert set(robot.excluded) == {("", "one"), ("one", "two"), ("two", "three")} and not robot.excluded_shapes
-    free = read_urdf(path, base="free")
+    free = read_robot(path, base="free")
     assert set(free.excluded) == {("base", "one"), ("one", "two"), ("two", "three")}
     srdf = written(
         tmp_path,
@@ -244,7 +244,7 @@ def test_exclusions(tmp_path):
         '<disable_collisions link1="base" link2="two"/>\n<group name="arm"/>\n</robot>',
         "x.srdf",
     )
-    robot = read_urdf(path, srdf=srdf)
+    robot = read_robot(path, srdf=srdf)
     assert ("", "two") in robot.excluded and ("", "three") not in robot.excluded
     assert robot.excluded_shapes == (
         (("one", 1), ("three", 0)),
@@ -258,7 +258,7 @@ def test_exclusions(tmp_path):
         ('<robot><disable_default_collisions link="tip"/></robot>', "<disable_default_collisions> is not read"),
     ):
         with pytest.raises(InputError, match=message):
-            read_urdf(path, srdf=written(tmp_path, text, "x.srdf"))
+            read_robot(path, srdf=written(tmp_path, text, "x.srdf"))
 
 
 @pytest.mark.parametrize(("up", "axis"), [("x", [1, 0, 0]), ("y", [0, 1, 0]), ("z", [0, 0, 1])])
@@ -270,13 +270,13 @@ def test_up(up, axis, tmp_path):
         joint("turn", "base", "arm", more='<origin xyz="1 2 3"/><limit lower="-1" upper="1"/>'),
     )
     path = written(tmp_path, text)
-    robot = read_urdf(path, up=up)
+    robot = read_robot(path, up=up)
     turn = robot.static.collision[0].rotation
     np.testing.assert_allclose(turn @ axis, [0, 0, 1], atol=0)
     assert np.linalg.det(turn) == pytest.approx(1)
     np.testing.assert_allclose(robot.joints[0].position, turn @ [1, 2, 3])
     np.testing.assert_allclose(robot.joints[0].rotation, turn)
-    np.testing.assert_allclose(read_urdf(path, up=up, base="free").joints[0].rotation, turn)
+    np.testing.assert_allclose(read_robot(path, up=up, base="free").joints[0].rotation, turn)
 
 
 def test_what_is_harmless_is_listed(tmp_path):
@@ -298,7 +298,7 @@ def test_what_is_harmless_is_listed(tmp_path):
 def test_quaternions(tmp_path):
     """quat_xyzw of an origin, of 120 degrees about (1, 1, 1): x to y to z."""
     more = '<origin quat_xyzw="0.5 0.5 0.5 0.5" xyz="1 2 3"/>'
-    robot = read_urdf(
+    robot = read_robot(
         written(tmp_path, urdf(link("base"), link("arm"), joint("turn", "base", "arm", "continuous", more)))
     )
     np.testing.assert_allclose(robot.joints[0].rotation, [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
@@ -308,12 +308,12 @@ def test_quaternions(tmp_path):
 def test_name_of_the_base_joint(tmp_path):
     """A joint that moves keeps its name; that of the base gives way."""
     path = written(tmp_path, urdf(link("base"), link("arm"), joint("floating_base", "base", "arm")))
-    assert [item.name for item in read_urdf(path, base="free").joints] == ["floating_base_", "floating_base"]
+    assert [item.name for item in read_robot(path, base="free").joints] == ["floating_base_", "floating_base"]
 
 
 def test_universal_joint_through_a_massless_link(tmp_path):
     """Two hinges across each other need nothing between them; about one line they would."""
     cross = joint("b", "cross", "arm").replace("0 0 1", "1 0 0")
     path = written(tmp_path, urdf(link("base"), link("cross", ""), link("arm"), joint("a", "base", "cross"), cross))
-    robot = read_urdf(path)
+    robot = read_robot(path)
     assert [item.mass for item in robot.links] == [0, 1]

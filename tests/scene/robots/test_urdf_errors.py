@@ -5,7 +5,7 @@ import pytest
 from support.robot_files import INERTIAL, inertial, joint, link, urdf, written
 
 from add.errors import InputError
-from add.scene.robots import read_urdf
+from add.scene.robots import read_robot
 
 BASE, ARM = link("base"), link("arm")
 TURN = joint("turn", "base", "arm")
@@ -318,7 +318,7 @@ def test_error(name, tmp_path):
     (tmp_path / "broken.stl").write_bytes(b"no surface")
     path = written(tmp_path, text)
     with pytest.raises(InputError) as caught:
-        read_urdf(path)
+        read_robot(path)
     said = str(caught.value)
     assert said.startswith(f"{path}: ") and message in said and len(said) < 900
     assert caught.value.exit_code == 2
@@ -338,47 +338,47 @@ def test_words_of_ignore(word, name, tmp_path):
     """What a word leaves out is listed; no other word helps."""
     (tmp_path / "broken.stl").write_bytes(b"no surface")
     path = written(tmp_path, CASES[name][0])
-    robot = read_urdf(path, ignore=[word])
+    robot = read_robot(path, ignore=[word])
     assert robot.ignored
     assert not any(np.isfinite([joint.lower, joint.upper]).any() for joint in robot.joints if word == "limit")
     with pytest.raises(InputError):
-        read_urdf(path, ignore=set(WITH_A_WORD) - {word})
+        read_robot(path, ignore=set(WITH_A_WORD) - {word})
 
 
 def test_unknown_word(tmp_path):
     path = written(tmp_path, urdf(BASE, ARM, TURN))
     with pytest.raises(InputError, match="'meshes' is nothing to ignore"):
-        read_urdf(path, ignore=["meshes"])
+        read_robot(path, ignore=["meshes"])
 
 
 def test_repair(tmp_path):
     """On request alone, and listed: the mean of the principal moments; nothing repairs negative ones."""
     path = written(tmp_path, CASES["triangle"][0])
-    robot = read_urdf(path, repair=True)
+    robot = read_robot(path, repair=True)
     np.testing.assert_allclose(robot.links[0].inertia, np.eye(3) * (0.61 / 3), rtol=1e-14)
     assert any("repaired: principal moments 0.1, 0.2, 0.31" in line for line in robot.ignored)
     path = written(tmp_path, urdf(BASE, link("arm", inertial(moments=(-0.1, -0.1, -0.1))), TURN))
     with pytest.raises(InputError, match="not positive definite"):
-        read_urdf(path, repair=True)
+        read_robot(path, repair=True)
 
 
 def test_inertia_at_the_border(tmp_path):
     """A flat body has A + B = C; 1e-9 of the largest is round-off, 1e-8 is not. A point on a fixed link is allowed."""
     flat = urdf(BASE, link("arm", inertial(moments=(0.1, 0.2, 0.3 + 2e-10))), TURN)
-    assert read_urdf(written(tmp_path, flat)).mass == 1.0
+    assert read_robot(written(tmp_path, flat)).mass == 1.0
     with pytest.raises(InputError, match="belongs to no body"):
-        read_urdf(written(tmp_path, urdf(BASE, link("arm", inertial(moments=(0.1, 0.2, 0.3 + 3e-9))), TURN)))
+        read_robot(written(tmp_path, urdf(BASE, link("arm", inertial(moments=(0.1, 0.2, 0.3 + 3e-9))), TURN)))
     point = link("tip", inertial(moments=(0, 0, 0)))
-    robot = read_urdf(written(tmp_path, urdf(BASE, ARM, point, TURN, joint("glue", "arm", "tip", "fixed", ""))))
+    robot = read_robot(written(tmp_path, urdf(BASE, ARM, point, TURN, joint("glue", "arm", "tip", "fixed", ""))))
     assert robot.mass == 2.0
 
 
 def test_options(tmp_path):
     path = written(tmp_path, urdf(BASE, ARM, TURN))
     with pytest.raises(InputError, match="unknown base"):
-        read_urdf(path, base="flying")
+        read_robot(path, base="flying")
     with pytest.raises(InputError, match="unknown axis `up`"):
-        read_urdf(path, up="-z")
+        read_robot(path, up="-z")
     path = written(tmp_path, urdf(link("world", ""), ARM, joint("turn", "world", "arm")))
     with pytest.raises(InputError, match="this link is the world by its name"):
-        read_urdf(path, base="free")
+        read_robot(path, base="free")

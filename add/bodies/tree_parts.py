@@ -1,0 +1,222 @@
+"""What trees have beside their joints: loops, couplings of joints, fixed tendons, actuators on lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from add.bodies.base import Block, Layouts
+from add.equations.signals import SignalParameter
+from add.equations.term import Constraint, Term
+from add.kernels.tree_loops import ALONG, APART, AT
+from add.terms import AffineDrive, JointCouplings, JointLimits, JointResistance, JointSprings, LinkLoops, OnLengths
+from add.typing import FloatArray, IntArray
+
+_X, _Y, _Z = np.eye(3)
+
+
+class LoopRow(NamedTuple):
+    """A row of `add.kernels.tree_loops`: its kind, and the directions e and f in the frames of both ends."""
+
+    kind: int
+    e: FloatArray
+    f: FloatArray
+
+
+_PLACE = (LoopRow(AT, _X, _X), LoopRow(AT, _Y, _Y), LoopRow(AT, _Z, _Z))
+_TURN = (LoopRow(ALONG, _X, _Y), LoopRow(ALONG, _Y, _Z), LoopRow(ALONG, _Z, _X))
+#: Rows of joints that close loops; axes are z of both ends.
+POINT_ROWS = _PLACE
+HINGE_ROWS = (*_PLACE, LoopRow(ALONG, _X, _Z), LoopRow(ALONG, _Y, _Z))
+FIXED_ROWS = (*_PLACE, *_TURN)
+SLIDER_ROWS = (*_PLACE[:2], *_TURN)
+DISTANCE_ROWS = (LoopRow(APART, _X, _X),)
+
+
+@final
+@dataclass(frozen=True)
+class TreeLoop:
+    """Rows that hold between two places.
+
+    Attributes
+    ----------
+    path : its place in the scene; the length of a distance is ``<path>.length`` in theta
+    a, b : str
+        Links without mass that stand for the ends.
+    rows : tuple of LoopRow
+    """
+
+    path: str
+    a: str
+    b: str
+    rows: tuple[LoopRow, ...]
+
+
+@final
+@dataclass(frozen=True)
+class TreeCoupling:
+    """An equation between the coordinates of joints, by number; ``x`` is -1 where there is one only.
+
+    Its coefficients are ``<path>.coefficients`` (count,) in theta, at most 5; ``start`` are y_0 and x_0.
+    """
+
+    path: str
+    y: int
+    x: int
+    start: tuple[float, float]
+    count: int
+
+
+@final
+@dataclass(frozen=True)
+class TreeTendon:
+    """A fixed tendon: its factors and laws are ``<path>.factors`` and so on in theta.
+
+    Attributes
+    ----------
+    path : str
+    joints : tuple of int
+    banded, limited : bool
+        Whether its spring rests between two lengths (else at one), and whether it has limits.
+    """
+
+    path: str
+    joints: tuple[int, ...]
+    banded: bool = False
+    limited: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class LengthDrive:
+    """An actuator on a length: `AffineDrive`, its numbers ``<path>.g0`` to ``<path>.b2`` in theta.
+
+    Attributes
+    ----------
+    path : str
+    joints : tuple of int
+    factors : str
+        The block of theta with a factor for each joint.
+    input : SignalParameter
+    control, force : (2,)
+        Limits.
+    """
+
+    path: str
+    joints: tuple[int, ...]
+    factors: str
+    input: SignalParameter
+    control: tuple[float, float] = (-np.inf, np.inf)
+    force: tuple[float, float] = (-np.inf, np.inf)
+
+
+#: Numbers of `AffineDrive` in theta.
+AFFINE = ("g0", "g1", "g2", "b0", "b1", "b2")
+#: A band within which the spring of a tendon rests ends as sharply as that [m].
+_SHARP = 1e-12
+
+
+def blocks_of(
+    loops: Sequence[TreeLoop], couplings: Sequence[TreeCoupling], tendons: Sequence[TreeTendon],
+    drives: Sequence[LengthDrive],
+) -> list[Block]:  # fmt: skip
+    """Return the blocks of theta of all parts."""
+    blocks: list[Block] = [(f"{loop.path}.length", (), "m") for loop in loops if loop.rows[0].kind == APART]
+    blocks += [(f"{coupling.path}.coefficients", (coupling.count,), "") for coupling in couplings]
+    for tendon in tendons:
+        at = tendon.path
+        blocks += [(f"{at}.factors", (len(tendon.joints),), ""), (f"{at}.stiffness", (), "N/m")]
+        blocks.append((f"{at}.rest", (2,) if tendon.banded else (), "m"))
+        blocks += [(f"{at}.damping", (), "N s/m"), (f"{at}.dry_friction", (), "N"), (f"{at}.slip_speed", (), "m/s")]
+        if tendon.limited:
+            blocks += [(f"{at}.lower", (), "m"), (f"{at}.upper", (), "m")]
+            blocks += [(f"{at}.limit_stiffness", (), "N/m"), (f"{at}.limit_damping", (), "N s/m")]
+        if tendon.banded:
+            blocks.append((f"{at}.none", (), "N s/m"))
+    own = {f"{tendon.path}.factors" for tendon in tendons}
+    for drive in drives:
+        if drive.factors not in own:
+            blocks.append((drive.factors, (len(drive.joints),), ""))
+        blocks += [(f"{drive.path}.{key}", (), "") for key in AFFINE]
+    return blocks
+
+
+def link_loops(tree: str, loops: Sequence[TreeLoop], kept: IntArray, at: Layouts) -> LinkLoops:
+    """Return the rows of all loops that do not depend on others: ``kept`` are their numbers."""
+    kind, frames, axes, length = [], [], [], []
+    for loop in loops:
+        ends = [at.rows[f"{tree}/{link}"].start for link in (loop.a, loop.b)]
+        for row in loop.rows:
+            kind.append(row.kind)
+            frames.append(ends)
+            axes.append([row.e, row.f])
+            length.append(at.parameters[f"{loop.path}.length"].start if row.kind == APART else -1)
+    rows = (np.array(part, dtype=np.int64) for part in (kind, frames))
+    first, second = (part[kept] for part in rows)
+    return LinkLoops(first, second, np.array(axes)[kept], np.array(length, dtype=np.int64)[kept])
+
+
+def joint_couplings(couplings: Sequence[TreeCoupling], dofs: Sequence[int], at: Layouts) -> list[Constraint]:
+    """Return the equations between coordinates, ``dofs`` those of the joints."""
+    if not couplings:
+        return []
+    y, x = (
+        np.array([dofs[k] if k >= 0 else -1 for k in numbers], dtype=np.int64)
+        for numbers in ([item.y for item in couplings], [item.x for item in couplings])
+    )
+    coefficients = np.full((len(couplings), 5), -1, dtype=np.int64)
+    for row, item in zip(coefficients, couplings, strict=True):
+        row[: item.count] = at.parameters[f"{item.path}.coefficients"].indices
+    return [JointCouplings(y, x, np.array([item.start for item in couplings]), coefficients)]
+
+
+def length_terms(
+    tendons: Sequence[TreeTendon], drives: Sequence[LengthDrive], dofs: Sequence[int], onset: float, at: Layouts
+) -> list[Term]:
+    """Return the forces of tendons and of actuators on lengths, ``dofs`` the coordinates of the joints."""
+
+    def number(item: TreeTendon, key: str) -> int:
+        return int(at.parameters[f"{item.path}.{key}"].start)
+
+    def numbers(items: Sequence[TreeTendon], *keys: str) -> list:
+        return [np.array([number(item, key) for item in items], dtype=np.int64) for key in keys]
+
+    def over(inner: Term, lengths: Sequence[tuple[tuple[int, ...], str]]) -> OnLengths:
+        length = [k for k, (joints, _) in enumerate(lengths) for _ in joints]
+        dof = [dofs[joint] for joints, _ in lengths for joint in joints]
+        factor = np.concatenate([at.parameters[block].indices for _, block in lengths])
+        return OnLengths(inner, np.array(length), np.array(dof, dtype=np.int64), factor, len(lengths))
+
+    def of(items: Sequence[TreeTendon]) -> list[tuple[tuple[int, ...], str]]:
+        return [(item.joints, f"{item.path}.factors") for item in items]
+
+    terms: list[Term] = []
+    single, banded, limited = (
+        [item for item in tendons if chosen(item)]
+        for chosen in (lambda item: not item.banded, lambda item: item.banded, lambda item: item.limited)
+    )
+    if single:
+        terms.append(over(JointSprings(np.arange(len(single)), *numbers(single, "stiffness", "rest")), of(single)))
+    if tendons:
+        laws = numbers(tendons, "damping", "dry_friction", "slip_speed")
+        terms.append(over(JointResistance(np.arange(len(tendons)), *laws), of(tendons)))
+    if banded:
+        (first, stiffness, none) = numbers(banded, "rest", "stiffness", "none")
+        sharp = np.full(first.size, _SHARP)
+        terms.append(
+            over(JointLimits(np.arange(first.size), first, first + 1, stiffness, none, sharp), of(banded))
+        )  # fmt: skip
+    if limited:
+        bounds = numbers(limited, "lower", "upper", "limit_stiffness", "limit_damping")
+        ramp = np.full(len(limited), onset)
+        limits = JointLimits(np.arange(len(limited)), bounds[0], bounds[1], bounds[2], bounds[3], ramp)
+        terms.append(over(limits, of(limited)))
+    for drive in drives:
+        own = np.array([at.parameters[f"{drive.path}.{key}"].start for key in AFFINE], dtype=np.int64)
+        rows = at.parameters[drive.input.parameter].indices.reshape(-1)
+        inner = AffineDrive(0, drive.input.signal, rows, own[:3], own[3:], drive.control, drive.force)
+        terms.append(over(inner, [(drive.joints, drive.factors)]))
+    return terms

@@ -1,0 +1,258 @@
+"""Loops, couplings of joints, tendons and actuators of articulated bodies, with the numbers that they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from add.bodies.tree_joints import TreeJoint
+from add.bodies.tree_parts import (
+    AFFINE,
+    DISTANCE_ROWS,
+    FIXED_ROWS,
+    HINGE_ROWS,
+    POINT_ROWS,
+    SLIDER_ROWS,
+    LengthDrive,
+    TreeCoupling,
+    TreeLoop,
+    TreeTendon,
+)
+from add.equations.signals import SignalParameter
+from add.errors import InputError
+from add.kernels.trees import FIXED
+from add.scene.build.numbers import SceneParameter
+from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
+from add.scene.spec.articulated import ArticulatedBodySpec
+from add.scene.spec.tree_parts import DriveSpec, JointLoopSpec, TendonSpec
+
+_ROWS = {
+    "point": POINT_ROWS, "hinge": HINGE_ROWS, "fixed": FIXED_ROWS, "slider": SLIDER_ROWS, "distance": DISTANCE_ROWS,
+}  # fmt: skip
+_NO_TENDON = TendonSpec()
+#: What tendons have where neither scene nor file says anything.
+_DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
+#: Given value, path, unit -> the signal of one column that drives it.
+MakeSignal = Callable[[object, str, str], SignalParameter]
+
+
+@final
+@dataclass
+class TreeExtras:
+    """What a tree has beside its joints; ``places`` are links without mass that loops end on."""
+
+    places: list[TreeJoint] = field(default_factory=list)
+    loops: list[TreeLoop] = field(default_factory=list)
+    couplings: list[TreeCoupling] = field(default_factory=list)
+    tendons: list[TreeTendon] = field(default_factory=list)
+    drives: list[LengthDrive] = field(default_factory=list)
+    numbers: list[SceneParameter] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+
+    def place(self, name: str, parent: int) -> str:
+        """Add a place on a link, by the number of its joint; return its name, which no other has."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        self.places.append(TreeJoint(name, FIXED, parent, name, massless=True))
+        return name
+
+    def number(self, path: str, value: object, unit: str, *, fixed: bool = False, target: str = "") -> None:
+        """Add a number of the scene, or with ``fixed`` one that only the file says."""
+        array = np.asarray(value, dtype=float)
+        self.numbers.append(SceneParameter(path, array, unit, ((target or path, 1.0),), fixed=fixed))
+
+
+def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSignal) -> TreeExtras:
+    """Return loops, couplings of joints, tendons and actuators of a robot.
+
+    Raises
+    ------
+    InputError
+        For what a tree cannot have.
+    """
+    out = TreeExtras(
+        taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
+    )
+    number = {joint.name: k for k, joint in enumerate(robot.joints)}
+    carrier = {link.name: k for k, link in enumerate(robot.links)}
+    for loop in robot.loops:
+        if loop.kind == "joints":
+            _coupling(at, loop, robot.joints, number, body, out)
+        else:
+            _loop(at, loop, carrier, body, out)
+    for tendon in robot.tendons:
+        _tendon(at, tendon, robot.joints, number, body, out)
+    tendons = {tendon.name: tendon for tendon in robot.tendons}
+    items = dict(body.drives)
+    if body.actuators:
+        taken = {item.actuator for item in items.values()}
+        for actuator in robot.actuators:
+            if actuator.name not in taken:
+                if actuator.name in items:
+                    raise InputError(
+                        "a drive has the name of an actuator that acts", place=f"{at}.drives.{actuator.name}"
+                    )
+                items[actuator.name] = DriveSpec(actuator=actuator.name, input=0.0)
+    for key, item in items.items():
+        if item.actuator is not None:
+            _actuator(f"{at}.drives.{key}", item, robot, tendons, number, signal, out, key in body.drives)
+        elif item.tendon is not None:
+            _on_tendon(at, f"{at}.drives.{key}", item, robot.joints, tendons, number, signal, out)
+    return out
+
+
+def coordinate(joints: Sequence[RobotJoint], number: Mapping[str, int], name: str, place: str) -> int:
+    """Return the number of a hinge or slide that follows no other."""
+    if name not in number:
+        raise InputError("there is no joint of this name", place=place, found=f"'{name}'")
+    joint = joints[number[name]]
+    if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
+        raise InputError("only hinges and slides that follow no other", place=place, found=f"'{name}'")
+    return number[name]
+
+
+def _loop(at: str, loop: RobotLoop, carrier: Mapping[str, int], body: ArticulatedBodySpec, out: TreeExtras) -> None:
+    path, said = f"{at}.loops.{loop.name}", loop.name in body.loops
+    ends = []
+    for key, link, position, rotation in zip("ab", loop.links, loop.positions, loop.rotations, strict=True):
+        name = out.place(f"{loop.name}_{key}", -1 if link == WORLD else carrier[link])
+        turn = Rotation.from_matrix(rotation).as_rotvec()
+        for word, value, unit in (("position", position, "m"), ("orientation", turn, "rad")):
+            out.number(f"{path}.{key}.{word}", value, unit, fixed=not said, target=f"{at}.joints.{name}.{word}")
+        ends.append(name)
+    out.loops.append(TreeLoop(path, ends[0], ends[1], _ROWS[loop.kind]))
+    if loop.kind == "distance":
+        out.number(f"{path}.length", loop.length, "m", fixed=not said)
+
+
+def _coupling(
+    at: str, loop: RobotLoop, joints: Sequence[RobotJoint], number: Mapping[str, int], body: ArticulatedBodySpec,
+    out: TreeExtras,
+) -> None:  # fmt: skip
+    path = f"{at}.loops.{loop.name}"
+    chosen = [coordinate(joints, number, name, path) for name in loop.joints]
+    start = [joints[k].start for k in chosen]
+    y, x = (*chosen, -1)[:2]
+    # The scene's own coefficients are other ones where joints do not start from zero.
+    said, coefficients, own = body.loops.get(loop.name), loop.coefficients, False
+    if isinstance(said, JointLoopSpec) and not any(start):
+        coefficients, own = coefficients[: len(said.coefficients)], True
+    out.couplings.append(TreeCoupling(path, y, x, (start[0], (*start, 0.0)[1]), len(coefficients)))
+    out.number(f"{path}.coefficients", coefficients, "-", fixed=not own)
+
+
+def _tendon(
+    at: str, tendon: RobotTendon, joints: Sequence[RobotJoint], number: Mapping[str, int], body: ArticulatedBodySpec,
+    out: TreeExtras,
+) -> None:  # fmt: skip
+    path, said = f"{at}.tendons.{tendon.name}", body.tendons.get(tendon.name, _NO_TENDON)
+    chosen = tuple(coordinate(joints, number, name, f"{path}.joints") for name, _ in tendon.joints)
+    if not chosen:
+        raise InputError("a tendon needs joints", place=f"{path}.joints")
+    banded = tendon.rest[0] < tendon.rest[1] and tendon.stiffness > 0.0
+    limited = bool(np.isfinite(tendon.lower) or np.isfinite(tendon.upper))
+    out.tendons.append(TreeTendon(path, chosen, banded, limited))
+    for k, (joint, factor) in enumerate(tendon.joints):
+        out.number(f"{path}.joints.{joint}", factor, "-", target=f"{path}.factors#{k}")
+    out.number(f"{path}.stiffness", tendon.stiffness, "N/m")
+    if banded:
+        out.number(f"{path}.rest", tendon.rest, "m", fixed=True)
+        out.number(f"{path}.none", 0.0, "N s/m", fixed=True)
+    else:
+        out.number(f"{path}.rest", tendon.rest[0], "m")
+    out.number(f"{path}.damping", tendon.damping, "N s/m")
+    out.number(f"{path}.dry_friction", tendon.dry_friction, "N")
+    out.number(f"{path}.slip_speed", said.slip_speed or _DEFAULTS["slip_speed"], "m/s")
+    if limited:
+        bounds = np.nan_to_num(np.array([tendon.lower, tendon.upper]), posinf=1e9, neginf=-1e9)
+        if bounds[0] >= bounds[1]:
+            raise InputError("the lower limit is not below the upper one", place=path)
+        out.number(f"{path}.lower", bounds[0], "m")
+        out.number(f"{path}.upper", bounds[1], "m")
+        for key, unit in (("limit_stiffness", "N/m"), ("limit_damping", "N s/m")):
+            given = getattr(said, key)
+            out.number(f"{path}.{key}", _DEFAULTS[key] if given is None else given, unit)
+
+
+def _actuator(
+    at: str, item: DriveSpec, robot: Robot, tendons: Mapping[str, RobotTendon], number: Mapping[str, int],
+    signal: MakeSignal, out: TreeExtras, said: bool,
+) -> None:  # fmt: skip
+    """Add an actuator of the file."""
+    known = {actuator.name: actuator for actuator in robot.actuators}
+    if item.actuator not in known:
+        raise InputError(
+            "the robot's file has no actuator of this name, or it was not read", place=f"{at}.actuator",
+            found=f"'{item.actuator}'", expected="one of " + ", ".join(f"'{name}'" for name in known),
+        )  # fmt: skip
+    actuator = known[item.actuator]
+    if actuator.transmission == "place":
+        raise InputError(
+            "it acts on a place", place=f"{at}.actuator", found=f"'{item.actuator}' on '{actuator.target}'",
+            expected='an actuator of a joint or a tendon; write a coupling of type "force" or "torque"',
+        )  # fmt: skip
+    if actuator.transmission == "tendon":
+        pairs = tendons[actuator.target].joints
+    else:
+        pairs = ((actuator.target, 1.0),)
+    chosen = tuple(coordinate(robot.joints, number, name, f"{at}.actuator") for name, _ in pairs)
+    force = _bounded(at, actuator, robot)
+    drive = signal(item.input, f"{at}.input", "-")
+    if not said:  # nothing in the scene: its control is zero
+        out.numbers[:] = [entry for entry in out.numbers if entry.path != f"{at}.input"]
+    factors = [actuator.gear[0] * factor for _, factor in pairs]
+    out.drives.append(LengthDrive(at, chosen, f"{at}.factors", drive, actuator.control, force))
+    for key, value in zip(("factors", *AFFINE), (factors, *actuator.gain, *actuator.bias), strict=True):
+        out.number(f"{at}.{key}", value, "-", fixed=True)
+
+
+def _bounded(at: str, actuator: RobotActuator, robot: Robot) -> tuple[float, float]:
+    """Return the limits of an actuator's force, those of its joint in it."""
+    lower, upper = actuator.force
+    joints = {joint.name: joint for joint in robot.joints}
+    if actuator.transmission != "joint" or not np.isfinite(joints[actuator.target].effort):
+        return lower, upper
+    same = [item.name for item in robot.actuators if item.target == actuator.target and item.transmission == "joint"]
+    gear = abs(actuator.gear[0])
+    if len(same) > 1:
+        raise InputError(
+            "the file limits the sum of several actuators' forces on a joint", place=f"{at}.actuator", found=f"{same}",
+            expected="one actuator on each joint with actuatorfrcrange",
+        )  # fmt: skip
+    most = joints[actuator.target].effort / gear if gear else np.inf
+    return max(lower, -most), min(upper, most)
+
+
+def _on_tendon(
+    body: str, at: str, item: DriveSpec, joints: Sequence[RobotJoint], tendons: Mapping[str, RobotTendon],
+    number: Mapping[str, int], signal: MakeSignal, out: TreeExtras,
+) -> None:  # fmt: skip
+    """Add a drive of a tendon: a torque, a position servo or a velocity servo of its length."""
+    if item.tendon is None or item.tendon not in tendons:
+        raise InputError(
+            "there is no tendon of this name", place=f"{at}.tendon", found=f"'{item.tendon}'",
+            expected="one of " + ", ".join(f"'{name}'" for name in tendons),
+        )  # fmt: skip
+    if item.limit == "file":
+        raise InputError("a tendon has no effort in a file", place=f"{at}.limit", found="'file'", expected="a number")
+    chosen = tuple(coordinate(joints, number, name, at) for name, _ in tendons[item.tendon].joints)
+    drive = signal(item.input, f"{at}.input", {"torque": "N", "position": "m", "velocity": "m/s"}[item.type])
+    limit = np.inf if item.limit is None else float(item.limit)
+    factors = f"{body}.tendons.{item.tendon}.factors"
+    out.drives.append(LengthDrive(at, chosen, factors, drive, force=(-limit, limit)))
+    by_place: tuple[tuple[str, float], ...] = ((f"{at}.g0", 1.0), (f"{at}.b1", -1.0))
+    by_rate: tuple[tuple[str, float], ...] = ((f"{at}.b2", -1.0),)
+    if item.type == "torque":
+        out.number(f"{at}.g0", 1.0, "-", fixed=True)
+    if item.type == "velocity":
+        by_rate = ((f"{at}.g0", 1.0), *by_rate)
+    for key, value, unit, targets in (
+        ("stiffness", item.stiffness, "N/m", by_place), ("damping", item.damping, "N s/m", by_rate),
+    ):  # fmt: skip
+        if value is not None:
+            out.numbers.append(SceneParameter(f"{at}.{key}", np.array(value), unit, targets))

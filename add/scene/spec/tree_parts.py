@@ -1,0 +1,133 @@
+"""What articulated bodies have beside links and joints: drives, tendons, loops."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from add.scene.spec.common import (
+    Name,
+    NonNegative,
+    Number,
+    Positive,
+    Quaternion,
+    Spec,
+    Vector3,
+    by_value,
+    problem,
+)
+from add.scene.spec.couplings import ScalarValueSpec
+
+
+class DriveSpec(Spec):
+    """An actuator of a joint, of a tendon, or as the robot's file says it.
+
+    `torque`: the input itself. `position`: stiffness (input - q) - damping q'. `velocity`: damping (input - q').
+    """
+
+    type: Literal["torque", "position", "velocity"] = Field("torque", description="kind of actuator")
+    joint: Name | None = Field(None, description="name of a hinge or slide that it drives")
+    tendon: Name | None = Field(None, description="name of a tendon that it drives: q is its length")
+    actuator: Name | None = Field(
+        None, description="name of an actuator of the robot's file, which says all but the input, its control"
+    )
+    input: ScalarValueSpec = Field(
+        description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time"
+    )
+    stiffness: NonNegative | None = Field(None, description="of a `position` drive [N m/rad, N/m]")
+    damping: NonNegative | None = Field(None, description="of `position` and `velocity` drives [N m s/rad, N s/m]")
+    limit: Positive | Literal["file"] | None = Field(
+        None, description='largest torque or force [N m, N]; "file" = what the file says of its joint (effort); '
+        "null = none",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _check(self) -> "DriveSpec":
+        if sum(item is not None for item in (self.joint, self.tendon, self.actuator)) != 1:
+            raise problem("give exactly one of 'joint', 'tendon' and 'actuator'", key="joint")
+        if self.actuator is not None:
+            for key in ("type", "stiffness", "damping", "limit"):
+                if key in self.model_fields_set:
+                    raise problem("the robot's file says this", key=key)
+            return self
+        needed = {"torque": (), "position": ("stiffness",), "velocity": ("damping",)}[self.type]
+        allowed = {"torque": (), "position": ("stiffness", "damping"), "velocity": ("damping",)}[self.type]
+        for key in ("stiffness", "damping"):
+            if getattr(self, key) is None and key in needed:
+                raise problem(f"a {self.type} drive needs it", key=key)
+            if getattr(self, key) is not None and key not in allowed:
+                raise problem(f"a {self.type} drive has none", key=key)
+        return self
+
+
+class TendonSpec(Spec):
+    """A fixed tendon: its length l = sum of factors times coordinates has a spring, damping, dry friction, limits.
+
+    Or what is said otherwise than in the robot's file.
+    """
+
+    joints: dict[Name, Number] | None = Field(
+        None, description="name of a hinge or slide -> factor [m/rad, -]; null = the file's"
+    )
+    stiffness: NonNegative | None = Field(None, description="of its spring [N/m]; null = the file's, or 0")
+    rest: Number | None = Field(None, description="length at which the spring is at rest [m]; null = the file's, or 0")
+    damping: NonNegative | None = Field(None, description="damping [N s/m]; null = the file's, or 0")
+    dry_friction: NonNegative | None = Field(
+        None, description="force of dry friction, as of joints [N]; null = the file's, or 0"
+    )
+    slip_speed: Positive | None = Field(None, description="rate at which dry friction is felt [m/s]; null = 0.01")
+    lower: Number | None = Field(None, description="lower limit of the length [m]; null = the file's, or none")
+    upper: Number | None = Field(None, description="upper limit of the length [m]; null = the file's, or none")
+    limit_stiffness: Positive | None = Field(None, description="stiffness of its stops [N/m]; null = 1000")
+    limit_damping: NonNegative | None = Field(None, description="damping of its stops [N s/m]; null = 1")
+
+
+class LoopEndSpec(Spec):
+    """A frame on a link, or on the base."""
+
+    link: Name | None = Field(None, description="name of a link; null = the base")
+    position: Vector3 = Field((0.0, 0.0, 0.0), description="origin of the frame in the link's frame [m]")
+    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="of the frame in the link's frame [-]")
+
+
+class LinkLoopSpec(Spec):
+    """Equations that two frames meet exactly, by multipliers.
+
+    `point`: their origins coincide. `hinge`: their z axes too. `fixed`: the frames coincide. `slider`: the frames
+    coincide but for a way along z. `distance`: the origins keep their distance.
+    """
+
+    type: Literal["point", "hinge", "fixed", "slider", "distance"] = Field(description="kind of loop")
+    a: LoopEndSpec = Field(description="one frame")
+    b: LoopEndSpec = Field(description="the other frame")
+    length: Positive | None = Field(None, description="of a `distance` [m]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "LinkLoopSpec":
+        if (self.length is not None) != (self.type == "distance"):
+            raise problem("goes with a 'distance', which needs it", key="length")
+        return self
+
+
+class JointLoopSpec(Spec):
+    """An equation between two joints: q = sum of coefficients a_k q_other^k."""
+
+    type: Literal["joints"] = Field("joints", description="kind of loop")
+    joint: Name = Field(description="name of a hinge or slide")
+    other: Name | None = Field(None, description="name of another one; null = the joint keeps the first coefficient")
+    coefficients: Annotated[tuple[Number, ...], Field(min_length=1, max_length=5)] = Field(
+        description="a_0 to, at most, a_4 [rad, m]"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "JointLoopSpec":
+        if self.other is None and len(self.coefficients) > 1:
+            raise problem("one joint has one coefficient", key="coefficients")
+        if self.other == self.joint:
+            raise problem("a joint follows another one", key="other")
+        return self
+
+
+LoopSpec = Annotated[
+    Annotated[LinkLoopSpec, Tag("<link>")] | Annotated[JointLoopSpec, Tag("<joints>")],
+    by_value("type", joints="joints", link="point hinge fixed slider distance"),
+]
