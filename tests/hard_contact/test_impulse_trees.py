@@ -12,6 +12,7 @@ from support.small_models import RoughObjective
 from support.walker import TURNED, walker
 
 import add
+from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.errors import InputError
 from add.hard_contact import ImpulseContact, ImpulseOptions, with_impulse_contact
 from add.hard_contact.impulse_carry import CarriedImpulses
@@ -20,6 +21,9 @@ from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from scripts.reproduction.robot_jacobians import WORM
 from scripts.reproduction.robot_scenes import robot_scene
+
+#: Turns z into y: the axis of a hinge that closes a loop.
+AXIS_Y = [0.7071067811865476, -0.7071067811865476, 0, 0]
 
 SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
 
@@ -225,6 +229,49 @@ def test_refused_by_name(case: str) -> None:
     with pytest.raises(InputError) as caught:
         add.scene_from_dict(raw)
     assert place in str(caught.value) and text in str(caught.value)
+
+
+def test_hard_limits_of_balls_are_refused() -> None:
+    body = pendulum()
+    body["joints"]["rod"] = {"type": "ball", "upper": 1.0}
+    with pytest.raises(InputError, match="none is hard") as caught:
+        add.scene_from_dict(tree_scene(body, dt=0.005, steps=3))
+    assert caught.value.place == "bodies.body.joints.rod.upper"
+
+
+def test_a_loop_over_the_ground() -> None:
+    """A four-bar closed exactly swings down onto the ground: closed at every step, reverse = forward."""
+
+    def bar(radius: float) -> dict:
+        shape = {"geometry": {"shape": "capsule", "radius": radius, "half_length": 0.1}, "position": [0, 0, -0.1]}
+        return {"mass": 0.4, "shapes": [shape]}
+
+    ends = {"position": [0, 0, -0.2], "orientation": AXIS_Y}
+    body = {
+        "position": [0, 0, 0.24], "links": {"crank": bar(0.02), "coupler": bar(0.05), "rocker": bar(0.02)},
+        "joints": {"crank": {"axis": [0, 1, 0], "value": 0.9},
+                   "coupler": {"parent": "crank", "axis": [0, 1, 0], "position": [0, 0, -0.2], "value": -2.45},
+                   "rocker": {"axis": [0, 1, 0], "position": [0.22, 0, 0], "value": 0.9}},
+        "loops": {"pin": {"type": "hinge", "a": {"link": "coupler", **ends}, "b": {"link": "rocker", **ends}}},
+    }  # fmt: skip
+    built = add.scene_from_dict(tree_scene(body, dt=0.005, steps=50, friction=0.0)).build()
+    run = built.run()
+    contacts, _ = seen(built, run)
+    assert contacts.total() - contacts[SEPARATE] > 10
+    rows = built.model.lift.rows
+    for k in range(run.n_steps + 1):
+        x = built.model.lift.kinematics(run.kinematics(k), built.theta).q
+        places = [x[rows[f"body/pin_{end}"].start :][:3] for end in "ab"]
+        assert np.linalg.norm(places[0] - places[1]) < 1e-10
+    objective = RoughObjective(np.random.default_rng(5).normal(size=built.model.system.n))
+    reverse = value_and_gradient(built.simulation, objective).gradient
+    along = np.random.default_rng(6).normal(size=reverse.size) * np.abs(built.theta)
+    slope = pushforward(built.simulation, run, built.theta, [along]).derivative(objective, run, built.theta)[0]
+    assert reverse @ along == pytest.approx(slope, rel=1e-9)
+    h, sides = 1e-6, []
+    for sign in (h, -h):
+        sides.append(evaluate(built.simulation, objective, built.theta + sign * along, replay=run.replay)[0])
+    assert slope == pytest.approx((sides[0] - sides[1]) / (2.0 * h), rel=1e-5)
 
 
 def test_meshes_of_links_are_refused() -> None:
