@@ -193,6 +193,7 @@ def test_reference_impacts_in_joint_coordinates() -> None:
             assert slopes == pytest.approx(list(case[f"gradient_{key}"].values()), abs=1e-11)
 
 
+@pytest.mark.slow
 def test_gradient_with_impacts_within_the_step() -> None:
     """A two-link tree bounces: an impact of one link moves the other, and lengths of links count."""
     rod = {"mass": 0.4, "shapes": [{"geometry": {"shape": "sphere", "radius": 0.06}}]}
