@@ -9,11 +9,11 @@ import numpy as np
 from numba import config, typeof
 
 from add.compiled.arrays import KINDS, Signals, empty, packed
-from add.compiled.dense import Lapack
 from add.compiled.each import pull_back_each, take_each
 from add.compiled.families import Choices
 from add.compiled.matrices import state_matrices
 from add.compiled.newton import Criteria
+from add.compiled.routines import NONE, signatures
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.kernels.caching import is_kept
 
@@ -23,14 +23,19 @@ def available() -> bool:
     """Whether compiled steps can be used at once."""
     if config.DISABLE_JIT:
         return False  # there is no calling of LAPACK by address
-    return all(is_kept(function, tuple(map(typeof, arguments))) for function, arguments in _calls())
+    return all(is_kept(*call) for call in _all())
 
 
 def warm() -> None:
     """Compile the steps, which takes minutes, and keep them on disk."""
-    for function, arguments in _calls():
-        function.compile(tuple(map(typeof, arguments)))
+    for function, signature in _all():
+        function.compile(signature)
     available.cache_clear()
+
+
+def _all() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return all functions, the called before their callers, with the types of their arguments."""
+    return [*signatures(), *((function, tuple(map(typeof, arguments))) for function, arguments in _calls())]
 
 
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
@@ -39,7 +44,7 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
     rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
     signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
-    common = (families, Lapack(0, 0), Timing(0.0, 0, one, one, one))
+    common = (families, NONE, Timing(0.0, 0, one, one, one))
     given = one, Choices(rows, rows, codes.ravel())
     take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (two, two), 1, one, signals, one, False, given)
     turned = np.zeros((0, 0), dtype=bool)
@@ -49,7 +54,7 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     take_many = (*common, firsts, Criteria(0.0, 0.0, 0.0, 2, 1), (three, three), two, signals, two, False, given)
     back_many = (*common, firsts, steps, (two, two), signals, two, (four, four), two, two)
     now = Signals(one, np.zeros((0, 3), dtype=np.int64))
-    matrices = families, 0.0, (one, one, one), one, now, given[1]
+    matrices = families, NONE, 0.0, (one, one, one), one, now, given[1]
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices),
         (take_each, take_many), (pull_back_each, back_many),

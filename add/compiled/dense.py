@@ -14,13 +14,6 @@ from add.typing import FloatArray, IntArray
 _JIT = {"cache": True, "error_model": "numpy"}
 
 
-class Lapack(NamedTuple):
-    """Addresses of the two routines in this process."""
-
-    getrf: int
-    getrs: int
-
-
 class Dense(NamedTuple):
     """Room for a matrix (n n,) by columns, its factors and their pivots; n the number of unknowns."""
 
@@ -50,7 +43,7 @@ def take_block(data, n_all, free, out):
 
 
 @njit(**_JIT)
-def factor(dense, lapack):
+def factor(dense, routines):
     """Factor the matrix; return its largest entry, or -1 if it is singular or not finite."""
     n, largest = dense.pivots.size, 0.0
     for k in range(n * n):
@@ -59,19 +52,19 @@ def factor(dense, lapack):
             return -1.0
         largest = max(largest, abs(x))
         dense.factors[k] = x
-    getrf(lapack.getrf, (n, n, dense.factors, 0, n, dense.pivots, 0, dense.info, 0))
+    getrf(routines.getrf, (n, n, dense.factors, 0, n, dense.pivots, 0, dense.info, 0))
     return -1.0 if dense.info[0] > 0 else largest
 
 
 @njit(**_JIT)
-def solve(dense, largest, transposed, b, x, rest, lapack):
+def solve(dense, largest, transposed, b, x, rest, routines):
     """Fill x with A^-1 b or A^-T b, refined once; return whether it is no noise. ``rest`` (n,) is scratch."""
     n = dense.pivots.size
     kind = T if transposed else N
     x[:] = b
-    getrs(lapack.getrs, (kind, n, 1, dense.factors, 0, n, dense.pivots, 0, x, 0, n, dense.info, 0))
+    getrs(routines.getrs, (kind, n, 1, dense.factors, 0, n, dense.pivots, 0, x, 0, n, dense.info, 0))
     _defect(dense.matrix, n, transposed, b, x, rest)
-    getrs(lapack.getrs, (kind, n, 1, dense.factors, 0, n, dense.pivots, 0, rest, 0, n, dense.info, 0))
+    getrs(routines.getrs, (kind, n, 1, dense.factors, 0, n, dense.pivots, 0, rest, 0, n, dense.info, 0))
     for k in range(n):
         x[k] += rest[k]
     _defect(dense.matrix, n, transposed, b, x, rest)

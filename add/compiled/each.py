@@ -25,7 +25,7 @@ def _with_rows(rows, n, more):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def take_each(arrays, lapack, timing, firsts, criteria, before, starts, signals, thetas, replay, given):
+def take_each(arrays, routines, timing, firsts, criteria, before, starts, signals, thetas, replay, given):
     """Take one step of each of b states.
 
     As `add.compiled.steps.take_steps`, where ``firsts`` (b,) are the numbers of the states before, ``before`` q and v
@@ -51,7 +51,7 @@ def take_each(arrays, lapack, timing, firsts, criteria, before, starts, signals,
             done, q_k, v_k, a_k, states_q_k, states_v_k, turned_k, counts_k, tolerance_k, merits_k,
             bodies_k, nodes_k, _, codes_k,
         ) = take_steps(
-            arrays, lapack, own, criteria, (q_before[k], v_before[k]), 1, starts[k], now, thetas[k], replay, given
+            arrays, routines, own, criteria, (q_before[k], v_before[k]), 1, starts[k], now, thetas[k], replay, given
         )  # fmt: skip
         if k == 0:
             turned = np.zeros((b, turned_k.shape[1]), dtype=np.bool_)
@@ -74,7 +74,7 @@ def take_each(arrays, lapack, timing, firsts, criteria, before, starts, signals,
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def pull_back_each(arrays, lapack, timing, firsts, steps, before, signals, thetas, bars, by_positions, theta_bars):
+def pull_back_each(arrays, routines, timing, firsts, steps, before, signals, thetas, bars, by_positions, theta_bars):
     """Pull the cotangents of the states after the steps of `take_each` back.
 
     ``before`` are q and v (b, n) of the newest pairs before, ``bars`` those of q and v (b, 2, 2, n): of each member,
@@ -99,7 +99,7 @@ def pull_back_each(arrays, lapack, timing, firsts, steps, before, signals, theta
             steps.bodies[first[0] : last[0]], steps.nodes[first[1] : last[1]], ends, steps.codes[part],
         )  # fmt: skip
         left = pull_back_steps(
-            arrays, lapack, own, step, 1, (q_before[k], v_before[k]), now, thetas[k], (q_bars[k], v_bars[k]),
+            arrays, routines, own, step, 1, (q_before[k], v_before[k]), now, thetas[k], (q_bars[k], v_bars[k]),
             by_positions[k], theta_bars[k],
         )  # fmt: skip
         solved[k] = left == 0

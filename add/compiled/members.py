@@ -12,7 +12,8 @@ from add.compiled.each import pull_back_each, take_each
 from add.compiled.families import Choices
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
-from add.compiled.run import Block, lapack, plain
+from add.compiled.routines import routines
+from add.compiled.run import Block, plain
 from add.compiled.steps import Steps, Timing
 from add.compiled.windows import CHUNK, windows
 from add.typing import BoolArray, FloatArray, IntArray
@@ -116,7 +117,7 @@ class CompiledMembers:
         firsts, thetas = plain(np.asarray(firsts, dtype=np.int64)), plain(thetas)
         q, v = plain(before[0]), plain(before[1])
         found, *steps = take_each(
-            self.system.families, lapack(), timing, firsts, criteria, (q, v), self._starts(thetas),
+            self.system.families, routines(), timing, firsts, criteria, (q, v), self._starts(thetas),
             self._signals(timing.dt, firsts), thetas, False, self._given,
         )  # fmt: skip
         return Members(self.system, timing, firsts, Steps(*steps), found, plain(q[:, 0]), plain(v[:, 0]))
@@ -135,7 +136,7 @@ class CompiledMembers:
         by_positions = np.zeros((thetas.shape[0], self.system.system.n))
         steps = members.steps._replace(turned=np.zeros_like(members.steps.turned))
         solved: BoolArray = pull_back_each(
-            self.system.families, lapack(), members.timing, members.firsts, steps, (members.q, members.v),
+            self.system.families, routines(), members.timing, members.firsts, steps, (members.q, members.v),
             self._signals(members.timing.dt, members.firsts), thetas, bars, by_positions, theta_bars,
         )  # fmt: skip
         if self._prescribed.size:

@@ -12,8 +12,9 @@ import numpy as np
 
 from add.compiled.arrays import Instant
 from add.compiled.dense import Dense, factor, new_dense, solve, take_block
-from add.compiled.equations import jacobian, new_lifted, residual
+from add.compiled.equations import new_lifted
 from add.compiled.families import Choices
+from add.compiled.routines import call_jacobian, call_residual
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -82,7 +83,7 @@ def _free_norm(r, free, order):
 
 
 @njit(**_JIT)
-def _evaluate(families, formula, stars, signals, theta, replay, given, norm, measured, point):
+def _evaluate(families, routines, formula, stars, signals, theta, replay, given, norm, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
     u, q, v, a, r, codes, lifted = point
     q_star, v_star = stars[0], stars[1]
@@ -94,7 +95,8 @@ def _evaluate(families, formula, stars, signals, theta, replay, given, norm, mea
         codes[:] = given.codes
     at = Instant(formula.t, q, v, a, theta, signals)
     given = Choices(given.bodies, given.nodes, codes)
-    chosen, scale = residual(families, at, lifted, replay, given, norm * measured, r)
+    order = norm if measured else 0
+    chosen, scale = call_residual(routines.residual, (families, at, lifted, replay, given, order, r))
     return _free_norm(r, families.layout.free, norm), chosen, scale
 
 
@@ -110,12 +112,12 @@ def _weighted_size(data, n, free, x, order):
 
 
 @njit(**_JIT)
-def _at_round_off(families, at, chosen, point, c, merit, scale, order, data):
+def _at_round_off(families, routines, at, chosen, point, c, merit, scale, order, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
     free, u, n = families.layout.free, point.u, point.u.size
-    jacobian(families, at, point.lifted, chosen, 1.0, c, c * c, data)
+    call_jacobian(routines.jacobian, (families, at, point.lifted, chosen, 1.0, c, c * c, data))
     scale += _weighted_size(data, n, free, u, order)
-    jacobian(families, at, point.lifted, chosen, 1.0, 0.0, 0.0, data)
+    call_jacobian(routines.jacobian, (families, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))
     scale += _weighted_size(data, n, free, at.q, order)
     return merit <= ROUND_OFF * EPS * scale
 
@@ -151,7 +153,7 @@ def new_room(n, n_free):
 
 
 @njit(**_JIT)
-def _natural(room, largest, size, free, lapack):
+def _natural(room, largest, size, free, routines):
     """Return the first of the trials that passes the natural monotonicity test, -1 for none, -2 if a solve is noise."""
     x = np.empty(free.size)
     for k in range(room.lengths.size):
@@ -159,7 +161,7 @@ def _natural(room, largest, size, free, lapack):
             continue
         for i in range(free.size):
             room.b[i] = -room.residuals[k, free[i]]
-        if not solve(room.dense, largest, False, room.b, x, room.rest, lapack):
+        if not solve(room.dense, largest, False, room.b, x, room.rest, routines):
             return -2
         total = 0.0
         for i in range(free.size):
@@ -170,7 +172,9 @@ def _natural(room, largest, size, free, lapack):
 
 
 @njit(**_JIT)
-def _search(families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, lapack):
+def _search(
+    families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines
+):
     """Look for the next iterate along room.step; return whether it was found, its merit and its choices."""
     free, step, size, length = families.layout.free, room.step, 0.0, 1.0
     for k in range(free.size):
@@ -180,19 +184,21 @@ def _search(families, stars, signals, theta, replay, chosen, formula, norm, poin
         if length <= BLOCKED:
             break
         _take_trial(trial, point, step, length, free)
-        found, choices, _ = _evaluate(families, formula, stars, signals, theta, replay, chosen, norm, False, trial)
+        found, choices, _ = _evaluate(
+            families, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
+        )
         if found <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
             return True, found, choices
         if halving <= NATURAL_AFTER:
             room.residuals[halving], room.lengths[halving], room.merits[halving] = trial.r, length, found
         if halving == NATURAL_AFTER:
-            natural = _natural(room, largest, size, free, lapack)
+            natural = _natural(room, largest, size, free, routines)
             if natural == -2:
                 return False, merit, chosen
             if natural >= 0:
                 _take_trial(trial, point, step, room.lengths[natural], free)
                 found, choices, _ = _evaluate(
-                    families, formula, stars, signals, theta, replay, chosen, norm, False, trial
+                    families, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
                 )
                 return True, found, choices
         length *= 0.5
@@ -200,7 +206,9 @@ def _search(families, stars, signals, theta, replay, chosen, formula, norm, poin
 
 
 @njit(**_JIT)
-def solve_step(families, lapack, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits):
+def solve_step(
+    families, routines, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits
+):
     """Iterate from the u of ``point``; fill ``merits`` with those of all iterates.
 
     Returns how it ended, iterations and factorisations done, the tolerance, whether the solution is in ``trial`` in
@@ -208,7 +216,9 @@ def solve_step(families, lapack, formula, criteria, stars, signals, theta, repla
     """
     free, c, norm = families.layout.free, formula.c, criteria.norm
     n_free, swapped = free.size, False
-    merit, chosen, scale = _evaluate(families, formula, stars, signals, theta, replay, chosen, norm, True, point)
+    merit, chosen, scale = _evaluate(
+        families, routines, formula, stars, signals, theta, replay, chosen, norm, True, point
+    )
     merits[0] = merit
     iterations, factorizations, tolerance, largest, reuse = 0, 0, criteria.atol, 0.0, False
     if not np.isfinite(merit):
@@ -219,29 +229,29 @@ def solve_step(families, lapack, formula, criteria, stars, signals, theta, repla
             return CONVERGED, iterations, factorizations, tolerance, swapped, chosen
         at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
         stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
-        if stalled and _at_round_off(families, at, chosen, point, c, merit, scale, norm, room.data):
+        if stalled and _at_round_off(families, routines, at, chosen, point, c, merit, scale, norm, room.data):
             return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
         if iteration == criteria.max_iterations:
             break
         if not reuse:
-            jacobian(families, at, point.lifted, chosen, 1.0, c, c * c, room.data)
+            call_jacobian(routines.jacobian, (families, at, point.lifted, chosen, 1.0, c, c * c, room.data))
             take_block(room.data, point.u.size, free, room.dense.matrix)
-            largest = factor(room.dense, lapack)
+            largest = factor(room.dense, routines)
             if largest < 0.0:
                 break
             factorizations += 1
         for k in range(n_free):
             room.b[k] = -point.r[free[k]]
-        if not solve(room.dense, largest, False, room.b, room.step, room.rest, lapack):
+        if not solve(room.dense, largest, False, room.b, room.step, room.rest, routines):
             break
         found, following, choices = _search(
-            families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, lapack
+            families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines
         )
         if reuse and (not found or following > 0.5 * merit):
             reuse = False
             continue
         if not found:
-            if _at_round_off(families, at, chosen, point, c, merit, scale, norm, room.data):
+            if _at_round_off(families, routines, at, chosen, point, c, merit, scale, norm, room.data):
                 return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
             break
         reuse = following < criteria.reuse * merit

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, final
 
 import numpy as np
 
 from add.compiled.arrays import Signals
-from add.compiled.dense import Lapack
 from add.compiled.families import Choices
 from add.compiled.matrices import state_matrices
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
+from add.compiled.routines import routines
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.windows import CHUNK, windows
 from add.equations.term import Decision, Decisions
-from add.linalg.blas import addresses
 from add.typing import AnyArray, FloatArray
 
 _NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
 _NOTHING: FloatArray = np.zeros(0)
-
-
-@cache
-def lapack() -> Lapack:
-    """Return the addresses of the routines in this process."""
-    blas = addresses()
-    return Lapack(blas.getrf, blas.getrs)
 
 
 def plain(array: AnyArray) -> Any:
@@ -131,7 +122,7 @@ class CompiledRun:
         given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
         q, v = plain(before[0]), plain(before[1])
         found, *steps = take_steps(
-            self.system.families, lapack(), timing, criteria, (q, v), n,
+            self.system.families, routines(), timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
         return Block(self.system, timing, Steps(*steps), found, q[0], v[0])
@@ -153,7 +144,7 @@ class CompiledRun:
         theta = plain(theta)
         self._at(theta)
         left = pull_back_steps(
-            self.system.families, lapack(), block.timing, block.steps, n, (block.q, block.v),
+            self.system.families, routines(), block.timing, block.steps, n, (block.q, block.v),
             self._signals(block.timing, n), theta, bars, by_position, theta_bar,
         )  # fmt: skip
         return int(left)
@@ -167,7 +158,7 @@ class CompiledRun:
         signals = self._signals(timing, 1)
         now, (q, v, a) = Signals(signals.weights[0], signals.table[0]), (plain(x) for x in kin)
         time = (timing.first + 1) * timing.dt
-        found = state_matrices(self.system.families, time, (q, v, a), theta, now, self._choices(decisions))
+        found = state_matrices(self.system.families, routines(), time, (q, v, a), theta, now, self._choices(decisions))
         return np.transpose(found, (0, 2, 1))
 
     def add_start(self, theta: FloatArray, by_position: FloatArray, theta_bar: FloatArray) -> None:

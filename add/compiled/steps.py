@@ -8,9 +8,10 @@ import numpy as np
 
 from add.compiled.arrays import Instant, Signals, unpacked
 from add.compiled.dense import Dense, add_transposed, factor, new_dense, solve, take_block
-from add.compiled.equations import matrices, new_lifted, parameters, residual
+from add.compiled.equations import new_lifted
 from add.compiled.families import Choices, move_parameters, move_prescribed
 from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
+from add.compiled.routines import call_matrices, call_parameters, call_residual
 from add.kernels.caching import njit
 from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -89,7 +90,7 @@ def _appended(rows, n, more):
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def take_steps(
-    arrays, lapack, timing, criteria, before, n_steps, start, signals, theta, replay, given
+    arrays, routines, timing, criteria, before, n_steps, start, signals, theta, replay, given
 ):  # fmt: skip
     """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
 
@@ -130,7 +131,7 @@ def take_steps(
             for i in layout.prescribed:
                 point.u[i] = point.q[i] - stars[0, i]
         status, iterations, factorizations, allowed, swapped, chosen = solve_step(
-            families, lapack, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
+            families, routines, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
         )
         if status == GIVEN_UP:
             break
@@ -162,7 +163,7 @@ def take_steps(
 
 
 @njit(**_JIT)
-def _pull_back(families, lapack, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
+def _pull_back(families, routines, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
     """Replace the cotangents (2, n) of the state after a step by those before it; see `pull_back_steps`.
 
     Returns whether the matrix could be solved with.
@@ -175,17 +176,17 @@ def _pull_back(families, lapack, formula, at, chosen, room, q_bar, v_bar, by_pos
     data, by_q, by_v, by_acceleration = room.data, room.parts[0], room.parts[1], room.parts[2]
     if families.links.sizes.size:
         held = Choices(chosen.bodies, chosen.nodes, chosen.codes.copy())
-        residual(families, at, room.lifted, True, held, 0, by_a)
-    matrices(families, at, room.lifted, chosen, room.over_rows, room.parts)
+        call_residual(routines.residual, (families, at, room.lifted, True, held, 0, by_a))
+    call_matrices(routines.matrices, (families, at, room.lifted, chosen, room.over_rows, room.parts))
     for k in range(n * n):
         data[k] = by_q[k] + c * (by_v[k] + c * by_acceleration[k])
     take_block(data, n, free, dense.matrix)
-    largest = factor(dense, lapack)
+    largest = factor(dense, routines)
     if largest < 0.0:
         return False
     for k in range(n_free):
         b[k] = q_bar[0, free[k]] + c * v_bar[0, free[k]]
-    if not solve(dense, largest, True, b, lam_free, rest, lapack):
+    if not solve(dense, largest, True, b, lam_free, rest, routines):
         return False
     lam[:], by_a[:], by_rates[:] = 0.0, 0.0, 0.0
     for k in range(n_free):
@@ -209,7 +210,7 @@ def _pull_back(families, lapack, formula, at, chosen, room, q_bar, v_bar, by_pos
         v_bar[0, i] = v_bar[1, i] + c * formula.alpha_0 * by_a[i]
         v_bar[1, i] = c * formula.alpha_1 * by_a[i]
         lam[i] = -lam[i]
-    parameters(families, at, room.lifted, chosen, room.over_rows, lam, theta_bar)
+    call_parameters(routines.parameters, (families, at, room.lifted, chosen, room.over_rows, lam, theta_bar))
     return True
 
 
@@ -231,7 +232,7 @@ class BackRoom(NamedTuple):
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def pull_back_steps(
-    arrays, lapack, timing, steps, n_steps, before, signals, theta, bars, by_position, theta_bar
+    arrays, routines, timing, steps, n_steps, before, signals, theta, bars, by_position, theta_bar
 ):  # fmt: skip
     """Pull cotangents back through the first ``n_steps`` of consecutive steps, the last first.
 
@@ -269,7 +270,7 @@ def pull_back_steps(
             steps.bodies[ends[k, 0] : ends[k + 1, 0]], steps.nodes[ends[k, 1] : ends[k + 1, 1]], steps.codes[k]
         )
         at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
-        if not _pull_back(families, lapack, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
+        if not _pull_back(families, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
             return left
         q_bars[k] += bar_q
         v_bars[k] += bar_v

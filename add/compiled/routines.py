@@ -1,0 +1,62 @@
+"""The routines that compiled steps call by address: LAPACK, and the equations of a state."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import typeof
+
+from add.compiled.arrays import KINDS, Families, Instant, Signals, empty
+from add.compiled.by_address import address, by_address
+from add.compiled.equations import jacobian, matrices, parameters, residual
+from add.compiled.families import Choices
+from add.linalg.blas import addresses
+
+
+class Routines(NamedTuple):
+    """Addresses in this process."""
+
+    getrf: int
+    getrs: int
+    residual: int
+    jacobian: int
+    matrices: int
+    parameters: int
+
+
+#: Addresses of nothing, for their types.
+NONE = Routines(0, 0, 0, 0, 0, 0)
+
+
+@cache
+def signatures() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
+    """Return the functions of the equations and the types of their arguments."""
+    families = Families._make([kind(*empty(kind)) for kind in KINDS])
+    one, rows = np.zeros(0), np.zeros((0, 3), dtype=np.int64)
+    at = Instant(0.0, one, one, one, one, Signals(one, rows))
+    choices = Choices(rows, rows, np.zeros(0, dtype=np.int8))
+    many = np.zeros((0, 0))
+    calls = (
+        (residual, (families, at, one, False, choices, 0, one)),
+        (jacobian, (families, at, one, choices, 0.0, 0.0, 0.0, one)),
+        (matrices, (families, at, one, choices, many, many)),
+        (parameters, (families, at, one, choices, many, one, one)),
+    )
+    return tuple((function, tuple(map(typeof, arguments))) for function, arguments in calls)
+
+
+@cache
+def routines() -> Routines:
+    """Return the addresses; what is not on disk is compiled."""
+    blas = addresses()
+    return Routines(blas.getrf, blas.getrs, *(address(*call) for call in signatures()))
+
+
+def _caller(k: int) -> Any:
+    """Return the call by address of one of `signatures`, as (address, arguments)."""
+    return by_address((residual, jacobian, matrices, parameters)[k], lambda: signatures()[k][1])
+
+
+call_residual, call_jacobian, call_matrices, call_parameters = (_caller(k) for k in range(4))
