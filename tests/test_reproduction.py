@@ -331,7 +331,7 @@ def test_jacobians_of_robots_are_those_of_their_steps(robots):
 
 
 @pytest.mark.slow
-def test_drone_takes_off_by_the_relaxed_gradient_alone(robots):
+def test_drone_is_moved_by_the_relaxed_gradient_alone(robots):
     values = robots("robots2").values
     assert values["plain slope"] < 1e-12 and values["platform slope"] == 0.0
     exact, relaxed = values["curves"]["exact"], values["curves"]["relaxed"]

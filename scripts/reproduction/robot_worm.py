@@ -10,6 +10,7 @@ import add
 from add.errors import SolverError
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.inverse import InverseProblem
+from add.kernels.cone_modes import SEPARATE
 from add.typing import FloatArray
 from scripts.reproduction.drawing import figure
 from scripts.reproduction.entry import Context, Entry, Outcome, Row, clock
@@ -17,15 +18,17 @@ from scripts.reproduction.robot_jacobians import WORM
 from scripts.reproduction.robot_scenes import robot_scene
 
 #: Bound of the torques [N m], as published; intervals of control, steps, evaluations, starts and their torques: ours.
-TORQUE, ROWS, STEPS, MOST, STARTS, SPREAD = 100.0, 10, 50, 20, 10, 10.0
-#: Height of the goal above the floor, out of reach [m]; of the floor [m].
-GOAL, FLOOR = 6.0, -0.575
+TORQUE, ROWS, STEPS, MOST, STARTS, SPREAD = 100.0, 6, 30, 30, 10, 10.0
+#: End of the run [s].
+END = 0.3
+#: Height of the goal above the floor, out of reach [m]; of the floor; of the root above it at the start.
+GOAL, FLOOR, START = 6.0, -0.575, 0.446
 
 
 def worm(rows: int, steps: int, most: int) -> dict[str, Any]:
     """Return the worm on the ground, three torques over time, and a goal far above."""
-    q = {"y": -0.129, "tail1": np.pi / 2, "tail2": np.pi / 2, "tail3": np.pi / 4}
-    raw = robot_scene("jump_worm.xml", q, dt=0.4 / steps, steps=steps, up="y", floor=FLOOR, torques=WORM)
+    q = {"y": START + FLOOR, "tail1": np.pi / 2, "tail2": np.pi / 2, "tail3": np.pi / 4}
+    raw = robot_scene("jump_worm.xml", q, dt=END / steps, steps=steps, up="y", floor=FLOOR, torques=WORM)
     for name, drive in raw["bodies"]["robot"]["drives"].items():
         drive["input"] = {"signal": name}
     raw["signals"] = {
@@ -67,7 +70,8 @@ def run(context: Context) -> Outcome:
             paths.append(found.x)
     best = int(np.argmax(last))
     (trajectory,) = problem.value(paths[best])[1].values()
-    touching = [int((CarriedImpulses.of(record.carry).modes != 0).any()) for record in trajectory.records]
+    kept = [CarriedImpulses.of(record.carry) for record in trajectory.records]
+    touching = [int((contacts.modes[: contacts.near.pair.size] != SEPARATE).any()) for contacts in kept]
     switches = int(np.abs(np.diff(touching)).sum())
     gain = np.array(last) / np.array(first)
     out = [
@@ -76,6 +80,7 @@ def run(context: Context) -> Outcome:
             f"{max(first):.3f}, {np.median(first):.3f}"),
         Row("found: best, median [m]", f"{max(last):.3f}, {np.median(last):.3f}"),
         Row("how many times higher than the guess: best, median", f"{gain.max():.2f}, {np.median(gain):.2f}"),
+        Row("rise over the start: best, median [m]", f"{max(last) - START:.3f}, {np.median(last) - START:.3f}"),
         Row("the best: steps in contact, changes between contact and flight", f"{sum(touching)}, {switches}"),
         Row(f"time a start [s], at most {most} evaluations with gradients; starts that met an unsolved step",
             f"{taken.seconds / starts:.0f}; {failed} of {starts}"),
@@ -87,15 +92,20 @@ def run(context: Context) -> Outcome:
         axes.set(xlabel="time [s]", ylabel="height [m]")
         axes.legend()
     values = {"first": first, "last": last, "begin": begin, "switches": switches}
-    return Outcome(
-        tuple(out), {"robot_worm.png": "The best jump: height of the root, and when it touches."}, (), values
-    )
+    images = {"robot_worm.png": "The best jump: height of the root, and when it touches."}
+    return Outcome(tuple(out), images, NOTES, values)
 
+
+NOTES = (
+    "With the end at 0.6 s or later all starts tried ended upright on the ground, at 0.75 m: the tail is straight and "
+    "its joints are at their stops, where the gradient by torques is zero; a penalty and relaxed contact ended there, "
+    "too.",
+)
 
 ENTRY = Entry(
     "robots3",
     "Robots: the jump-worm's highest jump",
     "A worm of three segments on the ground, torques up to 100 N m, is to have its root as high as possible after "
-    "0.4 s; single shooting by L-BFGS-B through contact by impulses from random torques. Published is a video.",
+    "0.3 s; single shooting by L-BFGS-B through contact by impulses from random torques. Published is a video.",
     run,
 )

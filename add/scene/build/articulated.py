@@ -94,8 +94,7 @@ def articulated_body(
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said = body.joints.get(joint.name, _NONE)
         joints.append(_tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}"))
-        own, hard = not (loose and k == 0), body.limits == "hard"
-        place = f"{at}.joints.{joint.name}"
+        place, own, hard = f"{at}.joints.{joint.name}", not (loose and k == 0), body.limits == "hard"
         numbers += _joint_numbers(place, joint, said, joints[-1], pose, starts=own, hard=hard)
     for link in robot.links:
         if is_body(link):
@@ -232,7 +231,6 @@ def _joint_numbers(
     """Return placement, start and laws of a joint."""
     unit = "m" if made.kind == SLIDE else "rad"
     values: list[tuple[str, FloatArray, str]] = []
-    unread: list[SceneParameter] = []
     if made.n and starts:
         start = np.full(made.n, joint.start)
         if made.kind == FREE:
@@ -260,14 +258,12 @@ def _joint_numbers(
             values += [("lower", bounds[0], unit), ("upper", bounds[1], unit)]
             for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
                 given = getattr(said, key)
-                number = np.array(_DEFAULTS[key] if given is None else given)
-                if hard:  # no motion depends on them
-                    unread.append(SceneParameter(f"{at}.{key}", number, of, ((f"{at}.{key}", 1.0),), fixed=True))
-                else:
-                    values.append((key, number, of))
+                values.append((key, np.array(_DEFAULTS[key] if given is None else given), of))
     own = [] if made.kind == FREE else _placement(at, joint.position, joint.rotation)
-    return [*own, *unread] + [
-        SceneParameter(f"{at}.{key}", np.asarray(value), of, ((f"{at}.{key}", 1.0),)) for key, value, of in values
+    # No motion depends on how hard limits give way.
+    return own + [
+        SceneParameter(f"{at}.{key}", np.asarray(x), of, ((f"{at}.{key}", 1.0),), fixed=hard and "limit_" in key)
+        for key, x, of in values
     ]
 
 

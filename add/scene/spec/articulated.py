@@ -167,8 +167,8 @@ class ArticulatedBodySpec(Spec):
     drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint or tendon")
     limits: Literal["penalty", "hard"] = Field(
         "penalty",
-        description="stops of its joints: springs and dampers, or `hard`, with the friction law `impulse`: they give "
-        "not at all, and stop what arrives without a rebound",
+        description="stops of its hinges and slides: springs and dampers, or `hard`, with the friction law `impulse`: "
+        "they give not at all, and stop what arrives without a rebound",
     )
     tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
     loops: dict[Name, LoopSpec] = Field(
