@@ -19,7 +19,7 @@ from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Motion, packed as pack
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
-from add.kernels.contact_detection import FIRST, OWNER, STOP, meeting_pairs
+from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
@@ -95,6 +95,11 @@ class BodyContact(PairContact):
         Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
     apart : (m, 2)
         Owners of points and of shapes that never meet.
+    part, shape_part : (n_points,), (n_shapes,)
+        Numbers of the single shapes that points stand for and shapes are, no two of different owners alike; read where
+        ``parts_apart`` has any.
+    parts_apart : (m, 2)
+        Parts of points and of shapes that never meet.
     """
 
     carrier: IntArray
@@ -119,6 +124,9 @@ class BodyContact(PairContact):
     total_normal: bool = False
     adhesive_damping: bool = False
     apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    shape_part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    parts_apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     def __post_init__(self) -> None:
         _ = self.arrays  # what is wrong is said now
@@ -131,12 +139,13 @@ class BodyContact(PairContact):
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64)], axis=1).astype(np.int64)
         arms = np.column_stack([self.arm, self.radius, self.scale]).astype(float)
-        runs, spheres = _runs(np.column_stack([points[:, 1:], self.owner]), arms)
+        part, shape_part, apart = self._met_parts()
+        runs, spheres = _runs(np.column_stack([points[:, 1:], part]), arms)
         pairs = self.pairs
         tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled], axis=2)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)
-        stride = int(self.shape_owner.max(initial=-1)) + 1
+        stride = int(shape_part.max(initial=-1)) + 1
         return Contacts(
             bodies=bodies,
             points=points,
@@ -148,12 +157,27 @@ class BodyContact(PairContact):
             hosts=hosts,
             poses=np.ascontiguousarray(poses, dtype=float),
             bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size[:, :3], strict=True)], float),
-            columns=np.column_stack([self.shape_group, self.shape_owner]).astype(np.int64),
+            columns=np.column_stack([self.shape_group, shape_part]).astype(np.int64),
             tables=np.ascontiguousarray(tables, dtype=np.int64),
             depths=np.ascontiguousarray(np.stack([pairs.onset, pairs.ramp], axis=2), dtype=float),
-            apart=np.unique(self.apart[:, 0] * stride + self.apart[:, 1]).astype(np.int64),
+            apart=np.unique(apart[:, 0] * stride + apart[:, 1]).astype(np.int64),
             stride=stride,
         )
+
+    def _met_parts(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return what tells apart who meets whom, of points and of shapes: owners, or parts where some never meet."""
+        if not self.parts_apart.size:
+            return self.owner, self.shape_owner, self.apart
+        mine = np.unique(np.column_stack([self.owner, self.part]), axis=0)
+        others = np.unique(np.column_stack([self.shape_owner, self.shape_part]), axis=0)
+        pairs = [
+            (p, o)
+            for a, b in self.apart.tolist()
+            for p in mine[mine[:, 0] == a, 1]
+            for o in others[others[:, 0] == b, 1]
+        ]
+        spread = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return self.part, self.shape_part, np.concatenate([spread, self.parts_apart])
 
     @cached_property
     def packed(self) -> tuple[Any, ...]:
@@ -201,7 +225,7 @@ class BodyContact(PairContact):
     def met_shapes(self) -> dict[int, IntArray]:
         """Return owner of points -> the shapes that they may touch: many where there are many bodies."""
         run, shape = meeting_pairs(self.arrays).T
-        owner = self.arrays.runs[run, OWNER]
+        owner = self.owner[self.arrays.runs[run, FIRST]]
         return {int(k): np.unique(shape[owner == k]) for k in np.unique(owner)}
 
     def motion(self, kin: Kinematics, theta: FloatArray) -> Motion:
