@@ -11,6 +11,7 @@ import numpy as np
 
 from add.contact.branches import NO_CONTACT, PairContact
 from add.contact.coefficients import FrictionLaw, PairParameters
+from add.contact.point_runs import point_runs, spread_pairs
 from add.contact.sparsity import Blocks
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
@@ -139,8 +140,12 @@ class BodyContact(PairContact):
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64)], axis=1).astype(np.int64)
         arms = np.column_stack([self.arm, self.radius, self.scale]).astype(float)
-        part, shape_part, apart = self._met_parts()
-        runs, spheres = _runs(np.column_stack([points[:, 1:], part]), arms)
+        part, shape_part, apart = self.owner, self.shape_owner, self.apart
+        if self.parts_apart.size:
+            part, shape_part = self.part, self.shape_part
+            owners = (self.owner, part), (self.shape_owner, shape_part)
+            apart = np.concatenate([spread_pairs(apart, *owners), self.parts_apart])
+        runs, spheres = point_runs(np.column_stack([points[:, 1:], part]), arms)
         pairs = self.pairs
         tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled], axis=2)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
@@ -163,21 +168,6 @@ class BodyContact(PairContact):
             apart=np.unique(apart[:, 0] * stride + apart[:, 1]).astype(np.int64),
             stride=stride,
         )
-
-    def _met_parts(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return what tells apart who meets whom, of points and of shapes: owners, or parts where some never meet."""
-        if not self.parts_apart.size:
-            return self.owner, self.shape_owner, self.apart
-        mine = np.unique(np.column_stack([self.owner, self.part]), axis=0)
-        others = np.unique(np.column_stack([self.shape_owner, self.shape_part]), axis=0)
-        pairs = [
-            (p, o)
-            for a, b in self.apart.tolist()
-            for p in mine[mine[:, 0] == a, 1]
-            for o in others[others[:, 0] == b, 1]
-        ]
-        spread = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        return self.part, self.shape_part, np.concatenate([spread, self.parts_apart])
 
     @cached_property
     def packed(self) -> tuple[Any, ...]:
@@ -386,22 +376,3 @@ class StickingBodies(StickingPairs):
             contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), reactions, out
         )
         return out
-
-
-def _runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.
-
-    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point.
-    """
-    n = like.shape[0]
-    breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1)) + 1
-    firsts = np.concatenate([[0], breaks]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
-    stops = np.concatenate([breaks, [n]]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
-    runs = np.column_stack([firsts, stops, like[firsts]]).astype(np.int64)
-    spheres = np.zeros((firsts.size, 4))
-    for k, (first, stop) in enumerate(zip(firsts, stops, strict=True)):
-        part = arms[first:stop]
-        middle = 0.5 * (part[:, :3].min(axis=0) + part[:, :3].max(axis=0))
-        reach = np.linalg.norm(part[:, :3] - middle, axis=1) + part[:, 3]
-        spheres[k] = *middle, reach.max()
-    return runs, spheres
