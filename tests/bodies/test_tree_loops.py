@@ -157,6 +157,24 @@ def test_gradients_of_runs_with_loops(integrator, rng):
     assert abs(gradient[length]) > 1.0
 
 
+def test_dynamics_with_loops():
+    """M a + bias + G^T mu = 0 with G a + (dG v) = 0 is the motion of a run's fine steps, and its force of closure."""
+    raw = four_bar("hinge")
+    raw["time"] = {"dt": 1e-5, "steps": 4, "integrator": "bdf1", "newton": {"atol": 1e-6}}
+    built = scene_from_dict(raw).build()
+    run, h = built.run(), 1e-6
+    q, v = run.q[3], run.v[3]
+    found = built.simulation.dynamics(q, v)
+    G = found.rows
+    assert G.shape == (2, 3) and np.abs(G @ v).max() < 1e-3 < np.abs(G).max()
+    sides = [built.simulation.dynamics(q + sign * h * v, v).rows @ v for sign in (1.0, -1.0)]
+    curved = (sides[0] - sides[1]) / (2.0 * h)
+    matrix = np.block([[found.mass, G.T], [G, np.zeros((2, 2))]])
+    solution = np.linalg.solve(matrix, -np.concatenate([found.bias, curved]))
+    assert (run.v[4] - run.v[3]) / 1e-5 == pytest.approx(solution[:3], rel=1e-3)
+    assert run.records[-1].mu == pytest.approx(solution[3:], rel=1e-3)
+
+
 def test_a_coupling_is_a_mimic_joint():
     """A linear coupling moves as the joint that follows another one, whose column is in the mass matrix."""
     links = {"upper": ROD, "lower": ROD}

@@ -189,6 +189,8 @@ def _tree_joint(
                 raise InputError(f"a {joint.kind} joint has none of this kind", place=f"{at}.{key}")
     lower, upper = _limits(joint, said)
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
+    if kind == BALL and upper >= np.pi:  # no rotation is by more
+        limited = bool(np.isfinite(lower))
     if kind == BALL and limited and not (0.0 < upper < np.pi and lower == -np.inf):
         raise InputError(
             "a ball's limit is the highest angle by which it is turned", place=at,
