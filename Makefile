@@ -7,11 +7,12 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
 
-.PHONY: help setup warm demo docs reproduce test test-all test-minimum test-torch constraints lint clean
+.PHONY: help setup warm demo docs reproduce reproduce-long test test-all test-minimum test-torch constraints lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
 	@echo "make reproduce the paper's figures and tables (over an hour); writes docs/reproduction.md"
+	@echo "make reproduce-long  comparisons that take hours, ONLY=... some of them; goes on where it was stopped"
 	@echo "make test      ruff, mypy and the quick tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make test-minimum  the quick tests with the oldest dependencies that are allowed"
@@ -38,6 +39,10 @@ demo: setup
 reproduce:
 	@VENV="$(VENV)" EXTRAS="test,reproduction" bash scripts/setup.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m scripts.reproduce $(if $(ONLY),--only $(ONLY))
+
+reproduce-long:
+	@VENV="$(VENV)" EXTRAS="test,reproduction" bash scripts/setup.sh
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m scripts.reproduce $(if $(ONLY),--only $(ONLY),--long)
 
 test: lint warm
 	$(PYTEST) -m "not slow"

@@ -17,16 +17,17 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import Inputs
-from add.scene.build.rollouts import SceneBatch
+from add.scene.build.rollouts import SceneBatch, States
+from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import StepBatch, step_batch
-from add.scene.build.steps import Bounds, StepFunction
+from add.scene.build.steps import StepFunction
 from add.typing import FloatArray
 
 try:
@@ -36,12 +37,7 @@ except ImportError as error:
     raise ImportError("JAX is not installed: pip install 'add-sim[jax]'") from error
 
 
-class States(NamedTuple):
-    """Coordinates and velocities: of all states of a run (k + 1, n), or the pairs of one state (m, n)."""
-
-    q: Any
-    v: Any
-
+__all__ = ["States", "rollout", "step"]
 
 #: Name of an input -> its value.
 Named = Mapping[str, Any]
@@ -167,7 +163,7 @@ def step(
                 found=f"shapes {pairs.q.shape} and {pairs.v.shape}", expected=f"({m}, {n}) both",
             )  # fmt: skip
         named = _arrays(control or {}), _arrays(inputs or {})
-        function.require(*({name: value.shape for name, value in group.items()} for group in named))
+        function.arguments.require(*({name: value.shape for name, value in group.items()} for group in named))
         return take(pairs, jnp.asarray(k, dtype=jnp.int64), *named)
 
     return call
@@ -224,8 +220,8 @@ class _Runs:
             found = self._kept.pop(key, None)
         if found is None:
             found = self._built.rollouts(rows, **self._options)
-            for error in () if self._allow else found.batch.failures.values():
-                raise error if len(found.values) > 1 else (error.__cause__ or error)
+            if not self._allow:
+                found.require_whole()
         with self._lock:
             self._kept[key] = found
             while len(self._kept) > self._keep:

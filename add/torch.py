@@ -13,15 +13,16 @@ the bit. There are no second derivatives.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import STATE_Q, STATE_V
+from add.scene.build.rollouts import States
+from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import step_batch
-from add.scene.build.steps import Bounds
 from add.typing import FloatArray
 
 try:
@@ -31,15 +32,7 @@ except ImportError as error:
     raise ImportError("PyTorch is not installed: pip install 'add-sim[torch]'") from error
 
 
-class States(NamedTuple):
-    """Coordinates and velocities: of all states of a run (k + 1, n), or the pairs of one state (m, n).
-
-    Of a batch with one more axis before these.
-    """
-
-    q: Any
-    v: Any
-
+__all__ = ["States", "rollout", "step"]
 
 #: Name of an input -> its value, a tensor or what makes one.
 Named = Mapping[str, Any]
@@ -87,8 +80,8 @@ def rollout(
 
     def run(rows: Arrays) -> tuple[FloatArray, FloatArray, Back]:
         found = built.rollouts(rows, n_steps=n_steps, step=step, workers=workers)
-        for error in () if allow_failures else found.batch.failures.values():
-            raise error if len(found.values) > 1 else (error.__cause__ or error)
+        if not allow_failures:
+            found.require_whole()
         return found.batch.q, found.batch.v, found.pullback
 
     def call(inputs: Named) -> States:
@@ -130,13 +123,13 @@ def step(
     function.require_pairs()
     m, n = built.simulation.stepper.n_history, built.simulation.system.n
     own = {STATE_Q: (m, n), STATE_V: (m, n)}
-    own |= {f"signals.{name}": place.shape for name, place in function.control_places(0).items()}
-    own |= {name: place.shape for name, place in function.inputs.places.items()}
+    own |= {f"signals.{name}": place.shape for name, place in function.arguments.places(0).items()}
+    own |= {name: place.shape for name, place in function.arguments.inputs.places.items()}
 
     def call(state: Any, k: int, control: Named | None = None, inputs: Named | None = None) -> States:
         numbers = dict(inputs or {})
         signals = {f"signals.{name}": value for name, value in (control or {}).items()}
-        function.require_names(tuple(control or ()), tuple(numbers))
+        function.arguments.require_names(tuple(control or ()), tuple(numbers))
 
         def run(rows: Arrays) -> tuple[FloatArray, FloatArray, Back]:
             behind = np.full(rows[STATE_Q].shape[0], k, dtype=np.int64)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from add.linalg import one_blas_thread
+from benchmarks.beside_mujoco import beside_mujoco
 from benchmarks.exactness import exactness
 from benchmarks.factorization import back_ends
 from benchmarks.gradients import gradients
@@ -29,6 +30,7 @@ SECTIONS: dict[str, Callable[[bool], object]] = {
     "back_ends": back_ends,
     "profiles": profiles,
     "small": small,
+    "mujoco": beside_mujoco,
 }
 
 RESULTS = ROOT / "benchmarks" / "results"

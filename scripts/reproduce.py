@@ -1,10 +1,11 @@
 """Reproduce the figures and tables of the ADD paper: python -m scripts.reproduce (`make reproduce`).
 
-    python -m scripts.reproduce [--only KEY ...] [--short] [--list] [--page]
+    python -m scripts.reproduce [--only KEY ...] [--long] [--short] [--list] [--page]
 
 Each entry runs, draws, and leaves a file in scripts/reproduction/results; docs/reproduction.md is written from these
 files after every entry, so that a later run of one entry keeps the others. ``--short`` runs coarse versions in seconds
-and writes into runs/reproduction-short.
+and writes into runs/reproduction-short. ``--long`` runs the entries that take hours (`make reproduce-long`), which keep
+what they have in runs/reproduction-long: one that is stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="KEY", choices=sorted(ENTRIES), help="run these entries")
+    parser.add_argument("--long", action="store_true", help="run the entries that take hours, and no others")
     parser.add_argument("--short", action="store_true", help="coarse, in seconds: to see that everything works")
     parser.add_argument("--list", action="store_true", help="say what there is and run nothing")
     parser.add_argument("--page", action="store_true", help="write the page from the results and run nothing")
@@ -49,12 +51,13 @@ def main(given: list[str] | None = None) -> int:
     wanted = arguments(given)
     if wanted.list:
         for entry in ENTRIES.values():
-            print(f"{entry.key:8} {entry.title}")
+            print(f"{entry.key:14} {entry.title}{' (hours)' if entry.long else ''}")
         return 0
     output = wanted.output or (ROOT / "runs" / "reproduction-short" if wanted.short else None)
     pack = Pack.in_folder(output) if output else Pack.committed()
     failed = []
-    for key in [] if wanted.page else wanted.only or list(ENTRIES):
+    every = [key for key, entry in ENTRIES.items() if entry.long == wanted.long]
+    for key in [] if wanted.page else wanted.only or every:
         print(f"{key}: {ENTRIES[key].title} ...", flush=True)
         try:
             print(f"{key}: {run_entry(ENTRIES[key], pack, short=wanted.short)}", flush=True)

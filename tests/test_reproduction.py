@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 
 from scripts.reproduce import main
+from scripts.reproduction import cma_counts
 from scripts.reproduction.bunny import bunny_scene
 from scripts.reproduction.entries import ENTRIES
 from scripts.reproduction.entry import Context, Row, Skipped
 from scripts.reproduction.fig03_landscape import lowest, roughness
+from scripts.reproduction.fig11a_starts import solutions
 from scripts.reproduction.friction_ladder import orders
 from scripts.reproduction.page import Pack
 from scripts.reproduction.published import PUBLISHED
 from scripts.reproduction.running import LAWS, scene, with_law
+from scripts.reproduction.tasks import Tasks
 
 
 @pytest.fixture
@@ -38,7 +41,10 @@ def row(outcome, start):
 
 def test_there_is_an_entry_for_every_figure_and_table():
     figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig10a", "fig10b", "fig11a", "fig11b", "fig12"]
-    assert list(ENTRIES) == [*figures, "cma", "table1", "table2", *(f"hard{k}" for k in range(1, 6))]
+    short = [key for key, entry in ENTRIES.items() if not entry.long]
+    hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 4)))
+    assert short == [*figures, "cma", "table1", "table2", *hard, *robots]
+    assert set(ENTRIES) - set(short) == {"fig11a_starts", "cma_counts"}
 
 
 def test_cylinder_slides_and_tanh_creeps_faster(run):
@@ -117,6 +123,39 @@ def test_throw_by_way_of_a_wall_comes_nearer(run):
     assert outcome.values["distance"] < 0.2 * first
 
 
+def test_throws_from_many_starts_are_told_apart(run):
+    outcome = run("fig11a_starts")
+    for law in ("linear", "tanh"):
+        values = outcome.values[law]
+        assert len(values["distances"]) == len(values["orders"]) == 2
+        assert all(set(order.split(", ")) <= {"floor", "wall", "no contact"} for order in values["orders"])
+
+
+def test_solutions_are_groups_of_one_order_and_velocity():
+    def thrown(velocity, order, distance=0.0):
+        return {"velocity": velocity, "order": order, "distance": distance}
+
+    found = [thrown([1, 2, 3], "wall"), thrown([1.01, 2, 3], "wall"), thrown([1, 2, 3], "floor, wall")]
+    groups = solutions([*found, thrown([5, 5, 5], "wall"), thrown([1, 2, 3], "wall", 0.1)])
+    assert [(len(g), g[0]["order"]) for g in groups] == [(2, "wall"), (1, "floor, wall"), (1, "wall")]
+
+
+def test_tasks_that_are_done_do_not_run_again(tmp_path):
+    path, ran = tmp_path / "long" / "tasks.jsonl", []
+
+    def task(k):
+        ran.append(k)
+        return {"k": k, "value": 0.1 * k}
+
+    first = Tasks(path)
+    assert first("a", lambda: task(1)) == first("a", lambda: task(2)) == {"k": 1, "value": 0.1}
+    with path.open("a", encoding="utf-8") as file:
+        file.write('["b", {"k"')  # stopped while it wrote
+    again = Tasks(path)
+    assert again("a", lambda: task(3)) == {"k": 1, "value": 0.1} and again("b", lambda: task(4))["k"] == 4
+    assert ran == [1, 4] and Tasks(path)("b", lambda: task(5))["k"] == 4
+
+
 @pytest.mark.parametrize("key", ["fig4", "fig11b"])
 def test_bunny_flies(run, key, data_root):
     values = run(key).values
@@ -150,6 +189,25 @@ def test_cma_asks_for_more_than_gradients(run):
     assert outcome.values["simulations"] >= 12
     reduction = [float(item.ours) for item in outcome.rows if "Phi/Phi_0" in item.quantity and item.ours[0].isdigit()]
     assert min(reduction) < 1e-3
+
+
+def test_cma_goes_on_where_it_was_stopped(run, monkeypatch):
+    """The samples follow from the seed and the values: the second search takes every value from the first."""
+    pytest.importorskip("cma")
+    tasks = Tasks()
+    monkeypatch.setattr(Context, "tasks", lambda self, key: tasks)
+    first = run("cma_counts")
+    assert first.values["strings.CMA-ES"]["simulations"] >= 12
+    assert first.values["strings.gauss-newton"]["reduction"] < 0.9
+
+    def never(*arguments):
+        raise AssertionError("a simulation ran again")
+
+    search = cma_counts.SEARCHES[1]
+    problem = search.scene(True).inverse_problem()
+    monkeypatch.setattr(type(problem), "value", never)
+    values, _ = cma_counts.cma_values(problem, search, 12, tasks)
+    assert values.size >= 12
 
 
 def test_table_1_collects_what_the_figures_found(run):
@@ -251,3 +309,34 @@ def test_layers_agree_or_are_skipped(run):
     except Skipped as reason:
         pytest.skip(str(reason))
     assert set(outcome.values["seconds"]) == {1, 4}
+
+
+@pytest.fixture
+def robots(run):
+    def run_or_skip(key):
+        try:
+            return run(key)
+        except Skipped as reason:
+            pytest.skip(str(reason))
+
+    return run_or_skip
+
+
+def test_jacobians_of_robots_are_those_of_their_steps(robots):
+    for found in robots("robots1").values.values():
+        assert found["near"] >= 2 and found["sticking"] >= 1 and found["error"] < 1e-6
+        assert found["differences"] > 5.0 * found["jacobians"] > 0.0
+
+
+@pytest.mark.slow
+def test_drone_takes_off_by_the_relaxed_gradient_alone(robots):
+    values = robots("robots2").values
+    assert values["plain slope"] < 1e-12 and values["platform slope"] == 0.0
+    exact, relaxed = values["curves"]["exact"], values["curves"]["relaxed"]
+    assert exact[-1] == exact[0] and relaxed[-1] < 0.99 * relaxed[0]
+
+
+@pytest.mark.slow
+def test_worm_jumps_higher_than_it_began(robots):
+    values = robots("robots3").values
+    assert values["last"][0] > max(values["first"][0], values["begin"]) + 0.02

@@ -75,6 +75,8 @@ class TreeBody(Body):
     drives : tuple of TreeDrive
     onset : float
         Way over which limits begin to act [rad, m].
+    hard_limits : bool
+        Whether they are to give not at all: by a stepper with hard contact.
     loops, couplings, tendons, length_drives
         See `add.bodies.tree_parts`.
     kept_rows : (k,)
@@ -89,6 +91,7 @@ class TreeBody(Body):
     free: bool
     drives: tuple[TreeDrive, ...] = ()
     onset: float = 1e-3
+    hard_limits: bool = False
     loops: tuple[TreeLoop, ...] = ()
     couplings: tuple[TreeCoupling, ...] = ()
     tendons: tuple[TreeTendon, ...] = ()
@@ -261,7 +264,7 @@ class TreeBody(Body):
             if balls:
                 terms.append(BallLimits(dofs, upper, stiffness, damping, onset))
             else:
-                terms.append(JointLimits(dofs, lower, upper, stiffness, damping, onset))
+                terms.append(JointLimits(dofs, lower, upper, stiffness, damping, onset, self.hard_limits))
         return terms
 
     def _driven(self, start: int, at: Layouts) -> list[Term]:

@@ -10,6 +10,7 @@ from numba import config, typeof
 
 from add.compiled.arrays import KINDS, Signals, empty, packed
 from add.compiled.dense import Lapack
+from add.compiled.each import pull_back_each, take_each
 from add.compiled.families import Choices
 from add.compiled.matrices import state_matrices
 from add.compiled.newton import Criteria
@@ -33,7 +34,7 @@ def warm() -> None:
 
 
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
-    """Return all functions with arguments of the types that runs give them."""
+    """Return all functions with arguments of the types that runs and batches of steps give them."""
     families = packed(empty(kind) for kind in KINDS)
     one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
     rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
@@ -44,6 +45,12 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     turned = np.zeros((0, 0), dtype=bool)
     steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
     back = (*common, steps, 1, (one, one), signals, one, (three, three), one, one)
+    firsts, four = np.zeros(0, dtype=np.int64), np.zeros((0,) * 4)
+    take_many = (*common, firsts, Criteria(0.0, 0.0, 0.0, 2, 1), (three, three), two, signals, two, False, given)
+    back_many = (*common, firsts, steps, (two, two), signals, two, (four, four), two, two)
     now = Signals(one, np.zeros((0, 3), dtype=np.int64))
-    matrices = families, 0.0, (one, one, one), one, now, given[1], three
-    return (take_steps, take), (pull_back_steps, back), (state_matrices, matrices)
+    matrices = families, 0.0, (one, one, one), one, now, given[1]
+    return (
+        (take_steps, take), (pull_back_steps, back), (state_matrices, matrices),
+        (take_each, take_many), (pull_back_each, back_many),
+    )  # fmt: skip

@@ -18,8 +18,14 @@ from add.compiled.axes import axis_forces, axis_jacobian, axis_parameters
 from add.compiled.families import Choices, force_jacobian, force_parameters, forces, norm
 from add.kernels import tree_map
 from add.kernels.caching import njit
-from add.kernels.tree_dynamics import add_jacobian, add_residual, fill_parameters
-from add.kernels.trees import tree_motion
+from add.kernels.tree_dynamics import (
+    Wrenches,
+    add_jacobian,
+    add_residual,
+    fill_parameters,
+    fill_wrenches,
+)
+from add.kernels.trees import Motion, fill_motion, tree_motion
 from add.typing import FloatArray
 
 _JIT = {"cache": True, "error_model": "numpy"}
@@ -29,95 +35,160 @@ add_curvature, add_placement_work = tree_map.add_curvature, tree_map.add_placeme
 
 
 class Lifted(NamedTuple):
-    """A state on rows of X.
+    """Trees at a state: room that `residual` fills, for the derivatives there. All empty without trees.
 
     Attributes
     ----------
-    at : Instant
-        Places and rates of the rows; accelerations of links are zero, and no family reads them.
+    motion, wrenches : of the trees
+    x, v, a : (rows,) places and rates of the rows of X; accelerations of links are zero, and no family reads them
     p : (m, n_own) P of the rows of links
+    forces : (rows,) those of all families over X
     """
 
-    at: Instant
+    motion: Motion
+    wrenches: Wrenches
+    x: FloatArray
+    v: FloatArray
+    a: FloatArray
     p: FloatArray
+    forces: FloatArray
 
 
 @njit(**_JIT)
-def _motion(families, at):
-    """Return the motion of the trees."""
-    same = families.links.sizes[1]
-    return tree_motion(families.tree, at.theta, at.q[same:], at.v[same:], at.a[same:])
+def new_lifted(families):
+    """Return room for the trees of a system: one array, since compiling calls with many takes long."""
+    if families.links.sizes.size == 0:
+        return np.zeros(0)
+    (rows, same), n, c = families.links.sizes, families.tree.parent.size, families.tree.element.size
+    return np.zeros(55 * n + 18 * c + 4 * rows + (rows - same) * (families.layout.size[0] - same))
 
 
 @njit(**_JIT)
-def _lifted(families, at, motion):
+def _lifted(families, room):
+    """Return the parts of what `new_lifted` has made."""
+    rows, same, own, n, c = 0, 0, 0, families.tree.parent.size, families.tree.element.size
+    if families.links.sizes.size:
+        rows, same = families.links.sizes
+        own = families.layout.size[0] - same
+    s = room[39 * n :]  # columns, behind places, rotations and twists
+    t = s[18 * c :]  # inertia and wrenches
+    x = t[16 * n :]
+    motion = Motion(
+        room[: 3 * n].reshape((n, 3)), room[3 * n : 12 * n].reshape((n, 3, 3)), room[12 * n : 15 * n].reshape((n, 3)),
+        room[15 * n : 24 * n].reshape((n, 3, 3)), room[24 * n : 27 * n].reshape((n, 3)),
+        room[27 * n : 33 * n].reshape((n, 6)), room[33 * n : 39 * n].reshape((n, 6)),
+        s[: 6 * c].reshape((c, 6)), s[6 * c : 12 * c].reshape((c, 6)), s[12 * c : 18 * c].reshape((c, 6)),
+    )  # fmt: skip
+    wrenches = Wrenches(t[: 10 * n].reshape((n, 10)), t[10 * n : 16 * n].reshape((n, 6)))
+    p = x[4 * rows :].reshape((rows - same, own))
+    return Lifted(motion, wrenches, x[:rows], x[rows : 2 * rows], x[2 * rows : 3 * rows], p, x[3 * rows : 4 * rows])
+
+
+@njit(**_JIT)
+def _over_rows(at, lifted):
     """Return the state on rows of X."""
-    rows, same = families.links.sizes
-    x, v, a = np.empty(rows), np.empty(rows), np.zeros(rows)
-    x[:same], v[:same], a[:same] = at.q[:same], at.v[:same], at.a[:same]
-    p = np.empty((rows - same, at.q.size - same))
-    fill_places(families.tree, motion, families.links.element, x[same:], p)
-    v[same:] = p @ at.v[same:]
-    return Lifted(Instant(at.t, x, v, a, at.theta, at.signals), p)
+    return Instant(at.t, lifted.x, lifted.v, lifted.a, at.theta, at.signals)
 
 
 @njit(**_JIT)
-def _tree_forces(families, at, motion, measured, scale, r):
+def _lift(families, at, lifted):
+    """Fill places and rates of the rows of X, and P."""
+    links, x, v, p = families.links, lifted.x, lifted.v, lifted.p
+    same = links.sizes[1]
+    x[:same], v[:same], lifted.a[:same] = at.q[:same], at.v[:same], at.a[:same]
+    fill_places(families.tree, lifted.motion, links.element, x[same:], p)
+    for i in range(p.shape[0]):
+        v[same + i] = 0.0
+        for k in range(p.shape[1]):
+            v[same + i] += p[i, k] * at.v[same + k]
+
+
+@njit(**_JIT)
+def _tree_forces(families, at, lifted, measured, scale, r):
     """Add inertia, weight and the laws of coordinates; return the norm of the largest family."""
     links, axes, same = families.links, families.axes, families.links.sizes[1]
     out = np.zeros(r.size)
-    add_residual(families.tree, at.theta, motion, same, at.a, out)
+    add_residual(families.tree, at.theta, lifted.motion, lifted.wrenches, same, at.a, out)
     for i in range(same, r.size):
         r[i] += out[i]
     if measured:
         for k in range(links.trees.size - 1):
             scale = max(scale, norm(out[same + links.trees[k] : same + links.trees[k + 1]], measured))
     for k in range(axes.table.shape[0]):
+        if not measured:
+            axis_forces(axes, k, at, r)
+            continue
         out[:] = 0.0
         axis_forces(axes, k, at, out)
-        if measured:
-            scale = max(scale, norm(out, measured))
+        scale = max(scale, norm(out, measured))
         for i in range(same, r.size):
             r[i] += out[i]
     return scale
 
 
 @njit(**_JIT)
-def residual(families, at, replay, choices, measured, r):
-    """Fill r (n,); decide, or take ``choices``. Return the choices, and the norm of the largest force family.
+def residual(families, at, room, replay, choices, measured, r):
+    """Fill r (n,) and ``room``; decide, or take ``choices``. Return the choices, and the largest family's norm.
 
     ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
     """
-    links = families.links
-    if links.sizes.size == 0:
-        return forces(families, at, replay, choices, measured, r, np.empty((0, 0)))
-    motion, same, scale = _motion(families, at), links.sizes[1], 0.0
-    chosen = Choices(choices.bodies, choices.nodes, choices.codes)
-    r[:] = 0.0
-    if links.touched.size:
-        lifted = _lifted(families, at, motion)
-        over_rows = np.empty(links.sizes[0])
-        chosen, scale = forces(families, lifted.at, replay, choices, measured, over_rows, lifted.p)
-        r[:same] = over_rows[:same]
-        r[same:] = lifted.p.T @ over_rows[same:]
-    return chosen, _tree_forces(families, at, motion, measured, scale, r)
+    links, there, found, p = families.links, at, r, np.empty((0, 0))
+    trees = links.sizes.size > 0
+    lifted = _lifted(families, room)
+    if trees:
+        same, tree = links.sizes[1], families.tree
+        fill_motion(tree, at.theta, at.q[same:], at.v[same:], at.a[same:], lifted.motion)
+        fill_wrenches(tree, at.theta, lifted.motion, lifted.wrenches)
+        r[:] = 0.0
+        if links.touched.size:
+            _lift(families, at, lifted)
+        there, found, p = _over_rows(at, lifted), lifted.forces, lifted.p
+    chosen, scale = Choices(choices.bodies, choices.nodes, choices.codes), 0.0
+    if not trees or links.touched.size:
+        chosen, scale = forces(families, there, replay, choices, measured, found, p)
+    if trees:
+        same = links.sizes[1]
+        r[:same] = found[:same]
+        for i in range(p.shape[0]):
+            if found[same + i] != 0.0:
+                for k in range(p.shape[1]):
+                    r[same + k] += p[i, k] * found[same + i]
+        scale = _tree_forces(families, at, lifted, measured, scale, r)
+    return chosen, scale
 
 
 @njit(**_JIT)
-def _spread(matrix, links, p, by_rates, data, own, n):
-    """Add P^T A P of a matrix A over X, ``by_rates`` P^T A Q with Q in place of ``p``, to ``data`` and ``own``.
+def _acting(matrix, links):
+    """Return the rows of X that a matrix over them has columns of, and the elements of these rows' links, -1 else."""
+    rows, same = links.sizes
+    acting, element, count = np.empty(links.touched.size, dtype=np.int64), np.full(links.element.size, -1), 0
+    for j in links.touched:
+        for i in links.touched:
+            if matrix[j * rows + i] != 0.0:
+                acting[count] = j
+                count += 1
+                if j >= same:
+                    number = (j - same) // 6
+                    element[number] = links.element[number]
+                break
+    return acting[:count], element
+
+
+@njit(**_JIT)
+def _spread(weight, matrix, links, acting, p, by_rates, data, own, n):
+    """Add ``weight`` P^T A P of a matrix A over X, ``by_rates`` P^T A Q with Q in place of the second P.
 
     Entries of rows that are coordinates, and those beside them, go to ``data`` (n n,) by columns, the rest to ``own``.
     """
     rows, same = links.sizes
-    touched, n_own = links.touched, p[0].shape[1]
     left, right = p
+    n_own = left.shape[1]
     line = np.empty(n_own)
-    for i in touched:
+    for i in links.touched:
         line[:] = 0.0
         some = False
-        for j in touched:
-            value = matrix[j * rows + i]
+        for j in acting:
+            value = weight * matrix[j * rows + i]
             if value == 0.0:
                 continue
             if j >= same:
@@ -144,73 +215,123 @@ def _spread(matrix, links, p, by_rates, data, own, n):
 
 
 @njit(**_JIT)
-def jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
-    """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns."""
-    links = families.links
-    if links.sizes.size == 0:
-        force_jacobian(families, at, choices, weight_q, weight_v, weight_a, data)
-        return
-    rows, same = links.sizes
-    n, tree, motion = at.q.size, families.tree, _motion(families, at)
-    own = np.zeros((n - same, n - same))
-    data[:] = 0.0
-    if links.touched.size:
-        lifted = _lifted(families, at, motion)
-        matrix = np.empty(rows * rows)
-        force_jacobian(families, lifted.at, choices, weight_q, weight_v, weight_a, matrix)
-        _spread(matrix, links, (lifted.p, lifted.p), False, data, own, n)
-        if weight_q != 0.0:
-            force_jacobian(families, lifted.at, choices, 0.0, weight_q, 0.0, matrix)
-            rates = np.empty(lifted.p.shape)
-            fill_rates(tree, motion, links.element, rates)
-            _spread(matrix, links, (lifted.p, rates), True, data, own, n)
-            over_rows = _held(families, lifted, choices)
-            add_curvature(tree, motion, links.element, at.q[same:], weight_q, over_rows[same:], own)
-    add_jacobian(tree, at.theta, motion, at.q[same:], (weight_q, weight_v, weight_a), own)
+def _add_trees(families, at, lifted, weights, own, data):
+    """Add ``own`` (n_own, n_own), the trees' own derivatives and those of laws of coordinates to ``data``."""
+    same, n = families.links.sizes[1], at.q.size
+    add_jacobian(families.tree, at.theta, lifted.motion, lifted.wrenches, at.q[same:], weights, own)
     for c in range(n - same):
         for r in range(n - same):
             data[(same + c) * n + same + r] += own[r, c]
-    axis_jacobian(families.axes, at, weight_q, weight_v, weight_a, data)
+    axis_jacobian(families.axes, at, weights[0], weights[1], weights[2], data)
 
 
 @njit(**_JIT)
-def _held(families, lifted, choices):
-    """Return the forces over X on the branches chosen."""
-    out = np.empty(families.links.sizes[0])
-    held = Choices(choices.bodies, choices.nodes, choices.codes.copy())
-    forces(families, lifted.at, True, held, 0, out, np.empty((0, 0)))
-    return out
+def jacobian(families, at, room, choices, weight_q, weight_v, weight_a, data):
+    """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns.
+
+    ``room`` is that of `residual` at this state.
+    """
+    links, lifted, n = families.links, _lifted(families, room), at.q.size
+    trees = links.sizes.size > 0
+    rows, there, matrix = 0, at, data
+    if trees:
+        rows, there = links.sizes[0], _over_rows(at, lifted)
+        matrix = np.empty(rows * rows)
+        data[:] = 0.0
+    own = np.zeros((lifted.p.shape[1], lifted.p.shape[1]))
+    for rates in range(2):
+        # The second time dr/dv over X alone; one call of a large function is compiled in less time than two.
+        if rates and (not trees or weight_q == 0.0 or not links.touched.size):
+            break
+        w_q, w_v, w_a = (0.0, 1.0, 0.0) if rates else (weight_q, weight_v, weight_a)
+        if not trees or links.touched.size:
+            force_jacobian(families, there, choices, w_q, w_v, w_a, matrix)
+        if trees and not rates and links.touched.size:
+            acting, _ = _acting(matrix, links)
+            _spread(1.0, matrix, links, acting, (lifted.p, lifted.p), False, data, own, n)
+        elif rates:
+            _add_by_rates(weight_q, families, at, lifted, matrix, own, data)
+    if trees:
+        _add_trees(families, at, lifted, (weight_q, weight_v, weight_a), own, data)
 
 
 @njit(**_JIT)
-def parameters(families, at, choices, lam, out):
-    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
-    links = families.links
-    if links.sizes.size == 0:
-        force_parameters(families, at, choices, lam, out)
+def _add_by_rates(weight, families, at, lifted, matrix, own, data):
+    """Add ``weight`` (P^T C Q + H) of the matrix C over X."""
+    links, p, n = families.links, lifted.p, at.q.size
+    same, tree = links.sizes[1], families.tree
+    acting, element = _acting(matrix, links)
+    if acting.size:
+        rates = np.empty(p.shape)
+        fill_rates(tree, lifted.motion, element, rates)
+        _spread(weight, matrix, links, acting, (p, rates), True, data, own, n)
+    add_curvature(tree, lifted.motion, links.element, at.q[same:], weight, lifted.forces[same:], own)
+
+
+@njit(**_JIT)
+def matrices(families, at, room, choices, over_rows, out):
+    """Fill ``out`` (3, n n) with dr/dq, dr/dv, dr/da, and ``over_rows`` (3, rows rows) with those over X.
+
+    ``room`` is that of `residual` at this state.
+    """
+    links, lifted, n = families.links, _lifted(families, room), at.q.size
+    trees = links.sizes.size > 0
+    there = _over_rows(at, lifted) if trees else at
+    own, weights = np.zeros((3, lifted.p.shape[1], lifted.p.shape[1])), np.zeros(3)
+    for k in range(3):
+        weights[:] = 0.0
+        weights[k] = 1.0
+        if trees:
+            out[k] = 0.0
+        if not trees or links.touched.size:
+            matrix = over_rows[k] if trees else out[k]
+            force_jacobian(families, there, choices, weights[0], weights[1], weights[2], matrix)
+        if trees and links.touched.size:
+            acting, _ = _acting(over_rows[k], links)
+            _spread(1.0, over_rows[k], links, acting, (lifted.p, lifted.p), False, out[k], own[k], n)
+    for k in range(3 if trees else 0):
+        weights[:] = 0.0
+        weights[k] = 1.0
+        if k == 0 and links.touched.size:
+            _add_by_rates(1.0, families, at, lifted, over_rows[1], own[0], out[0])
+        _add_trees(families, at, lifted, (weights[0], weights[1], weights[2]), own[k], out[k])
+
+
+@njit(**_JIT)
+def parameters(families, at, room, choices, over_rows, lam, out):
+    """Add lam^T dr/dtheta to ``out`` (n_theta,); ``over_rows`` is that of `matrices`."""
+    links, lifted = families.links, _lifted(families, room)
+    trees = links.sizes.size > 0
+    there, pushed = at, lam
+    if trees:
+        p = lifted.p
+        there, pushed = _over_rows(at, lifted), np.empty(lifted.x.size)
+        same = links.sizes[1]
+        pushed[:same] = lam[:same]
+        for i in range(p.shape[0]):
+            pushed[same + i] = 0.0
+            for k in range(p.shape[1]):
+                pushed[same + i] += p[i, k] * lam[same + k]
+    if not trees or links.touched.size:
+        force_parameters(families, there, choices, pushed, out)
+    if not trees:
         return
-    (rows, same), tree, motion = links.sizes, families.tree, _motion(families, at)
+    (rows, same), tree, motion = links.sizes, families.tree, lifted.motion
     size = tree.parent.size
     own, armature, gravity = np.zeros((size, 16)), np.zeros(tree.element.size), np.zeros(3)
-    fill_parameters(tree, at.theta, motion, same, at.a, lam, own, armature, gravity)
+    fill_parameters(tree, at.theta, motion, lifted.wrenches, same, at.a, lam, own, armature, gravity)
     if links.touched.size:
-        lifted = _lifted(families, at, motion)
-        pushed = np.empty(rows)
-        pushed[:same] = lam[:same]
-        pushed[same:] = lifted.p @ lam[same:]
-        force_parameters(families, lifted.at, choices, pushed, out)
         # Phi itself depends on the placements: of places and rates of the forces, and of P in lam^T P^T r_X.
-        by_x, by_v, matrix = np.zeros(rows), np.zeros(rows), np.empty(rows * rows)
-        force_jacobian(families, lifted.at, choices, 1.0, 0.0, 0.0, matrix)
-        _add_transposed(matrix, links, pushed, by_x)
-        force_jacobian(families, lifted.at, choices, 0.0, 1.0, 0.0, matrix)
-        _add_transposed(matrix, links, pushed, by_v)
-        by_placement = np.zeros((size, 6))
+        by_x, by_v, by_placement = np.zeros(rows), np.zeros(rows), np.zeros((size, 6))
+        _add_transposed(over_rows[0], links, pushed, by_x)
+        _add_transposed(over_rows[1], links, pushed, by_v)
         add_placement_work(tree, at.theta, motion, links.element, by_x[same:], by_v[same:], by_placement)
-        moved = tree_motion(tree, at.theta, at.q[same:], lam[same:], np.zeros(lam.size - same))
-        over_rows = _held(families, lifted, choices)
-        by_x[:] = 0.0
-        add_placement_work(tree, at.theta, moved, links.element, by_x[same:], over_rows[same:], by_placement)
+        if lifted.forces[same:].any():
+            moved = tree_motion(tree, at.theta, at.q[same:], lam[same:], np.zeros(lam.size - same))
+            by_x[:] = 0.0
+            add_placement_work(
+                tree, at.theta, moved, links.element, by_x[same:], lifted.forces[same:], by_placement
+            )  # fmt: skip
         for i in range(size):
             for b in range(6):
                 own[i, 10 + b] += by_placement[i, b]

@@ -5,20 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from add.compiled.arrays import Instant, unpacked
-from add.compiled.equations import jacobian
+from add.compiled.equations import matrices, new_lifted, residual
+from add.compiled.families import Choices
 from add.kernels.caching import njit
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def state_matrices(arrays, t, kin, theta, signals, choices, out):
-    """Fill ``out`` (3, n, n) with the transposed of dr/dq, dr/dv and dr/da.
+def state_matrices(arrays, t, kin, theta, signals, choices):
+    """Return the transposed of dr/dq, dr/dv and dr/da (3, n, n).
 
     ``arrays`` is a `PackedFamilies`, ``kin`` q, v and a (n,) each, ``signals`` those of the instant.
     """
     families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    at = Instant(t, kin[0], kin[1], kin[2], theta, signals)
-    for k in range(3):
-        weights = np.zeros(3)
-        weights[k] = 1.0
-        jacobian(families, at, choices, weights[0], weights[1], weights[2], out[k].ravel())
-    return out
+    q, v, a = kin
+    at, lifted = Instant(t, q, v, a, theta, signals), new_lifted(families)
+    n, rows = q.size, 0
+    if families.links.sizes.size:
+        rows = families.links.sizes[0]
+        held = Choices(choices.bodies, choices.nodes, choices.codes.copy())
+        residual(families, at, lifted, True, held, 0, np.empty(n))
+    out = np.empty((3, n * n))
+    matrices(families, at, lifted, choices, np.empty((3, rows * rows)), out)
+    return out.reshape((3, n, n))

@@ -12,7 +12,7 @@ import numpy as np
 
 from add.compiled.arrays import Instant
 from add.compiled.dense import Dense, factor, new_dense, solve, take_block
-from add.compiled.equations import jacobian, residual
+from add.compiled.equations import jacobian, new_lifted, residual
 from add.compiled.families import Choices
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
@@ -60,12 +60,15 @@ class Iterate(NamedTuple):
     a: FloatArray
     r: FloatArray
     codes: IntArray
+    lifted: FloatArray
 
 
 @njit(**_JIT)
-def new_iterate(n, n_codes):
+def new_iterate(families, n_codes):
     """Return room for an iterate."""
-    return Iterate(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n_codes, dtype=np.int8))
+    n = families.layout.size[0]
+    codes = np.zeros(n_codes, dtype=np.int8)
+    return Iterate(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), codes, new_lifted(families))
 
 
 @njit(**_JIT)
@@ -81,7 +84,7 @@ def _free_norm(r, free, order):
 @njit(**_JIT)
 def _evaluate(families, formula, stars, signals, theta, replay, given, norm, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
-    u, q, v, a, r, codes = point
+    u, q, v, a, r, codes, lifted = point
     q_star, v_star = stars[0], stars[1]
     for i in range(u.size):
         v[i] = formula.c * u[i]
@@ -90,7 +93,8 @@ def _evaluate(families, formula, stars, signals, theta, replay, given, norm, mea
     if replay:
         codes[:] = given.codes
     at = Instant(formula.t, q, v, a, theta, signals)
-    chosen, scale = residual(families, at, replay, Choices(given.bodies, given.nodes, codes), norm * measured, r)
+    given = Choices(given.bodies, given.nodes, codes)
+    chosen, scale = residual(families, at, lifted, replay, given, norm * measured, r)
     return _free_norm(r, families.layout.free, norm), chosen, scale
 
 
@@ -106,12 +110,12 @@ def _weighted_size(data, n, free, x, order):
 
 
 @njit(**_JIT)
-def _at_round_off(families, at, chosen, u, c, merit, scale, order, data):
+def _at_round_off(families, at, chosen, point, c, merit, scale, order, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
-    free, n = families.layout.free, u.size
-    jacobian(families, at, chosen, 1.0, c, c * c, data)
+    free, u, n = families.layout.free, point.u, point.u.size
+    jacobian(families, at, point.lifted, chosen, 1.0, c, c * c, data)
     scale += _weighted_size(data, n, free, u, order)
-    jacobian(families, at, chosen, 1.0, 0.0, 0.0, data)
+    jacobian(families, at, point.lifted, chosen, 1.0, 0.0, 0.0, data)
     scale += _weighted_size(data, n, free, at.q, order)
     return merit <= ROUND_OFF * EPS * scale
 
@@ -215,12 +219,12 @@ def solve_step(families, lapack, formula, criteria, stars, signals, theta, repla
             return CONVERGED, iterations, factorizations, tolerance, swapped, chosen
         at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
         stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
-        if stalled and _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, room.data):
+        if stalled and _at_round_off(families, at, chosen, point, c, merit, scale, norm, room.data):
             return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
         if iteration == criteria.max_iterations:
             break
         if not reuse:
-            jacobian(families, at, chosen, 1.0, c, c * c, room.data)
+            jacobian(families, at, point.lifted, chosen, 1.0, c, c * c, room.data)
             take_block(room.data, point.u.size, free, room.dense.matrix)
             largest = factor(room.dense, lapack)
             if largest < 0.0:
@@ -237,7 +241,7 @@ def solve_step(families, lapack, formula, criteria, stars, signals, theta, repla
             reuse = False
             continue
         if not found:
-            if _at_round_off(families, at, chosen, point.u, c, merit, scale, norm, room.data):
+            if _at_round_off(families, at, chosen, point, c, merit, scale, norm, room.data):
                 return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
             break
         reuse = following < criteria.reuse * merit

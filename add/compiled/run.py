@@ -166,11 +166,9 @@ class CompiledRun:
         self._at(theta)
         signals = self._signals(timing, 1)
         now, (q, v, a) = Signals(signals.weights[0], signals.table[0]), (plain(x) for x in kin)
-        out = np.empty((3, q.size, q.size))
         time = (timing.first + 1) * timing.dt
-        return state_matrices(
-            self.system.families, time, (q, v, a), theta, now, self._choices(decisions), out
-        ).transpose(0, 2, 1)
+        found = state_matrices(self.system.families, time, (q, v, a), theta, now, self._choices(decisions))
+        return np.transpose(found, (0, 2, 1))
 
     def add_start(self, theta: FloatArray, by_position: FloatArray, theta_bar: FloatArray) -> None:
         """Add the share of where prescribed coordinates begin, once for all steps: sums of a fixed order."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from add.compiled.arrays import Instant, Signals, unpacked
 from add.compiled.dense import Dense, add_transposed, factor, new_dense, solve, take_block
-from add.compiled.equations import jacobian, parameters
+from add.compiled.equations import matrices, new_lifted, parameters, residual
 from add.compiled.families import Choices, move_parameters, move_prescribed
 from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
 from add.kernels.caching import njit
@@ -111,7 +111,7 @@ def take_steps(
     tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
     bodies, nodes = np.empty((4 * n_steps, 3), dtype=np.int64), np.empty((4 * n_steps, 3), dtype=np.int64)
     ends, codes = np.zeros((n_steps + 1, 2), dtype=np.int64), np.zeros((n_steps, n_codes), dtype=np.int8)
-    point, trial, room = new_iterate(n, n_codes), new_iterate(n, n_codes), new_room(n, n_free)
+    point, trial, room = new_iterate(families, n_codes), new_iterate(families, n_codes), new_room(n, n_free)
     old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
     done = 0
     for k in range(n_steps):
@@ -169,8 +169,16 @@ def _pull_back(families, lapack, formula, at, chosen, room, q_bar, v_bar, by_pos
     """
     layout, c = families.layout, formula.c
     free, n, n_free = layout.free, layout.size[0], layout.free.size
-    data, dense, lam_free, rest, b, lam, by_a, by_rates = room
-    jacobian(families, at, chosen, 1.0, c, c * c, data)
+    dense, lam_free, rest, b, lam, by_a, by_rates = (
+        room.dense, room.lam_free, room.rest, room.b, room.lam, room.by_a, room.by_rates,
+    )  # fmt: skip
+    data, by_q, by_v, by_acceleration = room.data, room.parts[0], room.parts[1], room.parts[2]
+    if families.links.sizes.size:
+        held = Choices(chosen.bodies, chosen.nodes, chosen.codes.copy())
+        residual(families, at, room.lifted, True, held, 0, by_a)
+    matrices(families, at, room.lifted, chosen, room.over_rows, room.parts)
+    for k in range(n * n):
+        data[k] = by_q[k] + c * (by_v[k] + c * by_acceleration[k])
     take_block(data, n, free, dense.matrix)
     largest = factor(dense, lapack)
     if largest < 0.0:
@@ -190,10 +198,10 @@ def _pull_back(families, lapack, formula, at, chosen, room, q_bar, v_bar, by_pos
             by_now[i] = q_bar[0, i] + c * v_bar[0, i] - whole[i]
             by_position[i] += by_now[i]
         move_parameters(families, at, by_now, theta_bar)
-    jacobian(families, at, chosen, 0.0, 0.0, 1.0, data)
-    add_transposed(data, n, lam, by_a)
-    jacobian(families, at, chosen, 0.0, 1.0, c, data)
-    add_transposed(data, n, lam, by_rates)
+    add_transposed(by_acceleration, n, lam, by_a)
+    add_transposed(by_v, n, lam, by_rates)
+    for i in range(n):
+        by_rates[i] += c * by_a[i]
     for i in range(n):
         by_rates[i] -= v_bar[0, i]
         q_bar[0, i] = q_bar[1, i] + c * formula.alpha_0 * by_rates[i]
@@ -201,7 +209,7 @@ def _pull_back(families, lapack, formula, at, chosen, room, q_bar, v_bar, by_pos
         v_bar[0, i] = v_bar[1, i] + c * formula.alpha_0 * by_a[i]
         v_bar[1, i] = c * formula.alpha_1 * by_a[i]
         lam[i] = -lam[i]
-    parameters(families, at, chosen, lam, theta_bar)
+    parameters(families, at, room.lifted, chosen, room.over_rows, lam, theta_bar)
     return True
 
 
@@ -216,6 +224,9 @@ class BackRoom(NamedTuple):
     lam: FloatArray
     by_a: FloatArray
     by_rates: FloatArray
+    lifted: FloatArray
+    parts: FloatArray
+    over_rows: FloatArray
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -235,9 +246,11 @@ def pull_back_steps(
     (q_before, v_before), (q_bars, v_bars) = before, bars
     layout = families.layout
     n, n_free = layout.size[0], layout.free.size
+    lifted = new_lifted(families)
+    rows = families.links.sizes[0] if families.links.sizes.size else 0
     room = BackRoom(
         np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
-        np.empty(n), np.empty(n), np.empty(n),
+        np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, n * n)), np.empty((3, rows * rows)),
     )  # fmt: skip
     bar_q, bar_v, pair_q, pair_v = np.empty((2, n)), np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
     for left in range(n_steps, 0, -1):

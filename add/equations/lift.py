@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout
@@ -142,6 +143,15 @@ class Lift:
         first = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
         return first, np.concatenate(coordinate), np.concatenate(number)
 
+    @cached_property
+    def embedded_structure(self) -> BoolArray:
+        """Entries of P, of embedded rows and coordinates alone, that may not be zero, dense."""
+        return np.asarray(block_diag(*(e.structure for e in self.embeddings)), dtype=bool)
+
+    def embedded_matrix(self, entries: FloatArray) -> FloatArray:
+        """Return P or Q, of embedded rows and coordinates alone, dense; ``entries`` as in `LiftedState`."""
+        return np.asarray(block_diag(*(entries[part].reshape(e.n_rows, -1) for e, _, _, part in self._blocks)))
+
     def kinematics(self, kin: Kinematics, theta: FloatArray) -> Kinematics:
         """Return the state of motion on the rows of X; ``kin`` itself where X is q."""
         return kin if self.is_identity else self.at(kin, theta, rates=False).kin
@@ -162,15 +172,15 @@ class Lift:
         return LiftedState(Kinematics(x, v, a, kin.t, kin.step), p, q)
 
     def push(self, at: LiftedState, vector: FloatArray, by: FloatArray | None = None) -> FloatArray:
-        """Return P times a vector (n_q,), as (n_x,); ``by`` the entries of another matrix of that pattern."""
-        out = np.empty(self.rows.n)
+        """Return P times vectors (n_q, ...), as (n_x, ...); ``by`` the entries of another matrix of that pattern."""
+        out = np.empty((self.rows.n, *vector.shape[1:]))
         out[: self.n_same] = vector[: self.n_same] if by is None else 0.0
         for e, own, rows, entries in self._blocks:
             out[rows] = (at.p if by is None else by)[entries].reshape(e.n_rows, -1) @ vector[own]
         return out
 
     def pull(self, at: LiftedState, force: FloatArray, out: FloatArray, by: FloatArray | None = None) -> None:
-        """Add P^T times a vector (n_x,) to ``out`` (n_q,); ``by`` as in `push`."""
+        """Add P^T times vectors (n_x, ...) to ``out`` (n_q, ...); ``by`` as in `push`."""
         if by is None:
             out[: self.n_same] += force[: self.n_same]
         for e, own, rows, entries in self._blocks:
@@ -211,6 +221,30 @@ class Lift:
                 for k, unit in enumerate(np.eye(e.n_coordinates)):
                     by_rate = e.by_parameters(kin.q[own], unit, theta)[1]
                     out[own.start + k] += force[rows] @ by_rate @ theta_dot[e.parameters]
+
+    def bend(self, kin: Kinematics, theta: FloatArray, force: FloatArray, along: FloatArray, out: FloatArray) -> None:
+        """Add sum_i force_i d2Phi_i/dq2 times vectors (n_q, ...) to ``out`` (n_q, ...); ``force`` (n_x,)."""
+        for e, own, rows, _ in self._blocks:
+            out[own] += e.curvature(kin.q[own], theta, force[rows]) @ along[own]
+
+    def moved_by(self, is_free: BoolArray) -> BoolArray:
+        """Return which rows of X (n_x,) a coordinate moves for which ``is_free`` (n_q,)."""
+        first, coordinate, _ = self.entries
+        row = np.repeat(np.arange(self.rows.n), np.diff(first))
+        return np.bincount(row, is_free[coordinate], minlength=self.rows.n) > 0.0
+
+    def bodies_of(self, rows: IntArray) -> IntArray:
+        """Return the coordinates (k, .) of q that move with some rows of X (k, m), those of whole embedded bodies.
+
+        -1 stands for none, as in ``rows``.
+        """
+        out = [np.where(rows < self.n_same, rows, -1)]
+        for _, own, x, _ in self._blocks:
+            inside = ((rows >= x.start) & (rows < x.stop)).any(axis=1)
+            part = np.full((rows.shape[0], own.stop - own.start), -1, dtype=np.int64)
+            part[inside] = np.arange(own.start, own.stop)
+            out.append(part)
+        return np.concatenate(out, axis=1)
 
     def curvature_pattern(self) -> tuple[IntArray, IntArray]:
         """Return (rows, cols) of the second derivatives of all embeddings, in q."""

@@ -1,71 +1,23 @@
-"""Terms, constraints and points that are written over rows of X = Phi(q), as terms, constraints and points over q.
-
-`add.equations.lift` has the equations.
-"""
+"""Terms that are written over rows of X = Phi(q), as terms over q; `add.equations.lift` has the equations."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from scipy.sparse import coo_array
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.lift import Lift, LiftedState
-from add.equations.term import Candidates, Constraint, DecidingTerm, Decision, KinematicCotangent, Term
-from add.kernels.caching import njit
-from add.typing import FloatArray, IntArray
+from add.equations.lift import Lift
+from add.equations.lifted_entries import Expansion, add_expanded
+from add.equations.lifted_sticking import LiftedStick
+from add.equations.term import Candidates, DecidingTerm, Decision, KinematicCotangent, StickingTerm, Term
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Expansions of branches that a deciding term keeps.
 MOST_EXPANSIONS = 8
-
-
-@final
-@dataclass(frozen=True)
-class Expansion:
-    """Local entries over rows of X, each spread over the coordinates that its row and column depend on.
-
-    Attributes
-    ----------
-    rows, cols : (k,) in q; those of the curvature last
-    entry : (k',) the entry over X
-    left, right : (k',) numbers of the entries of P that multiply it
-    n_entries : entries over X
-    """
-
-    rows: IntArray
-    cols: IntArray
-    entry: IntArray
-    left: IntArray
-    right: IntArray
-    n_entries: int
-
-    @classmethod
-    def of(cls, lift: Lift, rows: IntArray, cols: IntArray) -> Expansion:
-        """Spread a pattern over X; rows and columns beyond X (multipliers) move behind q."""
-        first, coordinate, number = lift.entries
-        n_x = lift.rows.n
-        beyond = np.arange(int(max(rows.max(initial=-1), cols.max(initial=-1), n_x - 1)) + 1 - n_x, dtype=np.int64)
-        first = np.concatenate([first, first[-1] + 1 + beyond])
-        coordinate = np.concatenate([coordinate, lift.dofs.n + beyond])
-        number = np.concatenate([number, np.zeros_like(beyond)])
-        high, wide = first[rows + 1] - first[rows], first[cols + 1] - first[cols]
-        entry = np.repeat(np.arange(rows.size), high * wide)
-        within = np.arange(entry.size) - np.repeat(np.cumsum(high * wide) - high * wide, high * wide)
-        left = first[rows[entry]] + within // wide[entry]
-        right = first[cols[entry]] + within % wide[entry]
-        more_rows, more_cols = lift.curvature_pattern()
-        return cls(
-            np.concatenate([coordinate[left], more_rows]),
-            np.concatenate([coordinate[right], more_cols]),
-            entry,
-            number[left],
-            number[right],
-            int(rows.size),
-        )
 
 
 @final
@@ -142,42 +94,20 @@ class LiftedTerm(Term):
         return self.inner.energy(self.lift.kinematics(kin, theta), theta)
 
 
-def add_expanded(
-    data: FloatArray, slots: IntArray, spread: Expansion, at: LiftedState, by: FloatArray, weights: Weights
-) -> None:
-    """Add the weighted entries ``by`` (3, n_entries) of dr_X/d(X, V, A), spread over q, to ``data[slots]``."""
-    factors = np.array([weights.q, weights.v, weights.a])
-    _add_expanded(data, slots, spread.entry, spread.left, spread.right, at.p, at.q, by, factors)
-
-
-@njit(cache=True)
-def _add_expanded(data, slots, entry, left, right, p, q, by, weights):
-    w_q, w_v, w_a = weights
-    for k in range(entry.size):
-        e, l, r = entry[k], left[k], right[k]
-        value = (w_q * by[0, e] + w_v * by[1, e] + w_a * by[2, e]) * p[r] + w_q * by[1, e] * q[r]
-        data[slots[k]] += p[l] * value
-
-
 @final
 @dataclass(frozen=True)
-class LiftedDecidingTerm(DecidingTerm):
+class LiftedDecidingTerm(StickingTerm):
     """A term with branches on rows of X as one on q.
 
     Attributes
     ----------
     inner : DecidingTerm
-        Without hybrid friction.
     lift : Lift
     """
 
     inner: DecidingTerm
     lift: Lift
     _expansions: OrderedDict[Hashable, Expansion] = field(default_factory=OrderedDict, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.inner.sticking is not None:
-            raise ValueError("hybrid friction on bodies with coordinates of their own: use linear or tanh")
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
@@ -237,114 +167,51 @@ class LiftedDecidingTerm(DecidingTerm):
         """Return the indices in theta by which all forces scale together."""
         return self.inner.stiffnesses()
 
-
-@final
-@dataclass(frozen=True)
-class LiftedConstraint(Constraint):
-    """Equations on rows of X as equations on q.
-
-    Attributes
-    ----------
-    inner : Constraint
-    lift : Lift
-    """
-
-    inner: Constraint
-    lift: Lift
-    _expansion: Expansion = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_expansion", Expansion.of(self.lift, *self.inner.pattern(self.lift.rows.n)))
+    # --- sticking -----------------------------------------------------------------------------------------------------
 
     @property
-    def n_rows(self) -> int:
-        """Number of equations."""
-        return self.inner.n_rows
+    def sticking(self) -> LiftedDecidingTerm | None:
+        """The term itself if the inner one has equations for points that stick."""
+        return self if self.inner.sticking is not None else None
 
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return flat (rows, cols)."""
-        n = self.lift.dofs.n
-        rows, cols = (
-            np.where(part < n, part, part - n + first) for part in (self._expansion.rows, self._expansion.cols)
-        )
-        return rows, cols
+    @property
+    def _holding(self) -> StickingTerm:
+        inner = self.inner.sticking
+        if inner is None:
+            raise TypeError(f"nothing sticks by equations in {type(self.inner).__name__}")
+        return inner
 
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add P^T G_X^T mu to ``out`` and c to ``rows``."""
-        at, r = self.lift.at(kin, theta), np.zeros(self.lift.rows.n)
-        self.inner.residual(at.kin, mu, theta, r, rows)
-        self.lift.pull(at, r, out)
+    def stick(self, decision: Decision) -> Decision:
+        """Return the decision with a constraint on everything that sticks in it."""
+        return self._holding.stick(decision)
 
-    def jacobian(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        weights: Weights,
-        data: FloatArray,
-        slots: IntArray,
-    ) -> None:
-        """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
-        at, spread = self.lift.at(kin, theta), self._expansion
-        by, places = np.zeros((3, spread.n_entries)), np.arange(spread.n_entries)
-        for values, unit in zip(by, (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0, 0, 1)), strict=True):
-            self.inner.jacobian(at.kin, mu, theta, unit, values, places)
-        add_expanded(data, slots, spread, at, by, weights)
-        if weights.multiplier:
-            by = np.zeros((3, spread.n_entries))
-            self.inner.jacobian(at.kin, mu, theta, Weights(0, 0, 0, weights.multiplier), by[2], places)
-            add_expanded(data, slots, spread, at, by, Weights(0.0, 0.0, 1.0))
-        if weights.q:
-            r = np.zeros(self.lift.rows.n)
-            self.inner.residual(at.kin, mu, theta, r, np.zeros(self.n_rows))
-            np.add.at(data, slots[spread.entry.size :], weights.q * self.lift.curvature(kin, theta, r))
+    def stick_touching(self, decision: Decision) -> Decision:
+        """Return the decision with a constraint on everything that touches."""
+        return self._holding.stick_touching(decision)
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add the cotangents of theta."""
-        at, lift = self.lift.at(kin, theta), self.lift
-        pushed = lift.push(at, lam)
-        self.inner.parameter_vjp(at.kin, mu, theta, pushed, lam_rows, out)
-        if lift.has_parameters:
-            r, rows = np.zeros(lift.rows.n), np.zeros(self.n_rows)
-            self.inner.residual(at.kin, mu, theta, r, rows)
-            by = self._by_rows(at, mu, theta)
-            left = np.concatenate([pushed, lam_rows])
-            x_bar, v_bar = (left @ block for block in by)
-            lift.parameter_vjp(kin, theta, kin.v, x_bar, v_bar, out)
-            lift.parameter_vjp(kin, theta, lam, np.zeros_like(r), r, out)
+    def all_sticking(self, decision: Decision) -> bool:
+        """Return whether everything sticks that touches and could."""
+        return self._holding.all_sticking(decision)
 
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the derivatives along theta_dot."""
-        at, lift, r = self.lift.at(kin, theta), self.lift, np.zeros(self.lift.rows.n)
-        self.inner.parameter_jvp(at.kin, mu, theta, theta_dot, r, rows)
-        if lift.has_parameters:
-            force = np.zeros(lift.rows.n)
-            self.inner.residual(at.kin, mu, theta, force, np.zeros(self.n_rows))
-            tangents = lift.parameter_jvp(kin, theta, kin.v, theta_dot)
-            for block, along in zip(self._by_rows(at, mu, theta), tangents, strict=True):
-                change = block @ along
-                r += change[: lift.rows.n]
-                rows += change[lift.rows.n :]
-            lift.pull_parameter_jvp(kin, theta, theta_dot, force, out)
-        lift.pull(at, r, out)
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
+        """Return the branch at ``kin`` with a constraint on everything that touches; None if any of it slides."""
+        return self._holding.at_rest(self.lift.kinematics(kin, theta), theta)
 
-    def _by_rows(self, at: LiftedState, mu: FloatArray, theta: FloatArray) -> tuple[Any, Any]:
-        """Return the derivatives of both parts by X and by V, sparse (n_x + n_rows, n_x)."""
-        rows, cols = self.inner.pattern(self.lift.rows.n)
-        n, size = self.lift.rows.n, self.lift.rows.n + self.n_rows
-        out = []
-        for unit in (Weights(1.0, 0.0, 0.0), Weights(0.0, 1.0, 0.0)):
-            values = np.zeros(rows.size)
-            self.inner.jacobian(at.kin, mu, theta, unit, values, np.arange(rows.size))
-            out.append(coo_array((values, (rows, cols)), shape=(size, size)).tocsr()[:, :n])
-        return out[0], out[1]
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> LiftedStick | None:
+        """Return the equations of a decision; None if nothing sticks."""
+        inner = self._holding.stick_constraint(decision, candidates)
+        if inner is None:
+            return None
+        return LiftedStick(inner, self.lift, self.on_branch(decision, candidates).expansion)
+
+    def release(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision with some points released."""
+        return self._holding.release(decision, rows)
+
+    def without(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without the constraints of some points."""
+        return self._holding.without(decision, rows)
+
+    def is_sticking(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the points that stick in ``decision`` (k,) stick in another one, too."""
+        return self._holding.is_sticking(decision, other)

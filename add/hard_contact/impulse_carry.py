@@ -1,4 +1,4 @@
-"""The contacts that a step with contact in velocities keeps and hands on."""
+"""The contacts and stops that a step with contact in velocities keeps and hands on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from add.cones import ConeSolution
 from add.equations.kinematics import Carry
 from add.hard_contact.impulse_rows import NearPairs
+from add.hard_contact.stop_rows import NearStops
 from add.typing import FloatArray, IntArray
 
 #: The mark of an impact that has a time within the step; without, it is 1.
@@ -25,15 +26,17 @@ class CarriedImpulses:
 
     Attributes
     ----------
-    near : NearPairs
-    modes : (k,) of the cones
-    force : (3 k,) in the pairs' axes at the beginning of the step [N]
-    margin : (k,) how far from another mode
+    near : NearPairs, k of them
+    stops : NearStops, m of them
+    modes : (k + m,) of the cones
+    force : (3 k + m,) in the pairs' axes at the beginning of the step, and of stops [N], [N m]
+    margin : (k + m,) how far from another mode
     natural_map : float
         Of the cone problem, scaled.
     """
 
     near: NearPairs
+    stops: NearStops
     modes: IntArray
     force: FloatArray
     margin: FloatArray
@@ -42,28 +45,33 @@ class CarriedImpulses:
     @classmethod
     def of(cls, carry: Carry) -> CarriedImpulses:
         """Return what a record keeps."""
-        pair, impact, modes = carry.marks
-        k, memory = pair.size, carry.memory.ravel()
-        near = NearPairs(pair, memory[:k], impact > 0, impact == _TIMED)
-        return cls(near, modes, memory[k : 4 * k], memory[4 * k : 5 * k], float(memory[5 * k]))
+        pair, impact, modes, number = carry.marks
+        k, m, memory = pair.size, number.size, carry.memory.ravel()
+        slope, of_stops, force, margin, rest = np.split(memory, np.cumsum([k, m, 3 * k + m, k + m]))
+        near = NearPairs(pair, slope, impact > 0, impact == _TIMED)
+        return cls(near, NearStops(number, of_stops), modes, force, margin, float(rest[0]))
 
     @classmethod
-    def solved(cls, near: NearPairs, force: FloatArray, cone: ConeSolution | None) -> CarriedImpulses:
+    def solved(cls, near: NearPairs, stops: NearStops, force: FloatArray, cone: ConeSolution | None) -> CarriedImpulses:
         """Return what a step keeps; ``cone`` is None where nothing is near."""
         if cone is None:
-            return cls(near, np.zeros(0, dtype=np.int64), force, np.zeros(0), 0.0)
-        return cls(near, cone.modes, force, cone.margins, cone.natural_map)
+            return cls(near, stops, np.zeros(0, dtype=np.int64), force, np.zeros(0), 0.0)
+        return cls(near, stops, cone.modes, force, cone.margins, cone.natural_map)
 
-    def on(self, pairs: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return modes and forces of some pairs (by number); those that were not near are separate."""
-        modes, force = np.zeros(pairs.size, dtype=np.int64), np.zeros((pairs.size, 3))
+    def on(self, pairs: IntArray, stops: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return modes and forces of some pairs and stops (by number); those that were not near are separate."""
+        k, n = self.near.pair.size, pairs.size
+        modes, force = np.zeros(n + stops.size, dtype=np.int64), np.zeros(3 * n + stops.size)
+        of_pairs = force[: 3 * n].reshape(-1, 3)
         _, here, there = np.intersect1d(pairs, self.near.pair, assume_unique=True, return_indices=True)
-        modes[here], force[here] = self.modes[there], self.force.reshape(-1, 3)[there]
-        return modes, force.ravel()
+        modes[here], of_pairs[here] = self.modes[there], self.force[: 3 * k].reshape(-1, 3)[there]
+        _, here, there = np.intersect1d(stops, self.stops.number, assume_unique=True, return_indices=True)
+        modes[n + here], force[3 * n + here] = self.modes[k + there], self.force[3 * k + there]
+        return modes, force
 
     def carry(self) -> Carry:
         """Return it as a state carries it."""
-        near = self.near
-        memory = np.concatenate([near.slope, self.force, self.margin, [self.natural_map]]).reshape(1, -1)
+        near, stops = self.near, self.stops
+        numbers = [near.slope, stops.slope, self.force, self.margin, np.array([self.natural_map])]
         impact = np.where(near.timed, _TIMED, near.impact.astype(np.int64))
-        return Carry(memory, (near.pair, impact, self.modes))
+        return Carry(np.concatenate(numbers).reshape(1, -1), (near.pair, impact, self.modes, stops.number))

@@ -1,7 +1,7 @@
 """How the contacts of a step in velocities change with the state before it and with theta, all modes held.
 
 The step solves R = r - J^T F = 0 and the mode equations of u = J v - V + bias. These are the derivatives of J^T F and u
-at fixed F (in the pairs' axes) and v.
+at fixed F (in the pairs' axes) and v, on the rows X that contact is written over; `step_changes` has those on q.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import StateTangent
-from add.equations.tangents import Columns, Directions, ThetaMap, push
 from add.hard_contact.impulse_rows import ImpulseRows, RowDerivatives
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -108,28 +107,13 @@ class ContactDerivatives:
         moving[:, 2] += np.einsum("km,kmc->kc", rows.by_velocity(self.dt), fast)
         return pushed, moving.reshape(-1, q_dot.shape[1])
 
-    def by_theta(self, directions: Directions) -> Columns:
-        """Return the tangents of (J^T F, u, bounds), (n + 4 k, .), along directions of theta."""
-        rows, k, n = self.rows, self.rows.n, self.velocity.size
-        if not k:
-            return push([], n, directions)
-        derivative, centres, present = self._by_centres, rows.centres, self._present
-        bounces, friction, approach = self._bounces, rows.pairs.c_f, rows.by_restitution(self.dt)
-
-        def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
-            dot = np.where(centres >= 0, theta_dot[centres], 0.0)
-            np.add.at(out[:n], rows.dofs[present], np.einsum("kmp,kp->km", derivative.pushed, dot)[present])
-            u = out[n : n + 3 * k].reshape(k, 3)
-            u += np.einsum("kap,kp->ka", derivative.rows, dot)
-            u[:, 2] += np.where(bounces >= 0, theta_dot[bounces] * approach, 0.0)
-            out[n + 3 * k :] += np.where(friction >= 0, theta_dot[friction], 0.0)
-
-        def vjp(bar: FloatArray, out: FloatArray) -> None:
-            local = np.where(present, bar[:n][rows.dofs], 0.0)
-            u = bar[n : n + 3 * k].reshape(k, 3)
-            share = np.einsum("km,kmp->kp", local, derivative.pushed) + np.einsum("ka,kap->kp", u, derivative.rows)
-            np.add.at(out, centres[centres >= 0], share[centres >= 0])
-            np.add.at(out, bounces[bounces >= 0], (u[:, 2] * approach)[bounces >= 0])
-            np.add.at(out, friction[friction >= 0], bar[n + 3 * k :][friction >= 0])
-
-        return push([ThetaMap(jvp, vjp)], n + 4 * k, directions)
+    def along(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the tangents of J^T F (n,), u (3 k,) and the bounds (k,) along one of theta."""
+        rows, centres, present = self.rows, self.rows.centres, self._present
+        pushed = np.zeros_like(self.velocity)
+        dot = np.where(centres >= 0, theta_dot[centres], 0.0)
+        np.add.at(pushed, rows.dofs[present], np.einsum("kmp,kp->km", self._by_centres.pushed, dot)[present])
+        u = np.einsum("kap,kp->ka", self._by_centres.rows, dot)
+        bounces, friction = self._bounces, rows.pairs.c_f
+        u[:, 2] += np.where(bounces >= 0, theta_dot[bounces] * rows.by_restitution(self.dt), 0.0)
+        return pushed, u.ravel(), np.where(friction >= 0, theta_dot[friction], 0.0)

@@ -8,9 +8,11 @@ import numpy as np
 
 from add.hard_contact.impulse import ImpulseContact
 from add.hard_contact.impulse_options import ImpulseOptions
-from add.hard_contact.pairs import ContactPairs, contact_terms
+from add.hard_contact.pairs import ContactPairs, contact_terms, lift_of
+from add.hard_contact.stop_rows import JointStops
 from add.simulation import BDF
 from add.simulation.run import Simulation
+from add.terms import JointLimits
 
 
 def with_impulse_contact(
@@ -19,7 +21,7 @@ def with_impulse_contact(
     """Return a simulation with its penalty contact replaced by contact in velocities.
 
     Friction coefficients, points and obstacles are those of its contact terms; their stiffnesses, dampings and laws are
-    not read, but for a law without friction.
+    not read, but for a law without friction. Limits of joints that are `hard` become stops that give not at all.
 
     Parameters
     ----------
@@ -39,7 +41,12 @@ def with_impulse_contact(
     if not isinstance(bdf, BDF) or bdf.bdf_order != 1:
         raise ValueError("contact in velocities steps by BDF1 only")
     contacts, system = contact_terms(simulation.system)
+    stops = [term for term in system.terms if isinstance(term, JointLimits) and term.hard]
+    system = replace(system, terms=tuple(term for term in system.terms if not any(term is stop for stop in stops)))
     pairs = ContactPairs.of(contacts)
     index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
-    stepper = ImpulseContact(pairs, bdf.step_size, index, options or ImpulseOptions(), bdf.newton)
+    stepper = ImpulseContact(
+        pairs, bdf.step_size, index, lift_of(simulation.system), JointStops.of(stops), options or ImpulseOptions(),
+        bdf.newton,
+    )  # fmt: skip
     return replace(simulation, system=system, stepper=stepper)

@@ -20,7 +20,7 @@ from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
 from add.equations.term import Decisions
 from add.errors import SolverError
-from add.hard_contact.impulse_rows import ImpulseRows
+from add.hard_contact.step_rows import StepRows
 from add.kernels.cone_modes import SLIDE
 from add.linalg import LinearSolve
 from add.solve.fallbacks import SMALLER_STEP
@@ -44,9 +44,9 @@ class ImpulseStepSolution:
     ----------
     u, mu : increment (n,) and multipliers
     kin, branch : there
-    force : (3 k,) of the near pairs, in their axes [N]
+    force : (n_rows,) of the near pairs, in their axes, and of stops [N], [N m]
     cone : ConeSolution or None
-        None without any pair near.
+        None without any pair or stop near.
     report : NewtonReport
     """
 
@@ -64,8 +64,8 @@ class Delassus:
 
     Attributes
     ----------
-    columns : (n_unknowns, 3 k) K^-1 J^T
-    matrix : (3 k, 3 k) G
+    columns : (n_unknowns, n_rows) K^-1 J^T
+    matrix : (n_rows, n_rows) G
     """
 
     def __init__(self, assembler: Assembler, factors: LinearSolve, J: FloatArray, c: float) -> None:
@@ -87,7 +87,7 @@ def solve_step(
     assembler: Assembler,
     equations: StepEquations,
     theta: FloatArray,
-    rows: ImpulseRows,
+    rows: StepRows,
     cones: Cones,
     guess: FloatArray,
     options: NewtonOptions,
@@ -99,8 +99,7 @@ def solve_step(
     Parameters
     ----------
     guess : u (n,)
-    replay : decisions of the other terms, and modes and forces of the contacts, of an earlier run
-
+    replay : decisions of the other terms, and modes and forces of the rows, of an earlier run
     last : modes and forces to begin with, those of the step before
 
     Raises
@@ -110,7 +109,7 @@ def solve_step(
     """
     system, c = assembler.system, equations.c
     free = system.partition.free
-    J = rows.matrix(system.n)
+    J = rows.matrix
     u = guess.copy()
     u[system.partition.prescribed] = equations.u_prescribed
     mu = np.zeros(system.n_multipliers)

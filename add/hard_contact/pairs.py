@@ -10,6 +10,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from add.contact import BodyContact, FrictionLaw, PenaltyContact
+from add.equations.lift import Lift
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.points import NodePoints
 from add.equations.system import System
 from add.equations.term import DecidingTerm
@@ -149,10 +152,26 @@ class ContactPairs:
 
 
 def contact_terms(system: System) -> tuple[tuple[DecidingTerm, ...], System]:
-    """Return the contact terms of a system, and the system without them; cables and other terms stay."""
-    contacts = tuple(term for term in system.deciding if isinstance(term, (PenaltyContact, BodyContact)))
-    others = tuple(term for term in system.deciding if not isinstance(term, (PenaltyContact, BodyContact)))
+    """Return the contact terms of a system, and the system without them; cables and other terms stay.
+
+    Those of systems with a lift are written over its rows.
+    """
+    inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
+    contacts = tuple(term for term in inner if isinstance(term, (PenaltyContact, BodyContact)))
+    others = tuple(
+        term
+        for term, own in zip(system.deciding, inner, strict=True)
+        if not isinstance(own, (PenaltyContact, BodyContact))
+    )
     return contacts, replace(system, deciding=others)
+
+
+def lift_of(system: System) -> Lift:
+    """Return the lift that the terms of a system are written over; that of q itself where there is none."""
+    for term in (*system.terms, *system.deciding, *system.constraints):
+        if isinstance(term, LiftedTerm | LiftedDecidingTerm | LiftedConstraint):
+            return term.lift
+    return Lift(system.dofs, system.dofs)
 
 
 def _nothing() -> ContactPairs:

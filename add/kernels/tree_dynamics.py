@@ -13,11 +13,33 @@ and with I^c_k, D^c_k, without the F^c, for k below l; two columns of one ball a
 a placement r has the derivatives of columns T without motion of their own.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
 from add.kernels.trees import BALL, force_cross, motion_cross, placement_columns, product, tree_motion
+from add.typing import FloatArray
+
+
+class Wrenches(NamedTuple):
+    """Inertia and wrenches of the elements of a tree.
+
+    Attributes
+    ----------
+    inertia : (N, 10) of each element alone, as `inertia_of` fills it
+    force : (N, 6) F^c, of the element and all that follows it
+    """
+
+    inertia: FloatArray
+    force: FloatArray
+
+
+@njit(cache=True)
+def new_wrenches(n):
+    """Return room for ``n`` elements."""
+    return Wrenches(np.empty((n, 10)), np.empty((n, 6)))
 
 
 @njit(cache=True)
@@ -63,9 +85,9 @@ def apply_inertia(I, X, f, out):
 
 
 @njit(cache=True)
-def _forces(tree, theta, motion, inertia, force):
-    """Fill the inertias (N, 10) and wrenches F (N, 6) of the elements alone."""
-    momentum = np.empty(6)
+def fill_wrenches(tree, theta, motion, wrenches):
+    """Fill the inertias of the elements and the wrenches of what they carry."""
+    momentum, (inertia, force) = np.empty(6), wrenches
     force[:] = 0.0
     for i in range(tree.parent.size):
         if inertia_of(tree, theta, i, motion, inertia[i]) != 0.0:
@@ -73,6 +95,7 @@ def _forces(tree, theta, motion, inertia, force):
             apply_inertia(inertia[i], motion.V[i], 1.0, momentum)
             apply_inertia(inertia[i], motion.A[i], 1.0, force[i])
             force_cross(motion.V[i], momentum, 1.0, force[i])
+    _composite(tree.parent, force)
 
 
 @njit(cache=True)
@@ -114,22 +137,27 @@ def _dot(a, b):
 
 
 @njit(cache=True)
-def tree_residual(tree, theta, start, n, q, v, a, out):
-    """Add r to ``out``; the tree's coordinates are ``n`` from ``start`` in q, v, a, out."""
-    part = slice(start, start + n)
-    add_residual(tree, theta, tree_motion(tree, theta, q[part], v[part], a[part]), start, a, out)
+def _state(tree, theta, q, v, a):
+    """Return motion and wrenches of a tree."""
+    motion, wrenches = tree_motion(tree, theta, q, v, a), new_wrenches(tree.parent.size)
+    fill_wrenches(tree, theta, motion, wrenches)
+    return motion, wrenches
 
 
 @njit(cache=True)
-def add_residual(tree, theta, motion, start, a, out):
+def tree_residual(tree, theta, start, n, q, v, a, out):
+    """Add r to ``out``; the tree's coordinates are ``n`` from ``start`` in q, v, a, out."""
+    part = slice(start, start + n)
+    motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
+    add_residual(tree, theta, motion, wrenches, start, a, out)
+
+
+@njit(cache=True)
+def add_residual(tree, theta, motion, wrenches, start, a, out):
     """Add r at a state of motion to ``out``; see `tree_residual`."""
-    size = tree.parent.size
-    inertia, force = np.empty((size, 10)), np.empty((size, 6))
-    _forces(tree, theta, motion, inertia, force)
-    _composite(tree.parent, force)
     for c in range(tree.element.size):
         at, f = start + tree.coordinate[c], tree.factor[c]
-        out[at] += f * _dot(motion.S[c], force[tree.element[c]])
+        out[at] += f * _dot(motion.S[c], wrenches.force[tree.element[c]])
         if tree.armature[c] >= 0:
             out[at] += f * f * theta[tree.armature[c]] * a[at]
 
@@ -138,18 +166,17 @@ def add_residual(tree, theta, motion, start, a, out):
 def tree_jacobian(tree, theta, start, n, q, v, a, weights, J):
     """Add w_q dr/dq + w_v dr/dv + w_a dr/da to J (n, n); ``weights``: these three."""
     part = slice(start, start + n)
-    add_jacobian(tree, theta, tree_motion(tree, theta, q[part], v[part], a[part]), q[part], weights, J)
+    motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
+    add_jacobian(tree, theta, motion, wrenches, q[part], weights, J)
 
 
 @njit(cache=True)
-def add_jacobian(tree, theta, motion, q, weights, J):
+def add_jacobian(tree, theta, motion, wrenches, q, weights, J):
     """Add the weighted derivatives at a state of motion to J (n, n); see `tree_jacobian`."""
-    size = tree.parent.size
-    inertia, force, D = np.empty((size, 10)), np.empty((size, 6)), np.empty((size, 6, 6))
-    _forces(tree, theta, motion, inertia, force)
+    size, force = tree.parent.size, wrenches.force
+    inertia, D = wrenches.inertia.copy(), np.empty((size, 6, 6))
     _changes(motion, inertia, D)
     _composite(tree.parent, inertia)
-    _composite(tree.parent, force)
     _composite(tree.parent, D.reshape(size, 36))
     w_q, w_v, w_a = weights
     by_inertia, by_change, up = np.empty(6), np.empty(6), np.empty(6)
@@ -242,16 +269,15 @@ def tree_parameters(tree, theta, start, n, q, v, a, lam, own, armature, gravity)
     lam^T r = sum U . I A - (V x U) . I V.
     """
     part = slice(start, start + n)
-    motion = tree_motion(tree, theta, q[part], v[part], a[part])
-    fill_parameters(tree, theta, motion, start, a, lam, own, armature, gravity)
+    motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
+    fill_parameters(tree, theta, motion, wrenches, start, a, lam, own, armature, gravity)
 
 
 @njit(cache=True)
-def fill_parameters(tree, theta, motion, start, a, lam, own, armature, gravity):
+def fill_parameters(tree, theta, motion, wrenches, start, a, lam, own, armature, gravity):
     """Fill the cotangents at a state of motion; see `tree_parameters`."""
-    size = tree.parent.size
-    inertia, force, D = np.empty((size, 10)), np.empty((size, 6)), np.empty((size, 6, 6))
-    _forces(tree, theta, motion, inertia, force)
+    size, (inertia, force) = tree.parent.size, wrenches
+    D = np.empty((size, 6, 6))
     _changes(motion, inertia, D)
     U, W = np.empty((size, 6)), np.zeros((size, 6))
     _moved(tree, motion, lam, start, U)
@@ -271,7 +297,6 @@ def fill_parameters(tree, theta, motion, start, a, lam, own, armature, gravity):
                 gravity[b] -= by_inertia[i, 3 + b]
     _composite(tree.parent, by_inertia)
     _composite(tree.parent, by_change)
-    _composite(tree.parent, force)
     T, T1, T2, above = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty(6)
     for i in range(size):
         if (tree.placement[i] < 0).all():

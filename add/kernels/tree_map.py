@@ -78,9 +78,9 @@ def _frame(motion, i, w, k, B):
 @njit(cache=True)
 def _point_rate(S, x, out):
     """Fill ``out`` (3,) with the velocity of the point x by a twist."""
-    for a in range(3):
-        b, c = (a + 1) % 3, (a + 2) % 3
-        out[a] = S[3 + a] + S[b] * x[c] - S[c] * x[b]
+    out[0] = S[3] + S[1] * x[2] - S[2] * x[1]
+    out[1] = S[4] + S[2] * x[0] - S[0] * x[2]
+    out[2] = S[5] + S[0] * x[1] - S[1] * x[0]
 
 
 @njit(cache=True)
@@ -119,9 +119,10 @@ def fill_places(tree, motion, links, X, P):
 
 
 @njit(cache=True)
-def _change_of_rates(x, w_dot, w, k, B, V, S, S1, D, out):
+def _change_of_rates(x, B, V, S, S1, D, scratch, out):
     """Fill ``out`` (6,) with the change of (x_dot, w_dot) of a frame of twist V by a column S of rate S1."""
-    change, moved, turned = S1.copy(), np.empty(3), np.empty(3)
+    change, moved, turned = scratch[:6], scratch[6:9], scratch[9:12]
+    change[:] = S1
     motion_cross(S, V, 1.0, change)
     _point_rate(S, x, moved)
     _point_rate(change, x, out[:3])
@@ -152,17 +153,20 @@ def link_rates(tree, theta, links, q, v, Q):
 
 @njit(cache=True)
 def fill_rates(tree, motion, links, Q):
-    """Fill Q at a state of motion; see `link_rates`."""
+    """Fill Q at a state of motion; see `link_rates`. Links that are -1 are left out, with rows of zeros."""
+    scratch = np.empty(12)
     w, k, B, w_dot, D, change = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3)), np.empty(6)
     Q[:] = 0.0
     for number in range(links.size):
         i = links[number]
+        if i < 0:
+            continue
         _frame(motion, i, w, k, B)
         _rate_of(motion, i, k, B, w, w_dot, D)
         e = i
         while e >= 0:
             for c in _columns_of(tree, e):
-                _change_of_rates(motion.x[i], w_dot, w, k, B, motion.V[i], motion.S[c], motion.S1[c], D, change)
+                _change_of_rates(motion.x[i], B, motion.V[i], motion.S[c], motion.S1[c], D, scratch, change)
                 for a in range(6):
                     Q[6 * number + a, tree.coordinate[c]] += tree.factor[c] * change[a]
             e = tree.parent[e]
@@ -173,7 +177,7 @@ def link_parameters(tree, theta, links, q, u, dX, dU):
     """Fill the derivatives of X and of P u by the numbers of the placements, (6 n_l, N, 6) each."""
     motion = tree_motion(tree, theta, q, u, np.zeros(q.size))
     w, k, B, w_dot, D, change = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty((3, 3)), np.empty(6)
-    T, T1, T2, rate = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty(3)
+    T, T1, T2, rate, scratch = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty(3), np.empty(12)
     dX[:], dU[:] = 0.0, 0.0
     for e in range(tree.parent.size):
         placement_columns(tree, theta, e, motion, T, T1, T2)
@@ -188,7 +192,7 @@ def link_parameters(tree, theta, links, q, u, dX, dU):
             _rate_of(motion, i, k, B, w, w_dot, D)
             for b in range(6):
                 _point_rate(T[b], motion.x[i], rate)
-                _change_of_rates(motion.x[i], w_dot, w, k, B, motion.V[i], T[b], T1[b], D, change)
+                _change_of_rates(motion.x[i], B, motion.V[i], T[b], T1[b], D, scratch, change)
                 for a in range(3):
                     dX[row + a, e, b] = rate[a]
                     dX[row + 3 + a, e, b] = B[a, 0] * T[b, 0] + B[a, 1] * T[b, 1] + B[a, 2] * T[b, 2]

@@ -89,28 +89,35 @@ class Motion(NamedTuple):
 @njit(cache=True)
 def motion_cross(X, Y, f, out):
     """Add f X x Y, the rate of a twist Y that moves with X, to ``out`` (6,)."""
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i] += f * (X[j] * Y[k] - X[k] * Y[j])
-        out[3 + i] += f * (X[j] * Y[3 + k] - X[k] * Y[3 + j] + X[3 + j] * Y[k] - X[3 + k] * Y[j])
+    x0, x1, x2, y0, y1, y2 = f * X[0], f * X[1], f * X[2], Y[0], Y[1], Y[2]
+    out[0] += x1 * y2 - x2 * y1
+    out[1] += x2 * y0 - x0 * y2
+    out[2] += x0 * y1 - x1 * y0
+    u0, u1, u2, v0, v1, v2 = f * X[3], f * X[4], f * X[5], Y[3], Y[4], Y[5]
+    out[3] += x1 * v2 - x2 * v1 + u1 * y2 - u2 * y1
+    out[4] += x2 * v0 - x0 * v2 + u2 * y0 - u0 * y2
+    out[5] += x0 * v1 - x1 * v0 + u0 * y1 - u1 * y0
 
 
 @njit(cache=True)
 def force_cross(X, F, f, out):
     """Add f X x* F, the rate of a wrench F that moves with X, to ``out`` (6,)."""
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i] += f * (X[j] * F[k] - X[k] * F[j] + X[3 + j] * F[3 + k] - X[3 + k] * F[3 + j])
-        out[3 + i] += f * (X[j] * F[3 + k] - X[k] * F[3 + j])
+    x0, x1, x2, m0, m1, m2 = f * X[0], f * X[1], f * X[2], F[0], F[1], F[2]
+    u0, u1, u2, f0, f1, f2 = f * X[3], f * X[4], f * X[5], F[3], F[4], F[5]
+    out[0] += x1 * m2 - x2 * m1 + u1 * f2 - u2 * f1
+    out[1] += x2 * m0 - x0 * m2 + u2 * f0 - u0 * f2
+    out[2] += x0 * m1 - x1 * m0 + u0 * f1 - u1 * f0
+    out[3] += x1 * f2 - x2 * f1
+    out[4] += x2 * f0 - x0 * f2
+    out[5] += x0 * f1 - x1 * f0
 
 
 @njit(cache=True)
 def _turn_about(place, omega, out):
     """Fill ``out`` (6,) with the twist of a rotation ``omega`` about ``place``."""
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i] = omega[i]
-        out[3 + i] = place[j] * omega[k] - place[k] * omega[j]
+    p0, p1, p2, w0, w1, w2 = place[0], place[1], place[2], omega[0], omega[1], omega[2]
+    out[0], out[1], out[2] = w0, w1, w2
+    out[3], out[4], out[5] = p1 * w2 - p2 * w1, p2 * w0 - p0 * w2, p0 * w1 - p1 * w0
 
 
 @njit(cache=True)
@@ -255,13 +262,26 @@ def _fill_origins(tree, motion):
 
 
 @njit(cache=True)
-def tree_motion(tree, theta, q, v, a):
-    """Return the `Motion` at coordinates, velocities and accelerations of the tree (n,)."""
-    n, c = tree.parent.size, tree.element.size
-    motion = Motion(
+def new_motion(n, c):
+    """Return room for the `Motion` of ``n`` elements and ``c`` columns."""
+    return Motion(
         np.empty((n, 3)), np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3, 3)), np.empty((n, 3)),
         np.empty((n, 6)), np.empty((n, 6)), np.empty((c, 6)), np.empty((c, 6)), np.empty((c, 6)),
     )  # fmt: skip
+
+
+@njit(cache=True)
+def tree_motion(tree, theta, q, v, a):
+    """Return the `Motion` at coordinates, velocities and accelerations of the tree (n,)."""
+    motion = new_motion(tree.parent.size, tree.element.size)
+    fill_motion(tree, theta, q, v, a, motion)
+    return motion
+
+
+@njit(cache=True)
+def fill_motion(tree, theta, q, v, a, motion):
+    """Fill a `Motion`; see `tree_motion`."""
+    n = tree.parent.size
     fill_frames(tree, theta, q, motion)
     V, A, e = np.empty(6), np.empty(6), np.empty(3)
     own, rate, acceleration = np.empty(3), np.empty(3), np.empty(3)
@@ -289,7 +309,6 @@ def tree_motion(tree, theta, q, v, a):
             for b in range(6):
                 motion.V[i, b] += motion.S[first + k, b] * rate[k]
                 motion.A[i, b] += motion.S[first + k, b] * acceleration[k] + motion.S1[first + k, b] * rate[k]
-    return motion
 
 
 @njit(cache=True)

@@ -16,7 +16,8 @@ from add.equations.initial import InitialState, Pose
 from add.equations.initial_on_hinge import HingedPose
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lift import Lift
-from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.lifted_limit import LiftedLimit
 from add.equations.lifted_points import LiftedPoints
 from add.equations.points import PointMap

@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.members import CompiledMembers, Members
 from add.compiled.newton import Criteria
 from add.compiled.run import Block
 from add.equations import charts
@@ -18,7 +19,7 @@ from add.simulation.implicit_solve import Linearised, NewtonSolve
 from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -110,6 +111,16 @@ class BDF(DifferentiableStepper):
             if block.n:
                 return block
         return self._by_terms(assembler, state, theta, None)
+
+    def each(
+        self,
+        compiled: CompiledMembers,
+        firsts: IntArray,
+        before: tuple[FloatArray, FloatArray],
+        thetas: FloatArray,
+    ) -> Members:
+        """Take one compiled step of each of b states: their numbers (b,), their pairs q and v (b, 2, n)."""
+        return compiled.take(self.formula.timing(0), firsts, self._criteria, before, thetas)
 
     def _by_terms(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None

@@ -239,8 +239,7 @@ class Simulation(Summarised):
         InputError
             If the steps have no derivative, a block is none, or twists are asked for of a record alone.
         """
-        with one_blas_thread():
-            return self.step_derivatives(theta, **options).jacobians(step)
+        return self.step_derivatives(theta, **options).jacobians(step)
 
     def step_operators(self, step: Step | Record, theta: FloatArray | None = None, **options: Any) -> StepOperators:
         """Return the derivatives of a finished step as operators, for big systems; see `step_jacobians`."""
@@ -306,13 +305,19 @@ class Simulation(Summarised):
     @cached_property
     def packed(self) -> PackedSystem | None:
         """The arrays of compiled steps; None where the terms make the steps themselves (see `add.compiled`)."""
-        if self.solver is not factorization_for or not isinstance(self.stepper, BDF) or not available():
-            return None
-        reason = lacking(self.system)
-        if reason:
-            _log.debug("steps without compiled ones: %s", reason)
+        if self.by_terms:
+            _log.debug("steps without compiled ones: %s", self.by_terms)
             return None
         return pack(self.system)
+
+    @cached_property
+    def by_terms(self) -> str:
+        """The reason why the terms make the steps themselves; empty where compiled steps do."""
+        if self.solver is not factorization_for:
+            return "another solver of linear systems is asked for"
+        if not isinstance(self.stepper, BDF):
+            return f"steps of {type(self.stepper).__name__}"
+        return lacking(self.system) if available() else "compiled steps are not kept on disk: run `add warm` once"
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None

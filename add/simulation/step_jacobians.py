@@ -21,6 +21,7 @@ from add.equations.system import System
 from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
+from add.linalg import one_blas_thread
 from add.simulation.implicit_solve import Linearised
 from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_matrix import Assembler
@@ -183,6 +184,10 @@ class StepDerivatives:
         SolverError
             If the matrix of the step is singular.
         """
+        with one_blas_thread():
+            return self._jacobians(step)
+
+    def _jacobians(self, step: Step | Record) -> StepJacobians:
         record = step.record if isinstance(step, Step) else step
         n, m, read = self.assembler.system.n, self.stepper.n_history, len(record.alpha)
         k = 2 * read * n

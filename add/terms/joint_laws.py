@@ -206,6 +206,8 @@ class JointLimits(AxisLaw):
     lower, upper, stiffness, damping : (m,)
         Indices in theta [m, rad], [N/m, N m/rad], [N s/m, N m s/rad].
     onset : (m,) delta [m, rad]
+    hard : bool
+        Whether a stepper with hard contact is to take its place by stops that give not at all.
     """
 
     code: ClassVar[int] = kernel.LIMIT
@@ -216,6 +218,7 @@ class JointLimits(AxisLaw):
     stiffness: IntArray
     damping: IntArray
     onset: FloatArray
+    hard: bool = False
 
     @property
     def numbers(self) -> IntArray:
@@ -228,8 +231,10 @@ class JointLimits(AxisLaw):
         return self.onset
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the energy of the stops [J]."""
+        """Return the energy of the stops [J]; hard ones store none."""
         out = 0.0
+        if self.hard:
+            return out
         for sign, limit in ((1.0, self.upper), (-1.0, self.lower)):
             e, d = sign * (kin.q[self.dof] - theta[limit]), self.onset
             outer = 0.5 * (e - 0.5 * d) ** 2 + d * d / 24.0

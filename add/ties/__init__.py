@@ -1,6 +1,7 @@
 """How theta follows from the numbers of a scene: composed differentiable maps, built from small rules."""
 
 from add.ties.base import Extended, Rule, Selected, Tie
+from add.ties.copies import Copies, copies_of
 from add.ties.directions import AxesAcross, CarriedDirection, TiltedDirection, axes_across, tilt_between, unit_vector
 from add.ties.links import LinkPose
 from add.ties.physics import DampingFromRestitution, LameFromYoung
@@ -9,6 +10,7 @@ from add.ties.places import Distance, PlaceOnOther
 __all__ = [
     "AxesAcross",
     "CarriedDirection",
+    "Copies",
     "DampingFromRestitution",
     "Distance",
     "Extended",
@@ -20,6 +22,7 @@ __all__ = [
     "Tie",
     "TiltedDirection",
     "axes_across",
+    "copies_of",
     "tilt_between",
     "unit_vector",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.reproduction import (
     cma_comparison,
+    cma_counts,
     fig02_cylinder,
     fig03_landscape,
     fig04_continuation,
@@ -13,6 +14,7 @@ from scripts.reproduction import (
     fig08_cube,
     fig10a_throws,
     fig10b_line,
+    fig11a_starts,
     fig11a_wall,
     fig11b_bunny,
     fig12_policy,
@@ -21,6 +23,9 @@ from scripts.reproduction import (
     hard_gradients,
     hard_layers,
     hard_pyramid,
+    robot_drone,
+    robot_jacobians,
+    robot_worm,
     table1,
     table2,
 )
@@ -37,9 +42,11 @@ MODULES = (
     fig10a_throws,
     fig10b_line,
     fig11a_wall,
+    fig11a_starts,
     fig11b_bunny,
     fig12_policy,
     cma_comparison,
+    cma_counts,
     table1,
     table2,
     hard_friction,
@@ -47,5 +54,8 @@ MODULES = (
     hard_cubes,
     hard_gradients,
     hard_layers,
+    robot_jacobians,
+    robot_drone,
+    robot_worm,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

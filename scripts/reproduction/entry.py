@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any, final
 
 from scripts.reproduction.published import PUBLISHED
+from scripts.reproduction.tasks import Tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENES = ROOT / "scenes"
 MESHES = ROOT / "data" / "meshes"
+#: Where experiments that take hours keep what they have, until they are done.
+LONG_RUNS = ROOT / "runs" / "reproduction-long"
 
 
 class Skipped(Exception):
@@ -89,6 +92,10 @@ class Context:
         self.images.mkdir(parents=True, exist_ok=True)
         return self.images / name
 
+    def tasks(self, key: str) -> Tasks:
+        """Return what is kept of the tasks of an experiment that takes hours; of a short run nothing is."""
+        return Tasks(None if self.short else LONG_RUNS / f"{key}.jsonl")
+
 
 @final
 @dataclass(frozen=True)
@@ -103,12 +110,15 @@ class Entry:
     about : str
         What the paper shows and how it is done here.
     run : Context -> Outcome
+    long : bool
+        Whether it takes hours: `make reproduce-long` runs it, `make reproduce` does not.
     """
 
     key: str
     title: str
     about: str
     run: Callable[[Context], Outcome]
+    long: bool = False
 
 
 @final

@@ -14,6 +14,7 @@ from typing import final
 TABLE_1, TABLE_2, TEXT = "paper, Table 1", "paper, Table 2", "paper, text"
 ORIGINAL = "original program"
 LE_LIDEC, NIMBLE = "Le Lidec et al. 2021", "nimblephysics, issue 97"
+WERLING, WERLING_FIGURE = "Werling et al. 2021, Table III", "Werling et al. 2021, Fig. 7"
 
 
 @final
@@ -103,6 +104,7 @@ PUBLISHED: dict[str, Published] = {
             "cma.simulations": "1042 (to 1e-6)",
             "cma.seconds": "8100 (2 h 15 min, to 1e-6)",
             "cma.reduction": "1e-6 (after 1042)",
+            "cma.strings": "none in hours (a trajectory optimisation)",
             "cma.lbfgs": "28 (two bounces, to < 1e-25)",
             "fig4.stages": "100, 200, 400, 800, 1000",
             "fig4.better": "yes",
@@ -110,6 +112,20 @@ PUBLISHED: dict[str, Published] = {
     ),
     **_table(LE_LIDEC, {"hard2.pyramid": "0.141", "hard5.forward": "211", "hard5.backward": "7"}),
     **_table(NIMBLE, {"hard4.nimble": "(0.75, 0.25, 0.91, 0.08)"}),
+    **_table(
+        WERLING,
+        {
+            "robots1.atlas": "8.53",
+            "robots1.atlas.differences": "749; 87.8",
+            "robots1.cheetah": "0.395",
+            "robots1.cheetah.differences": "8.64; 21.9",
+            "robots1.worm": "0.256",
+            "robots1.worm.differences": "3.82; 14.9",
+            "robots1.catapult": "0.265",
+            "robots1.catapult.differences": "4.36; 16.5",
+        },
+    ),
+    **_table(WERLING_FIGURE, {"robots2.plain": "no progress", "robots2.explored": "to zero within 50 iterations"}),
     **_table(
         ORIGINAL,
         {

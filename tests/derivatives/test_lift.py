@@ -7,10 +7,11 @@ import pytest
 from support.body_scene import NODES, STARTS, N, crowd
 
 from add.contact import FrictionLaw
-from add.equations.kinematics import Kinematics
+from add.equations.kinematics import Kinematics, Weights
 from add.equations.layout import DofLayout
 from add.equations.lift import Embedding, Lift
-from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.lifted_points import LiftedPoints
 from add.equations.points import WeightedPoints
 from add.equations.signals import Constant
@@ -177,8 +178,59 @@ def test_rows_have_to_fit(rng):
         Lift(layout, layout, lifted(rng, crowd().kin)[0].embeddings[:1])
 
 
-def test_hybrid_friction_is_refused(rng):
-    scene = crowd(FrictionLaw.HYBRID)
-    lift, _ = lifted(rng, scene.kin)
-    with pytest.raises(ValueError, match="hybrid friction"):
-        LiftedDecidingTerm(scene.contact, lift)
+@pytest.mark.parametrize("sizes", [((6, 4), (6, 3)), ((12, 5),)])
+def test_sticking(rng, sizes):
+    """What sticks to bodies and nodes with coordinates of their own, and to others: all derivatives by differences."""
+    scene = crowd(FrictionLaw.HYBRID, seed=10)
+    lift, kin = lifted(rng, scene.kin, sizes)
+    term = LiftedDecidingTerm(scene.contact, lift)
+    decision = term.stick_touching(term.decide(kin, scene.theta))
+    assert term.sticking is term and term.all_sticking(decision)
+    hold = term.stick_constraint(decision)
+    assert hold is not None and hold.n_rows > 15
+    mu = rng.normal(size=hold.n_rows)
+    scales = {"q": 1e-3, "v": 1e-3}
+    found = check_constraint(hold, kin, mu, scene.theta, rng=rng, scales=scales)
+    assert found.q > 0.0 and found.v > 0.0 and found.parameters
+    assert (hold.dofs >= SAME).any() and ((hold.dofs >= 0) & (hold.dofs < SAME)).any()
+
+
+def test_sticking_for_the_solver(rng):
+    """The matrix parts in the slots of the frozen term are those of the constraint's own Jacobian."""
+    scene = crowd(FrictionLaw.HYBRID, seed=10)
+    lift, kin = lifted(rng, scene.kin)
+    term, n = LiftedDecidingTerm(scene.contact, lift), lift.dofs.n
+    decision = term.stick_touching(term.decide(kin, scene.theta))
+    hold, branch = term.stick_constraint(decision), term.on_branch(decision)
+    m, weights = hold.n_rows, Weights(1.0, 30.0, 900.0, 1.0)
+    mu = rng.normal(size=m)
+    rows, cols = hold.pattern(n)
+    values = np.zeros(rows.size)
+    hold.jacobian(kin, mu, scene.theta, weights, values, np.arange(rows.size))
+    whole = np.zeros((n + m, n + m))
+    np.add.at(whole, (rows, cols), values)
+    operators = hold.operators(kin, scene.theta)
+    by_u = weights.q * operators.by_q + weights.v * operators.by_v
+    point, place = np.nonzero(hold.dofs >= 0)
+    dense = np.zeros((m // 3, 3, n))
+    np.add.at(dense, (point, slice(None), hold.dofs[point, place]), by_u[point, :, place])
+    assert np.allclose(dense.reshape(m, n), whole[n:, :n], rtol=1e-12, atol=1e-10)
+    rows, cols = branch.pattern()
+    for penalty, expected in ((0.0, whole[:n, :n]), (50.0, 50.0 * whole[:n, n:] @ whole[n:, :n])):
+        values = np.zeros(rows.size)
+        if penalty:
+            hold.add_products(penalty, operators.by_v, by_u, values, np.arange(rows.size))
+        else:
+            hold.add_geometry(kin, mu, scene.theta, weights.q, values, np.arange(rows.size))
+        out = np.zeros((n, n))
+        np.add.at(out, (rows, cols), values)
+        assert np.allclose(out, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+
+
+def test_nothing_sticks_by_equations_under_other_laws(rng):
+    scene = crowd(FrictionLaw.LINEAR)
+    lift, kin = lifted(rng, scene.kin)
+    term = LiftedDecidingTerm(scene.contact, lift)
+    assert term.sticking is None
+    with pytest.raises(TypeError, match="nothing sticks"):
+        term.stick_touching(term.decide(kin, scene.theta))

@@ -16,7 +16,9 @@ from add.contact.mesh_sticking import StickingVertices
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
-from add.equations.lifted import LiftedConstraint, LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted_constraint import LiftedConstraint
+from add.equations.lifted_sticking import LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
@@ -103,6 +105,7 @@ ELSEWHERE = {
     *DECIDING_COUPLINGS,
     LiftedConstraint,
     LiftedDecidingTerm,
+    LiftedStick,
     LiftedTerm,
     BodyContact,
     BodyContactBranch,

@@ -90,9 +90,9 @@ def articulated_body(
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said = body.joints.get(joint.name, _NONE)
         joints.append(_tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}"))
-        numbers += _joint_numbers(
-            f"{at}.joints.{joint.name}", joint, said, joints[-1], pose, starts=not (loose and k == 0)
-        )
+        own, hard = not (loose and k == 0), body.limits == "hard"
+        place = f"{at}.joints.{joint.name}"
+        numbers += _joint_numbers(place, joint, said, joints[-1], pose, starts=own, hard=hard)
     for link in robot.links:
         if is_body(link):
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
@@ -115,6 +115,7 @@ def articulated_body(
         loose,
         tuple(drives),
         body.limit_onset,
+        body.limits == "hard",
         tuple(extras.loops),
         tuple(extras.couplings),
         tuple(extras.tendons),
@@ -224,11 +225,19 @@ def _limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
 
 
 def _joint_numbers(
-    at: str, joint: RobotJoint, said: TreeJointSpec, made: TreeJoint, pose: Mapping[str, FloatArray], *, starts: bool
+    at: str,
+    joint: RobotJoint,
+    said: TreeJointSpec,
+    made: TreeJoint,
+    pose: Mapping[str, FloatArray],
+    *,
+    starts: bool,
+    hard: bool,
 ) -> list[SceneParameter]:
     """Return placement, start and laws of a joint."""
     unit = "m" if made.kind == SLIDE else "rad"
     values: list[tuple[str, FloatArray, str]] = []
+    unread: list[SceneParameter] = []
     if made.n and starts:
         start = np.full(made.n, joint.start)
         if made.kind == FREE:
@@ -256,9 +265,13 @@ def _joint_numbers(
             values += [("lower", bounds[0], unit), ("upper", bounds[1], unit)]
             for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
                 given = getattr(said, key)
-                values.append((key, np.array(_DEFAULTS[key] if given is None else given), of))
+                number = np.array(_DEFAULTS[key] if given is None else given)
+                if hard:  # no motion depends on them
+                    unread.append(SceneParameter(f"{at}.{key}", number, of, ((f"{at}.{key}", 1.0),), fixed=True))
+                else:
+                    values.append((key, number, of))
     own = [] if made.kind == FREE else _placement(at, joint.position, joint.rotation)
-    return own + [
+    return [*own, *unread] + [
         SceneParameter(f"{at}.{key}", np.asarray(value), of, ((f"{at}.{key}", 1.0),)) for key, value, of in values
     ]
 

@@ -16,7 +16,8 @@ from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
-from add.scene.build.steps import Bounds, Step, StepFunction
+from add.scene.build.step_arguments import Bounds
+from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import ControlSignalSpec

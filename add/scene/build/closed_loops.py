@@ -13,7 +13,7 @@ from add.equations.assembly import Assembly
 from add.equations.initial import InitialState
 from add.equations.layout import DofLayout, ParameterLayout
 from add.equations.lift import Lift
-from add.equations.lifted import LiftedConstraint
+from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.term import Constraint
 from add.equations.tree_embedding import TreeEmbedding
 from add.errors import InputError

@@ -41,8 +41,12 @@ def contact_forces(
         if record is None:
             force += contact.forces(at, theta)
         elif not model.lift.is_identity:
-            against = np.zeros(model.lift.rows.n)
-            contact.on_branch(record.decisions[number]).residual(at, theta, against)
+            against, decision = np.zeros(model.lift.rows.n), record.decisions[number]
+            contact.on_branch(decision).residual(at, theta, against)
+            held = contact.stick_constraint(decision)
+            if held is not None:
+                reactions = system.on_branch(record.decisions).reactions(number, record.mu)
+                held.residual(at, reactions, theta, against, np.zeros(held.n_rows))
             force -= against
         else:
             force += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)

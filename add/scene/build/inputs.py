@@ -86,15 +86,29 @@ class Inputs:
         InputError
             If a number is not finite or outside the limits that the scene's format sets.
         """
-        s = self.numbers.values.copy()
+        return self.rows({name: np.asarray(values[name])[None] for name in self.places}, 1)[0]
+
+    def rows(self, values: Mapping[str, FloatArray], b: int) -> FloatArray:
+        """Return the scene's numbers (b, n_s) with inputs of b members, a row each.
+
+        Raises
+        ------
+        InputError
+            As `scene_values`; it names the member where there are several.
+        """
+        s = np.repeat(self.numbers.values[None], b, axis=0)
         for name, place in self.places.items():
-            s[place] = values[name]
-            _require_finite(name, values[name])
+            own = values[name]
+            require_finite_rows(name, own)
             limits = self.numbers.limits(name)
-            broken = limits.broken(values[name])
+            broken = limits.broken(own)
             if broken.any():
-                found = f"{np.asarray(values[name])[broken].flat[0]:g}"
-                raise InputError("impossible value", place=name, found=found, expected=str(limits))
+                k = int(np.argwhere(broken)[0, 0])
+                found = f"{own[k][broken[k]].flat[0]:g}"
+                raise InputError(
+                    "impossible value", place=of_member(k, b, name), found=found, expected=str(limits)
+                )  # fmt: skip
+            s[:, place] = own
         return s
 
     def initial(self, values: Mapping[str, FloatArray], step: int | None = None) -> State | None:
@@ -151,12 +165,22 @@ def require_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...], 
         )  # fmt: skip
 
 
-def _require_finite(name: str, value: FloatArray) -> None:
-    bad = np.argwhere(~np.isfinite(value))
+def of_member(k: int, b: int, name: str) -> str:
+    """Return the place of an input of member k of b in an error."""
+    return f"member {k}: {name}" if b > 1 else name
+
+
+def require_finite_rows(name: str, values: FloatArray, what: str = "an input is not a finite number") -> None:
+    """Refuse numbers (b, ...) that are not finite, naming the member where there are several."""
+    bad = np.argwhere(~np.isfinite(values))
     if bad.size:
-        at = tuple(int(i) for i in bad[0])
-        where = f" at {list(at)}" if at else ""
+        k, *at = (int(i) for i in bad[0])
+        where = f" at {at}" if at else ""
         raise InputError(
-            "an input is not a finite number", place=name, found=f"{np.asarray(value)[at]}{where}",
+            what, place=of_member(k, values.shape[0], name), found=f"{values[(k, *at)]}{where}",
             expected="finite numbers",
         )  # fmt: skip
+
+
+def _require_finite(name: str, value: FloatArray) -> None:
+    require_finite_rows(name, np.asarray(value)[None])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +13,20 @@ from numpy.typing import ArrayLike
 from add.adjoint import Batch, rollout_batch
 from add.equations.kinematics import State
 from add.errors import InputError
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, of_member
 from add.scene.build.numbers import SceneParameters
 from add.simulation.run import Simulation, Trajectory
 from add.typing import FloatArray
+
+
+class States(NamedTuple):
+    """Coordinates and velocities as functions of a framework return them.
+
+    Of all states of a run (k + 1, n), or the pairs of one state (m, n); of a batch with its axes before these.
+    """
+
+    q: Any
+    v: Any
 
 
 @final
@@ -34,6 +44,11 @@ class SceneBatch:
     batch: Batch
     inputs: Inputs
     values: FloatArray
+
+    def require_whole(self) -> None:
+        """Raise the error of the first member that failed; of a batch it names the member."""
+        for error in self.batch.failures.values():
+            raise error if len(self.values) > 1 else (error.__cause__ or error)
 
     def pullback(self, q_bar: FloatArray, v_bar: FloatArray) -> dict[str, FloatArray]:
         """Pull cotangents (b, k + 1, n) of all states back to the inputs, in the shapes that these had.
@@ -172,8 +187,7 @@ def rollout(
     """
     arrays = {name: np.asarray(value, dtype=float)[None] for name, value in inputs.items()}
     runs = _run(simulation, numbers, arrays, 1, n_steps=n_steps, step=step, workers=1)
-    for error in runs.batch.failures.values():
-        raise error.__cause__ or error
+    runs.require_whole()
     return Rollout(runs)
 
 
@@ -234,21 +248,18 @@ def _run(
     places = Inputs.of(simulation, numbers, {name: array.shape[1:] for name, array in arrays.items()})
     if states is not None and places.state is not None:
         raise InputError("the initial states are given twice", place=STATE_Q, expected="inputs, or `states`")
-    values, given = [], list(states) if states is not None else []
-    for k in range(b):
-        member = {name: array[k] for name, array in arrays.items()}
+    values, given = places.rows(arrays, b), list(states) if states is not None else []
+    for k in range(b if places.state is not None else 0):
         try:
-            values.append(places.scene_values(member))
-            state = places.initial(member, step)
+            state = places.initial({name: arrays[name][k] for name in (STATE_Q, STATE_V)}, step)
         except InputError as error:
-            if b > 1:
-                error.place = f"member {k}: {error.place}"
+            error.place = of_member(k, b, error.place or STATE_Q)
             raise
-        if state is not None:
-            given.append(state)
+        assert state is not None
+        given.append(state)
     thetas = np.stack([numbers.ties.forward(row) for row in values])
     batch = rollout_batch(simulation, thetas, given or None, n_steps=n_steps, workers=workers, executor=executor)
-    return SceneBatch(batch, places, np.stack(values))
+    return SceneBatch(batch, places, values)
 
 
 def _require_rows(arrays: Mapping[str, FloatArray], b: int) -> None:

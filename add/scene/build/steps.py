@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, final
@@ -11,22 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from add.equations.kinematics import State, StateTangent
-from add.equations.signals import BSplineSignal, Constant, Signal
 from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, require_shape
+from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
-from add.scene.build.signals import signal_of
+from add.scene.build.step_arguments import Bounds, StepArguments
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.step_jacobians import StepDerivatives
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray, IntArray
-
-#: Lowest and highest value of a control.
-Bounds = tuple[ArrayLike, ArrayLike]
+from add.typing import FloatArray
 
 
 class StepCotangents(NamedTuple):
@@ -89,9 +85,9 @@ class Step:
             q, v = np.zeros_like(q), np.zeros_like(v)
             q[0], v[0] = stepper.start_pullback(before)
         s_bar = function.numbers.ties.pullback(self.values, theta_bar)
-        places = function.control_places(self.before.step)
+        places = function.arguments.places(self.before.step)
         control = {name: s_bar[place] for name, place in places.items()}
-        return StepCotangents(q, v, control, function.inputs.cotangents(s_bar))
+        return StepCotangents(q, v, control, function.arguments.inputs.cotangents(s_bar))
 
     def jvp(
         self,
@@ -103,8 +99,7 @@ class Step:
         """Return the tangents (m, n) of the pairs of the state after the step; what is left out does not move."""
         function = self.function
         stepper = function.simulation.differentiable
-        s_dot = function.inputs.tangent({name: np.asarray(dot, dtype=float) for name, dot in (inputs or {}).items()})
-        function.set_control(s_dot, self.before.step, control or {})
+        s_dot = function.arguments.tangent(self.before.step, control or {}, inputs or {})
         theta_dot = function.numbers.ties.pushforward(self.values, s_dot)
         q, v = function.pairs(q_dot), function.pairs(v_dot)
         if self.before.step:
@@ -131,7 +126,7 @@ class Step:
         function, (m, n) = self.function, self.before.q.shape
         stepper = function.simulation.differentiable
         by_numbers = function.numbers.ties.jacobian(self.values).tocsc()
-        places = {name: place.ravel() for name, place in function.control_places(self.before.step).items()}
+        places = {name: place.ravel() for name, place in function.arguments.places(self.before.step).items()}
         along = {name: Directions.of(by_numbers[:, place]) for name, place in places.items()}
         with one_blas_thread():
             found = StepDerivatives(stepper, function.by_terms, self.theta, along, {}).jacobians(self.record)
@@ -182,94 +177,14 @@ class StepFunction:
         inputs: tuple[str, ...] = (),
         bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
-        for name in (STATE_Q, STATE_V):
-            if name in inputs:
-                raise InputError("the state is an argument of a step of its own", place=name)
         self.simulation, self.numbers = simulation, numbers
-        self.signals = {name: _controlling(scene, name) for name in controls}
-        self.inputs = Inputs.of(simulation, numbers, {name: numbers.place(name).shape for name in inputs})
-        self._input_shapes = {name: place.shape for name, place in self.inputs.places.items()}
+        self.arguments = StepArguments(scene, simulation, numbers, controls, inputs, bounds or {})
         self.assembler: Assembler = simulation.assembler()
-        self._rows = {name: _rows(numbers, name, signal) for name, signal in self.signals.items()}
-        self.bounds = {name: self._spread(name, pair) for name, pair in (bounds or {}).items()}
-        taken = {i for place in self.inputs.places.values() for i in place.ravel().tolist()}
-        for name, rows in self._rows.items():
-            if taken & set(rows.ravel().tolist()):
-                raise InputError(
-                    "this signal is a control and an input", place=f"signals.{name}", expected="one of them"
-                )
-
-    def _spread(self, name: str, pair: Bounds) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of a control in its shape."""
-        self.require_names((name,), self.inputs.places)
-        shape = self._rows[name].shape[1:]
-        try:
-            low, high = (np.broadcast_to(np.asarray(bound, dtype=float), shape) for bound in pair)
-        except (TypeError, ValueError):
-            raise InputError(
-                "bounds do not fit the control", place=f"signals.{name}", found=f"{pair}",
-                expected=f"(low, high), each a number or of shape {shape}",
-            ) from None  # fmt: skip
-        if not (low < high).all():
-            raise InputError("bounds are (low, high)", place=name, found=f"{pair}", expected="low below high")
-        return low, high
-
-    def _require_within(self, control: Values) -> None:
-        for name, (low, high) in self.bounds.items():
-            if name in control:
-                row = np.asarray(control[name], dtype=float)
-                if not ((row >= low) & (row <= high)).all():
-                    raise InputError(
-                        "an action is outside its bounds, or not finite", place=f"signals.{name}",
-                        found=f"{row.tolist()}", expected=f"{low.tolist()} to {high.tolist()}",
-                    )  # fmt: skip
 
     @cached_property
     def by_terms(self) -> Assembler:
         """The workspace of derivatives, without compiled steps."""
         return Assembler(self.simulation.system, self.simulation.solver(self.simulation.system.n_unknowns))
-
-    def control_places(self, step: int) -> dict[str, IntArray]:
-        """Return name -> indices in the scene's numbers of the rows that drive the step after ``step`` steps."""
-        t = (step + 1) * self.simulation.stepper.dt
-        return {
-            name: self._rows[name][signal.interval(t) if isinstance(signal, BSplineSignal) else 0]
-            for name, signal in self.signals.items()
-        }
-
-    def set_control(self, s: FloatArray, step: int, control: Mapping[str, ArrayLike]) -> None:
-        """Write controls, or their tangents, into the scene's numbers."""
-        places = self.control_places(step)
-        rows = {name: np.asarray(value, dtype=float) for name, value in control.items()}
-        self.require({name: row.shape for name, row in rows.items()}, self._input_shapes)
-        for name, row in rows.items():
-            if not np.isfinite(row).all():
-                raise InputError("a control is not a finite number", place=f"signals.{name}", found=f"{row.tolist()}")
-            s[places[name]] = row
-
-    def require_names(self, control: Iterable[str], inputs: Iterable[str]) -> None:
-        """Refuse controls that the function has not, and other inputs than it has."""
-        for name in control:
-            if name not in self._rows:
-                raise InputError("this signal is no control of the step", place=name, expected=", ".join(self._rows))
-        if set(inputs) != self.inputs.places.keys():
-            raise InputError(
-                "these are not the inputs that the step was made with",
-                found=", ".join(inputs) or "none",
-                expected=", ".join(self.inputs.places) or "none",
-            )
-
-    def require(self, control: Mapping[str, tuple[int, ...]], inputs: Mapping[str, tuple[int, ...]]) -> None:
-        """Refuse names and shapes of controls and inputs that are not those of the function."""
-        self.require_names(control, inputs)
-        for name, shape in control.items():
-            if shape != self._rows[name].shape[1:]:
-                raise InputError(
-                    "the values of a control do not fit", place=f"signals.{name}", found=f"shape {shape}",
-                    expected=f"shape {self._rows[name].shape[1:]}",
-                )  # fmt: skip
-        for name, shape in inputs.items():
-            require_shape(name, shape, self.inputs.places[name].shape)
 
     def require_pairs(self) -> None:
         """Refuse steps that hand on more than pairs of coordinates and velocities."""
@@ -320,37 +235,22 @@ class StepFunction:
             If the step has no solution near by.
         """
         arrays = {name: np.asarray(value, dtype=float) for name, value in (inputs or {}).items()}
-        self.require({}, {name: array.shape for name, array in arrays.items()})
+        self.arguments.require({}, {name: array.shape for name, array in arrays.items()})
         for name in ("q", "v"):
             if not np.isfinite(getattr(state, name)).all():
                 raise InputError("the state is not finite", place=f"state.{name}", found="nan or inf")
-        values = self.inputs.scene_values(arrays)
-        self.set_control(values, state.step, control or {})
-        self._require_within(control or {})
-        theta = self.numbers.ties.forward(values)
+        values, thetas = self.arguments.base({name: array[None] for name, array in arrays.items()}, 1)
+        rows = {name: np.asarray(row, dtype=float)[None] for name, row in (control or {}).items()}
+        self.arguments.drive(values, thetas, np.array([state.step]), rows)
+        return self.taken(state, values[0], thetas[0])
+
+    def taken(self, state: State, values: FloatArray, theta: FloatArray) -> Step:
+        """Take one step with the scene's numbers (n_s,) and theta (n_theta,), those of `StepArguments.drive`.
+
+        Raises
+        ------
+        SolverError
+            If the step has no solution near by.
+        """
         after, record = self.simulation.step(state, theta, assembler=self.assembler)
         return Step(self, state, after, record, values, theta)
-
-
-def _controlling(scene: SceneSpec, name: str) -> Signal:
-    """Return a signal that one row drives in each step."""
-    if name not in scene.signals:
-        raise InputError(
-            "no such signal", place=f"signals.{name}", expected=", ".join(scene.signals) or "a scene with signals"
-        )
-    made = signal_of(scene.signals[name], scene.time.end, f"signals.{name}")
-    if isinstance(made, Constant) or (isinstance(made, BSplineSignal) and made.degree == 0):
-        return made
-    raise InputError(
-        "this signal has no row for a step: its rows act together",
-        place=f"signals.{name}",
-        found=type(made).__name__,
-        expected="type 'constant', or 'control' with the basis 'constant'; the rows of others are inputs of a rollout",
-    )
-
-
-def _rows(numbers: SceneParameters, name: str, signal: Signal) -> IntArray:
-    """Return the indices of a signal's rows in the scene's numbers (rows, ...)."""
-    if isinstance(signal, Constant):
-        return numbers.place(f"signals.{name}.value")[None]
-    return numbers.place(f"signals.{name}.values")

@@ -141,11 +141,12 @@ def _contact(spec: SceneSpec) -> Iterator[Problem]:
             )  # fmt: skip
     for k, pair in enumerate(pairs):
         at = f"contact.pairs.{k}"
-        if pair.restitution is not None and any(side in classes.said or "/" in side for side in pair.sides):
+        several = any(side in classes.said or "/" in side for side in pair.sides)
+        if pair.restitution is not None and several and spec.contact.friction_law != "impulse":
             yield Problem(
                 f"{at}.restitution",
                 "a restitution depends on two masses; a class has many, and a link's is that of its tree", None,
-                "names of bodies, or 'damping'",
+                "names of bodies, or 'damping', or the friction law 'impulse'",
             )  # fmt: skip
         if pair.between is not None:
             known = [*bodies, *spec.obstacles, *classes.said]

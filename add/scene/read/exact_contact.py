@@ -1,9 +1,10 @@
 """Checks of scenes with contact without penalties: the impossible is refused when the scene is read, never ignored."""
 
+import math
 from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
-from add.scene.spec.links import trees
+from add.scene.spec.links import robot_of, trees
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.world import MeshObstacleSpec
@@ -23,17 +24,34 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
             "gradient.contact", f"the friction law '{law}' does not know this", f"'{spec.gradient.contact}'",
             "'exact', or the friction law 'impulse'",
         )  # fmt: skip
-    if law in ("hybrid", "exact", "impulse"):
-        for name in trees(spec):
+    for name, tree in trees(spec).items():
+        if law == "exact":
             yield Problem(
-                "contact.friction_law", f"articulated bodies ('{name}') do not know this law", f"'{law}'",
-                "'none', 'linear' or 'tanh'",
+                "contact.friction_law", f"articulated bodies ('{name}') do not know this law", "'exact'",
+                "'none', 'linear', 'tanh', 'hybrid' or 'impulse'",
             )  # fmt: skip
+        if law != "impulse" and tree.limits == "hard":
+            yield Problem(
+                f"bodies.{name}.limits", f"the friction law '{law}' has no hard limits", "'hard'",
+                "'penalty', or the friction law 'impulse'",
+            )  # fmt: skip
+        if tree.limits == "hard":
+            for joint in robot_of(name, tree).joints:
+                said = tree.joints.get(joint.name)
+                upper = joint.upper if said is None or said.upper is None else said.upper
+                if joint.kind == "ball" and upper < math.inf:
+                    yield Problem(
+                        f"bodies.{name}.joints.{joint.name}.upper", "the limit of a ball gives way: none is hard",
+                        f"{upper:g}", "no limit, or limits 'penalty'",
+                    )  # fmt: skip
     if law not in ("exact", "impulse"):
         return
     if spec.time.initial == "equilibrium":
         yield Problem("time.initial", f"the friction law '{law}' starts from a given state", "'equilibrium'", "'given'")
     meshes = {f"obstacles.{name}": isinstance(item, MeshObstacleSpec) for name, item in spec.obstacles.items()}
+    for name, tree in trees(spec).items():
+        for link in robot_of(name, tree).links:
+            meshes[f"bodies.{name}.links.{link.name}"] = any(shape.shape == "mesh" for shape in link.collision)
     for name, body in spec.bodies.items():
         if isinstance(body, RigidBodySpec | KinematicBodySpec):
             meshes[f"bodies.{name}.collision.closed"] = body.collision.closed

@@ -165,6 +165,11 @@ class ArticulatedBodySpec(Spec):
     links: dict[Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
     joints: dict[Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
     drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint or tendon")
+    limits: Literal["penalty", "hard"] = Field(
+        "penalty",
+        description="stops of its joints: springs and dampers, or `hard`, with the friction law `impulse`: they give "
+        "not at all, and stop what arrives without a rebound",
+    )
     tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
     loops: dict[Name, LoopSpec] = Field(
         default_factory=dict, description="name -> equations that close a loop of links, or couple joints"
@@ -221,4 +226,11 @@ class ArticulatedBodySpec(Spec):
             for name, link in self.links.items():
                 if link.density is not None:
                     raise problem("give its mass", key=f"links.{name}.density")
+        if self.limits == "hard":
+            for name, joint in self.joints.items():
+                for key in ("limit_stiffness", "limit_damping"):
+                    if getattr(joint, key) is not None:
+                        raise problem("hard limits have none", key=f"joints.{name}.{key}")
+            if "limit_onset" in self.model_fields_set:
+                raise problem("hard limits have none", key="limit_onset")
         return self

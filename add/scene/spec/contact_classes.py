@@ -73,8 +73,8 @@ class ContactClasses:
         return {pair: row.enabled for row in self.rows for pair in self.pairs(row)}
 
     def restitutions(self, spec: SceneSpec) -> dict[tuple[str, str], int]:
-        """Return (body, what it meets) -> number of the row whose restitution counts; a later damping takes it away."""
-        shapes, bodies = set(met_shapes(spec)), all_bodies(spec)
+        """Return classes (of points, of shapes) -> the row whose restitution counts; a later damping takes it away."""
+        shapes, bodies = ({self.of[name] for name in names} for names in (met_shapes(spec), all_bodies(spec)))
         out: dict[tuple[str, str], int] = {}
         for k, row in enumerate(self.rows):
             for pair in self.pairs(row):

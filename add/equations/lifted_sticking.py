@@ -1,0 +1,165 @@
+"""Equations that hold points on rows of X = Phi(q), as equations on q.
+
+A point moves with the rows of X of its carrier and of the shape's body. With c(X, V) = 0 and the derivatives by them,
+
+    dc/dv = dc/dV P,    dc/dq = dc/dX P + dc/dV Q,
+    d(G^T mu)/dq = P^T d(G_X^T mu)/dX P + sum_i (G_X^T mu)_i d2Phi_i/dq2
+
+over the coordinates that these rows depend on: of links, the joints that carry them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.lift import Lift, LiftedState
+from add.equations.lifted_constraint import LiftedConstraint
+from add.equations.lifted_entries import Expansion, add_expanded
+from add.equations.term import StickConstraint, StickOperators
+from add.typing import FloatArray, IntArray
+
+
+class _Lifted(NamedTuple):
+    kin: Kinematics
+    theta: FloatArray
+    at: LiftedState
+
+
+@final
+class LiftedStick(StickConstraint):
+    """Stick constraints on rows of X as ones on q.
+
+    Attributes
+    ----------
+    inner : StickConstraint
+    lift : Lift
+    expansion : Expansion
+        Of the pattern of the inner frozen term, at whose slots the solver's matrix is changed.
+    """
+
+    def __init__(self, inner: StickConstraint, lift: Lift, expansion: Expansion) -> None:
+        self.inner, self.lift, self.expansion = inner, lift, expansion
+        self._last: _Lifted | None = None
+
+    @cached_property
+    def _whole(self) -> LiftedConstraint:
+        """The same equations without what the solver asks of points that stick."""
+        return LiftedConstraint(self.inner, self.lift)
+
+    def _at(self, kin: Kinematics, theta: FloatArray) -> LiftedState:
+        """Return the lifted state, the same object for the same state: the inner constraint keeps what it evaluates."""
+        last = self._last
+        if last is None or last.kin is not kin or last.theta is not theta:
+            last = self._last = _Lifted(kin, theta, self.lift.at(kin, theta))
+        return last.at
+
+    @property
+    def n_rows(self) -> int:
+        """Three a point."""
+        return self.inner.n_rows
+
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return flat (rows, cols)."""
+        return self._whole.pattern(first)
+
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add P^T G_X^T mu to ``out`` and c to ``rows``."""
+        at, r = self._at(kin, theta), np.zeros(self.lift.rows.n)
+        self.inner.residual(at.kin, mu, theta, r, rows)
+        self.lift.pull(at, r, out)
+
+    def jacobian(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
+        self._whole.jacobian(kin, mu, theta, weights, data, slots)
+
+    def parameter_vjp(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
+    ) -> None:
+        """Add the cotangents of theta."""
+        self._whole.parameter_vjp(kin, mu, theta, lam, lam_rows, out)
+
+    def parameter_jvp(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        theta_dot: FloatArray,
+        out: FloatArray,
+        rows: FloatArray,
+    ) -> None:
+        """Add the derivatives along theta_dot."""
+        self._whole.parameter_jvp(kin, mu, theta, theta_dot, out, rows)
+
+    # --- for the solver -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _embedded(self) -> IntArray:
+        """Embedded coordinates (k, w) that the rows of each point depend on; -1 for none."""
+        inner, n_same = self.inner.dofs, self.lift.n_same
+        structure = self.lift.embedded_structure
+        moves = np.zeros((inner.shape[0], structure.shape[1]), dtype=bool)
+        point, place = np.nonzero(inner >= n_same)
+        np.logical_or.at(moves, point, structure[inner[point, place] - n_same])
+        wide = int(moves.sum(axis=1).max(initial=0))
+        # Those that move first, in their order.
+        order = np.argsort(~moves, axis=1, kind="stable")[:, :wide]
+        return np.where(np.take_along_axis(moves, order, axis=1), n_same + order, -1)
+
+    @cached_property
+    def dofs(self) -> IntArray:
+        """Coordinates (k, m) that each sticking point moves with; -1 for none."""
+        inner = self.inner.dofs
+        return np.concatenate([np.where(inner < self.lift.n_same, inner, -1), self._embedded], axis=1)
+
+    def _spread(self, blocks: FloatArray, entries: FloatArray) -> FloatArray:
+        """Return blocks (k, 3, m) over rows of X times P, or Q, as ``entries`` say, over the embedded coordinates."""
+        inner, n_same, own = self.inner.dofs, self.lift.n_same, self._embedded
+        matrix = self.lift.embedded_matrix(entries)
+        part = matrix[np.maximum(inner - n_same, 0)[:, :, None], np.maximum(own - n_same, 0)[:, None, :]]
+        part = np.where((inner >= n_same)[:, :, None] & (own >= 0)[:, None, :], part, 0.0)
+        return np.asarray(blocks @ part)
+
+    def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
+        """Return the linearised rows."""
+        at = self._at(kin, theta)
+        inner, same = self.inner.operators(at.kin, theta), (self.inner.dofs < self.lift.n_same)[:, None, :]
+        by_v = [np.where(same, inner.by_v, 0.0), self._spread(inner.by_v, at.p)]
+        by_q = [np.where(same, inner.by_q, 0.0), self._spread(inner.by_q, at.p) + self._spread(inner.by_v, at.q)]
+        return StickOperators(np.concatenate(by_v, axis=2), np.concatenate(by_q, axis=2))
+
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor times the derivative of the generalised force by q."""
+        at, spread, r = self._at(kin, theta), self.expansion, np.zeros(self.lift.rows.n)
+        by = np.zeros((3, spread.n_entries))
+        self.inner.add_geometry(at.kin, mu, theta, 1.0, by[0], np.arange(spread.n_entries))
+        add_expanded(data, slots, spread, at, by, Weights(factor, 0.0, 0.0))
+        self.inner.residual(at.kin, mu, theta, r, np.zeros(self.n_rows))
+        np.add.at(data, slots[spread.entry.size :], factor * self.lift.curvature(kin, theta, r))
+
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray]:
+        return self.expansion.places(self.dofs)
+
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor left^T right."""
+        number, entry = self._places
+        blocks = np.einsum("kam,kan->kmn", left, right).ravel()
+        np.add.at(data, slots[entry], factor * blocks[number])
+
+    def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return the limit of each reaction (k,) [N]; below zero where nothing touches."""
+        return self.inner.limits(self._at(kin, theta).kin, theta)
+
+    def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return the reactions (3 k,) of the penalty law [N]."""
+        return self.inner.first_guess(self._at(kin, theta).kin, theta)

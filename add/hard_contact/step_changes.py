@@ -1,0 +1,148 @@
+"""How all rows of a step in velocities change with the state before it and with theta, over the coordinates.
+
+`impulse_derivatives` has the derivatives of contact by X and V; here they become those by q_0, the velocities and theta
+(see `beginning`), and the stops of joints join them. With the forces f = J_X^T F of the contacts on the rows of X,
+
+    J^T F = P^T f,    u = J_X P v+ + ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import StateTangent
+from add.equations.tangents import Columns, Directions, ThetaMap, push
+from add.hard_contact.impulse_derivatives import ContactDerivatives
+from add.hard_contact.step_rows import StepRows
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class StepChanges:
+    """The rows of a finished step, ready for both directions.
+
+    Attributes
+    ----------
+    rows : StepRows
+    force : (n_rows,) of contacts in the pairs' axes, and of stops [N], [N m]
+    velocity : (n,) after the step
+    restitution : (k,) index in theta of e of the pairs; -1 is zero
+    dt : float
+        Step [s].
+    free : (n,), optional
+        Velocity after the step without contacts, where impacts within the step ask for it.
+    """
+
+    rows: StepRows
+    force: FloatArray
+    velocity: FloatArray
+    restitution: IntArray
+    dt: float
+    free: FloatArray | None = None
+
+    @cached_property
+    def _contacts(self) -> ContactDerivatives:
+        rows, begin = self.rows, self.rows.beginning
+        velocity = begin.push(self.velocity)
+        return ContactDerivatives(
+            rows.contacts, rows.of_contacts(self.force), velocity, begin.theta, self.restitution, self.dt
+        )
+
+    @cached_property
+    def _on_rows(self) -> FloatArray:
+        """The forces f (n_x,) of the contacts on the rows of X."""
+        return np.asarray(self.rows.over_rows.T @ self.rows.of_contacts(self.force))
+
+    # --- cotangents ---------------------------------------------------------------------------------------------------
+
+    def pullback(
+        self, adjoint: FloatArray, by_rows: FloatArray, bound: FloatArray, before: StateTangent, theta_bar: FloatArray
+    ) -> None:
+        """Add a^T d(J^T F) - c^T du, and the cotangents of the friction coefficients.
+
+        Parameters
+        ----------
+        adjoint : (n,) a, by_rows : (n_rows,) c, bound : one number a contact or stop
+        before, theta_bar : what takes the cotangents of the state before the step and of theta
+        """
+        rows, begin = self.rows, self.rows.beginning
+        c = rows.of_contacts(by_rows)
+        bar = StateTangent.zeros(1, begin.n_rows)
+        self._contacts.pullback(begin.push(adjoint), c, bound[: rows.contacts.n], bar, theta_bar)
+        begin.add_state(bar, before, theta_bar)
+        if not begin.same:
+            begin.add_velocity(self.velocity, -(rows.over_rows.T @ c), before.q[0], theta_bar)
+            begin.add_force(self._on_rows, adjoint, before.q[0], theta_bar)
+        rows.stops.pullback(rows.of_stops(by_rows), before.q[0], theta_bar)
+
+    def free_pullback(self, by_rows: FloatArray, before: StateTangent, theta_bar: FloatArray) -> FloatArray:
+        """Return -c^T du by the velocities without contacts (n,); add what P has to do with it."""
+        begin = self.rows.beginning
+        bar = self._contacts.free_cotangent(self.rows.of_contacts(by_rows))
+        if self.free is not None:
+            begin.add_velocity(self.free, bar, before.q[0], theta_bar)
+        return begin.pull(bar)
+
+    # --- tangents -----------------------------------------------------------------------------------------------------
+
+    def _with_stops(self, moving: FloatArray, of_stops: FloatArray) -> FloatArray:
+        return np.concatenate([moving, of_stops]) if self.rows.stops.n else moving
+
+    def by_free(self, free_dot: FloatArray) -> FloatArray:
+        """Return the tangents of u (n_rows, .) along those of the velocities without contacts (n, .)."""
+        moving = self._contacts.by_free(self.rows.beginning.push(free_dot))
+        return self._with_stops(moving, np.zeros((self.rows.stops.n, free_dot.shape[1])))
+
+    def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of J^T F (n, k) and u (n_rows, .) along those of the state before, (n, .) each."""
+        rows, begin = self.rows, self.rows.beginning
+        fast = begin.push(v_dot)
+        if not begin.same:
+            fast = fast + begin.turned(begin.kin.v, q_dot)
+        pushed, moving = self._contacts.by_state(begin.push(q_dot), fast)
+        pushed = begin.pull(pushed)
+        if not begin.same:
+            pushed += begin.bent(self._on_rows, q_dot)
+            moving += rows.over_rows @ begin.turned(self.velocity, q_dot)
+            if self.free is not None:
+                moving += self._contacts.by_free(begin.turned(self.free, q_dot))
+        return pushed, self._with_stops(moving, rows.stops.by_state(q_dot))
+
+    def by_theta(self, directions: Directions) -> Columns:
+        """Return the tangents of (J^T F, u, bounds), (n + n_rows + n_blocks, .), along directions of theta."""
+        rows, n = self.rows, self.velocity.size
+        first, last = n, n + rows.n_rows
+
+        def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
+            pushed, u, bound = self._along(theta_dot)
+            out[:first] += pushed
+            out[first:last] += u
+            out[last : last + bound.size] += bound
+
+        def vjp(bar: FloatArray, out: FloatArray) -> None:
+            nowhere = StateTangent.zeros(1, n)
+            self.pullback(bar[:first], -bar[first:last], bar[last:], nowhere, out)
+            if self.free is not None:
+                self.free_pullback(-bar[first:last], nowhere, out)
+
+        return push([ThetaMap(jvp, vjp)] if rows.n else [], last + rows.n, directions)
+
+    def _along(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the tangents of J^T F (n,), u (n_rows,) and the bounds of the contacts (k,) along one of theta."""
+        rows, begin = self.rows, self.rows.beginning
+        pushed, u, bound = self._contacts.along(theta_dot)
+        more = np.zeros_like(self.velocity)
+        if begin.lift.has_parameters:
+            place, rate = begin.moved(begin.kin.v, theta_dot)
+            lifted, moving = self._contacts.by_state(place[:, None], rate[:, None])
+            pushed = pushed + lifted[:, 0]
+            u = u + moving[:, 0] + rows.over_rows @ begin.moved(self.velocity, theta_dot)[1]
+            if self.free is not None:
+                u = u + self._contacts.by_free(begin.moved(self.free, theta_dot)[1][:, None])[:, 0]
+            begin.add_moved_force(self._on_rows, theta_dot, more)
+        return begin.pull(pushed) + more, self._with_stops(u, rows.stops.by_theta(theta_dot)), bound
