@@ -86,13 +86,15 @@ class ContactPoints(NamedTuple):
     """Points of a body that meet shapes: nodes, or points of its frame.
 
     ``nodes`` (n,) of the body, none for a frame; ``arms`` (n, 3) in the frame [m]; ``radii`` (n,) of the spheres around
-    them [m]; ``areas`` (n,) of the surface that each stands for [m^2].
+    them [m]; ``areas`` (n,) of the surface that each stands for [m^2]; ``shape`` (n,) that each is a point of,
+    by number among the body's, where there are several.
     """
 
     nodes: IntArray
     arms: FloatArray
     radii: FloatArray
     areas: FloatArray
+    shape: IntArray | None = None
 
 
 #: A body that touches nothing by points.

@@ -26,6 +26,8 @@ class LinkBody(Body):
     ----------
     tree, link : str
     points, radii, areas : (np, 3), (np,), (np,) as of a rigid body
+    shape_of : (np,)
+        Number of the shape that each point is of.
     shapes : tuple of CarriedShape
     vertices, triangles : what is drawn, in its frame
     massless : bool
@@ -44,6 +46,7 @@ class LinkBody(Body):
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     massless: bool = False
+    shape_of: IntArray | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -83,7 +86,9 @@ class LinkBody(Body):
 
     def contact_points(self) -> ContactPoints:
         """Return the collision points."""
-        return ContactPoints(np.zeros(0, dtype=np.int64), self.points.reshape(-1, 3), self.radii, self.areas)
+        return ContactPoints(
+            np.zeros(0, dtype=np.int64), self.points.reshape(-1, 3), self.radii, self.areas, self.shape_of
+        )
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture | None:
         """Return its surface."""

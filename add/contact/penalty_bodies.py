@@ -11,6 +11,7 @@ import numpy as np
 
 from add.contact.branches import NO_CONTACT, PairContact
 from add.contact.coefficients import FrictionLaw, PairParameters
+from add.contact.point_runs import point_runs, spread_pairs
 from add.contact.sparsity import Blocks
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
@@ -19,7 +20,7 @@ from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Motion, packed as pack
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
-from add.kernels.contact_detection import FIRST, OWNER, STOP, meeting_pairs
+from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
@@ -95,6 +96,11 @@ class BodyContact(PairContact):
         Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
     apart : (m, 2)
         Owners of points and of shapes that never meet.
+    part, shape_part : (n_points,), (n_shapes,)
+        Numbers of the single shapes that points stand for and shapes are, no two of different owners alike; read where
+        ``parts_apart`` has any.
+    parts_apart : (m, 2)
+        Parts of points and of shapes that never meet.
     """
 
     carrier: IntArray
@@ -119,6 +125,9 @@ class BodyContact(PairContact):
     total_normal: bool = False
     adhesive_damping: bool = False
     apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    shape_part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    parts_apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     def __post_init__(self) -> None:
         _ = self.arrays  # what is wrong is said now
@@ -131,12 +140,17 @@ class BodyContact(PairContact):
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64)], axis=1).astype(np.int64)
         arms = np.column_stack([self.arm, self.radius, self.scale]).astype(float)
-        runs, spheres = _runs(np.column_stack([points[:, 1:], self.owner]), arms)
+        part, shape_part, apart = self.owner, self.shape_owner, self.apart
+        if self.parts_apart.size:
+            part, shape_part = self.part, self.shape_part
+            owners = (self.owner, part), (self.shape_owner, shape_part)
+            apart = np.concatenate([spread_pairs(apart, *owners), self.parts_apart])
+        runs, spheres = point_runs(np.column_stack([points[:, 1:], part]), arms)
         pairs = self.pairs
         tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled], axis=2)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)
-        stride = int(self.shape_owner.max(initial=-1)) + 1
+        stride = int(shape_part.max(initial=-1)) + 1
         return Contacts(
             bodies=bodies,
             points=points,
@@ -148,10 +162,10 @@ class BodyContact(PairContact):
             hosts=hosts,
             poses=np.ascontiguousarray(poses, dtype=float),
             bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size[:, :3], strict=True)], float),
-            columns=np.column_stack([self.shape_group, self.shape_owner]).astype(np.int64),
+            columns=np.column_stack([self.shape_group, shape_part]).astype(np.int64),
             tables=np.ascontiguousarray(tables, dtype=np.int64),
             depths=np.ascontiguousarray(np.stack([pairs.onset, pairs.ramp], axis=2), dtype=float),
-            apart=np.unique(self.apart[:, 0] * stride + self.apart[:, 1]).astype(np.int64),
+            apart=np.unique(apart[:, 0] * stride + apart[:, 1]).astype(np.int64),
             stride=stride,
         )
 
@@ -201,7 +215,7 @@ class BodyContact(PairContact):
     def met_shapes(self) -> dict[int, IntArray]:
         """Return owner of points -> the shapes that they may touch: many where there are many bodies."""
         run, shape = meeting_pairs(self.arrays).T
-        owner = self.arrays.runs[run, OWNER]
+        owner = self.owner[self.arrays.runs[run, FIRST]]
         return {int(k): np.unique(shape[owner == k]) for k in np.unique(owner)}
 
     def motion(self, kin: Kinematics, theta: FloatArray) -> Motion:
@@ -362,22 +376,3 @@ class StickingBodies(StickingPairs):
             contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), reactions, out
         )
         return out
-
-
-def _runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.
-
-    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point.
-    """
-    n = like.shape[0]
-    breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1)) + 1
-    firsts = np.concatenate([[0], breaks]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
-    stops = np.concatenate([breaks, [n]]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
-    runs = np.column_stack([firsts, stops, like[firsts]]).astype(np.int64)
-    spheres = np.zeros((firsts.size, 4))
-    for k, (first, stop) in enumerate(zip(firsts, stops, strict=True)):
-        part = arms[first:stop]
-        middle = 0.5 * (part[:, :3].min(axis=0) + part[:, :3].max(axis=0))
-        reach = np.linalg.norm(part[:, :3] - middle, axis=1) + part[:, 3]
-        spheres[k] = *middle, reach.max()
-    return runs, spheres

@@ -3,7 +3,7 @@
 from add.model.build import Model, build_model
 from add.model.joint_reactions import Reaction, reactions
 from add.model.mesh_terms import class_pairs, edge_lengths, half_thickness, meeting_meshes
-from add.model.obstacles import ContactModel, MeshModel, Obstacle
+from add.model.obstacles import ContactModel, MeshModel, Obstacle, ShapeName
 from add.model.parameters import parameter_layout
 from add.model.tree_reactions import tree_reactions
 
@@ -13,6 +13,7 @@ __all__ = [
     "Model",
     "Obstacle",
     "Reaction",
+    "ShapeName",
     "build_model",
     "class_pairs",
     "edge_lengths",

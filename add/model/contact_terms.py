@@ -71,6 +71,15 @@ def contact_terms(
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
     apart = {pair for pair in contact.apart if set(pair) <= number.keys()}  # a joint may be with the world
+    own = np.concatenate([np.zeros(0, np.int64), *(_shapes_of(points) for points in found)])[order]
+    numbers = [k for body in bodies for k in range(len(body.shapes))]
+    most = 1 + max([0, *own.tolist(), *numbers])
+    shape_owner = np.array([*(number[o.name] for o in obstacles), *(number[b.name] for b in carriers)], dtype=np.int64)
+    single = {
+        (number[a] * most + k, number[b] * most + m)
+        for (a, k), (b, m) in contact.shapes_apart
+        if a in number and b in number
+    }
     terms.append(
         BodyContact(
             carrier=np.concatenate([3 * nodes, starts[owner[n:]]])[kept],
@@ -93,17 +102,23 @@ def contact_terms(
             ),
             shape_group=column_of,
             owner=owner[kept],
-            shape_owner=np.array(
-                [*(number[o.name] for o in obstacles), *(number[b.name] for b in carriers)], dtype=np.int64
-            ),
+            shape_owner=shape_owner,
             pairs=pairs,
             law=contact.law,
             total_normal=contact.total_normal,
             adhesive_damping=contact.adhesive_damping,
             apart=np.array([[number[a], number[b]] for a, b in sorted(apart)], dtype=np.int64).reshape(-1, 2),
+            part=(owner * most + own)[kept],
+            shape_part=shape_owner * most + np.array([0] * len(obstacles) + numbers, dtype=np.int64),
+            parts_apart=np.array(sorted(single), dtype=np.int64).reshape(-1, 2),
         )
     )
     return tuple(terms)
+
+
+def _shapes_of(points: ContactPoints) -> IntArray:
+    """Return the number of the shape that each point of a body is of."""
+    return np.zeros(points.radii.size, dtype=np.int64) if points.shape is None else points.shape
 
 
 class _Side(NamedTuple):

@@ -28,6 +28,10 @@ class Obstacle:
     mesh: CollisionMesh | None = None
 
 
+#: A shape of a body: the body's name, and the shape's number among its own.
+ShapeName = tuple[str, int]
+
+
 @final
 @dataclass(frozen=True)
 class MeshModel:
@@ -63,6 +67,7 @@ class ContactModel:
     classes : contact class of bodies and obstacles; the others have one of their own, under their name
     disabled : pairs of classes (of points, of shapes) that pass through each other
     apart : pairs of bodies (of points, of shapes) that do, too
+    shapes_apart : pairs of single shapes (of points, of shapes) that do, too
     meshes : MeshModel, or None: meshes do not meet each other
     """
 
@@ -75,6 +80,7 @@ class ContactModel:
     classes: Mapping[str, str] = field(default_factory=dict)
     disabled: frozenset[tuple[str, str]] = frozenset()
     apart: frozenset[tuple[str, str]] = frozenset()
+    shapes_apart: frozenset[tuple[ShapeName, ShapeName]] = frozenset()
     meshes: MeshModel | None = None
 
     def class_of(self, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from add.equations.kinematics import Kinematics
+from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import System
 from add.equations.term import UNIT
 from add.errors import InputError
@@ -30,6 +30,9 @@ class Dynamics:
         r at the accelerations asked for: the forces that would have to act along the coordinates (inverse dynamics).
     by_coordinates, by_velocities : (n, n)
         dr/dq and dr/dv there.
+    rows : (m, n)
+        G = dc/dq of the equations c(q) = 0 that close loops or hold points; none: (0, n). Where there are any,
+        M a + bias + G^T mu = 0 is the motion, and residual and derivatives are without G^T mu.
     """
 
     mass: FloatArray
@@ -37,6 +40,7 @@ class Dynamics:
     residual: FloatArray
     by_coordinates: FloatArray
     by_velocities: FloatArray
+    rows: FloatArray
 
     @classmethod
     def of(
@@ -67,17 +71,14 @@ class Dynamics:
         Raises
         ------
         InputError
-            If a shape does not fit, or if equations with multipliers hold something: then the motion does not follow
-            from r alone.
+            If a shape does not fit.
         """
         n, theta = system.n, usual if theta is None else np.asarray(theta, dtype=float)
         arrays = [np.asarray(np.zeros(n) if x is None else x, dtype=float) for x in (q, v, a)]
         for name, array in zip("qva", arrays, strict=True):
             if array.shape != (n,):
                 raise InputError(f"another shape of '{name}'", found=str(array.shape), expected=f"({n},)")
-        if system.n_multipliers:
-            raise InputError("bodies are held by equations with multipliers", expected="forces alone")
-        kin, none = Kinematics(arrays[0], arrays[1], arrays[2], t, 0), np.zeros(0)
+        kin, none = Kinematics(arrays[0], arrays[1], arrays[2], t, 0), np.zeros(system.n_multipliers)
         residual, _, branch = system.residual(kin, none, theta)
         bias, _ = branch.residual(Kinematics(kin.q, kin.v, np.zeros(n), t, 0), none, theta)
         found = {name: np.zeros((n, n)) for name, _ in UNIT}
@@ -88,4 +89,10 @@ class Dynamics:
                     values = np.zeros(rows.size)
                     term.jacobian(kin, theta, weights, values, np.arange(rows.size))
                     np.add.at(found[name], (rows, cols), values)
-        return cls(found["a"], bias, residual, found["q"], found["v"])
+        closing = np.zeros((n + system.n_multipliers, n + system.n_multipliers))
+        for constraint, part in system.parts:
+            rows, cols = constraint.pattern(n + part.start)
+            values = np.zeros(rows.size)
+            constraint.jacobian(kin, none[part], theta, Weights(1.0, 0.0, 0.0), values, np.arange(rows.size))
+            np.add.at(closing, (rows, cols), values)
+        return cls(found["a"], bias, residual, found["q"], found["v"], closing[n:, :n])

@@ -157,6 +157,55 @@ def test_gradients_of_runs_with_loops(integrator, rng):
     assert abs(gradient[length]) > 1.0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["hybrid", "impulse"])
+def test_loops_beside_contact(law, rng):
+    """The rocker comes down on the floor: the loop stays closed, and gradients are right."""
+    ball = {"geometry": {"shape": "sphere", "radius": 0.03}, "position": [0.15, 0, -0.03]}
+    raw = four_bar("hinge")
+    raw["bodies"]["bar"]["links"]["rocker"] = ROD | {"shapes": [ball]}
+    raw["bodies"]["bar"]["joints"]["crank"]["rate"] = 9.0
+    raw["time"] = {"dt": 2e-3, "steps": 100, "integrator": "bdf1", "newton": {"atol": 1e-12, "rtol": 1e-13}}
+    raw["contact"] = {"friction": 0.4, "friction_law": law, "between_bodies": False}
+    if law == "hybrid":
+        raw["contact"] |= {"stiffness": 2000, "damping": 5, "damping_ramp": 0.002, "onset": 0.002}
+    free = scene_from_dict(raw).build().run()
+    raw["obstacles"] = {"floor": {"shape": "plane", "point": [0, 0, 0.0395], "normal": [0, 0, 1]}}
+    built = scene_from_dict(raw).build()
+    simulation, numbers, run = built.simulation, built.numbers, built.run()
+    assert gap(run.q).max() < 1e-14 and np.abs(run.q - free.q).max() > 1e-2, "closed, and the floor was met"
+    q_bar, v_bar = rng.normal(size=(2, *run.q.shape))
+    gradient = pullback(simulation, run, built.theta, Cotangents(q_bar, v_bar))
+    along = np.maximum(np.abs(numbers.values), 0.1) * rng.normal(size=numbers.values.size) * 0.05
+    theta_dot = numbers.ties.pushforward(numbers.values, along)
+    tangents = pushforward(simulation, run, built.theta, [theta_dot])
+    forward = (q_bar * tangents.q[0]).sum() + (v_bar * tangents.v[0]).sum()
+    assert gradient @ theta_dot == pytest.approx(forward, rel=1e-9)
+    sides = []
+    for sign in (1.0, -1.0):
+        there = simulation.run(numbers.ties.forward(numbers.values + sign * 1e-5 * along), replay=run.replay)
+        sides.append((q_bar * there.q).sum() + (v_bar * there.v).sum())
+    assert forward == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-6)
+
+
+def test_dynamics_with_loops():
+    """M a + bias + G^T mu = 0 with G a + (dG v) = 0 is the motion of a run's fine steps, and its force of closure."""
+    raw = four_bar("hinge")
+    raw["time"] = {"dt": 1e-5, "steps": 4, "integrator": "bdf1", "newton": {"atol": 1e-6}}
+    built = scene_from_dict(raw).build()
+    run, h = built.run(), 1e-6
+    q, v = run.q[3], run.v[3]
+    found = built.simulation.dynamics(q, v)
+    G = found.rows
+    assert G.shape == (2, 3) and np.abs(G @ v).max() < 1e-3 < np.abs(G).max()
+    sides = [built.simulation.dynamics(q + sign * h * v, v).rows @ v for sign in (1.0, -1.0)]
+    curved = (sides[0] - sides[1]) / (2.0 * h)
+    matrix = np.block([[found.mass, G.T], [G, np.zeros((2, 2))]])
+    solution = np.linalg.solve(matrix, -np.concatenate([found.bias, curved]))
+    assert (run.v[4] - run.v[3]) / 1e-5 == pytest.approx(solution[:3], rel=1e-3)
+    assert run.records[-1].mu == pytest.approx(solution[3:], rel=1e-3)
+
+
 def test_a_coupling_is_a_mimic_joint():
     """A linear coupling moves as the joint that follows another one, whose column is in the mass matrix."""
     links = {"upper": ROD, "lower": ROD}

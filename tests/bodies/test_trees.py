@@ -11,6 +11,7 @@ from faults.test_resume_simulation import cut, whole
 from add.adjoint import Cotangents, pullback, pushforward
 from add.commands.run_data import run_data
 from add.commands.simulate import simulate_scene
+from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import apply_overrides, load_scene, scene_from_dict
@@ -271,6 +272,48 @@ def test_links_of_one_tree_touch_on_request(together):
     kin = Kinematics(q, v, np.zeros_like(q), 0.0, 0)
     touching = sum(len(term.decide(kin, built.theta)) for term in built.model.system.deciding)
     assert (touching > 0) == (together is True)
-    found = [text for text in robot_doubts(built) if "self_collision" in text]
+    told = [text for text in robot_doubts(built) if "self_collision" in text]
+    assert any("without `spacing`" in text for text in told) == bool(together)
+    found = [text for text in told if "they start" in text]
     assert len(found) == (together == "not-at-start")
     assert not found or "start and pass through each other: 'hand' and 'upper'" in found[0]
+
+
+@pytest.mark.parametrize("spacing", [None, 0.01])
+def test_capsules_that_cross(spacing):
+    """Their ends are far from each other: only points along their axes meet."""
+    rod = {"geometry": {"shape": "capsule", "radius": 0.03, "half_length": 0.3}}
+    link = {"mass": 1.0, "inertia": [0.1, 0.1, 0.1, 0, 0, 0], "shapes": [rod]}
+    small = {"mass": 1.0, "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}
+    turned = [0.8660254037844386, 0.5, 0, 0]
+    body = {"type": "articulated", "self_collision": True, "links": {"a": link, "between": small, "b": link},
+            "joints": {"a": {}, "between": {"parent": "a"},
+                       "b": {"parent": "between", "position": [0.05, 0.013, 0], "orientation": turned}}}  # fmt: skip
+    if spacing:
+        body["spacing"] = spacing
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"bot": body}}
+    built = scene_from_dict(raw).build()
+    (term,) = built.model.term(BodyContact)
+    q = np.zeros(3)
+    kin = built.model.lift.kinematics(Kinematics(q, q, q, 0.0, 0), built.theta)
+    assert (len(term.decide(kin, built.theta)) > 0) == (spacing is not None)
+
+
+def test_hulls_of_meshes(tmp_path):
+    """An open shell touches by its hull, which is closed."""
+    corners = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    faces = [(1, 2, 4), (1, 4, 3), (5, 7, 8), (5, 8, 6)]  # two sides of a cube
+    lines = ["v " + " ".join(map(str, c)) for c in corners] + ["f " + " ".join(map(str, f)) for f in faces]
+    (tmp_path / "shell.obj").write_text("\n".join(lines), encoding="ascii")
+    link = {"mass": 1.0, "inertia": [0.1, 0.1, 0.1, 0, 0, 0], "center_of_mass": [0, 0, 0],
+            "shapes": [{"geometry": {"file": str(tmp_path / "shell.obj")}}]}  # fmt: skip
+    body = {"type": "articulated", "links": {"a": link}, "joints": {"a": {}}, "meshes": "hull"}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"bot": body}}
+    (carried,) = scene_from_dict(raw).build().model.body("bot/a").carried
+    assert carried.mesh is not None
+    vertices, triangles = carried.mesh.vertices, carried.mesh.triangles
+    a, b, c = (vertices[triangles[:, k]] for k in range(3))
+    assert np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0 == pytest.approx(1.0)
+    body["meshes"] = "exact"
+    with pytest.raises(InputError, match=r"surface|closed|open"):
+        scene_from_dict(raw).build()

@@ -95,7 +95,7 @@ QUICK = {
     "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
 }
 #: Scenes with so many numbers that even two steps take a while.
-LARGE = ("fig11b_bunny", "fig5_tori", "fig8_foam_cube", "robot_rigid", "robot_soft_feet", "sheet_flip")
+LARGE = ("fig11b_bunny", "fig5_tori", "fig8_foam_cube", "four_bar", "robot_rigid", "robot_soft_feet", "sheet_flip")
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
 FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
 #: Scenes whose steps have no derivative.

@@ -9,23 +9,21 @@ from typing import final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import Block, CarriedShape, LinkBody, TreeBody, TreeDrive, TreeJoint
+from add.bodies import Block, LinkBody, TreeBody, TreeDrive, TreeJoint
 from add.bodies.tree_joints import FREE
 from add.equations.signals import SignalParameter
 from add.errors import InputError
-from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
-from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
+from add.model.obstacles import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.link_contact import link_body
 from add.scene.build.link_starts import link_starts
-from add.scene.build.link_surfaces import surface_of
 from add.scene.build.numbers import SceneParameter
-from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived
 from add.scene.build.tree_parts import MakeSignal, tree_extras
-from add.scene.robots.model import Robot, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.model import Robot, RobotJoint, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.links import is_body, robot_of
@@ -33,9 +31,6 @@ from add.scene.spec.tree_parts import DriveSpec
 from add.typing import FloatArray
 
 _KINDS = {"fixed": FIXED, "hinge": HINGE, "slide": SLIDE, "ball": BALL, "free": FREE}
-_SHAPES = {
-    "box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER
-}  # fmt: skip
 _NONE = TreeJointSpec()
 #: What joints have where neither scene nor file says anything.
 _DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
@@ -51,6 +46,7 @@ class TreeParts:
     numbers: list[SceneParameter]
     blocks: list[Block]
     apart: set[tuple[str, str]] = field(default_factory=set)
+    shapes_apart: set[tuple[ShapeName, ShapeName]] = field(default_factory=set)
     derived: list[Derived] = field(default_factory=list)
     starts: dict[str, FloatArray] = field(default_factory=dict)
 
@@ -125,13 +121,20 @@ def articulated_body(
         tuple(extras.drives),
     )
     tree = replace(tree, kept_rows=independent_rows(tree, numbers))
-    links = [_link_body(name, link, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
+    links = [link_body(name, link, body, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
     links += [
         LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in (*places, *ends)
     ]
     more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
     apart = _apart(name, robot, links, bool(body.self_collision))
-    return TreeParts(tree, links, numbers, blocks + more, apart, derived, starts)
+    replaced = {key for key, link in body.links.items() if link.shapes is not None}
+    shapes = {
+        ((f"{name}/{a[0]}", a[1]), (f"{name}/{b[0]}", b[1]))
+        for pair in (robot.excluded_shapes if body.self_collision else ())
+        for a, b in (pair, pair[::-1])
+        if a[0] and b[0] and not {a[0], b[0]} & replaced  # shapes of the scene are other ones
+    }
+    return TreeParts(tree, links, numbers, blocks + more, apart, shapes, derived, starts)
 
 
 def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, FloatArray]:
@@ -186,6 +189,8 @@ def _tree_joint(
                 raise InputError(f"a {joint.kind} joint has none of this kind", place=f"{at}.{key}")
     lower, upper = _limits(joint, said)
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
+    if kind == BALL and upper >= np.pi:  # no rotation is by more
+        limited = bool(np.isfinite(lower))
     if kind == BALL and limited and not (0.0 < upper < np.pi and lower == -np.inf):
         raise InputError(
             "a ball's limit is the highest angle by which it is turned", place=at,
@@ -335,58 +340,6 @@ def _drive(
         if not 0.0 < limit < np.inf:
             raise InputError("the robot's file gives this joint no effort", place=f"{at}.limit", found=f"{limit:g}")
     return TreeDrive(at, number[item.joint], driven, float(limit))
-
-
-def _link_body(tree: str, link: RobotLink, at: str) -> LinkBody:
-    """Return a link with the points and shapes of its geometry."""
-    points, radii, areas, shapes = [np.zeros((0, 3))], [np.zeros(0)], [np.zeros(0)], []
-    for k, shape in enumerate(link.collision):
-        if shape.shape == "plane":
-            raise InputError("a link has no plane", place=f"{at}.shapes.{k}")
-        own, radius, area, carried = _touching(shape)
-        points.append(own @ shape.rotation.T + shape.position)
-        radii.append(np.full(own.shape[0], radius))
-        areas.append(np.full(own.shape[0], area / max(own.shape[0], 1)))
-        shapes.append(carried)
-    vertices, triangles = surface_of(link)
-    return LinkBody(
-        tree,
-        link.name,
-        np.concatenate(points),
-        np.concatenate(radii),
-        np.concatenate(areas),
-        tuple(shapes),
-        vertices,
-        triangles,
-    )
-
-
-def _touching(shape: RobotGeometry) -> tuple[FloatArray, float, float, CarriedShape]:
-    """Return points and their radius in the shape's frame, the area of the surface, and what points of others meet."""
-    x, y, z = (*shape.size, 0.0, 0.0, 0.0)[:3]
-    size = (x, y, z)
-    if shape.shape == "mesh":
-        assert shape.vertices is not None and shape.triangles is not None
-        mesh = collision_mesh(shape.file, shape.vertices, shape.triangles)
-        corners = shape.vertices[shape.triangles]
-        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
-        return (
-            shape.vertices,
-            0.0,
-            area,
-            CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh),
-        )
-    carried = CarriedShape(_SHAPES[shape.shape], size, shape.rotation, shape.position)
-    r, h = size[0], size[1]
-    if shape.shape == "box":
-        a, b, c = (2.0 * half for half in size)
-        return box_points((a, b, c), np.inf), 0.0, 2.0 * (a * b + b * c + c * a), carried
-    if shape.shape == "sphere":
-        return sphere_points(r), r, 4.0 * np.pi * r**2, carried
-    if shape.shape == "capsule":
-        return capsule_points(r, h, np.inf), r, 4.0 * np.pi * r * (r + h), carried
-    return cylinder_points(r, 2.0 * h, 0.5 * r), 0.0, 2.0 * np.pi * r * (r + 2.0 * h), carried
 
 
 def _apart(name: str, robot: Robot, links: Sequence[LinkBody], together: bool) -> set[tuple[str, str]]:

@@ -39,12 +39,20 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
             )
         yield from _actuators(robot, body, at)
         yield from _frictions(robot, built, at)
-        if body.self_collision and robot.excluded_shapes:
+        kept = [pair for pair in robot.excluded_shapes if not (pair[0][0] and pair[1][0])]
+        if body.static_shapes and kept:
             yield (
-                f"{at}: the file keeps {len(robot.excluded_shapes)} pairs of shapes apart whose links may touch "
-                "otherwise; here they touch"
+                f"{at}: the file keeps {len(kept)} pairs of shapes apart, one of which stands still and the other of "
+                "a link that may touch otherwise; here they touch"
             )
     yield from _moved_starts(built)
+    for name, body in trees(built.scene).items():
+        shapes = {shape.shape for link in robot_of(name, body).links for shape in link.collision}
+        if body.self_collision and body.spacing is None and shapes & {"box", "capsule"}:
+            yield (
+                f"bodies.{name}.self_collision: boxes meet by their corners and capsules by their ends; edges and axes "
+                "that cross slip through each other without `spacing`"
+            )
     for name, pairs in left_out(built.scene, built.model).items():
         if pairs:
             more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""

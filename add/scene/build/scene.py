@@ -15,7 +15,7 @@ from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_co
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.materials import material
-from add.model import ContactModel, MeshModel, Model, build_model
+from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
@@ -80,6 +80,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     bodies: list[Body] = []
     extra: list[SceneParameter] = []
     apart: set[tuple[str, str]] = set()
+    shapes_apart: set[tuple[ShapeName, ShapeName]] = set()
     own_blocks: list[Block] = []
     derived: list[Derived] = []
     link_poses: dict[str, FloatArray] = {}
@@ -93,6 +94,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
             extra += found.numbers
             own_blocks += found.blocks
             apart |= found.apart
+            shapes_apart |= found.shapes_apart
             continue
         made, more = _body(name, body, driven)
         bodies.append(made)
@@ -110,7 +112,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     def modelled(contact: ContactModel) -> Model:
         return build_model(bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=blocks)
 
-    contact = _contact_model(spec, parts.connected, apart)
+    contact = replace(_contact_model(spec, parts.connected, apart), shapes_apart=frozenset(shapes_apart))
     model = modelled(contact)
     numbers = SceneParameters(
         spec,

@@ -24,6 +24,30 @@ _HARMLESS = (
 _FLAGS = ("EQUALITY", "FRICTIONLOSS", "LIMIT", "PASSIVE", "SPRING", "DAMPER", "CLAMPCTRL", "ACTUATION")
 
 
+#: Arrays of newer versions of MuJoCo that change the motion where they are not zero, with what they are of.
+_NEWER = (
+    ("jnt_stiffnesspoly", "joint", "a spring that is not linear"),
+    ("tendon_stiffnesspoly", "tendon", "a spring that is not linear"),
+    ("tendon_dampingpoly", "tendon", "damping that is not linear"),
+    ("actuator_damping", "actuator", "damping of its own"),
+    ("actuator_dampingpoly", "actuator", "damping of its own"),
+    ("actuator_armature", "actuator", "armature of its own"),
+    ("actuator_delay", "actuator", "a delay"),
+)
+
+
+def refuse_newer(source: Source, model: Any, names: Any) -> None:
+    """Refuse what only newer versions of MuJoCo have, unless the user names it."""
+    for key, kind, text in _NEWER:
+        for number, values in enumerate(getattr(model, key, ())):
+            if np.any(values):
+                source.refuse("polynomial", source.place(kind, names.of(kind, number)), text)
+    for dof, values in enumerate(getattr(model, "dof_dampingpoly", ())):
+        if np.any(values):
+            joint = names.of("joint", int(model.dof_jntid[dof]))
+            source.refuse("polynomial", source.place("joint", joint), "damping that is not linear")
+
+
 def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:
     """Refuse what changes the motion and is not read, unless the user names it."""
     for body in range(1, model.nbody):
@@ -36,6 +60,7 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
     for pair in range(model.npair):
         ends = [names.of("geom", int(ids[pair])) for ids in (model.pair_geom1, model.pair_geom2)]
         source.refuse("pair", f"<contact><pair> of '{ends[0]}' and '{ends[1]}'", "a contact with numbers of its own")
+    refuse_newer(source, model, names)
     option = model.opt
     if option.density or option.viscosity:
         source.refuse("fluid", "<option>", f"a fluid of density {option.density:g}, viscosity {option.viscosity:g}")

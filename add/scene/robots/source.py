@@ -37,6 +37,7 @@ MJCF_WORDS: Mapping[str, str] = {
     "flag": "forces that <option><flag> switches off",
     "shape": "collision shapes that are not read: ellipsoids, height fields, signed distances",
     "free": "springs, damping, friction and armature of free joints",
+    "polynomial": "springs and damping that are not linear, damping and armature of actuators, delays",
     "actuatorfrcrange": "limits of the actuators' force on a joint that differ by direction",
 }
 

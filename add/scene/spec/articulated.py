@@ -186,6 +186,14 @@ class ArticulatedBodySpec(Spec):
         description='whether links that no joint joins meet each other; "not-at-start" = but for those '
         "that touch where they start",
     )
+    spacing: Positive | None = Field(
+        None,
+        description="largest distance between neighbouring contact points on edges and axes of links' shapes [m]; "
+        "null = the fewest: corners and ends, between which an edge or axis of another link may slip through",
+    )
+    meshes: Literal["exact", "hull"] = Field(
+        "exact", description="what meshes of links touch by: themselves, closed ones, or their convex hulls"
+    )
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
     _robot: Robot | None = PrivateAttr(default=None)
 

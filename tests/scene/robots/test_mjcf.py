@@ -1,6 +1,7 @@
 """What is read from an MJCF, against MuJoCo's own kinematics, forces, contacts and equations."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from support.robot_files import written
 
 from add.errors import InputError
 from add.scene.robots import read_robot
+from add.scene.robots.mjcf_checks import refuse_newer
+from add.scene.robots.source import MJCF_WORDS, Source
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
 
@@ -432,3 +435,29 @@ def test_chain_that_moves_nothing(tmp_path):
     with pytest.raises(InputError, match=r"joint 'one': moves nothing|MuJoCo refuses the file: .*unstable"):
         read_robot(written(tmp_path, text.format(0)))
     assert read_robot(written(tmp_path, text.format(0.01))).n == 2
+
+
+def test_what_newer_versions_have(tmp_path):
+    """Arrays that the installed version may lack: a stand-in has them."""
+
+    class Named:
+        def of(self, kind, number):
+            return f"{kind}{number}"
+
+    def model(**arrays):
+        return SimpleNamespace(dof_jntid=np.array([0, 1]), **{k: np.array(v) for k, v in arrays.items()})
+
+    def source(*ignore):
+        return Source(tmp_path / "new.xml", MJCF_WORDS, frozenset(ignore))
+
+    refuse_newer(source(), model(jnt_stiffnesspoly=[[0, 0]], dof_dampingpoly=[[0, 0], [0, 0]]), Named())
+    for arrays, found in (
+        ({"jnt_stiffnesspoly": [[0, 0], [0, 2]]}, "joint 'joint1': a spring that is not linear"),
+        ({"dof_dampingpoly": [[0, 0], [1, 0]]}, "joint 'joint1': damping that is not linear"),
+        ({"actuator_damping": [0, 3]}, "actuator 'actuator1': damping of its own"),
+    ):
+        with pytest.raises(InputError, match=found):
+            refuse_newer(source(), model(**arrays), Named())
+        told = source("polynomial")
+        refuse_newer(told, model(**arrays), Named())
+        assert told.ignored == [found]

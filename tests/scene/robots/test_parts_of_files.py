@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.robot_files import INERTIAL, joint, link, urdf, written
 
+from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import scene_from_dict
@@ -176,3 +177,38 @@ def test_options_of_the_reader(tmp_path):
         other = {**raw, "bodies": {"bot": {k: v for k, v in raw["bodies"]["bot"].items() if k != key}}}
         with pytest.raises(InputError, match=text):
             scene_from_dict(other, folder=tmp_path)
+
+
+MASKS = """<mujoco>
+  <worldbody><body name="a"><joint axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+      <geom name="a0" size="0.1"/><geom name="a1" size="0.1" pos="0.02 0 0" contype="2" conaffinity="2"/>
+      <geom name="a2" size="0.1" pos="0 0.03 0" contype="4" conaffinity="1"/>
+    <body name="b" pos="0 0 0.05"><joint axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+      <body name="c" pos="0 0 0.05"><joint axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+        <geom name="c0" size="0.1"/><geom name="c1" size="0.1" pos="0.02 0 0.01" contype="2" conaffinity="6"/>
+      </body></body></body></worldbody></mujoco>"""
+
+
+def test_single_shapes_that_are_kept_apart(tmp_path):
+    """Which shapes of two links touch is what MuJoCo's masks say."""
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
+    path = written(tmp_path, MASKS, "masks.xml")
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    theirs = {frozenset(model.geom(int(number)).name for number in contact.geom) for contact in data.contact}
+    body = {"type": "articulated", "model": str(path), "self_collision": True}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2}, "bodies": {"bot": body}}
+    built = scene_from_dict(raw).build()
+    (term,) = built.model.term(BodyContact)
+    assert term.parts_apart.size
+    q, v = built.model.initial.evaluate(built.theta)
+    kin = built.model.lift.kinematics(Kinematics(q, v, q * 0.0, 0.0, 0), built.theta)
+    names, ours = [f"a{k}" for k in range(3)] + ["c0", "c1"], set()
+    for number in term.decide(kin, built.theta)[:, 0]:
+        point, shape = divmod(int(number), term.n_shapes)
+        ours.add(frozenset((names[point], names[shape])))  # one point a sphere
+    assert ours == theirs and 0 < len(ours) < 6
+    everywhere = {k: v for k, v in body.items() if k != "self_collision"}
+    raw["bodies"]["bot"] = everywhere
+    assert not scene_from_dict(raw).build().model.term(BodyContact)[0].parts_apart.size

@@ -1,0 +1,102 @@
+"""Points and shapes by which links touch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from add.bodies import CarriedShape, LinkBody
+from add.errors import InputError
+from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
+from add.kernels import distance
+from add.scene.build.link_surfaces import surface_of
+from add.scene.build.selections import collision_mesh
+from add.scene.robots.model import RobotGeometry, RobotLink
+from add.scene.spec.articulated import ArticulatedBodySpec
+from add.typing import FloatArray
+
+_SHAPES = {
+    "box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER
+}  # fmt: skip
+
+
+def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) -> LinkBody:
+    """Return a link with the points and shapes of its geometry.
+
+    Raises
+    ------
+    InputError
+        For a plane on a link, and meshes that enclose nothing.
+    """
+    points, radii, areas, shapes = [np.zeros((0, 3))], [np.zeros(0)], [np.zeros(0)], []
+    numbers = [np.zeros(0, dtype=np.int64)]
+    for k, shape in enumerate(link.collision):
+        if shape.shape == "plane":
+            raise InputError("a link has no plane", place=f"{at}.shapes.{k}")
+        if shape.shape == "mesh" and body.meshes == "hull":
+            shape = _hull(shape, f"{at}.shapes.{k}")
+        own, radius, area, carried = _touching(shape, body.spacing or np.inf)
+        points.append(own @ shape.rotation.T + shape.position)
+        radii.append(np.full(own.shape[0], radius))
+        areas.append(np.full(own.shape[0], area / max(own.shape[0], 1)))
+        shapes.append(carried)
+        numbers.append(np.full(own.shape[0], k))
+    vertices, triangles = surface_of(link)
+    return LinkBody(
+        tree,
+        link.name,
+        np.concatenate(points),
+        np.concatenate(radii),
+        np.concatenate(areas),
+        tuple(shapes),
+        vertices,
+        triangles,
+        shape_of=np.concatenate(numbers),
+    )
+
+
+def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, float, CarriedShape]:
+    """Return points and their radius in the shape's frame, the area of the surface, and what points of others meet."""
+    x, y, z = (*shape.size, 0.0, 0.0, 0.0)[:3]
+    size = (x, y, z)
+    if shape.shape == "mesh":
+        assert shape.vertices is not None and shape.triangles is not None
+        mesh = collision_mesh(shape.file, shape.vertices, shape.triangles)
+        corners = shape.vertices[shape.triangles]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
+        return (
+            shape.vertices,
+            0.0,
+            area,
+            CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh),
+        )
+    carried = CarriedShape(_SHAPES[shape.shape], size, shape.rotation, shape.position)
+    r, h = size[0], size[1]
+    if shape.shape == "box":
+        a, b, c = (2.0 * half for half in size)
+        return box_points((a, b, c), spacing), 0.0, 2.0 * (a * b + b * c + c * a), carried
+    if shape.shape == "sphere":
+        return sphere_points(r), r, 4.0 * np.pi * r**2, carried
+    if shape.shape == "capsule":
+        return capsule_points(r, h, spacing), r, 4.0 * np.pi * r * (r + h), carried
+    return cylinder_points(r, 2.0 * h, min(spacing, 0.5 * r)), 0.0, 2.0 * np.pi * r * (r + 2.0 * h), carried
+
+
+def _hull(shape: RobotGeometry, at: str) -> RobotGeometry:
+    """Return the convex hull of a mesh, its triangles turned outwards."""
+    assert shape.vertices is not None
+    try:
+        hull = ConvexHull(shape.vertices)
+    except QhullError:
+        raise InputError("a mesh whose convex hull has no volume", place=at, found=shape.file) from None
+    kept, triangles = np.unique(hull.simplices, return_inverse=True)
+    triangles = triangles.reshape(-1, 3)
+    vertices = shape.vertices[kept]
+    corners = vertices[triangles]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = (normals * hull.equations[:, :3]).sum(axis=1) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return replace(shape, vertices=vertices, triangles=triangles.astype(np.int64), file=f"hull of {shape.file}")
