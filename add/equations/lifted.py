@@ -42,6 +42,11 @@ class LiftedTerm(Term):
         """Lift a term."""
         return cls(inner, lift, Expansion.of(lift, *inner.pattern()))
 
+    @property
+    def inputs(self) -> IntArray:
+        """Those of the inner term."""
+        return self.inner.inputs
+
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the spread entries, then those of the curvature."""
         return self.expansion.rows, self.expansion.cols
@@ -108,6 +113,11 @@ class LiftedDecidingTerm(StickingTerm):
     inner: DecidingTerm
     lift: Lift
     _expansions: OrderedDict[Hashable, Expansion] = field(default_factory=OrderedDict, repr=False, compare=False)
+
+    @property
+    def inputs(self) -> IntArray:
+        """Those of the inner term."""
+        return self.inner.inputs
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""

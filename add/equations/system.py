@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import repeat
 from typing import final
 
@@ -27,7 +28,7 @@ from add.equations.term import (
 )
 from add.linalg.pattern import add_product
 from add.summary import Summarised, Summary
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 @final
@@ -88,6 +89,19 @@ class System(Summarised):
             ("terms", terms),
         ]
         return Summary("System", tuple(rows))
+
+    @cached_property
+    def inputs(self) -> tuple[IntArray, ...]:
+        """Entries of theta that each term reads as coefficients of signals; those of the deciding terms last."""
+        return tuple([term.inputs for term in self.terms] + [term.inputs for term in self.deciding])
+
+    @cached_property
+    def other_entries(self) -> BoolArray:
+        """Of every entry of theta, whether it is no coefficient of a signal."""
+        out = np.ones(self.parameters.n, dtype=bool)
+        for own in self.inputs:
+            out[own] = False
+        return out
 
     @property
     def n_unknowns(self) -> int:
@@ -156,8 +170,6 @@ class BranchEquations:
     system : System
     decisions : Decisions
     candidates : of each deciding term; none: patterns are those of the decisions alone
-    terms : tuple of Term
-        All terms; those of the deciding ones last, frozen.
     stick_constraints : list of (int, StickConstraint)
         Those of the deciding terms, by number, in which anything sticks.
     parts : list of (Constraint, slice)
@@ -168,12 +180,7 @@ class BranchEquations:
 
     def __init__(self, system: System, decisions: Decisions, candidates: AllCandidates = ()) -> None:
         self.system, self.decisions = system, decisions
-        deciding = system.deciding
-        self.candidates = candidates or (None,) * len(deciding)
-        self.terms: tuple[Term, ...] = system.terms
-        if deciding:
-            chosen = zip(deciding, decisions, self.candidates, strict=True)
-            self.terms += tuple([d.on_branch(decision, near) for d, decision, near in chosen])
+        self.candidates = candidates or (None,) * len(system.deciding)
         self.parts: list[tuple[Constraint, slice]] = system.parts
         self.stick_constraints: list[tuple[int, StickConstraint]] = []
         self.n_rows = system.n_multipliers
@@ -184,6 +191,14 @@ class BranchEquations:
                 self.stick_constraints.append((k, constraint))
                 first, self.n_rows = self.n_rows, self.n_rows + constraint.n_rows
                 self.parts = [*self.parts, (constraint, slice(first, self.n_rows))]
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """All terms; those of the deciding ones last, frozen."""
+        return self.system.terms + tuple([self._frozen(k) for k in range(len(self.system.deciding))])
+
+    def _frozen(self, k: int) -> Term:
+        return self.system.deciding[k].on_branch(self.decisions[k], self.candidates[k])
 
     @property
     def structure(self) -> tuple[Hashable, ...]:
@@ -273,6 +288,15 @@ class BranchEquations:
         for constraint, part in self.parts:
             constraint.parameter_vjp(kin, mu[part], theta, lam, lam_rows[part], out)
 
+    def _reading(self, directions: Directions) -> tuple[Term, ...]:
+        """Return the terms that read what any direction moves: of signals those alone that follow them."""
+        system, moved = self.system, directions.moved
+        if moved[system.other_entries].any():
+            return self.terms
+        first = len(system.terms)
+        following = [k for k, own in enumerate(system.inputs) if moved[own].any()]
+        return tuple([system.terms[k] if k < first else self._frozen(k - first) for k in following])
+
     def parameter_tangents(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, directions: Directions) -> Columns:
         """Return the tangents of r and the rows, (n + n_rows, k), along directions of theta."""
         n = self.system.n
@@ -289,7 +313,7 @@ class BranchEquations:
                 lambda bar, out: constraint.parameter_vjp(kin, mu[part], theta, bar[:n], bar[n:][part], out),
             )
 
-        maps = [of_term(term) for term in self.terms]
+        maps = [of_term(term) for term in self._reading(directions)]
         maps += [of_constraint(constraint, part) for constraint, part in self.parts]
         return push(maps, n + mu.size, directions)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
 import scipy.sparse as sp
 
 from add.equations.kinematics import StateTangent
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Compressed by rows or by columns.
 SparseMatrix = sp.csr_array | sp.csc_array
@@ -62,9 +62,14 @@ class Directions:
         """Number of directions."""
         return self.matrix.shape[1]
 
+    @cached_property
+    def moved(self) -> BoolArray:
+        """Of every entry of theta (n_theta,), whether any direction goes along it."""
+        return np.diff(self.matrix.indptr) > 0
+
     def among(self, entries: IntArray) -> IntArray:
         """Return the entries of theta along which any direction goes."""
-        return entries[np.diff(self.matrix.indptr)[entries] > 0]
+        return entries[self.moved[entries]]
 
     def touching(self, entries: IntArray) -> IntArray:
         """Return the directions, sorted, that move one of these entries of theta."""

@@ -41,6 +41,10 @@ class KinematicCotangent:
 UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Weights(0.0, 0.0, 1.0)))
 
 
+#: Of a term without signals.
+NO_INPUTS: IntArray = np.zeros(0, dtype=np.int64)
+
+
 class Term(ABC):
     """One force family over all bodies that have it. All methods add, none overwrites.
 
@@ -51,6 +55,11 @@ class Term(ABC):
 
     depends: ClassVar[str] = "qva"
     linear: ClassVar[str] = ""
+
+    @property
+    def inputs(self) -> IntArray:
+        """Entries of theta that are coefficients of its signals; no term reads them in another way."""
+        return NO_INPUTS
 
     @abstractmethod
     def pattern(self) -> tuple[IntArray, IntArray]:
@@ -128,6 +137,11 @@ class DecidingTerm(ABC):
     Newton decides anew at every residual; the record keeps the last decision, and the backward pass, replayed finite
     differences and recomputations evaluate the frozen branch.
     """
+
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return NO_INPUTS
 
     @abstractmethod
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:

@@ -66,6 +66,11 @@ class JointLaw(Term):
         sites = grouped(type(self).__name__, self.slots, self.n_columns, self.sites, self.values)
         object.__setattr__(self, "sites", sites)
 
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.values.rows[self.values.rows >= 0]
+
     @abstractmethod
     def law_forces(self, y: FloatArray, y_dot: FloatArray, p: FloatArray, f: FloatArray) -> None:
         """Fill f (n_f, 3)."""
@@ -188,6 +193,11 @@ class DecidingJointLaw(DecidingTerm):
     def __post_init__(self) -> None:
         sites = grouped(type(self).__name__, self.slots, self.n_columns, self.sites, self.values)
         object.__setattr__(self, "sites", sites)
+
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.values.rows[self.values.rows >= 0]
 
     @abstractmethod
     def decide_forces(self, y: FloatArray, y_dot: FloatArray, p: FloatArray, codes: Decision, f: FloatArray) -> int:

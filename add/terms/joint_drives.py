@@ -40,6 +40,11 @@ class JointDrive(Term):
     gains: IntArray
     limit: float = np.inf
 
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.rows.ravel()
+
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the diagonal entry."""
         own = np.array([self.dof])

@@ -131,6 +131,11 @@ class AffineDrive(Term):
     control: tuple[float, float] = (-np.inf, np.inf)
     force: tuple[float, float] = (-np.inf, np.inf)
 
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.rows.ravel()
+
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the diagonal entry."""
         own = np.array([self.dof])

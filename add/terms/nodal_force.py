@@ -35,6 +35,11 @@ class NodalForce(Term):
     signal: Signal
     rows: IntArray
 
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.rows.ravel()
+
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return nothing: the force does not depend on the motion."""
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
