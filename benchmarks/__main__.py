@@ -10,6 +10,7 @@ from pathlib import Path
 
 from add.linalg import one_blas_thread
 from benchmarks.beside_mujoco import beside_mujoco
+from benchmarks.articulated import articulated
 from benchmarks.exactness import exactness
 from benchmarks.factorization import back_ends
 from benchmarks.gradients import gradients
@@ -30,6 +31,7 @@ SECTIONS: dict[str, Callable[[bool], object]] = {
     "back_ends": back_ends,
     "profiles": profiles,
     "small": small,
+    "articulated": articulated,
     "mujoco": beside_mujoco,
 }
 

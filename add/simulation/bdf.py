@@ -136,6 +136,14 @@ class BDF(DifferentiableStepper):
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
         return None if assembler.compiled is not None else self.implicit.linearise(assembler, record.solution, theta)
 
+    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> FloatArray | None:
+        """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
+        if assembler.compiled is None:
+            return None
+        kin = record.kin
+        timing = self.formula.timing(kin.step - 1)
+        return assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta)
+
     def pullback(
         self,
         assembler: Assembler,
@@ -181,10 +189,7 @@ class BDF(DifferentiableStepper):
         linearised: Linearised | None = None,
     ) -> StateTangents:
         """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
-        matrices, kin = None, record.kin
-        if assembler.compiled is not None and linearised is None:
-            timing = self.formula.timing(kin.step - 1)
-            matrices = assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta)
+        matrices = None if linearised else self.matrices(assembler, record, theta)
         tangents, q_dot, v_dot = self.implicit.pushforward(
             assembler, record.solution, theta, tangents, record.alpha, directions, linearised, matrices
         )

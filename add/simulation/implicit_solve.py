@@ -244,13 +244,13 @@ class NewtonSolve(ImplicitSolve):
         if matrices is None:
             factors = (linearised or self.linearise(assembler, solution, theta)).factors
         else:
-            factors = _full(by_q + c * (by_v + c * by_a), free, solution)
+            factors = full_factors(by_q + c * (by_v + c * by_a), free, solution)
         with _naming(solution):
             q_dot[free] = factors.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
 
 
-def _full(matrix: FloatArray, free: IntArray, solution: Solution) -> LinearSolve:
+def full_factors(matrix: FloatArray, free: IntArray, solution: Solution) -> LinearSolve:
     """Return the factors of the rows and columns of the free coordinates."""
     factors = DenseLU()
     with _naming(solution):

@@ -22,7 +22,7 @@ from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.simulation.implicit_solve import Linearised
+from add.simulation.implicit_solve import Linearised, full_factors
 from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -189,6 +189,16 @@ class StepDerivatives:
 
     def _jacobians(self, step: Step | Record) -> StepJacobians:
         record = step.record if isinstance(step, Step) else step
+        n, read = self.assembler.system.n, len(record.alpha)
+        transition, inputs, columns = self._by_matrices(record) or self._by_tangents(record)
+        if self.chart is Chart.TWIST and self.rotations.size:
+            twists, old = (Twists.at(state, self.rotations) for state in self.around(step))
+            transition = old.inverse_transposed(twists.apply(transition).T).T
+            inputs = twists.apply(inputs)
+        return StepJacobians(transition, n, read, *self._split(inputs, columns, n))
+
+    def _by_tangents(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return the transition, the derivatives by inputs (2 m n, k), and the number of each input."""
         n, m, read = self.assembler.system.n, self.stepper.n_history, len(record.alpha)
         k = 2 * read * n
         unit = np.eye(k).reshape(read, 2, n, k)
@@ -199,12 +209,37 @@ class StepDerivatives:
         transition = np.zeros((2 * m * n, 2 * m * n))
         order = np.argsort(found.index)
         transition[:, :k] = after[:, order[:k]]
-        inputs, columns = after[:, order[k:]], found.index[order[k:]] - k
-        if self.chart is Chart.TWIST and self.rotations.size:
-            twists, old = (Twists.at(state, self.rotations) for state in self.around(step))
-            transition = old.inverse_transposed(twists.apply(transition).T).T
-            inputs = twists.apply(inputs)
-        return StepJacobians(transition, n, read, *self._split(inputs, columns, n))
+        return transition, after[:, order[k:]], found.index[order[k:]] - k
+
+    def _by_matrices(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray] | None:
+        """Return the same where the step's matrices come in one call and all coordinates are free, in one chart.
+
+        With J = dr/dq + c dr/dv + c^2 dr/da, J dq' = (c dr/dv + c^2 dr/da) dq_star + c dr/da dv_star - dr/dtheta, and
+        dv' = c (dq' - dq_star).
+        """
+        system, theta, solution = self.assembler.system, self.theta, record.solution
+        if record.unchanged is not None or system.partition.prescribed.size or not record.c:
+            return None
+        matrices = self.stepper.matrices(self.assembler, record, theta)
+        if matrices is None:
+            return None
+        (by_q, by_v, by_a), c, n = matrices, record.c, system.n
+        branch = system.on_branch(solution.decisions, solution.candidates)
+        by_theta = branch.parameter_tangents(record.kin, record.mu, theta, self.directions(0))
+        rates = c * by_v + c * c * by_a
+        factors = full_factors(by_q + rates, system.partition.free, solution)
+        found = factors.solve(np.concatenate([rates, c * by_a, -by_theta.values], axis=1))
+        size = 2 * self.stepper.n_history * n
+        transition, inputs = np.zeros((size, size)), np.zeros((size, by_theta.index.size))
+        for k, alpha in enumerate(record.alpha):
+            own = transition[: 2 * n, 2 * k * n : 2 * (k + 1) * n]
+            own[:n] = alpha * found[:, : 2 * n]
+            own[n:] = c * own[:n]
+            own[n:].flat[:: 2 * n + 1] -= c * alpha
+        transition[2 * n :].flat[:: size + 1] = 1.0  # the older pairs are those of the state before
+        inputs[:n] = found[:, 2 * n :]
+        inputs[n : 2 * n] = c * inputs[:n]
+        return transition, inputs, by_theta.index
 
     def _split(
         self, values: FloatArray, columns: IntArray, n: int

@@ -193,6 +193,10 @@ class DifferentiableStepper(Stepper):
         None where the pull-back does all of it in one call.
         """
 
+    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> FloatArray | None:
+        """Return dr/dq, dr/dv and dr/da (3, n, n) of a step where one call makes them; None elsewhere."""
+        return None
+
     @abstractmethod
     def pullback(
         self,
