@@ -24,7 +24,7 @@ def state_matrices(arrays, routines, t, kin, theta, signals, choices):
     if families.links.sizes.size:
         rows = families.links.sizes[0]
         held = Choices(choices.bodies, choices.nodes, choices.codes.copy())
-        call_residual(routines.residual, (families, at, lifted, True, held, 0, np.empty(n)))
+        call_residual(routines.residual, (arrays, at, lifted, True, held, 0, np.empty(n)))
     out = np.empty((3, n * n))
-    call_matrices(routines.matrices, (families, at, lifted, choices, np.empty((3, rows * rows)), out))
+    call_matrices(routines.matrices, (arrays, at, lifted, choices, np.empty((3, rows * rows)), out))
     return out.reshape((3, n, n))

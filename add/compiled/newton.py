@@ -62,6 +62,7 @@ class Iterate(NamedTuple):
     r: FloatArray
     codes: IntArray
     lifted: FloatArray
+    free: IntArray
 
 
 @njit(**_JIT)
@@ -69,7 +70,10 @@ def new_iterate(families, n_codes):
     """Return room for an iterate."""
     n = families.layout.size[0]
     codes = np.zeros(n_codes, dtype=np.int8)
-    return Iterate(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), codes, new_lifted(families))
+    return Iterate(
+        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), codes, new_lifted(families),
+        families.layout.free,
+    )  # fmt: skip
 
 
 @njit(**_JIT)
@@ -83,9 +87,9 @@ def _free_norm(r, free, order):
 
 
 @njit(**_JIT)
-def _evaluate(families, routines, formula, stars, signals, theta, replay, given, norm, measured, point):
+def _evaluate(arrays, routines, formula, stars, signals, theta, replay, given, norm, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
-    u, q, v, a, r, codes, lifted = point
+    u, q, v, a, r, codes, lifted, free = point
     q_star, v_star = stars[0], stars[1]
     for i in range(u.size):
         v[i] = formula.c * u[i]
@@ -96,8 +100,8 @@ def _evaluate(families, routines, formula, stars, signals, theta, replay, given,
     at = Instant(formula.t, q, v, a, theta, signals)
     given = Choices(given.bodies, given.nodes, codes)
     order = norm if measured else 0
-    chosen, scale = call_residual(routines.residual, (families, at, lifted, replay, given, order, r))
-    return _free_norm(r, families.layout.free, norm), chosen, scale
+    chosen, scale = call_residual(routines.residual, (arrays, at, lifted, replay, given, order, r))
+    return _free_norm(r, free, norm), chosen, scale
 
 
 @njit(**_JIT)
@@ -112,12 +116,12 @@ def _weighted_size(data, n, free, x, order):
 
 
 @njit(**_JIT)
-def _at_round_off(families, routines, at, chosen, point, c, merit, scale, order, data):
+def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
-    free, u, n = families.layout.free, point.u, point.u.size
-    call_jacobian(routines.jacobian, (families, at, point.lifted, chosen, 1.0, c, c * c, data))
+    free, u, n = point.free, point.u, point.u.size
+    call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, data))
     scale += _weighted_size(data, n, free, u, order)
-    call_jacobian(routines.jacobian, (families, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))
+    call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))
     scale += _weighted_size(data, n, free, at.q, order)
     return merit <= ROUND_OFF * EPS * scale
 
@@ -172,11 +176,9 @@ def _natural(room, largest, size, free, routines):
 
 
 @njit(**_JIT)
-def _search(
-    families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines
-):
+def _search(arrays, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines):
     """Look for the next iterate along room.step; return whether it was found, its merit and its choices."""
-    free, step, size, length = families.layout.free, room.step, 0.0, 1.0
+    free, step, size, length = point.free, room.step, 0.0, 1.0
     for k in range(free.size):
         size += step[k] * step[k]
     size = np.sqrt(size)
@@ -185,7 +187,7 @@ def _search(
             break
         _take_trial(trial, point, step, length, free)
         found, choices, _ = _evaluate(
-            families, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
+            arrays, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
         )
         if found <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
             return True, found, choices
@@ -198,7 +200,7 @@ def _search(
             if natural >= 0:
                 _take_trial(trial, point, step, room.lengths[natural], free)
                 found, choices, _ = _evaluate(
-                    families, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
+                    arrays, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
                 )
                 return True, found, choices
         length *= 0.5
@@ -206,18 +208,16 @@ def _search(
 
 
 @njit(**_JIT)
-def solve_step(
-    families, routines, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits
-):
+def solve_step(arrays, routines, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits):
     """Iterate from the u of ``point``; fill ``merits`` with those of all iterates.
 
     Returns how it ended, iterations and factorisations done, the tolerance, whether the solution is in ``trial`` in
     place of ``point``, and the choices made there.
     """
-    free, c, norm = families.layout.free, formula.c, criteria.norm
+    free, c, norm = point.free, formula.c, criteria.norm
     n_free, swapped = free.size, False
     merit, chosen, scale = _evaluate(
-        families, routines, formula, stars, signals, theta, replay, chosen, norm, True, point
+        arrays, routines, formula, stars, signals, theta, replay, chosen, norm, True, point
     )
     merits[0] = merit
     iterations, factorizations, tolerance, largest, reuse = 0, 0, criteria.atol, 0.0, False
@@ -229,12 +229,12 @@ def solve_step(
             return CONVERGED, iterations, factorizations, tolerance, swapped, chosen
         at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
         stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
-        if stalled and _at_round_off(families, routines, at, chosen, point, c, merit, scale, norm, room.data):
+        if stalled and _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
             return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
         if iteration == criteria.max_iterations:
             break
         if not reuse:
-            call_jacobian(routines.jacobian, (families, at, point.lifted, chosen, 1.0, c, c * c, room.data))
+            call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
             take_block(room.data, point.u.size, free, room.dense.matrix)
             largest = factor(room.dense, routines)
             if largest < 0.0:
@@ -245,13 +245,13 @@ def solve_step(
         if not solve(room.dense, largest, False, room.b, room.step, room.rest, routines):
             break
         found, following, choices = _search(
-            families, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines
+            arrays, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines
         )
         if reuse and (not found or following > 0.5 * merit):
             reuse = False
             continue
         if not found:
-            if _at_round_off(families, routines, at, chosen, point, c, merit, scale, norm, room.data):
+            if _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
                 return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
             break
         reuse = following < criteria.reuse * merit

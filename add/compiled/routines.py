@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof
 
-from add.compiled.arrays import KINDS, Families, Instant, Signals, empty
+from add.compiled.arrays import KINDS, Instant, Signals, empty, packed
 from add.compiled.by_address import address, by_address
 from add.compiled.equations import jacobian, matrices, parameters, residual
 from add.compiled.families import Choices
@@ -33,7 +33,7 @@ NONE = Routines(0, 0, 0, 0, 0, 0)
 @cache
 def signatures() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     """Return the functions of the equations and the types of their arguments."""
-    families = Families._make([kind(*empty(kind)) for kind in KINDS])
+    families = packed(empty(kind) for kind in KINDS)
     one, rows = np.zeros(0), np.zeros((0, 3), dtype=np.int64)
     at = Instant(0.0, one, one, one, one, Signals(one, rows))
     choices = Choices(rows, rows, np.zeros(0, dtype=np.int8))

@@ -131,7 +131,7 @@ def take_steps(
             for i in layout.prescribed:
                 point.u[i] = point.q[i] - stars[0, i]
         status, iterations, factorizations, allowed, swapped, chosen = solve_step(
-            families, routines, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
+            arrays, routines, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
         )
         if status == GIVEN_UP:
             break
@@ -163,7 +163,7 @@ def take_steps(
 
 
 @njit(**_JIT)
-def _pull_back(families, routines, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
+def _pull_back(families, arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
     """Replace the cotangents (2, n) of the state after a step by those before it; see `pull_back_steps`.
 
     Returns whether the matrix could be solved with.
@@ -176,8 +176,8 @@ def _pull_back(families, routines, formula, at, chosen, room, q_bar, v_bar, by_p
     data, by_q, by_v, by_acceleration = room.data, room.parts[0], room.parts[1], room.parts[2]
     if families.links.sizes.size:
         held = Choices(chosen.bodies, chosen.nodes, chosen.codes.copy())
-        call_residual(routines.residual, (families, at, room.lifted, True, held, 0, by_a))
-    call_matrices(routines.matrices, (families, at, room.lifted, chosen, room.over_rows, room.parts))
+        call_residual(routines.residual, (arrays, at, room.lifted, True, held, 0, by_a))
+    call_matrices(routines.matrices, (arrays, at, room.lifted, chosen, room.over_rows, room.parts))
     for k in range(n * n):
         data[k] = by_q[k] + c * (by_v[k] + c * by_acceleration[k])
     take_block(data, n, free, dense.matrix)
@@ -210,7 +210,7 @@ def _pull_back(families, routines, formula, at, chosen, room, q_bar, v_bar, by_p
         v_bar[0, i] = v_bar[1, i] + c * formula.alpha_0 * by_a[i]
         v_bar[1, i] = c * formula.alpha_1 * by_a[i]
         lam[i] = -lam[i]
-    call_parameters(routines.parameters, (families, at, room.lifted, chosen, room.over_rows, lam, theta_bar))
+    call_parameters(routines.parameters, (arrays, at, room.lifted, chosen, room.over_rows, lam, theta_bar))
     return True
 
 
@@ -270,7 +270,7 @@ def pull_back_steps(
             steps.bodies[ends[k, 0] : ends[k + 1, 0]], steps.nodes[ends[k, 1] : ends[k + 1, 1]], steps.codes[k]
         )
         at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
-        if not _pull_back(families, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
+        if not _pull_back(families, arrays, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
             return left
         q_bars[k] += bar_q
         v_bars[k] += bar_v

@@ -245,16 +245,22 @@ def test_gradient(scene: add.Scene) -> None:
     assert {"bodies.table.mass", "bodies.table.velocity", "couplings.band.stiffness", "markers.corner.point"} <= names
 
 
+STICKS = {"contact.friction_law": "hybrid", "time.steps": 120, "couplings.band.stiffness": 0.5}
+
+
 def test_it_sticks(scene: add.Scene) -> None:
-    """Hybrid friction: it slides and turns to rest on its corners, and then does not move at all; with gradients."""
-    changes = {"contact.friction_law": "hybrid", "time.steps": 120, "couplings.band.stiffness": 0.5}
-    made = add.apply_overrides(scene, changes)
-    built = made.build()
+    """Hybrid friction: it slides and turns to rest on its corners, and then does not move at all."""
+    built = add.apply_overrides(scene, STICKS).build()
     run = built.run()
     counts = [built.simulation.system.deciding[0].describe(record.decisions[0]) for record in run.records]
     assert max(count["slipping"] for count in counts) >= 4 and counts[-1]["sticking"] >= 4
     assert np.abs(run.v[-1, [6, 7, 9]]).max() < 1e-12
-    checks = check_gradients(made, n_steps=90)
+
+
+@pytest.mark.slow
+def test_gradient_through_sticking(scene: add.Scene) -> None:
+    """Of every number, over slip and stick."""
+    checks = check_gradients(add.apply_overrides(scene, STICKS), n_steps=90)
     assert checks and all(check.passed for check in checks), [str(check) for check in checks]
 
 
