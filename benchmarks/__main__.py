@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from add.linalg import one_blas_thread
-from benchmarks.beside_mujoco import beside_mujoco
 from benchmarks.articulated import articulated
+from benchmarks.beside_mujoco import beside_mujoco
 from benchmarks.exactness import exactness
 from benchmarks.factorization import back_ends
 from benchmarks.gradients import gradients
