@@ -1,4 +1,4 @@
-"""What trees have beside their joints: loops, couplings of joints, fixed tendons, actuators on lengths."""
+"""Parts of trees beside their joints: loops, couplings of joints, fixed tendons, actuators on lengths."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class LiftedTerm(Term):
 
     @property
     def inputs(self) -> IntArray:
-        """Those of the inner term."""
+        """Inputs of the inner term."""
         return self.inner.inputs
 
     def pattern(self) -> tuple[IntArray, IntArray]:
@@ -116,7 +116,7 @@ class LiftedDecidingTerm(StickingTerm):
 
     @property
     def inputs(self) -> IntArray:
-        """Those of the inner term."""
+        """Inputs of the inner term."""
         return self.inner.inputs
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:

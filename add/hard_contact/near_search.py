@@ -21,7 +21,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 @final
 class NearSearch:
-    """What touches before a step or would be passed through in it; pairs first, then stops.
+    """Contacts that touch before a step or would be passed through in it; pairs first, then stops.
 
     Attributes
     ----------

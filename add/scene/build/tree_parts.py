@@ -43,7 +43,7 @@ MakeSignal = Callable[[object, str, str], SignalParameter]
 @final
 @dataclass
 class TreeExtras:
-    """What a tree has beside its joints; ``places`` are links without mass that loops end on."""
+    """Parts of a tree beside its joints; ``places`` are links without mass that loops end on."""
 
     places: list[TreeJoint] = field(default_factory=list)
     loops: list[TreeLoop] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What articulated bodies have beside links and joints: drives, tendons, loops."""
+"""Parts of articulated bodies beside links and joints: drives, tendons, loops."""
 
 from typing import Annotated, Literal
 
