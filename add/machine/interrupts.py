@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import final
+from typing import Any, final
 
 #: Seconds until a signal comes again that came at a bad moment.
 AGAIN = 0.002
@@ -77,6 +78,16 @@ class _Answer:
         self.stopped = True
         raise Terminated(signal.Signals(number).name)
 
+    def again(self, error: BaseException | None) -> None:
+        """Send a signal again whose exception was ignored: a destructor or a callback of the interpreter got it."""
+        self._first, self.stopped = None, False
+        number = signal.SIGINT
+        if isinstance(error, Terminated):
+            number = signal.Signals[str(error)]
+            for each in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(each, self.terminate)
+        threading.Timer(AGAIN, _send, (number,)).start()
+
 
 @contextmanager
 def stops_are_interruptions() -> Iterator[None]:
@@ -95,13 +106,52 @@ def stops_are_interruptions() -> Iterator[None]:
     }
     before = {number: signal.getsignal(number) for number in wanted}
     ours = {number: handler for number, (usual, handler) in wanted.items() if before[number] is usual}
+    report = sys.unraisablehook
+
+    def ignored(what: sys.UnraisableHookArgs) -> Any:
+        stop = issubclass(what.exc_type, KeyboardInterrupt) and ours
+        return answer.again(what.exc_value) if stop else report(what)
+
     for number, handler in ours.items():
         signal.signal(number, handler)
+    sys.unraisablehook = ignored
     try:
         yield
     finally:
+        sys.unraisablehook = report
         for number in ours:
             signal.signal(number, signal.SIG_IGN if answer.stopped else before[number])
+
+
+@contextmanager
+def stops_wait() -> Iterator[Callable[[], None]]:
+    """Let signals wait within, for code of others that an exception at any place would break.
+
+    Yields
+    ------
+    callable
+        Raises what has waited; the end of the context does so, too.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    waiting: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    held = {number: handler for number, handler in before.items() if callable(handler)}
+
+    def answer() -> None:
+        while waiting:
+            number = signal.Signals(waiting.pop(0))
+            held[number](number, None)
+
+    for number in held:
+        signal.signal(number, lambda number, frame: waiting.append(number))
+    try:
+        yield answer
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        answer()
 
 
 def default_stops() -> None:

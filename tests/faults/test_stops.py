@@ -14,7 +14,7 @@ from faults.runs import FIT, begun, command, ran, same_run, scene
 from faults.test_locks import wait_for
 
 from add.io.lock import holder_of
-from add.machine.interrupts import GRACE, stops_are_interruptions
+from add.machine.interrupts import GRACE, Terminated, stops_are_interruptions, stops_wait
 
 
 def long_run(tmp_path, steps=200_000):
@@ -122,7 +122,18 @@ def test_standard_error_is_full(finished):
         assert ran(finished, "check", "missing.json", stderr=full)[0] == 2
 
 
-def test_a_stop_waits_until_compiled_code_has_converted_its_results():
+@pytest.fixture
+def usual_stops():
+    """The interpreter's own answers, and afterwards those of the tests: a program that was stopped ignores stops."""
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    for number, handler in usual.items():
+        signal.signal(number, handler)
+
+
+def test_a_stop_waits_until_compiled_code_has_converted_its_results(usual_stops):
     """It ignores an exception of the conversion."""
     twice = numba.njit(lambda a: (a, a))
     twice(np.ones(2))
@@ -133,8 +144,6 @@ def test_a_stop_waits_until_compiled_code_has_converted_its_results():
             sent.append(True)
             signal.raise_signal(signal.SIGINT)
 
-    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), stops_are_interruptions():
             sys.setprofile(watch)
@@ -143,6 +152,41 @@ def test_a_stop_waits_until_compiled_code_has_converted_its_results():
             time.sleep(10.0)
     finally:
         sys.setprofile(None)
-        for number, handler in usual.items():  # a program that was stopped goes on to ignore them
-            signal.signal(number, handler)
     assert sent and len(results) == 1
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+def test_a_stop_in_a_destructor_comes_again(usual_stops, number, error):
+    """The interpreter ignores what a destructor raises."""
+    ends = []
+
+    class Brief:
+        def __del__(self):
+            signal.raise_signal(number)
+            time.sleep(0.1)
+            ends.append(self)
+
+    with pytest.raises(KeyboardInterrupt) as found, stops_are_interruptions():
+        Brief()
+        time.sleep(10.0)
+    assert found.type is error and not ends
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stops_wait(usual_stops, number):
+    done = []
+    with pytest.raises(KeyboardInterrupt), stops_are_interruptions(), stops_wait() as answer:
+        signal.raise_signal(number)
+        done.append(1)
+        answer()
+        done.append(2)
+    assert done == [1]
+    usual = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        with stops_wait():
+            signal.raise_signal(signal.SIGINT)
+            done.append(2)
+        done.append(3)
+    signal.signal(signal.SIGINT, usual)
+    assert done == [1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -10,15 +11,18 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any, Generic, final
 
-from distributed import Client, Future, KilledWorker, WorkerPlugin, as_completed, get_worker
+from distributed import Client, Future, KilledWorker, WorkerPlugin, get_worker
 from distributed.comm import get_address_host_port
 
 from add import __version__
 from add.commands.parallel.workers import Answer, Result, Session, Task, Work, Workers, answer
 from add.errors import AddError, InputError
+from add.machine.interrupts import stops_wait
 
 #: How long the scheduler may take to answer [s].
 PATIENCE = 5.0
+#: How long a signal may wait for its answer while the workers are at it [s].
+LOOK = 0.1
 
 
 @contextmanager
@@ -26,16 +30,21 @@ def connected(address: str) -> Iterator[Workers]:
     """Connect with a cluster, and leave it at the end; see `add.commands.parallel.cluster.cluster`."""
     try:
         get_address_host_port(address, strict=True)  # a client that was made in vain is slow to end
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
+        with stops_wait():
+            client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:  # a time-out is an OSError
         raise InputError(
             f"no scheduler of a Dask cluster answers: {error}",
             found=f"'{address}'",
             expected="the address that `dask scheduler` says, as tcp://host:8786",
         ) from None
-    with client:
-        _require_equal(client, address)
+    try:
+        with stops_wait():
+            _require_equal(client, address)
         yield _Cluster(client, address)
+    finally:
+        with stops_wait():
+            client.close()
 
 
 def _require_equal(client: Client, address: str) -> None:
@@ -71,11 +80,12 @@ class _Cluster(Workers):
     @contextmanager
     def session(self, work: Work[Task, Result]) -> Iterator[Session[Task, Result]]:
         name = f"add-{uuid.uuid4().hex}"
-        self._client.register_plugin(_Prepared(work), name=name)
+        with stops_wait():
+            self._client.register_plugin(_Prepared(work), name=name)
         try:
             yield _Remote(self._client, self._address, name)
         finally:
-            with contextlib.suppress(Exception):  # a cluster that is gone has forgotten it
+            with stops_wait(), contextlib.suppress(Exception):  # a cluster that is gone has forgotten it
                 self._client.unregister_worker_plugin(name)
 
 
@@ -109,17 +119,23 @@ class _Remote(Session[Task, Result]):
         self._client, self._address, self._name = client, address, name
 
     def spread(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
-        left = {self._client.submit(_perform, self._name, task, pure=False): task for task in tasks}
-        try:
-            for future in as_completed(list(left), loop=self._client.loop):
-                yield self._take(future, left)
-        except KeyboardInterrupt:
-            for future in [future for future in left if future.done()]:
-                yield self._take(future, left)
-            raise
-        finally:
-            with contextlib.suppress(Exception):
-                self._client.cancel(list(left))
+        finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        with stops_wait() as answer_stops:
+            left = {self._client.submit(_perform, self._name, task, pure=False): task for task in tasks}
+            try:
+                for future in left:
+                    future.add_done_callback(finished.put)
+                while left:
+                    with contextlib.suppress(queue.Empty):
+                        yield self._take(finished.get(timeout=LOOK), left)
+                    answer_stops()
+            except KeyboardInterrupt:
+                for future in [future for future in left if future.done()]:
+                    yield self._take(future, left)
+                raise
+            finally:
+                with contextlib.suppress(Exception):
+                    self._client.cancel(list(left))
 
     def _take(self, future: Future, left: dict[Future, Task]) -> tuple[Task, Result]:
         task = left.pop(future)

@@ -7,7 +7,6 @@ import logging
 import multiprocessing
 import os
 import signal
-import threading
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeAlias, TypeVar, final
 
 from add.errors import AddError
+from add.machine.interrupts import stops_wait
 
 #: Sent to a whole group by a terminal, and by systems of batch jobs.
 _STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -169,9 +169,7 @@ class _Processes(Session[Task, Result]):
     def _start(self, n: int) -> None:
         """Start more processes, deaf to the interrupt key and to SIGTERM from the start: this one answers them."""
         context = multiprocessing.get_context("spawn")
-        main = threading.current_thread() is threading.main_thread()
-        before = {number: signal.signal(number, signal.SIG_IGN) for number in _STOPS if main}
-        try:
+        with stops_wait(), _stops_blocked():
             for _ in range(n):
                 here, there = context.Pipe()
                 process = context.Process(target=_serve, args=(there, self._work), daemon=True)
@@ -179,9 +177,6 @@ class _Processes(Session[Task, Result]):
                 there.close()
                 self._processes.append(process)
                 self._pipes.append(here)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def close(self) -> None:
         """End the processes, whatever they are at."""
@@ -190,6 +185,19 @@ class _Processes(Session[Task, Result]):
         for process in self._processes:
             process.kill()
             process.join()
+
+
+@contextmanager
+def _stops_blocked() -> Iterator[None]:
+    """Block signals in this thread: processes that it starts inherit that."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _give(pipe: Connection, left: Iterator[Task], busy: dict[Connection, Task]) -> None:
