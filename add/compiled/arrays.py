@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.trees import Tree
 from add.typing import AnyArray, FloatArray, IntArray
@@ -261,23 +262,22 @@ def packed(families: Iterable[Iterable[AnyArray]]) -> PackedFamilies:
 
 @njit(cache=True, inline="always")
 def _one(flat, place):
-    return flat[place[0] : place[0] + place[1]]
+    return borrowed(flat, place[0], (place[1],))
 
 
 @njit(cache=True, inline="always")
 def _two(flat, place):
-    return flat[place[0] : place[0] + place[1] * place[2]].reshape((place[1], place[2]))
+    return borrowed(flat, place[0], (place[1], place[2]))
 
 
 @njit(cache=True, inline="always")
 def _three(flat, place):
-    size = place[1] * place[2] * place[3]
-    return flat[place[0] : place[0] + size].reshape((place[1], place[2], place[3]))
+    return borrowed(flat, place[0], (place[1], place[2], place[3]))
 
 
 @njit(cache=True)
 def unpacked(i, f, p):
-    """Return the `Families` of a `PackedFamilies`: views of its arrays."""
+    """Return the `Families` of a `PackedFamilies`: views of its arrays, which must outlive them."""
     return Families(
         Layout(_one(i, p[0]), _one(i, p[1]), _one(i, p[2]), _one(i, p[3])),
         Rigid(_one(i, p[4]), _one(i, p[5]), _two(i, p[6]), _one(i, p[7])),

@@ -14,6 +14,7 @@ from add.compiled.arrays import (
     AXIS_WIDTH,
     BALLS,
 )
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, DRIVE, axis_law, ball_derivatives, ball_forces
 
@@ -49,8 +50,8 @@ def _balls(axes, k):
     """Return first coordinates, and indices of damping and armature, of a term of balls."""
     row = axes.table[k]
     n, first = row[AXIS_COUNT], row[AXIS_NUMBERS]
-    numbers = axes.numbers[first : first + 2 * n].reshape((n, 2))
-    return axes.dof[row[AXIS_FIRST] : row[AXIS_FIRST] + n], numbers[:, 0], numbers[:, 1]
+    numbers = borrowed(axes.numbers, first, (n, 2))
+    return borrowed(axes.dof, row[AXIS_FIRST], (n,)), numbers[:, 0], numbers[:, 1]
 
 
 @njit(**_JIT)

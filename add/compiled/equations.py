@@ -19,6 +19,7 @@ from add.compiled.arrays import Instant, unpacked
 from add.compiled.axes import axis_forces, axis_jacobian, axis_parameters
 from add.compiled.families import Choices, force_jacobian, force_parameters, forces, norm
 from add.kernels import tree_map
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.tree_dynamics import (
     Wrenches,
@@ -72,18 +73,21 @@ def _lifted(families, room):
     if families.links.sizes.size:
         rows, same = families.links.sizes
         own = families.layout.size[0] - same
-    s = room[39 * n :]  # columns, behind places, rotations and twists
-    t = s[18 * c :]  # inertia and wrenches
-    x = t[16 * n :]
+    s = 39 * n  # columns, behind places, rotations and twists
+    t = s + 18 * c  # inertia and wrenches
+    x = t + 16 * n
     motion = Motion(
-        room[: 3 * n].reshape((n, 3)), room[3 * n : 12 * n].reshape((n, 3, 3)), room[12 * n : 15 * n].reshape((n, 3)),
-        room[15 * n : 24 * n].reshape((n, 3, 3)), room[24 * n : 27 * n].reshape((n, 3)),
-        room[27 * n : 33 * n].reshape((n, 6)), room[33 * n : 39 * n].reshape((n, 6)),
-        s[: 6 * c].reshape((c, 6)), s[6 * c : 12 * c].reshape((c, 6)), s[12 * c : 18 * c].reshape((c, 6)),
+        borrowed(room, 0, (n, 3)), borrowed(room, 3 * n, (n, 3, 3)), borrowed(room, 12 * n, (n, 3)),
+        borrowed(room, 15 * n, (n, 3, 3)), borrowed(room, 24 * n, (n, 3)),
+        borrowed(room, 27 * n, (n, 6)), borrowed(room, 33 * n, (n, 6)),
+        borrowed(room, s, (c, 6)), borrowed(room, s + 6 * c, (c, 6)), borrowed(room, s + 12 * c, (c, 6)),
     )  # fmt: skip
-    wrenches = Wrenches(t[: 10 * n].reshape((n, 10)), t[10 * n : 16 * n].reshape((n, 6)))
-    p = x[4 * rows :].reshape((rows - same, own))
-    return Lifted(motion, wrenches, x[:rows], x[rows : 2 * rows], x[2 * rows : 3 * rows], p, x[3 * rows : 4 * rows])
+    wrenches = Wrenches(borrowed(room, t, (n, 10)), borrowed(room, t + 10 * n, (n, 6)))
+    return Lifted(
+        motion, wrenches, borrowed(room, x, (rows,)), borrowed(room, x + rows, (rows,)),
+        borrowed(room, x + 2 * rows, (rows,)), borrowed(room, x + 4 * rows, (rows - same, own)),
+        borrowed(room, x + 3 * rows, (rows,)),
+    )  # fmt: skip
 
 
 @njit(**_JIT)
@@ -135,9 +139,10 @@ def residual(arrays, at, room, replay, choices, measured, r):
     ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
     """
     families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, there, found, p = families.links, at, r, np.empty((0, 0))
+    links, there, found = families.links, at, r
     trees = links.sizes.size > 0
     lifted = _lifted(families, room)
+    p = lifted.p
     if trees:
         same, tree = links.sizes[1], families.tree
         fill_motion(tree, at.theta, at.q[same:], at.v[same:], at.a[same:], lifted.motion)
@@ -145,7 +150,7 @@ def residual(arrays, at, room, replay, choices, measured, r):
         r[:] = 0.0
         if links.touched.size:
             _lift(families, at, lifted)
-        there, found, p = _over_rows(at, lifted), lifted.forces, lifted.p
+        there, found = _over_rows(at, lifted), lifted.forces
     chosen, scale = Choices(choices.bodies, choices.nodes, choices.codes), 0.0
     if not trees or links.touched.size:
         chosen, scale = forces(families, there, replay, choices, measured, found, p)
@@ -242,7 +247,8 @@ def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
         rows, there = links.sizes[0], _over_rows(at, lifted)
         matrix = np.empty(rows * rows)
         data[:] = 0.0
-    own = np.zeros((lifted.p.shape[1], lifted.p.shape[1]))
+    n_own = lifted.p.shape[1] if trees else 0
+    own = np.zeros((n_own, n_own))
     for rates in range(2):
         # The second time dr/dv over X alone; one call of a large function is compiled in less time than two.
         if rates and (not trees or weight_q == 0.0 or not links.touched.size):
@@ -282,24 +288,26 @@ def matrices(arrays, at, room, choices, over_rows, out):
     links, lifted, n = families.links, _lifted(families, room), at.q.size
     trees = links.sizes.size > 0
     there = _over_rows(at, lifted) if trees else at
-    own, weights = np.zeros((3, lifted.p.shape[1], lifted.p.shape[1])), np.zeros(3)
-    for k in range(3):
-        weights[:] = 0.0
-        weights[k] = 1.0
-        if trees:
-            out[k] = 0.0
-        if not trees or links.touched.size:
-            matrix = over_rows[k] if trees else out[k]
-            force_jacobian(families, there, choices, weights[0], weights[1], weights[2], matrix)
-        if trees and links.touched.size:
-            acting, _ = _acting(over_rows[k], links)
-            _spread(1.0, over_rows[k], links, acting, (lifted.p, lifted.p), False, out[k], own[k], n)
+    rows, own = (over_rows, lifted.p.shape[1]) if trees else (out, 0)
+    if not trees or links.touched.size:
+        for k in range(3):
+            by_q, by_v, by_a = _unit(k)
+            force_jacobian(families, there, choices, by_q, by_v, by_a, rows[k])
     for k in range(3 if trees else 0):
-        weights[:] = 0.0
-        weights[k] = 1.0
-        if k == 0 and links.touched.size:
-            _add_by_rates(1.0, families, at, lifted, over_rows[1], own[0], out[0])
-        _add_trees(families, at, lifted, (weights[0], weights[1], weights[2]), own[k], out[k])
+        by_own = np.zeros((own, own))
+        out[k] = 0.0
+        if links.touched.size:
+            acting, _ = _acting(over_rows[k], links)
+            _spread(1.0, over_rows[k], links, acting, (lifted.p, lifted.p), False, out[k], by_own, n)
+            if k == 0:
+                _add_by_rates(1.0, families, at, lifted, over_rows[1], by_own, out[0])
+        _add_trees(families, at, lifted, _unit(k), by_own, out[k])
+
+
+@njit(**_JIT)
+def _unit(k):
+    """Return the weights of derivatives by q, v and a that leave the one of place ``k``."""
+    return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
 
 
 @njit(**_JIT)

@@ -20,6 +20,7 @@ from add.compiled.arrays import (
     WIDTH,
 )
 from add.kernels import joints as laws, sites as site_kernels, springs
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.law_numbers import LawNumbers
 
@@ -47,17 +48,17 @@ def _arrays(joints, signals, k):
     n, n_i, n_s, width = row[COUNT], row[N_INDEX], row[N_SIGNAL], row[WIDTH]
     sites = n * row[ARITY]
     signal = signals.table[row[SIGNAL]]
-    weights = signals.weights[signal[1] : signal[1] + signal[2]]
+    weights = borrowed(signals.weights, signal[1], (signal[2],))
     first = row[ROWS] + signal[0] * n * n_s
-    share = row[DOFS] // 3
+    dofs, triples = row[DOFS], width // 3
     return (
-        joints.kind[row[SITES] : row[SITES] + sites],
-        joints.dofs[row[DOFS] : row[DOFS] + sites * width].reshape((sites, width)),
-        joints.shares[share : share + sites * (width // 3)].reshape((sites, width // 3)),
+        borrowed(joints.kind, row[SITES], (sites,)),
+        borrowed(joints.dofs, dofs, (sites, width)),
+        borrowed(joints.shares, dofs // 3, (sites, triples)),
         joints.places_of[row[SITES] : row[SITES] + sites],
-        joints.numbers[row[INDEX] : row[INDEX] + n * n_i].reshape((n, n_i)),
+        borrowed(joints.numbers, row[INDEX], (n, n_i)),
         weights,
-        joints.rows[first : first + weights.size * n * n_s].reshape((weights.size, n, n_s)),
+        borrowed(joints.rows, first, (weights.size, n, n_s)),
     )
 
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import Law
 from add.typing import FloatArray, IntArray
@@ -73,23 +74,22 @@ def packed(contacts: Contacts, law: Law) -> Packed:
 
 @njit(cache=True, inline="always")
 def _one(flat, place):
-    return flat[place[0] : place[0] + place[1]]
+    return borrowed(flat, place[0], (place[1],))
 
 
 @njit(cache=True, inline="always")
 def _two(flat, place):
-    return flat[place[0] : place[0] + place[1] * place[2]].reshape((place[1], place[2]))
+    return borrowed(flat, place[0], (place[1], place[2]))
 
 
 @njit(cache=True, inline="always")
 def _three(flat, place):
-    size = place[1] * place[2] * place[3]
-    return flat[place[0] : place[0] + size].reshape((place[1], place[2], place[3]))
+    return borrowed(flat, place[0], (place[1], place[2], place[3]))
 
 
 @njit(cache=True)
 def unpacked(ints, floats, places):
-    """Return the `Contacts` of a `Packed`: views of its arrays."""
+    """Return the `Contacts` of a `Packed`: views of its arrays, which must outlive them."""
     return Contacts(
         _two(ints, places[0]),
         _two(ints, places[1]),

@@ -1,0 +1,56 @@
+"""Views of parts of a flat array that count no references: kernels make dozens of them at every call."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numba.core import config, types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
+
+
+def _borrowed(typingctx: Any, flat: Any, start: Any, shape: Any) -> Any:
+    """Return ``flat[start:]``, as long as ``shape`` (a tuple of integers) says, in that shape.
+
+    Nothing is checked, and the view must not outlive ``flat``. A slice with `reshape` costs three times as much: it
+    takes part in the count of references, and what is not used of it is still made.
+    """
+    if not (isinstance(flat, types.Array) and flat.ndim == 1 and flat.layout == "C"):
+        raise TypingError(f"borrowed: a part of {flat}, which is not flat and contiguous")
+    if not all(isinstance(size, types.Integer) for size in shape):
+        raise TypingError(f"borrowed: a shape of {shape}, which is no tuple of integers")
+    view = types.Array(flat.dtype, len(shape), "C", readonly=not flat.mutable)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source = make_array(flat)(context, builder, values[0])
+        first = context.cast(builder, values[1], signature.args[1], types.intp)
+        sizes = [
+            context.cast(builder, builder.extract_value(values[2], k), kind, types.intp)
+            for k, kind in enumerate(signature.args[2])
+        ]
+        bytes_of_one = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(flat.dtype)))
+        strides = [bytes_of_one]
+        for size in reversed(sizes[1:]):
+            strides.insert(0, builder.mul(strides[0], size))
+        out = make_array(view)(context, builder)
+        populate_array(
+            out,
+            data=builder.gep(source.data, [first]),
+            shape=sizes,
+            strides=strides,
+            itemsize=bytes_of_one,
+            meminfo=None,
+        )
+        return out._getvalue()
+
+    return view(flat, start, shape), generate
+
+
+def _sliced(flat: Any, start: int, shape: tuple[int, ...]) -> Any:
+    """Return the same without compilation, for a debugger."""
+    return flat[start : start + math.prod(shape)].reshape(shape)
+
+
+borrowed = _sliced if config.DISABLE_JIT else intrinsic(_borrowed)
