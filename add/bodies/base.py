@@ -105,13 +105,16 @@ class ContactMesh(NamedTuple):
     """The surface of a body that meets surfaces of others.
 
     ``points`` (n, 3) at rest, in its frame [m]; ``nodes`` (n,) of the body under them, None where they are fixed to its
-    frame; ``faces`` (m, 3) and further ``edges`` (k, 2) of points.
+    frame; ``faces`` (m, 3) and further ``edges`` (k, 2) of points. A ball or a capsule has a ``radius`` [m] about
+    points and edges without faces, and ``areas`` (n,) for which the points stand [m^2].
     """
 
     points: FloatArray
     nodes: IntArray | None
     faces: IntArray
     edges: IntArray
+    radius: float = 0.0
+    areas: FloatArray | None = None
 
 
 class Picture(NamedTuple):

@@ -82,7 +82,9 @@ class Primitives:
         return np.flatnonzero(self.sharp)
 
 
-def candidates(primitives: Primitives, x0: FloatArray, x1: FloatArray | None = None, reach: float = 0.0) -> Candidates:
+def candidates(
+    primitives: Primitives, x0: FloatArray, x1: FloatArray | None = None, reach: float | FloatArray = 0.0
+) -> Candidates:
     """Return the pairs whose boxes come within reach of each other, by a grid.
 
     Bodies that are far from all others are left out first.
@@ -94,11 +96,12 @@ def candidates(primitives: Primitives, x0: FloatArray, x1: FloatArray | None = N
         Places [m].
     x1 : (n_points, 3), optional
         Places at the end of straight ways: boxes are those of the ways.
-    reach : float
-        [m]
+    reach : float or (n_bodies,)
+        Of each pair, or a share of each body, of which a pair's reach is the sum [m].
     """
     x1 = x0 if x1 is None else x1
-    near = _near_others(primitives, x0, x1, reach)
+    other: float | FloatArray = 0.0 if np.ndim(reach) == 0 else reach
+    near = _near_others(primitives, x0, x1, reach, other)
     if not near.any():
         none = np.zeros((0, 2), dtype=np.int64)
         return Candidates(none, none)
@@ -109,9 +112,9 @@ def candidates(primitives: Primitives, x0: FloatArray, x1: FloatArray | None = N
     edges = edges[near[body[primitives.edges[edges, 0]]]]
     ways = x0, x1
     of_vertices = boxes_of(vertices[:, None], body, *ways, reach)
-    vf = overlapping(of_vertices, boxes_of(primitives.faces[faces], body, *ways), meets, False)
+    vf = overlapping(of_vertices, boxes_of(primitives.faces[faces], body, *ways, other), meets, False)
     ends = primitives.edges[edges]
-    ee = overlapping(boxes_of(ends, body, *ways, reach), boxes_of(ends, body, *ways), meets, True)
+    ee = overlapping(boxes_of(ends, body, *ways, reach), boxes_of(ends, body, *ways, other), meets, True)
     return Candidates(np.column_stack([vertices[vf[:, 0]], faces[vf[:, 1]]]), edges[ee])
 
 
@@ -139,15 +142,20 @@ def _array(pairs: list[tuple[int, int]]) -> IntArray:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def boxes_of(corners: IntArray, body: IntArray, x0: FloatArray, x1: FloatArray, reach: float = 0.0) -> Boxes:
-    """Return the boxes of the ways of primitives (n, k) of points, wider by ``reach`` on all sides."""
-    begin, end = x0[corners], x1[corners]
-    low = np.minimum(begin.min(axis=1), end.min(axis=1)) - reach
-    high = np.maximum(begin.max(axis=1), end.max(axis=1)) + reach
-    return Boxes(low, high, np.ascontiguousarray(corners), np.ascontiguousarray(body[corners[:, 0]]))
+def boxes_of(
+    corners: IntArray, body: IntArray, x0: FloatArray, x1: FloatArray, reach: float | FloatArray = 0.0
+) -> Boxes:
+    """Return the boxes of the ways of primitives (n, k) of points, wider by ``reach`` on all sides, or by bodies'."""
+    begin, end, own = x0[corners], x1[corners], body[corners[:, 0]]
+    wide = reach if np.ndim(reach) == 0 else np.asarray(reach)[own][:, None]
+    low = np.minimum(begin.min(axis=1), end.min(axis=1)) - wide
+    high = np.maximum(begin.max(axis=1), end.max(axis=1)) + wide
+    return Boxes(low, high, np.ascontiguousarray(corners), np.ascontiguousarray(own))
 
 
-def _near_others(primitives: Primitives, x0: FloatArray, x1: FloatArray, reach: float) -> BoolArray:
+def _near_others(
+    primitives: Primitives, x0: FloatArray, x1: FloatArray, reach: float | FloatArray, other: float | FloatArray
+) -> BoolArray:
     """Return which bodies have a box that comes within reach of another one's, or meet themselves."""
     meets, body = primitives.meets, primitives.body
     n = meets.shape[0]
@@ -157,7 +165,10 @@ def _near_others(primitives: Primitives, x0: FloatArray, x1: FloatArray, reach: 
     present = np.flatnonzero(np.isfinite(low[:, 0]))
     own = np.arange(n)
     whole = Boxes(low[present], high[present], own[present][:, None], own[present])
-    wide = whole._replace(low=whole.low - reach, high=whole.high + reach)
+    one, two = (
+        whole._replace(low=whole.low - wide[:, None], high=whole.high + wide[:, None])
+        for wide in (np.broadcast_to(share, n)[present] for share in (reach, other))
+    )
     near = np.diagonal(meets).copy()
-    near[present[overlapping(wide, whole, meets, True)].ravel()] = True
+    near[present[overlapping(one, two, meets, True)].ravel()] = True
     return near

@@ -121,6 +121,7 @@ class MeshContact(RowContact):
             squares=((ends[:, 1] - ends[:, 0]) ** 2).sum(axis=1),
             body=surface.body,
             meets=np.ascontiguousarray(surface.meets),
+            round=np.ascontiguousarray(surface.round),
             rest_factor=surface.rest_factor,
             vertex_shares=sides.vertex_shares,
             vertex_reach=sides.vertex_reach,
@@ -140,13 +141,18 @@ class MeshContact(RowContact):
 
     def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
         """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""
-        x, reach = kernel.places_and_reach(kin.q, kin.v, theta, self.arrays)
+        x, half = kernel.places_and_halves(kin.q, kin.v, theta, self.arrays)
         if not np.isfinite(x).all():
             return None
-        wide = (1.0 + MARGIN) * reach
+        wide = half + MARGIN * self._skin(half)
         near = Near(x, wide, *candidates(self.primitives, x, reach=wide))
         self._near[:] = [near]
         return near
+
+    def _skin(self, half: FloatArray) -> float:
+        """Return the greatest half-thickness (n_bodies,) of what is not round; of all if that is zero [m]."""
+        flat = float(half[~self.surface.round].max(initial=0.0))
+        return flat or float(half.max(initial=0.0))
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
@@ -170,8 +176,11 @@ class MeshContact(RowContact):
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return the blocks of what would touch now, or at the end of the step, if skins were thicker."""
-        thick = theta.copy()
-        thick[self.thickness[self.thickness >= 0]] *= THICKER
+        thick, has = theta.copy(), self.thickness >= 0
+        index, half = self.thickness[has], theta[self.thickness[has]]
+        # Round bodies have a radius for a skin, the share of which would be too much.
+        skin = self._skin(np.where(has, theta[np.maximum(self.thickness, 0)], 0.0))
+        thick[index] = np.where(self.surface.round[has], half + (THICKER - 1.0) * skin, THICKER * half)
         ways = (kin.q, kin.q + dt * kin.v)
         keys = [
             carrier_keys(self.decide(Kinematics(q, kin.v, kin.a, kin.t, kin.step), thick), self.arrays) for q in ways

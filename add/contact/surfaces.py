@@ -30,6 +30,8 @@ class SurfacePart(NamedTuple):
     contact_class : row and column of the tables
     half_thickness : distance from the middle surface to the skin [m]
     meets_itself : whether its primitives meet each other
+    areas : (n,) that the points stand for, where no faces say so [m^2]; None: by the edges
+    round : whether it is a body that turns, and half-thicknesses are its radius: see `add.kernels.mesh_spin`
     """
 
     points: FloatArray
@@ -41,6 +43,8 @@ class SurfacePart(NamedTuple):
     contact_class: int
     half_thickness: float
     meets_itself: bool = False
+    areas: FloatArray | None = None
+    round: bool = False
 
 
 @final
@@ -75,6 +79,8 @@ class ContactSurface:
         A third of the rest areas of the adjacent faces; where there are none, squared length [m^2].
     meets : (n_bodies, n_bodies) bool
         Which bodies meet, symmetric; on the diagonal, which meet themselves.
+    round : (n_bodies,) bool
+        Which are balls and capsules.
     rest_factor : float
         Primitives of one body meet only if they are at rest this many times the sum of half-thicknesses apart.
     """
@@ -94,6 +100,7 @@ class ContactSurface:
     vertex_areas: FloatArray
     edge_areas: FloatArray
     meets: BoolArray = field(repr=False)
+    round: BoolArray
     rest_factor: float = 1.5
 
     @classmethod
@@ -126,6 +133,13 @@ class ContactSurface:
             meets[k, k] = part.meets_itself and part.nodes is not None
         for a, b in apart:
             meets[a, b] = meets[b, a] = False
+        vertex_areas = _vertex_areas(rest, faces, edges, areas)
+        edge_areas = _edge_areas(rest, where, edges, edge_faces, areas)
+        for part, k in zip(parts, first, strict=False):
+            if part.areas is not None:
+                vertex_areas[k : k + part.areas.size] = part.areas
+                own = (edges[:, 0] >= k) & (edges[:, 0] < k + part.areas.size)
+                edge_areas[own] = vertex_areas[edges[own]].mean(axis=1)
         return cls(
             rest=rest,
             carrier=np.concatenate([np.zeros(0, dtype=np.int64), *carriers]).astype(np.int64),
@@ -139,9 +153,10 @@ class ContactSurface:
             face_edges=where.reshape(-1, 3).astype(np.int64),
             edge_faces=edge_faces,
             sharp=~(fixed[edges[:, 0]] & _flat(rest, faces, where, edge_faces)),
-            vertex_areas=_vertex_areas(rest, faces, edges, areas),
-            edge_areas=_edge_areas(rest, where, edges, edge_faces, areas),
+            vertex_areas=vertex_areas,
+            edge_areas=edge_areas,
             meets=meets,
+            round=np.array([part.round for part in parts], dtype=bool),
         )
 
     @property

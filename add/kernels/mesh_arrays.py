@@ -29,6 +29,7 @@ class Meshes(NamedTuple):
     squares : (n_e,) squared rest lengths [m^2]
     body : (n_p,)
     meets : (n_bodies, n_bodies)
+    round : (n_bodies,) see `mesh_spin.py`
     rest_factor : float
     vertex_shares, vertex_reach, keen, edge_reach : as in `add.contact.sides.Sides`
     points : (n_p, 3) int64: number of the carrier, row of `bodies` (-1: none), class; carrier -1 stands still
@@ -48,6 +49,7 @@ class Meshes(NamedTuple):
     squares: FloatArray
     body: IntArray
     meets: BoolArray
+    round: BoolArray
     rest_factor: float
     vertex_shares: FloatArray
     vertex_reach: FloatArray
@@ -61,10 +63,13 @@ class Meshes(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Vertices and faces (k, 2), sorted by vertex, and edges (m, 2): all nearer than ``reach`` [m] at places ``x``."""
+    """Vertices and faces (k, 2), sorted by vertex, and edges (m, 2) that are near each other at places ``x``.
+
+    They are all of which the distance is at most the sum of ``wide`` (n_bodies,) of both bodies [m].
+    """
 
     x: FloatArray
-    reach: float
+    wide: FloatArray
     vf: IntArray
     ee: IntArray
 
@@ -79,7 +84,11 @@ def covers(near, x, half):
         moved = max(
             moved, (x[i, 0] - near.x[i, 0]) ** 2 + (x[i, 1] - near.x[i, 1]) ** 2 + (x[i, 2] - near.x[i, 2]) ** 2
         )
-    return 2.0 * (half.max() + np.sqrt(moved)) <= near.reach
+    moved = np.sqrt(moved)
+    for b in range(half.size):
+        if half[b] + moved > near.wide[b]:
+            return False
+    return True
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ of nearly parallel edges, 1 elsewhere:
     f_i   = w (m c_i F - k_n e_int dm/dx_i)
 
 Forces add up to zero. Without friction their torques do, too; friction acts on either side of the gap, and its couple
-d n x f_t is left to the bodies. The derivatives
+d n x f_t is left to the bodies, unless one of them is round (`mesh_spin.py`). The derivatives
 stand in `mesh_contact_jacobian.py` and `mesh_contact_parameters.py`.
 
 A point of a rigid body stands at x_b + R (X - X_c); its force is one on that body with the torque J^T (l x f).
@@ -35,6 +35,7 @@ from add.kernels.mesh_arrays import (
 )
 from add.kernels.mesh_held import with_given_vertices
 from add.kernels.mesh_pairs import touching_rows
+from add.kernels.mesh_spin import add_cross, add_spin, round_side
 from add.kernels.rotation import turn
 from add.kernels.stencil import MOLLIFIED_BELOW, NORMAL, across, mollifier, stencil
 from add.typing import FloatArray, IntArray
@@ -55,7 +56,7 @@ class Work(NamedTuple):
 
     p (4,) points; X, V (4, 3); c (4,), g (4, 4), P (9, 3), Q (3, 3) of `stencil`; S (9, 3) of `penalty_law`; M (4, 3)
     and N (12, 12) of `mollifier`; F (3,) per area; K (12, 12) and C (3, 3): the residual's derivatives dr/dx, and dr/dv
-    but for c_j c_i; A, Fn (3, 3), z, y (4, 3).
+    but for c_j c_i; A, Fn (3, 3), z, y (4, 3); D (4, 3, 3) of `mesh_spin`.
     """
 
     p: IntArray
@@ -74,6 +75,7 @@ class Work(NamedTuple):
     A: FloatArray
     Fn: FloatArray
     z: FloatArray
+    D: FloatArray
 
 
 @njit(cache=True)
@@ -83,6 +85,7 @@ def new_work():
         np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)),
         np.zeros((9, 3)), np.zeros((3, 3)), np.zeros((9, 3)), np.zeros((4, 3)), np.zeros((12, 12)), np.zeros(3),
         np.zeros((12, 12)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((4, 3)),
+        np.zeros((4, 3, 3)),
     )  # fmt: skip
 
 
@@ -147,8 +150,11 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
         S[1, a] = 0.0
         for k in range(n):
             S[1, a] += c[k] * V[k, a]
-    v_n = S[0, 0] * S[1, 0] + S[0, 1] * S[1, 1] + S[0, 2] * S[1, 2]
     one, two = p[0], p[2] if kind == EDGE_EDGE else p[1]
+    spinning, _ = round_side(one, two, meshes)
+    if spinning >= 0:
+        add_spin(places.B[spinning], d, S)
+    v_n = S[0, 0] * S[1, 0] + S[0, 1] * S[1, 1] + S[0, 2] * S[1, 2]
     table = meshes.tables[meshes.points[one, 2], meshes.points[two, 2]]
     values = Coefficients(
         theta[table[0]], theta[table[1]], theta[table[2]], theta[table[3]], theta[table[4]], theta[table[5]]
@@ -169,8 +175,8 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
 
 
 @njit(cache=True, error_model="numpy")
-def add_generalised(force, places, meshes, q, out):
-    """Add forces (n_p, 3) on points, generalised, to out (n,)."""
+def add_generalised(force, torque, places, meshes, q, out):
+    """Add forces (n_p, 3) on points and further torques (n_b, 3) on rigid bodies, generalised, to out (n,)."""
     points, carriers, bodies = meshes.points, meshes.carriers, meshes.bodies
     wrench = np.zeros((bodies.shape[0], 2, 3))
     for i in range(points.shape[0]):
@@ -190,6 +196,8 @@ def add_generalised(force, places, meshes, q, out):
         wrench[b, 1, 2] += l[0] * f[1] - l[1] * f[0]
     for b in range(bodies.shape[0]):
         s, tau = bodies[b, 0], wrench[b, 1]
+        for a in range(3):
+            tau[a] += torque[b, a]
         turn(-1.0, q[s + 3 : s + 6], tau, places.k[b], tau)
         for a in range(3):
             out[s + a] += wrench[b, 0, a]
@@ -199,11 +207,11 @@ def add_generalised(force, places, meshes, q, out):
 @njit(cache=True, error_model="numpy")
 def _add_force(places, theta, meshes, law, replay, rows, half, q, out):
     """Add minus the generalised forces of the rows to out (n,)."""
-    work, residual = new_work(), np.zeros(places.x.shape)
+    work, residual, torque = new_work(), np.zeros(places.x.shape), np.zeros((meshes.bodies.shape[0], 3))
     for row in range(rows.shape[0]):
         if rows[row, BITS] & ACTIVE == 0:
             continue
-        n, _, _, _, _, _, weight, m, energy, values, _ = evaluate(
+        n, one, two, d, _, _, weight, m, energy, values, _ = evaluate(
             row, 1, theta, places, meshes, law, replay, rows, half, work
         )
         p, c, F = work.p, work.c, work.F
@@ -214,7 +222,10 @@ def _add_force(places, theta, meshes, law, replay, rows, half, q, out):
             for k in range(n):
                 for a in range(3):
                     residual[p[k], a] += weight * values.k_n * energy * work.M[k, a]
-    add_generalised(residual, places, meshes, q, out)
+        spinning, _ = round_side(one, two, meshes)
+        if spinning >= 0:
+            add_cross(weight * m * d, work.S[0], F, torque[spinning])
+    add_generalised(residual, torque, places, meshes, q, out)
 
 
 @njit(cache=True, error_model="numpy")
@@ -241,10 +252,9 @@ def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
 
 
 @njit(cache=True, error_model="numpy")
-def places_and_reach(q, v, theta, meshes):
-    """Return the places of all points (n_p, 3), and the largest distance at which two primitives touch [m]."""
-    half = half_thicknesses(theta, meshes)
-    return places_of(1, q, v, theta, meshes).x, 2.0 * half.max() if half.size else 0.0
+def places_and_halves(q, v, theta, meshes):
+    """Return the places of all points (n_p, 3), and the half-thicknesses of the bodies (n_bodies,) [m]."""
+    return places_of(1, q, v, theta, meshes).x, half_thicknesses(theta, meshes)
 
 
 @njit(cache=True, error_model="numpy")

@@ -20,6 +20,7 @@ from add.kernels.contact_laws import elastic_law
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, QUADRATIC
 from add.kernels.mesh_arrays import MOLLIFIED, points_of, unnumbered
 from add.kernels.mesh_contact import evaluate, half_thicknesses, new_work, places_of
+from add.kernels.mesh_spin import add_cross, round_side, shift_motions, spin_derivatives, turned_by_moving
 from add.kernels.rotation import turn_derivative
 from add.kernels.stencil import WAYS
 from add.typing import IntArray
@@ -188,26 +189,34 @@ def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, sl
     """Add weight_q dr/dq + weight_v dr/dv, r minus the generalised forces, to data[entries], of replayed rows."""
     places, half, work = places_of(2, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work()
     U, Z, G, D, rho = np.zeros((4, 3, 6)), np.zeros((4, 3, 6)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(3)
-    T = np.zeros((3, 6))
+    T, E, shift, turned, own = np.zeros((3, 6)), np.zeros((3, 6)), np.zeros(3), np.zeros(3), -1
     points, carriers, n_c = meshes.points, meshes.carriers, meshes.carriers.shape[0]
     keys, first = slots.keys, slots.first
     for row in range(rows.shape[0]):
         if rows[row, BITS] & ACTIVE == 0:
             continue
-        n, _, _, d, depth, v_n, weight, m, energy, values, found = evaluate(
+        n, one, two, d, depth, v_n, weight, m, energy, values, found = evaluate(
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
+        spinning, sigma = round_side(one, two, meshes)
         mollified = rows[row, BITS] & MOLLIFIED != 0
         if mollified:
             work.S[7, 0], _ = elastic_law(depth, values.onset, rows[row, BITS] & QUADRATIC != 0)
         point_derivatives(n, d, v_n, weight, m, energy, values, found, mollified, work)
         p, c, K, C = work.p, work.c, work.K, work.C
+        if spinning >= 0:
+            spin_derivatives(n, d, places.B[spinning], work)
+            own = points[one if sigma > 0.0 else two, 0]
+            for a in range(3):
+                shift[a] = -sigma * d * work.S[0, a]
         any_rigid = False
         for k in range(n):
             b = points[p[k], 1]
             if b >= 0:
                 any_rigid = True
                 set_motions(k, p[k], b, weight_q, weight_v, places, U, Z)
+                if b == spinning:
+                    shift_motions(k, places.B[b], weight_q, weight_v, shift, Z, E)
         for k in range(n):
             one = points[p[k], 0]
             if one < 0:
@@ -240,6 +249,8 @@ def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, sl
                             value = T[a, e]
                         else:
                             value = U[k, 0, a] * T[0, e] + U[k, 1, a] * T[1, e] + U[k, 2, a] * T[2, e]
+                            if points[p[k], 1] == spinning:
+                                value += E[0, a] * T[0, e] + E[1, a] * T[1, e] + E[2, a] * T[2, e]
                         data[entries[at + wide * a + e]] += value
             b = points[p[k], 1]
             if b >= 0 and weight_q != 0.0:
@@ -253,3 +264,28 @@ def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, sl
                 for a in range(3):
                     for e in range(3):
                         data[entries[at + 6 * (3 + a) + 3 + e]] += D[a, e]
+        if spinning < 0 or weight_q == 0.0:
+            continue
+        # The torque of the round body's skin: by the way from its primitive, and by how that torque is turned.
+        for i in range(n):
+            two = points[p[i], 0]
+            if two < 0:
+                continue
+            at, wide = _first_entry(own, two, n_c, keys, first, carriers), carriers[two, 1]
+            for e in range(wide):
+                for a in range(3):
+                    rho[a] = work.D[i, a, e] if wide == 3 else 0.0
+                    if wide == 6:
+                        for f in range(3):
+                            rho[a] += work.D[i, a, f] * U[i, f, e]
+                turned_by_moving(rho, weight_q * weight * m, work.F, places.B[spinning], turned)
+                for a in range(3):
+                    data[entries[at + wide * (3 + a) + e]] += turned[a]
+        rho[0], rho[1], rho[2] = 0.0, 0.0, 0.0
+        add_cross(weight * m * d, work.S[0], work.F, rho)
+        s = meshes.bodies[spinning, 0]
+        turn_derivative(-1.0, q[s + 3 : s + 6], rho, places.k[spinning], G)
+        at = _first_entry(own, own, n_c, keys, first, carriers)
+        for a in range(3):
+            for e in range(3):
+                data[entries[at + 6 * (3 + a) + 3 + e]] += weight_q * G[a, e]

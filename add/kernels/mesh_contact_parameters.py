@@ -9,6 +9,7 @@ from add.kernels.contact_pairs import ACTIVE, BITS, CLIPPED, PAIR, QUADRATIC, RA
 from add.kernels.mesh_arrays import MOLLIFIED, reach_share, unnumbered
 from add.kernels.mesh_contact import add_generalised, evaluate, half_thicknesses, new_work, places_of
 from add.kernels.mesh_contact_jacobian import point_derivatives
+from add.kernels.mesh_spin import add_cross, round_side, spin_derivatives, turned_by_moving
 
 
 @njit(cache=True, error_model="numpy")
@@ -25,6 +26,8 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
     n_p = points.shape[0]
     residual, lam = np.zeros((n_p, 3)), np.zeros((n_p, 3))
     along, change = np.zeros((8, 2)), np.zeros((4, 3))
+    torque, held, shift, push = np.zeros((bodies.shape[0], 3)), np.zeros((4, 3)), np.zeros(3), np.zeros(3)
+    turned, delta = np.zeros(3), np.zeros(3)
     if not forward:
         for i in range(n_p):
             carrier, b = points[i, 0], points[i, 1]
@@ -47,6 +50,16 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
         n, one, two, d, depth, v_n, weight, m, energy, values, found = evaluate(
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
+        spinning, sigma = round_side(one, two, meshes)
+        for a in range(3):
+            shift[a], push[a] = -sigma * d * work.S[0, a], 0.0
+        if not forward:
+            # What each point's force is pulled back to; the skin of a round body has an arm of its own.
+            for k in range(n):
+                for a in range(3):
+                    held[k, a] = lam[work.p[k], a]
+                if spinning >= 0 and points[work.p[k], 1] == spinning:
+                    _add_turned(places.B[spinning], f, bodies[spinning, 0] + 3, shift, held[k])
         normal, coulomb, friction, by_k = found
         bits, p, c, S = rows[row, BITS], work.p, work.c, work.S
         mollified = bits & MOLLIFIED != 0
@@ -102,10 +115,15 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                         value += weight * stored * work.M[k, a]
                     if forward:
                         residual[p[k], a] += value * theta_p[index]
+                        if points[p[k], 1] == spinning:
+                            push[a] += value * theta_p[index]
                     else:
-                        total += value * lam[p[k], a]
+                        total += value * held[k, a]
             if not forward:
                 theta_p[index] += total
+        if spinning >= 0:
+            add_cross(1.0, shift, push, torque[spinning])
+            push[0], push[1], push[2] = 0.0, 0.0, 0.0
         with_centre = False
         for k in range(n):
             b = points[p[k], 1]
@@ -116,6 +134,8 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
         S[7, 0] = e
         point_derivatives(n, d, v_n, weight, m, energy, values, found, mollified, work)
         K, C = work.K, work.C
+        if spinning >= 0:
+            spin_derivatives(n, d, places.B[spinning], work)
         for first in range(n):
             b = points[p[first], 1]
             new = b >= 0
@@ -144,8 +164,10 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                                 )
                         if forward:
                             residual[p[k], a] += value * theta_p[index]
+                            if points[p[k], 1] == spinning:
+                                push[a] += value * theta_p[index]
                         else:
-                            total += value * lam[p[k], a]
+                            total += value * held[k, a]
                 for k in range(n):
                     if points[p[k], 1] != b:
                         continue
@@ -157,12 +179,36 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                     t0, t1, t2 = x1 * r[2] - x2 * r[1], x2 * r[0] - x0 * r[2], x0 * r[1] - x1 * r[0]
                     s, J = bodies[b, 0], places.B[b, TURN : TURN + 3]
                     for a in range(3):
-                        turned = J[0, a] * t0 + J[1, a] * t1 + J[2, a] * t2
+                        along_axis = J[0, a] * t0 + J[1, a] * t1 + J[2, a] * t2
                         if forward:
-                            f[s + 3 + a] += turned * theta_p[index]
+                            f[s + 3 + a] += along_axis * theta_p[index]
                         else:
-                            total += turned * f[s + 3 + a]
+                            total += along_axis * f[s + 3 + a]
+                if spinning >= 0:
+                    for a in range(3):
+                        delta[a] = 0.0
+                        for i in range(n):
+                            if points[p[i], 1] == b:
+                                delta[a] += work.D[i, a, 0] * x0 + work.D[i, a, 1] * x1 + work.D[i, a, 2] * x2
+                    s = bodies[spinning, 0]
+                    turned_by_moving(delta, weight * m, work.F, places.B[spinning], turned)
+                    for a in range(3):
+                        if forward:
+                            f[s + 3 + a] += turned[a] * theta_p[index]
+                        else:
+                            total += turned[a] * f[s + 3 + a]
                 if not forward:
                     theta_p[index] += total
+        if spinning >= 0:
+            add_cross(1.0, shift, push, torque[spinning])
     if forward:
-        add_generalised(residual, places, meshes, q, f)
+        add_generalised(residual, torque, places, meshes, q, f)
+
+
+@njit(cache=True, error_model="numpy")
+def _add_turned(B, f, s, arm, out):
+    """Add (J f[s:s+3]) x arm to out (3,): what a torque's cotangent says of the force on the arm."""
+    w = np.zeros(3)
+    for a in range(3):
+        w[a] = B[TURN + a, 0] * f[s] + B[TURN + a, 1] * f[s + 1] + B[TURN + a, 2] * f[s + 2]
+    add_cross(1.0, w, arm, out)

@@ -57,6 +57,8 @@ def meeting_meshes(bodies: Sequence[Body], contact: ContactModel) -> MeetingMesh
         classes = {(contact.class_of(x), contact.class_of(y)) for x, y in both}
         if classes & contact.disabled or (by_shapes and not both & settings.asked) or both & settings.apart:
             continue
+        if _without_faces(meshes[a], meshes[b]):
+            continue
         found.append((a, b))
     moving = {body.name for body in bodies if body.moves}
     found = [pair for pair in found if moving & set(pair)]
@@ -102,6 +104,8 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
             labels.index(contact.class_of(body.name)),
             half_thickness(mesh),
             (k, k) in meeting.pairs,
+            mesh.areas,
+            mesh.radius > 0.0,
         )
         for k, (body, mesh) in enumerate(zip(meeting.bodies, meeting.meshes, strict=True))
     ]
@@ -130,6 +134,16 @@ def edge_lengths(mesh: ContactMesh) -> FloatArray:
     return np.asarray(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1))
 
 
+def _without_faces(a: ContactMesh, b: ContactMesh) -> bool:
+    """Whether a round body, which meets faces, has none to meet."""
+    return (a.radius > 0.0 and not b.faces.size) or (b.radius > 0.0 and not a.faces.size)
+
+
 def half_thickness(mesh: ContactMesh) -> float:
-    """Return what a body has that says none: a quarter of its mesh width, but no more than 0.02 of its size [m]."""
+    """Return what a body has that says none: a quarter of its mesh width, but no more than 0.02 of its size [m].
+
+    That of a ball or a capsule is its radius.
+    """
+    if mesh.radius:
+        return mesh.radius
     return float(min(0.25 * np.median(edge_lengths(mesh)), 0.02 * np.ptp(mesh.points, axis=0).max()))

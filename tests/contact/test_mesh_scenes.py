@@ -25,6 +25,9 @@ SPRING = {"type": "spring", "stiffness": 1.0} | {side: {"body": side, "at": [0, 
 BALL = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "density": 500.0}
 
 
+CYLINDER = {"shape": "cylinder", "radius": 0.05, "half_length": 0.05}
+
+
 def at(body: dict[str, Any], z: float, **more: Any) -> dict[str, Any]:
     return body | {"position": [0.0, 0.0, z]} | more
 
@@ -60,6 +63,8 @@ def test_bodies_meet_by_meshes_whose_points_meet_no_shape() -> None:
         ({"contact": {"pairs": [{"between": ["a", "b"], "enabled": False}]}}, {("a", "s"), ("b", "s")}),
         ({"contact": {"pairs": [{"between": ["box", "a"], "by_meshes": True}]}},
          {("a", "b"), ("a", "s"), ("b", "s"), ("a", "box")}),
+        ({"contact": {"pairs": [{"between": ["ball", "a"], "by_meshes": True}]}},
+         {("a", "b"), ("a", "s"), ("b", "s"), ("a", "ball")}),
         ({"couplings": {"k": SPRING}}, {("a", "s"), ("b", "s")}),
     ],
 )  # fmt: skip
@@ -102,7 +107,8 @@ def test_numbers() -> None:
          "thicker than the mesh is wide"),
         ({"a": at(BOX, 0.0, contact={"self": True}), "b": at(SOFT, 0.2)}, {}, "bodies.a.contact.self",
          "can meet themselves"),
-        ({"a": at(SOFT, 0.0), "b": at(BALL, 0.2)}, {"pairs": [{"between": ["a", "b"], "by_meshes": True}]},
+        ({"a": at(SOFT, 0.0), "b": at(BALL, 0.2) | {"geometry": CYLINDER}},
+         {"pairs": [{"between": ["a", "b"], "by_meshes": True}]},
          "contact.pairs.0.by_meshes", "no mesh to meet others by"),
         ({"a": at(SOFT, 0.0), "b": at(SOFT, 0.2)}, {"pairs": [{"between": ["a", "b"], "restitution": 0.5}]},
          "contact.pairs.0.restitution", "give 'damping' for meshes"),

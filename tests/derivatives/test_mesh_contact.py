@@ -15,7 +15,7 @@ from add.equations.layout import ParameterLayout
 from add.equations.site_gathering import NO_INDICES
 from add.kernels.contact_pairs import ACTIVE, BITS, CLIPPED, FEATURE, QUADRATIC, RAMPING, SLIP
 from add.kernels.mesh_arrays import EDGE_EDGE, MOLLIFIED, VERTEX_EDGE, VERTEX_FACE, VERTEX_VERTEX, unnumbered
-from add.kernels.rotation import rotation_matrix
+from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.stencil import EDGE_END, EDGES, END_EDGE, ENDS, FACE, FACE_EDGE, FACE_VERTEX
 from add.testing import check_deciding_term
 
@@ -67,6 +67,7 @@ ALONG = {
     ENDS + 2: [[-2.2, 0.02, 0.04], [-1.04, 0.01, 0.03]],
     ENDS + 3: [[2.2, 0.02, 0.04], [1.04, 0.01, 0.03]],
 }
+ROUND = ("round-nodes", "round-rigid", "round-static", "nodes-round", "rigid-round")
 CARRIERS = ("nodes-nodes", "rigid-nodes", "nodes-rigid", "rigid-rigid", "nodes-static", "static-rigid")
 
 
@@ -93,7 +94,8 @@ def contact_between(carriers: str, one: list, two: list, rng: np.random.Generato
             q.append(x.ravel())
         else:
             w, at = rng.normal(size=3), rng.normal(size=3)
-            parts.append(SurfacePart((x - at) @ rotation_matrix(w), faces, edges, start, None, centre, 0, 0.0))
+            own = (x - at) @ rotation_matrix(w)
+            parts.append(SurfacePart(own, faces, edges, start, None, centre, 0, 0.0, round=kind == "round"))
             q.append(np.concatenate([at, w]))
     surface = ContactSurface.of(parts)
     # A vertex alone has no area.
@@ -163,7 +165,7 @@ def pair(
             assert ("k_t" in names) == (friction in ("stick", "tanh"))
             assert ("c_f" in names) == (friction in ("slip", "tanh"))
             for side, kind in zip("ab", carriers.split("-"), strict=True):
-                assert any(name.startswith(f"centre_{side}") for name in names) == (kind == "rigid")
+                assert any(name.startswith(f"centre_{side}") for name in names) == (kind in ("rigid", "round"))
         assert found.q > 0.0 or (clip and (total or friction == "none"))
 
     return check
@@ -178,6 +180,14 @@ for _k, _region in enumerate([*ABOVE, *OVER]):
         if not _vertices:
             _other = CARRIERS[(_k + _j + 3) % len(CARRIERS)]
             CASES[f"{_region}-{_friction}-{_other}-parallel"] = pair(False, _region, _other, _friction, parallel=True)
+        if (_k + _j) % 2:
+            continue
+        # Balls are vertices of the first side, capsules edges of either.
+        _round = ROUND[(_k + _j) % (3 if _vertices else 5)]
+        CASES[f"{_region}-{_friction}-{_round}"] = pair(_vertices, _region, _round, _friction, total=_k % 2 == 1)
+        if not _vertices:
+            _other = ROUND[(_k + _j + 2) % 5]
+            CASES[f"{_region}-{_friction}-{_other}-parallel"] = pair(False, _region, _other, _friction, parallel=True)
 for _friction in LAWS:
     for _carriers in CARRIERS:
         for _name, _vertices, _region, _parallel in (
@@ -190,6 +200,8 @@ for _friction in LAWS:
             )
     for _total in (False, True):
         CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "nodes-rigid", _friction, clip=True, total=_total)
+        CASES[f"clip-{_friction}-{_total}-round"] = pair(True, 0, "round-rigid", _friction, clip=True, total=_total)
+    CASES[f"pull-{_friction}-round"] = pair(True, 1, "round-nodes", _friction, adhesive_damping=True)
     CASES[f"pull-{_friction}"] = pair(False, 7, "rigid-nodes", _friction, adhesive_damping=True)
 
 
@@ -242,3 +254,34 @@ def test_momentum(region: int) -> None:
             assert torque < 1e-13 * size
         else:  # d n x f_t, at most the gap times the force on one side
             assert 1e-6 * size < torque < 0.5 * 0.07 * size
+
+
+@pytest.mark.parametrize(
+    ("region", "carriers"),
+    [(k, c) for k in [*ABOVE, *OVER] for c in ROUND if "static" not in c and (k in OVER or c.startswith("round"))],
+)
+def test_angular_momentum_of_round_bodies(region: int, carriers: str) -> None:
+    """Both forces of a pair act at one place: torques add up to zero with friction, too."""
+    rng = np.random.default_rng(region)
+    surface, q = contact_between(carriers, *primitives(region in ABOVE, region, False), rng)
+    places = surface.places(q, np.zeros(LAYOUT.n))
+    kin = Kinematics(q, rng.normal(size=q.size), np.zeros_like(q), 0.0, 1)
+    for friction in LAWS:
+        contact = MeshContact(surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), LAWS[friction][0])
+        theta = numbers(rng, friction, 0.01, 0.01)
+        (row, *_), r = contact.decide(kin, theta), contact.forces(kin, theta)
+        assert row[BITS] & ACTIVE
+        force, torque, size = np.zeros(3), np.zeros(3), np.abs(r).sum()
+        for body in range(2):
+            of = np.flatnonzero(surface.body == body)
+            start = surface.carrier[of[0]]
+            if surface.rigid[of[0]]:
+                (x, w), (f, generalised) = (a[start : start + 6].reshape(2, 3) for a in (q, r))
+                # J^T tau, J the left Jacobian of the rotation vector
+                own = np.linalg.solve(left_jacobian(w).T, generalised)
+                force, torque = force + f, torque + np.cross(x, f) + own
+            else:
+                f = r[start : start + 3 * len(of)].reshape(-1, 3)
+                force, torque = force + f.sum(axis=0), torque + np.cross(places[of], f).sum(axis=0)
+        assert size > 100.0 and np.abs(force).max() < 1e-13 * size
+        assert np.abs(torque).max() < 1e-12 * size

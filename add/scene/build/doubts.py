@@ -38,6 +38,8 @@ SMALLEST, LARGEST = 1e-6, 1000.0
 FAR, FAR_LATE = 2.0, 100.0
 #: Share of a run after which a first frame is late, and what stands for the size of a point [m].
 LATE, POINT = 0.05, 0.1
+#: Radius of a ball, in circles about faces, from which on many nodes carry it.
+LARGE = 3.0
 _SHOWN = 3
 
 
@@ -58,7 +60,8 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    parts = (_deep, _untouchable, _few_steps, _impacts, _sizes, _soft, _markers, _recording, robot_doubts)
+    touching, others = (_deep, _untouchable, _round, _few_steps, _impacts), (_sizes, _soft, _markers, _recording)
+    parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
 
 
@@ -139,6 +142,43 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
             "both a mesh (or the contact is exact or by impulses, without meshes); contact.pairs with 'enabled': "
             "false say that it is meant"
         )
+
+
+def _round(built: BuiltScene) -> Iterator[str]:
+    """Balls and capsules that fit through a face whose nodes alone meet them, or press large ones at one place."""
+    model = built.model
+    small: list[tuple[str, str]] = []
+    large: list[tuple[str, str]] = []
+    if model.contact.meshes is None:
+        return
+    meeting = meeting_meshes(model.bodies, model.contact)
+    by_meshes = {frozenset((meeting.bodies[k].name, meeting.bodies[l].name)) for k, l in meeting.pairs}
+    nets = [(body, mesh) for body in model.bodies if (mesh := body.contact_mesh()) is not None and mesh.faces.size]
+    balls = [(body, mesh.radius) for body in model.bodies if (mesh := body.contact_mesh()) is not None and mesh.radius]
+    for net, mesh in nets:
+        corners = mesh.points[mesh.faces]
+        sides = np.linalg.norm(corners - corners[:, [1, 2, 0]], axis=2)
+        twice = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+        round_corners = np.median(sides.prod(axis=1) / np.maximum(2.0 * twice, np.finfo(float).tiny))
+        for one, radius in balls:
+            pair = net.name, one.name
+            classes = model.contact.class_of(pair[0]), model.contact.class_of(pair[1])
+            met = not (classes in model.contact.disabled or pair in model.contact.apart)
+            if frozenset(pair) in by_meshes:
+                if mesh.nodes is not None and radius > LARGE * round_corners:
+                    large.append((one.name, net.name))
+            elif met and one.shapes and not net.shapes and net.contact_points().radii.size and radius < round_corners:
+                small.append((one.name, net.name))
+    for found, text in (
+        (small, "is so small that it may pass between nodes of the second, which alone meet its shape; a row of "
+         "contact.pairs with 'by_meshes': true makes it meet faces"),
+        (large, "is many edges of the second large and presses at one place only, the nearest; without 'by_meshes' "
+         "all nodes in reach meet its shape"),
+    ):  # fmt: skip
+        if found:
+            named = ", ".join(f"{a} and {b}" for a, b in found[:_SHOWN])
+            more = f" and {len(found) - _SHOWN} more pairs" if len(found) > _SHOWN else ""
+            yield f"contact: {named}{more}: the first {text}"
 
 
 def _has_surface(body: object) -> bool:

@@ -29,10 +29,13 @@ def areas(model: Model) -> dict[str, float]:
     meeting = meeting_meshes(model.bodies, model.contact)
     classes = [model.contact.class_of(body.name) for body in meeting.bodies]
     of_points = np.array(classes)[surface.body]
-    return {
-        name: float(surface.vertex_areas[np.isin(of_points, pair)].mean())
-        for pair, name in class_pairs(meeting, model.contact).items()
-    }
+    flat = {label for label, one in zip(classes, surface.round, strict=True) if not one}
+    out = {}
+    for pair, name in class_pairs(meeting, model.contact).items():
+        # The points of balls and capsules carry: stiffness counts for each of them, as it does for those of shapes.
+        carry = set(pair) - flat or set(pair)
+        out[name] = float(surface.vertex_areas[np.isin(of_points, list(carry))].mean())
+    return out
 
 
 def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
@@ -52,7 +55,14 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
     for body, mesh in zip(meeting.bodies, meeting.meshes, strict=True):
         given, target = spec.bodies[body.name].contact, f"bodies.{body.name}.half_thickness"
         own = None if given is None else given.thickness
-        if own is None and shared is None:
+        if mesh.radius and own is not None:
+            raise InputError(
+                "the skin of a ball or a capsule is its radius",
+                place=f"bodies.{body.name}.contact.thickness",
+                found=f"{own:g} m, and a radius of {mesh.radius:g} m",
+                expected="null, or another radius",
+            )
+        if mesh.radius or (own is None and shared is None):
             thickness[body.name] = 2.0 * half_thickness(mesh)
             out.append(SceneParameter(target, np.array(0.5 * thickness[body.name]), "m", ((target, 1.0),), True))
             continue
@@ -127,5 +137,16 @@ def _require_meshes(spec: SceneSpec, model: Model) -> None:
                     "it has no mesh to meet others by",
                     place=at,
                     found=f"'{side}'",
-                    expected="soft and mass-spring bodies, boxes and surfaces of files",
+                    expected="soft and mass-spring bodies, boxes, surfaces of files, balls and capsules",
                 )
+        if not frozenset(row.sides) <= meshes:
+            continue  # classes
+        one, two = (model.body(side).contact_mesh() for side in row.sides)
+        assert one is not None and two is not None
+        if row.enabled and frozenset(row.sides) not in met and (one.radius or two.radius):
+            raise InputError(
+                "balls and capsules meet faces: those of soft bodies, sheets, boxes and surfaces of files",
+                place=at,
+                found=f"'{row.sides[0]}' and '{row.sides[1]}'",
+                expected="false, so that their shapes meet",
+            )

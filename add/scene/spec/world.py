@@ -276,7 +276,7 @@ class ContactPairSpec(Spec):
     touching: Count | None = Field(None, description="points that touch at once in that impact; null = 1")
     stick_stiffness: Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
     by_meshes: Flag = Field(
-        False, description="true: two bodies meet by their meshes, also where points of one could meet a shape"
+        False, description="true: two bodies meet by meshes, also where points could meet a shape; balls by radius"
     )
     enabled: Flag = Field(True, description="false: they pass through each other")
 
