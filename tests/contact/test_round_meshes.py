@@ -103,6 +103,29 @@ def test_a_capsule_rests_across_a_bar() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shape", ["sphere", "capsule"])
+def test_a_fast_one_does_not_pass_a_sheet(shape: str) -> None:
+    """At 20 m/s, 0.2 m a step, edges of 0.02 m: by meshes it ends on its side, by nodes it is gone."""
+    half = {"half_length": 0.05} if shape == "capsule" else {}
+    turned = {"orientation": [np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0], "angular_velocity": [3.0, 1.0, 2.0]}
+    thrown = ball(0.01, position=[0.003, 0.002, 0.06], velocity=[0.0, 0.0, -20.0], **turned)
+    thrown["geometry"] = {"shape": shape, "radius": 0.01, **half}
+    sides = {"min": [-1, -1, -1], "max": [-0.119, 1, 1]}, {"min": [0.119, -1, -1], "max": [1, 1, 1]}
+    held = sheet(0.24, 12) | {"mass": 0.1, "stiffness": 2000.0, "damping": 0.5}
+    bodies = {"sheet": held | {"pins": [{"where": {"box": box}} for box in sides]}, "ball": thrown}
+    contact = {"friction": 0.2, "damping": 5.0, "stiffness": 1e4, "mesh": {"thickness": 0.004}}
+    time = {"dt": 0.01, "steps": 6, "integrator": "bdf1"}
+    passed, _ = paths(built(bodies, contact, by_meshes=False, **time), "ball")
+    assert passed[-1, 2] < -1.0
+    scene = built(bodies, contact, **time)
+    trajectory, dofs = scene.simulation.run(), scene.model.system.dofs
+    heights = [dofs.view(q, "ball").ravel()[2] for q in trajectory.q]
+    lowest = [dofs.view(q, "sheet").reshape(-1, 3)[:, 2].min() for q in trajectory.q]
+    # The sheet is lowest below it.
+    assert (np.subtract(heights, lowest) > 0.009).all() and heights[-1] > heights[-2] and min(lowest) < -0.01
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "integrator"), [("linear", "bdf2"), ("tanh", "bdf1")])
 def test_gradient_of_a_ball_that_bounces_off_a_soft_block(law: str, integrator: str) -> None:
     """Of all numbers, among them the radius by which the ball touches, and its centre of mass."""
@@ -139,6 +162,8 @@ def test_gradient_of_a_ball_that_bounces_off_a_soft_block(law: str, integrator: 
         ({"a": ball(0.01), "b": ball(0.01, position=[1, 0, 0])}, "contact.pairs.0.by_meshes", "meet faces"),
         ({"a": ball(0.01, contact={"thickness": 0.001}), "b": BLOCK | {"position": [1, 0, 0]}},
          "bodies.a.contact.thickness", "is its radius"),
+        ({"a": ball(0.01, position=[0, 0, 0.054]), "b": BLOCK}, "bodies", "overlap at the start: 'a' and 'b'"),
+        ({"a": ball(0.01, position=[0, 0, 0.046]), "b": BLOCK}, "bodies", "overlap at the start: 'a' and 'b'"),
     ],
 )  # fmt: skip
 def test_one_clear_error(bodies: dict[str, Any], place: str, words: str) -> None:

@@ -18,6 +18,8 @@ from add.typing import FloatArray
 
 #: Share of the reach of the thinnest pair over which forces set in where the scene says nothing.
 ONSET = 0.3
+#: Share of the reach of a ball and a mesh from which on it is not clear on which side the ball is.
+SUNK = 0.5
 
 
 def areas(model: Model) -> dict[str, float]:
@@ -96,12 +98,23 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
 
 
 def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
-    """Raise if meshes that meet pass through each other at the start."""
+    """Raise if meshes that meet pass through each other at the start, or balls and capsules are deep in them."""
     for term in model.term(MeshContact):
         q, v = model.initial.evaluate(theta)
-        rows = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta).q
+        kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
         names = [body.name for body in meeting_meshes(model.bodies, model.contact).bodies]
-        refuse_tangled(term.primitives, term.surface.places(rows, theta), names)
+        refuse_tangled(term.primitives, term.surface.places(kin.q, theta), names)
+        found = term.depths(kin, theta, term.decide(kin, theta))
+        deep = term.surface.round[found.bodies].any(axis=1) & (found.depth > SUNK * found.reach)
+        if deep.any():
+            row = int(np.argmax(np.where(deep, found.depth / found.reach, -1.0)))
+            one, two = sorted(names[body] for body in found.bodies[row])
+            raise InputError(
+                f"bodies overlap at the start: '{one}' and '{two}'",
+                place="bodies",
+                found=f"{found.depth[row]:.3g} m deep, and they touch {found.reach[row]:.3g} m apart",
+                expected="at most half of that; move them apart, or switch the pair off",
+            )
 
 
 def _names(model: Model) -> Iterator[tuple[str, str]]:
