@@ -136,7 +136,7 @@ class BDF(DifferentiableStepper):
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
         return None if assembler.compiled is not None else self.implicit.linearise(assembler, record.solution, theta)
 
-    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> FloatArray | None:
+    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
         if assembler.compiled is None:
             return None

@@ -22,7 +22,7 @@ from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.simulation.implicit_solve import Linearised, full_factors
+from add.simulation.implicit_solve import Linearised, along, full_factors
 from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -223,9 +223,8 @@ class StepDerivatives:
         matrices = self.stepper.matrices(self.assembler, record, theta)
         if matrices is None:
             return None
-        (by_q, by_v, by_a), c, n = matrices, record.c, system.n
-        branch = system.on_branch(solution.decisions, solution.candidates)
-        by_theta = branch.parameter_tangents(record.kin, record.mu, theta, self.directions(0))
+        ((by_q, by_v, by_a), own_by_theta), c, n = matrices, record.c, system.n
+        by_theta = along(own_by_theta, self.directions(0))
         rates = c * by_v + c * c * by_a
         factors = full_factors(by_q + rates, system.partition.free, solution)
         found = factors.solve(np.concatenate([rates, c * by_a, -by_theta.values], axis=1))

@@ -193,8 +193,11 @@ class DifferentiableStepper(Stepper):
         None where the pull-back does all of it in one call.
         """
 
-    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> FloatArray | None:
-        """Return dr/dq, dr/dv and dr/da (3, n, n) of a step where one call makes them; None elsewhere."""
+    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return dr/dq, dr/dv, dr/da (3, n, n) and dr/dtheta (n, n_theta) of a step where one call makes them, or None.
+
+        Held where coordinates are prescribed, whose motion has derivatives of its own.
+        """
         return None
 
     @abstractmethod
