@@ -13,6 +13,10 @@ shared; pose, velocities, angle of the hinge and its rate at the first frame bel
 before anything touches: it sees hinge and inertia alone. Prediction: the start is fitted to the flight, and nothing
 behind it is used but the height of the table: that of the last frames, in which the halves rest, and the mean lift of
 the first bounce above it over the fitted tosses.
+
+--table toss: height and lean of the table belong to each toss, too. A fit finds them from its windows; a prediction
+from the flight and what follows within --seen seconds (0.04: the first bounce), and no last frame is used. --seen
+alone lets the start see as much, on a table through the lowest point of the first bounce.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
@@ -32,6 +36,7 @@ import add
 from add.errors import InputError
 from add.inverse import InverseProblem, LevenbergMarquardt, Phase
 from add.mocap import read_pose_csv
+from add.ties import axes_across
 from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +58,11 @@ OWN = (*(f"bodies.one.{key}" for key in POSE), "couplings.hinge.start.angle", "c
 SCALES = (0.002, 0.02, 0.05, 0.5, 0.02, 0.5)
 HINGE = ("couplings.hinge.friction.coulomb", "couplings.hinge.friction.viscous")
 CONTACT = ("contact.friction", "contact.damping", "contact.stiffness")
+#: Height and lean of the table under one toss: scale, and how far they are from the session's (standard deviation; the
+#: spread of landings and of the halves at rest) [m], [rad].
+TABLE = {"obstacles.table.point.2": (0.002, 0.003), "obstacles.table.normal": (0.01, 0.0087)}
+#: One standard deviation of these counts as much as corners that are off by this much [m].
+TRUST = 1e-3
 INERTIA = tuple(f"bodies.one.inertia.{axis}" for axis in range(3))
 
 
@@ -153,6 +163,11 @@ class Toss:
         }
 
     @property
+    def table(self) -> list[np.ndarray]:
+        """The table through the lowest point of the first bounce, as the numbers of `TABLE`."""
+        return [np.array([self.landing * self.session.normal[2]]), np.zeros(2)]
+
+    @property
     def clean(self) -> bool:
         """Whether the flight is long, and the centre of mass flies a parabola."""
         t = self.times[: self.frames, None]
@@ -188,9 +203,14 @@ def with_values(base: add.Scene, values: dict[str, float]) -> add.Scene:
 
 
 def scene_of(
-    base: add.Scene, chosen: list[Toss], starts: list[list[np.ndarray]], ends: list[float], shared: tuple[str, ...]
+    base: add.Scene,
+    chosen: list[Toss],
+    starts: list[list[np.ndarray]],
+    ends: list[float],
+    shared: tuple[str, ...],
+    tables: list[list[np.ndarray]] | None = None,
 ) -> add.Scene:
-    """Return a scene with one experiment a toss."""
+    """Return a scene with one experiment a toss; with ``tables`` to start from, each finds its own, as `TABLE` says."""
     raw = json.loads(json.dumps(base.raw))
     recording = {**raw.pop("recording"), "time_offset": 0.0}
     raw["time"]["duration"] = max(ends)
@@ -202,13 +222,24 @@ def scene_of(
         else:
             item["path"] = path
         raw["parameters"].append(item)
-    for toss, start, end in zip(chosen, starts, ends, strict=True):
+    if tables is not None:
+        raw["obstacles"]["table"]["adjustable"] = True
+    for k, (toss, start, end) in enumerate(zip(chosen, starts, ends, strict=True)):
         name = toss.file.stem
         source = {**recording, "file": str(toss.file)}
         changed = {**overrides(start), **toss.frame(toss.landing), "time.duration": end}
         raw["experiments"].append({"name": name, "overrides": changed, "recording": source})
         for path, scale in zip(OWN, SCALES, strict=True):
             raw["parameters"].append({"path": path, "scale": scale, "experiment": name})
+        if tables is None:
+            continue
+        expected = toss.table[0][0], 0.0
+        for (path, (scale, sigma)), mean, first in zip(TABLE.items(), expected, tables[k], strict=True):
+            raw["parameters"].append(
+                {"path": path, "scale": scale, "experiment": name, "start": np.ravel(first).tolist()}
+            )
+            known = {"type": "prior", "parameter": f"{path}@{name}", "mean": mean, "sigma": sigma, "weight": TRUST**2}
+            raw["objective"].append(known)
     return add.scene_from_dict(raw)
 
 
@@ -218,11 +249,12 @@ def minimise(problem: InverseProblem, evaluations: int) -> tuple[list[np.ndarray
     phase = Phase("all", None, (0.0, end), evaluations)
     found = LevenbergMarquardt((phase,), damping=1e-2, objective_tolerance=1e-4).run(problem)
     p = problem.values(found.x)
-    return [p[item.slice] for item in problem.parameters], float(np.sqrt(found.value / len(problem.experiments)))
+    value = replace(problem, priors=()).value(found.x)[0] if problem.priors else found.value
+    return [p[item.slice] for item in problem.parameters], float(np.sqrt(value / len(problem.experiments)))
 
 
-def fit(result: Path, named: Sequence[Path] = (), session: Session | None = None) -> None:
-    """Fit the chosen tosses and write what was found.
+def fit(result: Path, named: Sequence[Path] = (), session: Session | None = None, own_table: bool = False) -> None:
+    """Fit the chosen tosses and write what was found; with ``own_table`` each has a table of its own.
 
     Raises
     ------
@@ -235,7 +267,7 @@ def fit(result: Path, named: Sequence[Path] = (), session: Session | None = None
     chosen = [Toss(file, base, session) for file in given.named] + clean[::EVERY]
     if not chosen:
         raise InputError(f"none of {len(given.files)} recordings has a clean flight to fit")
-    starts = [toss.guess() for toss in chosen]
+    starts, tables = [toss.guess() for toss in chosen], [toss.table for toss in chosen]
     moments = base.raw["bodies"]["one"]["inertia"]
     values = dict(zip(INERTIA, moments, strict=False))
     values |= {
@@ -246,12 +278,20 @@ def fit(result: Path, named: Sequence[Path] = (), session: Session | None = None
         begin = time.perf_counter()
         shared = (*HINGE, *INERTIA) if window == 0.0 else (*HINGE, *CONTACT)
         ends = [float(min(toss.times[-1], toss.flight + window)) for toss in chosen]
-        found, rms = minimise(
-            scene_of(with_values(base, values), chosen, starts, ends, shared).inverse_problem(), evaluations
-        )
+        own_tables = tables if own_table and window else None
+        scene = scene_of(with_values(base, values), chosen, starts, ends, shared, own_tables)
+        found, rms = minimise(scene.inverse_problem(), evaluations)
         values |= {path: float(part[0]) for path, part in zip(shared, found, strict=False)}
-        own = found[len(shared) :]
-        starts = [own[len(OWN) * k : len(OWN) * (k + 1)] for k in range(len(chosen))]
+        own, each = found[len(shared) :], len(OWN) + (len(TABLE) if own_tables else 0)
+        starts = [own[each * k : each * k + len(OWN)] for k in range(len(chosen))]
+        if own_tables:
+            tables = [own[each * k + len(OWN) : each * (k + 1)] for k in range(len(chosen))]
+            above = np.array(
+                [1e3 * (table[0][0] - toss.table[0][0]) for table, toss in zip(tables, chosen, strict=True)]
+            )
+            lean = np.degrees([table[1] for table in tables])
+            print(f"tables: {above.mean():.2f} +- {above.std():.2f} mm above the lowest point of the bounce, tilts "
+                  f"{lean.mean(axis=0).round(2)} +- {lean.std(axis=0).round(2)} degrees")  # fmt: skip
         print(f"{window:.2f} s after the flight: corners within {1e3 * rms:.2f} mm rms, {json.dumps(values)}, "
               f"{time.perf_counter() - begin:.0f} s", flush=True)  # fmt: skip
     result.parent.mkdir(parents=True, exist_ok=True)
@@ -262,8 +302,25 @@ def fit(result: Path, named: Sequence[Path] = (), session: Session | None = None
     result.write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 
-def predict(result: Path, named: Sequence[Path] = (), session: Session | None = None) -> np.ndarray:
-    """Print how far the tosses that were not fitted end from where they were seen."""
+def found_table(toss: Toss, own: list[np.ndarray]) -> dict[str, object]:
+    """Return the table that a toss found for itself as values of the scene."""
+    frame, start = toss.frame(toss.landing), toss.session.normal
+    normal = Rotation.from_rotvec(own[1] @ axes_across(start)).apply(start)
+    point = [*frame["obstacles.table.point"][:2], float(own[0][0])]
+    return {"obstacles.table.normal": normal.tolist(), "obstacles.table.point": point}
+
+
+def predict(
+    result: Path,
+    named: Sequence[Path] = (),
+    session: Session | None = None,
+    own_table: bool = False,
+    seen: float = 0.0,
+) -> np.ndarray:
+    """Print how far the tosses that were not fitted end from where they were seen.
+
+    The start of each is fitted up to ``seen`` seconds after its flight, with ``own_table`` its table, too.
+    """
     values, fitted = read_result(result)
     files = recordings(named, *FOLDER).unseen(fitted)
     lift = values.pop("lift")
@@ -272,7 +329,14 @@ def predict(result: Path, named: Sequence[Path] = (), session: Session | None = 
     for file in files:
         toss = Toss(file, base, session)
         start, _ = minimise(scene_of(base, [toss], [toss.guess()], [toss.flight], ()).inverse_problem(), 10)
-        changed = {"time.duration": float(toss.times[-1]), **toss.frame(toss.resting + lift)}
+        table = toss.frame(toss.landing if seen else toss.resting + lift)
+        if seen:
+            end = min(toss.flight + seen, float(toss.times[-1]))
+            tables = [toss.table] if own_table else None
+            own, _ = minimise(scene_of(base, [toss], [start], [end], (), tables).inverse_problem(), 12)
+            start = own[: len(OWN)]
+            table |= found_table(toss, own[len(OWN) :]) if own_table else {}
+        changed = {"time.duration": float(toss.times[-1]), **table}
         built = add.apply_overrides(base, {**overrides(start), **changed}).build()
         run = built.run()
         steps = np.minimum(np.rint(toss.times / built.scene.time.dt).astype(int), run.n_steps)
@@ -304,13 +368,16 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = arguments(__doc__, ROOT / "runs" / "elbow_tosses.json")
     parser.add_argument("--up", nargs=3, type=float, metavar=("X", "Y", "Z"), help="vertical of the recordings' frame")
+    parser.add_argument("--table", choices=("session", "toss"), default="session", help="whose height and lean")
+    parser.add_argument("--seen", type=float, default=0.0, metavar="S", help="time after the flight that a start sees")
     asked = parser.parse_args()
+    own_table = asked.table == "toss"
     session = Session("given", tuple(asked.up)) if asked.up else None
     if asked.task == "fit":
-        fit(asked.result, asked.recordings, session)
+        fit(asked.result, asked.recordings, session, own_table)
         if asked.recordings and not any(path.is_dir() for path in asked.recordings):
             return  # files that were named are all fitted
-    predict(asked.result, asked.recordings, session)
+    predict(asked.result, asked.recordings, session, own_table, asked.seen or (0.04 if own_table else 0.0))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoint
 from add.bodies.link import LinkBody
 from add.bodies.mass_spring import MassSpringBody
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
+from add.bodies.obstacle import ObstacleBody
 from add.bodies.rigid import RigidBody
 from add.bodies.soft import PointAnchor, PointMass, SoftBody
 from add.bodies.tree import TreeBody
@@ -21,6 +22,7 @@ __all__ = [
     "MassSpringBody",
     "NodalBody",
     "NodalLoad",
+    "ObstacleBody",
     "Part",
     "Picture",
     "Pin",

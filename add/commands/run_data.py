@@ -112,7 +112,7 @@ def run_data(
         drawn[kind].append(_PICTURES[kind](name=body.name, start=model.lift.rows[body.name].start, **values))
     obstacles = tuple(
         ObstacleData(o.name, o.kind, np.array(o.size), o.rotation, o.position, o.velocity, *_triangles(o))
-        for o in model.obstacles
+        for o in model.obstacles_at(theta)
     )
     # Directions are no places.
     given = built.scene.markers

@@ -67,6 +67,25 @@ class Constant(Signal):
 
 @final
 @dataclass(frozen=True)
+class Ramp(Signal):
+    """One row, a velocity: t times the row."""
+
+    @property
+    def n_rows(self) -> int:
+        """One."""
+        return 1
+
+    def weights(self, t: float) -> FloatArray:
+        """Return (t,)."""
+        return np.array([t])
+
+    def rates(self, t: float) -> FloatArray:
+        """Return (1,)."""
+        return np.ones(1)
+
+
+@final
+@dataclass(frozen=True)
 class Table(Signal):
     """Linear interpolation between rows at ``times``; the end rows are held outside."""
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.bodies import Block, Body, Family, Layouts
+from add.bodies import Block, Body, Family, Layouts, ObstacleBody
 from add.contact import MeshContact
 from add.contact.limits import CollisionLimit
 from add.equations.assembly import Assembly
@@ -33,6 +33,7 @@ from add.model.mesh_terms import mesh_term
 from add.model.obstacles import ContactModel, Obstacle
 from add.model.parameters import parameter_layout
 from add.summary import Summarised, Summary
+from add.typing import FloatArray
 
 
 @final
@@ -47,6 +48,7 @@ class Model(Summarised):
     bodies : tuple of Body
         In the order of their coordinates.
     obstacles : tuple of Obstacle
+        Of the world; adjustable ones are bodies.
     lift : Lift
         Rows X = Phi(q), on which terms, markers and pictures are written.
     joint_parts : tuple of JointPart
@@ -77,6 +79,15 @@ class Model(Summarised):
     def body(self, name: str) -> Body:
         """Return the body of that name."""
         return next(body for body in self.bodies if body.name == name)
+
+    def obstacles_at(self, theta: FloatArray) -> tuple[Obstacle, ...]:
+        """Return all obstacles, those that theta places included."""
+        placed = []
+        for body in self.bodies:
+            if isinstance(body, ObstacleBody):
+                shape, pose = body.shape, body.placed(theta, self.layouts)
+                placed.append(Obstacle(body.name, shape.kind, shape.size, *pose, shape.mesh))
+        return *self.obstacles, *placed
 
     def term(self, kind: type) -> list:
         """Return the terms of one class, also those that are lifted."""

@@ -83,6 +83,14 @@ from add.scene.spec.objective import (
     SmoothnessObjectiveSpec as SmoothnessObjective,
     TrackObjectiveSpec as TrackObjective,
 )
+from add.scene.spec.obstacles import (
+    BoxObstacleSpec as BoxObstacle,
+    CapsuleSpec as CapsuleObstacle,
+    CylinderSpec as CylinderObstacle,
+    MeshObstacleSpec as MeshObstacle,
+    PlaneSpec as PlaneObstacle,
+    SphereSpec as SphereObstacle,
+)
 from add.scene.spec.optimizer import (
     OptimizerSpec as OptimizerSettings,
     PhaseSpec as OptimizerPhase,
@@ -113,18 +121,12 @@ from add.scene.spec.tree_parts import (
 )
 from add.scene.spec.uncertainty import UncertaintySpec as UncertaintySettings
 from add.scene.spec.world import (
-    BoxObstacleSpec as BoxObstacle,
-    CapsuleSpec as CapsuleObstacle,
     ConstantSignalSpec as ConstantSignal,
     ContactPairSpec as ContactPair,
     ContactSpec as ContactSettings,
     ControlSignalSpec as ControlSignal,
-    CylinderSpec as CylinderObstacle,
     MeshContactSpec as MeshContactSettings,
-    MeshObstacleSpec as MeshObstacle,
-    PlaneSpec as PlaneObstacle,
     SineSignalSpec as SineSignal,
-    SphereSpec as SphereObstacle,
     SplineSignalSpec as SplineSignal,
     TableSignalSpec as TableSignal,
 )

@@ -2,7 +2,15 @@
 
 from add.ties.base import Extended, Rule, Selected, Tie
 from add.ties.copies import Copies, copies_of
-from add.ties.directions import AxesAcross, CarriedDirection, TiltedDirection, axes_across, tilt_between, unit_vector
+from add.ties.directions import (
+    AxesAcross,
+    CarriedDirection,
+    TiltedDirection,
+    TiltVector,
+    axes_across,
+    tilt_between,
+    unit_vector,
+)
 from add.ties.links import LinkPose
 from add.ties.physics import DampingFromRestitution, LameFromYoung
 from add.ties.places import Distance, PlaceOnOther
@@ -20,6 +28,7 @@ __all__ = [
     "Rule",
     "Selected",
     "Tie",
+    "TiltVector",
     "TiltedDirection",
     "axes_across",
     "copies_of",

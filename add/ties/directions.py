@@ -67,6 +67,24 @@ class TiltedDirection(Rule):
 
 @final
 @dataclass(frozen=True)
+class TiltVector(Rule):
+    """(t, e1, e2) -> t1 e1 + t2 e2: the rotation vector of the tilt of `TiltedDirection` [rad]."""
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the rotation vectors [rad]."""
+        return np.asarray(x[:, :1] * x[:, 2:5] + x[:, 1:2] * x[:, 5:8])
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by t, e1 and e2."""
+        out = np.zeros((x.shape[0], 3, 8))
+        out[:, :, 0], out[:, :, 1] = x[:, 2:5], x[:, 5:8]
+        for k in range(2):
+            out[:, :, 2 + 3 * k : 5 + 3 * k] = x[:, k, None, None] * np.eye(3)
+        return out
+
+
+@final
+@dataclass(frozen=True)
 class CarriedDirection(Rule):
     """(w_a, e, w_b) -> R_b^T R_a e: a direction of body a in the frame of body b, for rotation vectors w."""
 

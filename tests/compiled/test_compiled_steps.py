@@ -15,7 +15,7 @@ from add.commands.check_gradient import probe
 from add.compiled.pack import KNOWN, lacking
 from add.contact.coefficients import FrictionLaw
 from add.equations.term import DecidingTerm, Term
-from add.scene import load_scene
+from add.scene import apply_overrides, load_scene
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.solve.step_equations import NewtonOptions
@@ -86,6 +86,16 @@ def test_scenes(name: str) -> None:
     assert [r.iterations for r in mine] == [r.iterations for r in theirs]
     assert [r.status for r in mine] == [r.status for r in theirs]
     assert np.allclose([r.tolerance for r in mine], [r.tolerance for r in theirs], rtol=1e-9)
+
+
+def test_an_adjustable_obstacle() -> None:
+    scene = load_scene(SCENES / "rigid_ball_throw.json")
+    changes = {"bodies.ball.position": [0, 0, 0.0505], "bodies.ball.velocity": [2, 0.3, -1]}
+    for name in scene.obstacles:
+        changes |= {f"obstacles.{name}.adjustable": True, f"obstacles.{name}.velocity": [0.1, 0.0, 0.2]}
+    simulation = apply_overrides(scene, changes).build().simulation
+    found, _ = assert_same(simulation, 60)
+    assert any(d.size for r in found.records for d in r.decisions), "nothing touched"
 
 
 @pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])

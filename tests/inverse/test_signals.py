@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from add.equations.signals import BSplineSignal, Constant, Sine, Spline, Table
+from add.equations.signals import BSplineSignal, Constant, Ramp, Sine, Spline, Table
 
 TIMES = np.array([0.1, 0.35, 0.4, 1.0])
 SIGNALS = {
     "constant": Constant(),
     "table": Table(TIMES),
     "spline": Spline(TIMES),
+    "ramp": Ramp(),
     "sine": Sine(2.0, 0.3),
     "steps": BSplineSignal(0, 7, 0.1, 0.8),
     "hats": BSplineSignal(1, 7, 0.1, 0.8),

@@ -20,6 +20,7 @@ from add.ties import (
     PlaceOnOther,
     Rule,
     TiltedDirection,
+    TiltVector,
     axes_across,
     tilt_between,
     unit_vector,
@@ -44,6 +45,7 @@ RULE_CASES = {
     LameFromYoung: (LameFromYoung(), np.array([[2.0, 0.3], [5.0, -0.2]])),
     DampingFromRestitution: (DampingFromRestitution(2, False), np.array([[0.6, 10.0, 0.3, 0.8], [0.2, 4.0, 2.0, 1.0]])),
     TiltedDirection: (TiltedDirection(), np.stack([TILT, np.concatenate([[0.0, 0.0], TILT[2:]])])),
+    TiltVector: (TiltVector(), np.stack([POSES[:8], POSES[7:15]])),
     CarriedDirection: (CarriedDirection(), np.stack([POSES[:9], POSES[6:15]])),
     # On both branches of the helper axis.
     AxesAcross: (AxesAcross(), np.array([[0.48, -0.6, 0.64], [0.96, 0.0, -0.28], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])),

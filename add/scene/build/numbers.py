@@ -32,6 +32,9 @@ CLOCK = "recording.time_offset"
 #: Numbers of penalty contact alone.
 _OF_PENALTIES = ("stiffness", "damping", "stick_stiffness")
 
+#: Numbers of adjustable obstacles.
+_OF_ADJUSTABLE = ("point", "normal", "center", "orientation", "velocity")
+
 #: Position and rotation vector of the world's frame.
 WORLD = np.zeros(6)
 
@@ -296,6 +299,15 @@ class SceneParameters:
                 found="the friction law 'impulse'",
                 expected="friction or restitution, or another contact.friction_law",
             )
+        if keys[0] == "obstacles" and len(keys) > 2 and keys[1] in self._spec.obstacles:
+            item = self._spec.obstacles[keys[1]]
+            if not item.adjustable and keys[2] in _OF_ADJUSTABLE and hasattr(item, keys[2]):
+                raise InputError(
+                    "this obstacle has its place and direction for good",
+                    place=path,
+                    found='"adjustable": false',
+                    expected=f'"adjustable": true in obstacles.{keys[1]}',
+                )
         raise InputError(
             "this number cannot be a parameter: the motion is not differentiated with respect to it",
             place=path,

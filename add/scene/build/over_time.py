@@ -8,7 +8,7 @@ from add.errors import InputError
 from add.objectives.measures import Measure, Nearness, Separation, SquaredDistance, Surface
 from add.objectives.over_time import MeanOverTime, SoftMinimum, steps_within
 from add.scene.build.built import BuiltScene
-from add.scene.build.selections import obstacle
+from add.scene.build.obstacles import obstacle
 from add.scene.spec.objective import ContactObjectiveSpec, NearestObjectiveSpec
 from add.ties import unit_vector
 
@@ -32,6 +32,11 @@ def over_time(
         raise InputError(
             "a contact is judged by shapes with a formula", place=f"{place}.obstacle", found="a mesh",
             expected="a plane, sphere, box, capsule or cylinder",
+        )  # fmt: skip
+    if built.scene.obstacles[item.obstacle].adjustable:
+        raise InputError(
+            "a contact is judged by an obstacle whose place is no parameter", place=f"{place}.obstacle",
+            found="an adjustable one", expected='"adjustable": false',
         )  # fmt: skip
     surface = Surface(shape.kind, np.array(shape.size), shape.rotation, shape.position, shape.velocity)
     if item.wanted:

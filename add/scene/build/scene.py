@@ -22,8 +22,9 @@ from add.scene.build.joints import MakeSignalParameter, couplings
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
+from add.scene.build.obstacles import adjustable_obstacle, obstacle
 from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid_body
-from add.scene.build.selections import body_mesh, locate_point, obstacle, select
+from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.build.start_contacts import asked_for, touching_links
@@ -100,7 +101,11 @@ def _build(scene: SceneSpec) -> BuiltScene:
         bodies.append(made)
         extra += more
     require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
-    obstacles = [obstacle(name, item) for name, item in spec.obstacles.items()]
+    obstacles = [obstacle(name, item) for name, item in spec.obstacles.items() if not item.adjustable]
+    for adjustable in (adjustable_obstacle(name, item) for name, item in spec.obstacles.items() if item.adjustable):
+        bodies.append(adjustable.body)
+        extra += adjustable.numbers
+        derived += adjustable.derived
     parts = couplings(spec, bodies, driven, link_poses)
     marks = MarkerParts()
     extra += parts.numbers

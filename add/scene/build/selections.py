@@ -1,4 +1,4 @@
-"""Meshes, selections, markers and obstacles of a scene."""
+"""Meshes, selections and markers of a scene."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import Locator, SoftMesh, Surface, surface, to_tet10
 from add.geometry.collision_mesh import CollisionMesh
-from add.io.surfaces import read_surface
-from add.kernels import distance
-from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model import Obstacle
 from add.scene.read.files import asked_for_by
 from add.scene.spec.bodies import (
     BoxMeshSpec,
@@ -28,8 +24,6 @@ from add.scene.spec.common import (
     SurfaceSelectorSpec,
 )
 from add.scene.spec.markers import NodesMarkerSpec, PointMarkerSpec, SurfaceMarkerSpec
-from add.scene.spec.world import BoxObstacleSpec, CapsuleSpec, MeshObstacleSpec, PlaneSpec, SphereSpec
-from add.ties import axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 
 
@@ -162,26 +156,3 @@ def collision_mesh(file: str, vertices: FloatArray, triangles: IntArray) -> Coll
     except InputError as error:
         error.file = file
         raise
-
-
-def obstacle(name: str, spec: object) -> Obstacle:
-    """Return an obstacle with the kernel's code and sizes."""
-    velocity = np.array(spec.velocity)  # type: ignore[attr-defined]
-    if isinstance(spec, PlaneSpec):
-        normal = unit_vector(np.array(spec.normal))
-        frame = np.stack([*axes_across(normal), normal], axis=1)
-        return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), frame, np.array(spec.point), velocity)
-    if isinstance(spec, SphereSpec):
-        return Obstacle(name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity)
-    rotation = rotation_matrix(rotation_vector(spec.orientation))  # type: ignore[attr-defined]
-    centre = np.array(spec.center)  # type: ignore[attr-defined]
-    if isinstance(spec, BoxObstacleSpec):
-        return Obstacle(name, distance.BOX, spec.half_size, rotation, centre, velocity)
-    if isinstance(spec, MeshObstacleSpec):
-        with asked_for_by(f"obstacles.{name}.file"):
-            vertices, triangles = read_surface(spec.file)
-            mesh = collision_mesh(spec.file, spec.scale * vertices, triangles)
-        return Obstacle(name, distance.MESH, mesh.half_extent, rotation, centre, velocity, mesh)
-    kind = distance.CAPSULE if isinstance(spec, CapsuleSpec) else distance.CYLINDER
-    size = (spec.radius, spec.half_length, 0.0)  # type: ignore[attr-defined]
-    return Obstacle(name, kind, size, rotation, centre, velocity)

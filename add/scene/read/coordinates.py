@@ -17,15 +17,15 @@ from add.typing import FloatArray
 
 
 def is_orientation(path: str) -> bool:
-    """Whether a path names a body's orientation."""
+    """Whether a path names the orientation of a body or an obstacle."""
     keys = path.split(".")
-    return keys[0] == "bodies" and keys[2:] == ["orientation"]
+    return keys[0] in ("bodies", "obstacles") and keys[2:] == ["orientation"]
 
 
 def is_direction(path: str) -> bool:
-    """Whether a path names a direction that may change: a joint's axis, or the direction of a marker."""
+    """Whether a path names a direction that may change: a joint's axis, a marker's direction, the normal of a plane."""
     keys = path.split(".")
-    return (keys[0], *keys[2:]) in {("couplings", "axis"), ("markers", "direction")}
+    return (keys[0], *keys[2:]) in {("couplings", "axis"), ("markers", "direction"), ("obstacles", "normal")}
 
 
 def numbers_of(path: str, value: Any, scene_value: Any) -> FloatArray:

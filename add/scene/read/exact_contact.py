@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
 from add.scene.spec.links import robot_of, trees
+from add.scene.spec.obstacles import MeshObstacleSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
-from add.scene.spec.world import MeshObstacleSpec
 
 
 def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:

@@ -273,7 +273,7 @@ class ParameterSpec(Spec):
     path: NonEmpty | None = Field(
         None,
         description='path into the scene, such as "bodies.ball.material.young"; an `orientation` stands for its '
-        "rotation vector [rad], a direction (`axis`, `direction`) for two tilts from that of the scene [rad]",
+        "rotation vector [rad], a direction (`axis`, `direction`, `normal`) for two tilts from that of the scene [rad]",
     )
     paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
         None, description="several paths that share one value"

@@ -31,10 +31,11 @@ from add.scene.spec.common import (
 from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
+from add.scene.spec.obstacles import ObstacleSpec
 from add.scene.spec.optimizer import OptimizerSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.uncertainty import UncertaintySpec
-from add.scene.spec.world import ContactSpec, ObstacleSpec, SignalSpec
+from add.scene.spec.world import ContactSpec, SignalSpec
 
 SCHEMA = "add-scene/1"
 

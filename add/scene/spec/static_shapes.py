@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 from add.scene.robots.model import Robot, RobotGeometry
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees
+from add.scene.spec.obstacles import BoxObstacleSpec, CapsuleSpec, CylinderSpec, ObstacleSpec, PlaneSpec, SphereSpec
 from add.scene.spec.scene import SceneSpec
-from add.scene.spec.world import BoxObstacleSpec, CapsuleSpec, CylinderSpec, ObstacleSpec, PlaneSpec, SphereSpec
 from add.typing import FloatArray
 
 

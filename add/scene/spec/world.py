@@ -1,4 +1,4 @@
-"""Signals, obstacles and contact of the scene format."""
+"""Signals and contact of the scene format."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,15 +7,11 @@ from pydantic import AfterValidator, AliasChoices, Field, Tag, model_validator
 from add.scene.spec.common import (
     BodyName,
     Count,
-    Direction,
-    FilePath,
     Flag,
     NonNegative,
     Number,
     NumberOrVectorSpec,
     Positive,
-    PositiveVector3,
-    Quaternion,
     Spec,
     Vector3,
     by_value,
@@ -176,76 +172,6 @@ SignalSpec = Annotated[
     | Annotated[SineSignalSpec, Tag("<sine>")]
     | Annotated[ControlSignalSpec, Tag("<control>")],
     by_value("type", "table", "spline", "constant", "sine", "control"),
-]
-
-# --- obstacles -------------------------------------------------------------------------------------------------------
-
-
-class _ObstacleSpec(Spec):
-    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="constant velocity of the obstacle [m/s]")
-
-
-class PlaneSpec(_ObstacleSpec):
-    """The half space behind a plane."""
-
-    shape: Literal["plane"] = Field("plane", description="kind of obstacle")
-    point: Vector3 = Field(description="a point of the plane at t = 0 [m]")
-    normal: Direction = Field(description="direction of the free side; any length above 0 [-]")
-
-
-class SphereSpec(_ObstacleSpec):
-    """A ball."""
-
-    shape: Literal["sphere"] = Field("sphere", description="kind of obstacle")
-    center: Vector3 = Field(description="centre at t = 0 [m]")
-    radius: Positive = Field(description="radius [m]")
-
-
-class _OrientedSpec(_ObstacleSpec):
-    center: Vector3 = Field(description="centre at t = 0 [m]")
-    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="unit quaternion w, x, y, z [-]")
-
-
-class BoxObstacleSpec(_OrientedSpec):
-    """A box."""
-
-    shape: Literal["box"] = Field("box", description="kind of obstacle")
-    half_size: PositiveVector3 = Field(description="half the edge lengths along its x, y, z [m]")
-
-
-class CapsuleSpec(_OrientedSpec):
-    """A cylinder along its z axis with round ends."""
-
-    shape: Literal["capsule"] = Field("capsule", description="kind of obstacle")
-    radius: Positive = Field(description="radius [m]")
-    half_length: Positive = Field(description="half the length of the straight part [m]")
-
-
-class CylinderSpec(_OrientedSpec):
-    """A cylinder along its z axis with flat ends."""
-
-    shape: Literal["cylinder"] = Field("cylinder", description="kind of obstacle")
-    radius: Positive = Field(description="radius [m]")
-    half_length: Positive = Field(description="half the length [m]")
-
-
-class MeshObstacleSpec(_OrientedSpec):
-    """A closed surface mesh from a file (STL, OBJ, PLY ...), triangles counter-clockwise seen from outside."""
-
-    shape: Literal["mesh"] = Field("mesh", description="kind of obstacle")
-    file: FilePath = Field(description="surface mesh, relative to the scene file; `${NAME}` is an environment variable")
-    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
-    center: Vector3 = Field((0.0, 0.0, 0.0), description="place of the mesh's origin at t = 0 [m]")
-
-
-ObstacleSpec = Annotated[
-    Annotated[PlaneSpec, Tag("<plane>")]
-    | Annotated[SphereSpec, Tag("<sphere>")]
-    | Annotated[BoxObstacleSpec, Tag("<box>")]
-    | Annotated[CapsuleSpec, Tag("<capsule>")]
-    | Annotated[CylinderSpec, Tag("<cylinder>")]
-    | Annotated[MeshObstacleSpec, Tag("<mesh>")],
-    by_value("shape", "plane", "sphere", "box", "capsule", "cylinder", "mesh"),
 ]
 
 # --- contact ---------------------------------------------------------------------------------------------------------
