@@ -23,6 +23,7 @@ from scripts.reproduction import (
     hard_gradients,
     hard_layers,
     hard_pyramid,
+    robot_catapult,
     robot_drone,
     robot_jacobians,
     robot_worm,
@@ -57,5 +58,6 @@ MODULES = (
     robot_jacobians,
     robot_drone,
     robot_worm,
+    robot_catapult,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -126,6 +126,7 @@ PUBLISHED: dict[str, Published] = {
         },
     ),
     **_table(WERLING_FIGURE, {"robots2.plain": "no progress", "robots2.explored": "to zero within 50 iterations"}),
+    **_table(WERLING_FIGURE, {"robots4.gradient": "converges much faster", "robots4.search": "a curve"}),
     **_table(
         ORIGINAL,
         {
