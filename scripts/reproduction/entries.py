@@ -18,6 +18,7 @@ from scripts.reproduction import (
     fig11a_wall,
     fig11b_bunny,
     fig12_policy,
+    fig14_tool,
     hard_cubes,
     hard_friction,
     hard_gradients,
@@ -25,7 +26,9 @@ from scripts.reproduction import (
     hard_pyramid,
     robot_catapult,
     robot_drone,
+    robot_friction,
     robot_jacobians,
+    robot_throw,
     robot_worm,
     table1,
     table2,
@@ -46,6 +49,7 @@ MODULES = (
     fig11a_starts,
     fig11b_bunny,
     fig12_policy,
+    fig14_tool,
     cma_comparison,
     cma_counts,
     table1,
@@ -59,5 +63,7 @@ MODULES = (
     robot_drone,
     robot_worm,
     robot_catapult,
+    robot_throw,
+    robot_friction,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}
