@@ -40,9 +40,23 @@ def row(outcome, start):
 
 
 def test_there_is_an_entry_for_every_figure_and_table():
-    figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig10a", "fig10b", "fig11a", "fig11b", "fig12"]
+    figures = [
+        "fig2",
+        "fig3",
+        "fig4",
+        "fig5",
+        "fig6",
+        "fig7",
+        "fig8",
+        "fig10a",
+        "fig10b",
+        "fig11a",
+        "fig11b",
+        "fig12",
+        "fig14",
+    ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
-    hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 4)))
+    hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 7)))
     assert short == [*figures, "cma", "table1", "table2", *hard, *robots]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "cma_counts"}
 
@@ -342,3 +356,31 @@ def test_drone_is_moved_by_the_relaxed_gradient_alone(robots):
 def test_worm_jumps_higher_than_it_began(robots):
     values = robots("robots3").values
     assert values["last"][0] > max(values["first"][0], values["begin"]) + 0.02
+
+
+@pytest.mark.slow
+def test_catapult_is_aimed_by_gradients(robots):
+    values = robots("robots4").values
+    assert values["error"] < 1e-6
+    assert values["found"]["Gauss-Newton"]["value"] < 0.2 * values["first"]
+
+
+@pytest.mark.slow
+def test_marble_is_thrown_and_ball_is_hit(robots):
+    for found in robots("robots5").values.values():
+        assert found["error"] < 1e-6 and found["last"] < 0.9 * found["first"]
+
+
+@pytest.mark.slow
+def test_tool_drags_the_cube(run):
+    """One tool, three displacements and three rotations a step: the cube comes nearer within three evaluations."""
+    for found in run("fig14").values.values():
+        assert found["last"] < 0.1 * found["first"]
+
+
+@pytest.mark.slow
+def test_friction_of_tyres_is_found(run):
+    values = run("robots6").values
+    assert values["error"] < 1e-6
+    assert values["friction alone"]["spread"] < 1e-4
+    assert abs(values["friction alone"]["found"][0] - 0.6) < 3e-3

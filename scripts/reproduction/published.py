@@ -14,6 +14,7 @@ from typing import final
 TABLE_1, TABLE_2, TEXT = "paper, Table 1", "paper, Table 2", "paper, text"
 ORIGINAL = "original program"
 LE_LIDEC, NIMBLE = "Le Lidec et al. 2021", "nimblephysics, issue 97"
+QIAO = "Qiao et al. 2021"
 WERLING, WERLING_FIGURE = "Werling et al. 2021, Table III", "Werling et al. 2021, Fig. 7"
 
 
@@ -126,6 +127,9 @@ PUBLISHED: dict[str, Published] = {
         },
     ),
     **_table(WERLING_FIGURE, {"robots2.plain": "no progress", "robots2.explored": "to zero within 50 iterations"}),
+    **_table(QIAO, {"robots5.episodes": "60 episodes", "robots5.search": "an order of magnitude slower"}),
+    **_table(QIAO, {"robots6.friction": "converges"}),
+    **_table(WERLING_FIGURE, {"robots4.gradient": "converges much faster", "robots4.search": "a curve"}),
     **_table(
         ORIGINAL,
         {
