@@ -398,9 +398,3 @@ class Tracking(LeastSquares):
 def _times(matrices: FloatArray | None, vectors: FloatArray) -> FloatArray:
     """Return M_p v_p of every point and direction; without matrices the vectors."""
     return vectors if matrices is None else np.einsum("pij,pj...->pi...", matrices, vectors)
-
-
-def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:
-    """Return the multiples of ``dt`` in [start, stop] up to the last of ``times``."""
-    steps = np.arange(int(np.ceil(start / dt - 1e-9)), int(np.floor(stop / dt + 1e-9)) + 1)
-    return steps[steps * dt <= times[-1] + 1e-9] * dt
