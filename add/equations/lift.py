@@ -203,8 +203,8 @@ class Lift:
     def parameter_jvp(
         self, kin: Kinematics, theta: FloatArray, u: FloatArray, theta_dot: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents dPhi/dtheta theta_dot and d(P u)/dtheta theta_dot, (n_x,) each."""
-        place, rate = np.zeros(self.rows.n), np.zeros(self.rows.n)
+        """Return the tangents dPhi/dtheta theta_dot and d(P u)/dtheta theta_dot, (n_x, ...) each, of (n_theta, ...)."""
+        place, rate = np.zeros((2, self.rows.n, *theta_dot.shape[1:]))
         for e, own, rows, _ in self._blocks:
             if e.parameters.size:
                 by_place, by_rate = e.by_parameters(kin.q[own], u[own], theta)

@@ -29,7 +29,13 @@ class PointMap(ABC):
     def jvp(
         self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents of positions and velocities along tangents of (q, v, theta)."""
+        """Return the tangents (n_points, 3, ...) of positions and velocities along tangents of (q, v, theta).
+
+        Parameters
+        ----------
+        q_dot, v_dot : (n, ...), one direction or many
+        theta_dot : (n_theta, ...)
+        """
 
     @abstractmethod
     def vjp(
@@ -54,7 +60,7 @@ class LinearPoints(PointMap):
 
     @abstractmethod
     def gather(self, vector: FloatArray) -> FloatArray:
-        """Return J times a vector (n,), as (n_points, 3)."""
+        """Return J times vectors (n, ...), as (n_points, 3, ...)."""
 
     @abstractmethod
     def pull(self, force: FloatArray, out: FloatArray) -> None:
@@ -123,7 +129,7 @@ class NodePoints(LinearPoints):
 
     def gather(self, vector: FloatArray) -> FloatArray:
         """Return the nodes' entries."""
-        return vector.reshape(-1, 3).take(self.nodes, axis=0)
+        return vector.reshape(-1, 3, *vector.shape[1:]).take(self.nodes, axis=0)
 
     def select(self, rows: IntArray) -> NodePoints:
         """Return the map of some of the points."""
@@ -176,7 +182,7 @@ class WeightedPoints(LinearPoints):
 
     def gather(self, vector: FloatArray) -> FloatArray:
         """Return the weighted sums."""
-        return np.einsum("pk,pki->pi", self.weights, vector.reshape(-1, 3)[self.nodes])
+        return np.einsum("pk,pki...->pi...", self.weights, vector.reshape(-1, 3, *vector.shape[1:])[self.nodes])
 
     def select(self, rows: IntArray) -> WeightedPoints:
         """Return the map of some of the points."""

@@ -43,14 +43,16 @@ class SitePoints(PointMap):
     def jvp(
         self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents of positions and velocities."""
-        f, found = self.sites, self._evaluate(kin, theta)
-        x_dot, rate_dot = np.empty((self.n_points, 3)), np.empty((self.n_points, 3))
-        kernel.points_jvp(
-            q_dot, v_dot, theta_dot, kin.q, kin.v, f.kind, f.dofs, f.weights, f.arm, f.centre, found.frame, x_dot,
-            rate_dot,
-        )  # fmt: skip
-        return x_dot, rate_dot
+        """Return the tangents (n_points, 3, ...) of positions and velocities."""
+        f, found, n = self.sites, self._evaluate(kin, theta), self.n_points
+        along = [np.ascontiguousarray(np.reshape(x, (x.shape[0], -1)).T) for x in (q_dot, v_dot, theta_dot)]
+        x_dot, rate_dot = np.empty((2, along[0].shape[0], n, 3))
+        for one in zip(*along, x_dot, rate_dot, strict=True):
+            kernel.points_jvp(
+                *one[:3], kin.q, kin.v, f.kind, f.dofs, f.weights, f.arm, f.centre, found.frame, *one[3:]
+            )  # fmt: skip
+        shape = (n, 3, *q_dot.shape[1:])
+        return np.moveaxis(x_dot, 0, -1).reshape(shape), np.moveaxis(rate_dot, 0, -1).reshape(shape)
 
     def vjp(
         self,

@@ -37,31 +37,32 @@ class StateReads:
         tangents: StateTangents,
         directions: Directions,
     ) -> Columns:
-        """Return the tangents of ``size`` numbers, which ``along`` gives for a tangent of the state and of theta.
+        """Return the tangents of ``size`` numbers, which ``along`` gives (size, c) for tangents of the state and theta.
 
-        Few coordinates are read: the derivative by each of those, times the tangents, is cheaper than one pass a
+        Where few coordinates are read, the derivative by each of those, times the tangents, is cheaper than one pass a
         direction.
         """
-        state, coordinates = self.state, self.coordinates
+        state, coordinates, dot = self.state, self.coordinates, tangents.dot
         own = directions.touching(directions.among(self.entries))
         index = np.union1d(tangents.index, own)
-        values = np.zeros((size, index.size))
-        nothing = StateTangent.zeros_like(state)
-        for column, place in zip(own, np.searchsorted(index, own), strict=True):
-            values[:, place] = along(nothing, directions.column(int(column)))
-        places, still = np.searchsorted(index, tangents.index), np.zeros_like(self.theta)
-        m = state.q.shape[0]
+        places, own_places = np.searchsorted(index, tangents.index), np.searchsorted(index, own)
+        theta_dot = np.zeros((self.theta.size, index.size))
+        for column, place in zip(own, own_places, strict=True):
+            theta_dot[:, place] = directions.column(int(column))
+        m, n = state.q.shape
         if tangents.index.size <= 2 * m * coordinates.size:
-            for c, place in enumerate(places):
-                dot = StateTangent(tangents.dot.q[:, :, c], tangents.dot.v[:, :, c])
-                values[:, place] += along(dot, still)
-            return Columns(index, values)
-        for unit, known in ((nothing.q, tangents.dot.q), (nothing.v, tangents.dot.v)):
-            for k in range(m):
-                derivative = np.empty((size, coordinates.size))
-                for c, coordinate in enumerate(coordinates):
-                    unit[k, coordinate] = 1.0
-                    derivative[:, c] = along(nothing, still)
-                    unit[k, coordinate] = 0.0
-                values[:, places] += derivative @ known[k, coordinates]
+            q_dot, v_dot = np.zeros((2, m, n, index.size))
+            q_dot[:, :, places], v_dot[:, :, places] = dot.q, dot.v
+            return Columns(index, along(StateTangent(q_dot, v_dot), theta_dot))
+        values = np.zeros((size, index.size))
+        if own.size:
+            still = np.zeros((m, n, own.size))
+            values[:, own_places] = along(StateTangent(still, still), theta_dot[:, own_places])
+        units = np.zeros((2, m, n, 2, m, coordinates.size))
+        for i, k in np.ndindex(2, m):
+            units[i, k, coordinates, i, k, np.arange(coordinates.size)] = 1.0
+        q_dot, v_dot = units.reshape(2, m, n, -1)
+        derivative = along(StateTangent(q_dot, v_dot), np.zeros((self.theta.size, q_dot.shape[2])))
+        known = np.stack([dot.q[:, coordinates], dot.v[:, coordinates]]).reshape(q_dot.shape[2], -1)
+        values[:, places] += derivative @ known
         return Columns(index, values)

@@ -260,15 +260,19 @@ class Tracking(LeastSquares):
     def residual_tangents(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
     ) -> list[FloatArray]:
-        """Return the tangents of `residuals` by this state and theta, x_ref held; see `reference_tangent`."""
+        """Return the tangents of `residuals` by this state and theta, x_ref held; see `reference_tangent`.
+
+        Arrays of tangents may have one axis more, of directions.
+        """
         times = self.simulation_times(theta)
         frames = self.frames(state, theta)
         found = self._tangents(state, [times[frame] for frame in frames], theta, tangent, theta_dot)
         matrices = self._bendings(state, theta)
-        return [
-            np.sqrt(self.weights[frame])[:, None] * _times(matrices.get(int(frame)), change @ self.projector)
-            for frame, change in zip(frames, found, strict=True)
-        ]
+        out = []
+        for frame, change in zip(frames, found, strict=True):
+            bent = _times(matrices.get(int(frame)), np.einsum("pi...,ij->pj...", change, self.projector))
+            out.append(np.sqrt(self.weights[frame]).reshape(-1, *[1] * (bent.ndim - 1)) * bent)
+        return out
 
     def _bendings(self, state: State, theta: FloatArray) -> dict[int, FloatArray]:
         """Return the derivatives of the residuals by d (n_points, 3, 3) of each frame; none without a loss."""
@@ -279,7 +283,7 @@ class Tracking(LeastSquares):
     def reference_tangent(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
     ) -> FloatArray | None:
-        """Return the tangent of x_ref (n_points, 3), None at a state from which displacements do not count."""
+        """Return the tangent of x_ref (n_points, 3, ...), None at a state from which displacements do not count."""
         if not self._starts_at(state, theta):
             return None
         return self._tangents(state, [self.reference_time(theta)], theta, tangent, theta_dot)[0]
@@ -287,7 +291,7 @@ class Tracking(LeastSquares):
     def _tangents(
         self, state: State, times: Sequence[float], theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
     ) -> list[FloatArray]:
-        """Return the tangents (n_points, 3) of the points at times of this interval."""
+        """Return the tangents (n_points, 3, ...) of the points at times of this interval."""
         if not times:
             return []
         (x_now, v_now), (x_old, v_old) = (
@@ -297,9 +301,9 @@ class Tracking(LeastSquares):
         for time in times:
             x0, v0, x1, v1 = self._between.weights(state.step, time)
             change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now
-            if self.clock is not None and theta_dot[self.clock] != 0.0:
+            if self.clock is not None and theta_dot[self.clock].any():
                 rate = self._combine(state, self._between.slopes(state.step, time), theta)
-                change = change - theta_dot[self.clock] * rate
+                change = change - np.multiply.outer(rate, theta_dot[self.clock])
             out.append(change)
         return out
 
@@ -308,8 +312,9 @@ class Tracking(LeastSquares):
         return self._counting((f, r) for f, r in self.residuals(state, theta))
 
     def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
-        """Return the rows of (frame, (n_points, 3)) whose samples count, as one vector."""
-        return np.concatenate([rows[self.weights[frame] > 0.0].ravel() for frame, rows in found] or [np.zeros(0)])
+        """Return the rows of (frame, (n_points, 3, ...)) whose samples count, (3 n, ...)."""
+        counting = [rows[self.weights[frame] > 0.0] for frame, rows in found]
+        return np.concatenate([rows.reshape(-1, *rows.shape[2:]) for rows in counting] or [np.zeros(0)])
 
     def _reads(self, state: State, theta: FloatArray) -> StateReads:
         """Return the coordinates and the entries of theta that the residuals may depend on."""
@@ -329,23 +334,26 @@ class Tracking(LeastSquares):
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
     ) -> Columns:
         """Return the tangents of `step_residuals`; of displacements, from the first state of the run on."""
-        size = self.step_residuals(state, theta).size
+        frames = self.frames(state, theta)
+        size = 3 * int(np.count_nonzero(self.weights[frames] > 0.0))
 
         def place(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
             found = self.reference_tangent(state, theta, dot, theta_dot)
-            return np.zeros(0) if found is None else found.ravel()
+            return np.zeros((0, theta_dot.shape[1])) if found is None else found.reshape(-1, theta_dot.shape[1])
 
         def residuals(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
             found = self.residual_tangents(state, theta, dot, theta_dot)
-            return self._counting(zip(self.frames(state, theta), found, strict=True))
+            return self._counting(zip(frames, found, strict=True))
 
-        n_place = place(StateTangent.zeros_like(state), np.zeros_like(theta)).size
-        if n_place:
-            reads = self._reads(state, theta)
-            self._memory().tangents = reads.columns(place, n_place, tangents, directions)
-        if not size:
+        here = self._starts_at(state, theta)
+        if here:
+            self.differences(state, theta)  # they remember the place
+        reads = self._reads(state, theta) if here or size else None
+        if here and reads:
+            self._memory().tangents = reads.columns(place, 3 * self.points.n_points, tangents, directions)
+        if not (size and reads):
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
-        found = self._reads(state, theta).columns(residuals, size, tangents, directions)
+        found = reads.columns(residuals, size, tangents, directions)
         return found if self.reference is None else self._less_origin(found, state, theta)
 
     def _less_origin(self, found: Columns, state: State, theta: FloatArray) -> Columns:
@@ -388,8 +396,8 @@ class Tracking(LeastSquares):
 
 
 def _times(matrices: FloatArray | None, vectors: FloatArray) -> FloatArray:
-    """Return M_p v_p of every point; without matrices the vectors."""
-    return vectors if matrices is None else np.einsum("pij,pj->pi", matrices, vectors)
+    """Return M_p v_p of every point and direction; without matrices the vectors."""
+    return vectors if matrices is None else np.einsum("pij,pj...->pi...", matrices, vectors)
 
 
 def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:

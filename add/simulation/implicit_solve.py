@@ -18,7 +18,7 @@ import numpy as np
 
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State, Weights
 from add.equations.system import BranchEquations
-from add.equations.tangents import Directions, StateTangents
+from add.equations.tangents import Columns, Directions, StateTangents
 from add.equations.term import AllCandidates, Decisions, KinematicCotangent
 from add.linalg import DenseLU, LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
@@ -199,7 +199,7 @@ class NewtonSolve(ImplicitSolve):
         alpha: Sequence[float],
         directions: Directions,
         linearised: Linearised | None = None,
-        matrices: FloatArray | None = None,
+        matrices: tuple[FloatArray, FloatArray | None] | None = None,
     ) -> tuple[StateTangents, FloatArray, FloatArray]:
         """Push tangents of the history and directions of theta through the solve; one factorisation for all.
 
@@ -209,8 +209,8 @@ class NewtonSolve(ImplicitSolve):
         alpha : history coefficients, q_star = sum alpha_k q_k
         linearised : Linearised, optional
             Made here if something moves and it is not given.
-        matrices : (3, n, n), optional
-            dr/dq, dr/dv and dr/da of a system without multipliers; made of the terms if they are not given.
+        matrices : (3, n, n) and (n, n_theta), optional
+            dr/dq, dr/dv, dr/da and dr/dtheta of a system without multipliers; of the terms if they are not given.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class NewtonSolve(ImplicitSolve):
         system, c, kin, mu = assembler.system, solution.c, solution.kin, solution.mu
         free, prescribed = system.partition.free, system.partition.prescribed
         branch = linearised.branch if linearised else system.on_branch(solution.decisions, solution.candidates)
-        by_theta = branch.parameter_tangents(kin, mu, theta, directions)
+        by_theta = derivative_along(branch, solution, theta, directions, matrices[1] if matrices else None)
         moved = system.motion_tangents(kin.t, theta, directions)
         tangents = tangents.including(by_theta.index, moved.index)
         before = tangents.dot
@@ -236,7 +236,7 @@ class NewtonSolve(ImplicitSolve):
         if matrices is None:
             rhs = -assembler.product(kin, mu, theta, branch, q_dot, *rates)
         else:
-            by_q, by_v, by_a = matrices
+            by_q, by_v, by_a = matrices[0]
             rhs = -(by_v @ rates[0] + by_a @ rates[1])
             if prescribed.size:
                 rhs -= by_q @ q_dot
@@ -248,6 +248,17 @@ class NewtonSolve(ImplicitSolve):
         with _naming(solution):
             q_dot[free] = factors.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
+
+
+def derivative_along(
+    branch: BranchEquations, solution: Solution, theta: FloatArray, directions: Directions, by_theta: FloatArray | None
+) -> Columns:
+    """Return the tangents of the equations along directions of theta; from dr/dtheta (n, n_theta) where it is there."""
+    if by_theta is None:
+        return branch.parameter_tangents(solution.kin, solution.mu, theta, directions)
+    entries = np.flatnonzero(directions.moved & by_theta.any(axis=0))
+    columns = directions.touching(entries)
+    return Columns(columns, by_theta[:, entries] @ directions.block(entries, columns))
 
 
 def full_factors(matrix: FloatArray, free: IntArray, solution: Solution) -> LinearSolve:

@@ -193,8 +193,13 @@ class DifferentiableStepper(Stepper):
         None where the pull-back does all of it in one call.
         """
 
-    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> FloatArray | None:
-        """Return dr/dq, dr/dv and dr/da (3, n, n) of a step where one call makes them; None elsewhere."""
+    def matrices(
+        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, FloatArray | None] | None:
+        """Return dr/dq, dr/dv, dr/da (3, n, n) and dr/dtheta (n, n_theta) of a step; None where no call makes them.
+
+        The last is None, too, where the directions move coefficients of signals alone: few terms read these.
+        """
         return None
 
     @abstractmethod

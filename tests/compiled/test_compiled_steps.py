@@ -10,7 +10,7 @@ from support.compiled_runs import by_terms
 from support.rigid_cases import chart_changes
 from support.rigid_models import PAIRS, linkage
 
-from add.adjoint import Checkpoints, Cotangents, pullback, value_and_gradient
+from add.adjoint import Checkpoints, Cotangents, pullback, pushforward, value_and_gradient
 from add.commands.check_gradient import probe
 from add.compiled.pack import KNOWN, lacking
 from add.contact.coefficients import FrictionLaw
@@ -63,10 +63,25 @@ def assert_same(simulation: Simulation, n_steps: int, tolerance: float = 1e-10) 
     return found, expected
 
 
+def assert_same_tangents(simulation: Simulation, run: Trajectory) -> None:
+    """Tangents along single numbers of theta and along all of them at once agree, on the same decisions."""
+    theta, n = simulation.theta, simulation.theta.size
+    directions = np.zeros((n, 14))
+    chosen = np.linspace(0, n - 1, min(n, 12)).astype(int)
+    directions[chosen, np.arange(chosen.size)] = 1.0
+    directions[:, 12:] = np.random.default_rng(5).normal(size=(n, 2)) * np.abs(theta)[:, None]
+    found, expected = (pushforward(s, run, theta, directions) for s in (simulation, by_terms(simulation)))
+    assert expected.q[:12].any()
+    size = np.abs([expected.q, expected.v]).max(axis=(0, 2, 3))[:, None, None]
+    for mine, theirs in ((found.q, expected.q), (found.v, expected.v)):
+        assert (np.abs(mine - theirs) <= 1e-9 * size).all()
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_scenes(name: str) -> None:
     simulation = load_scene(SCENES / f"{name}.json").build().simulation
     found, expected = assert_same(simulation, min(simulation.n_steps, 80))
+    assert_same_tangents(simulation, simulation.run(n_steps=8))
     mine, theirs = ([r.report for r in run.records] for run in (found, expected))
     assert [r.iterations for r in mine] == [r.iterations for r in theirs]
     assert [r.status for r in mine] == [r.status for r in theirs]
@@ -89,6 +104,8 @@ def test_scenes_with_recordings(name: str, data_root: Path, monkeypatch: pytest.
 def test_pairs(pair: str, stepper: str, law: FrictionLaw) -> None:
     _, simulation = PAIRS[pair](law, STEPPERS[stepper])
     found, _ = assert_same(simulation, simulation.n_steps)
+    if stepper == "bdf2":
+        assert_same_tangents(simulation, found)
     assert any(d.size for r in found.records for d in r.decisions), "nothing touched"
     if pair in ("rigid-on-world", "rigid-on-rigid"):
         assert chart_changes(found) > 0
@@ -97,7 +114,8 @@ def test_pairs(pair: str, stepper: str, law: FrictionLaw) -> None:
 @pytest.mark.parametrize("stepper", STEPPERS)
 def test_every_coupling(stepper: str) -> None:
     _, simulation = linkage(STEPPERS[stepper])
-    assert_same(simulation, simulation.n_steps)
+    found, _ = assert_same(simulation, simulation.n_steps)
+    assert_same_tangents(simulation, found)
     known = {type(term) for term in (*simulation.system.terms, *simulation.system.deciding)}
     assert len(known) > 10
 
