@@ -27,6 +27,7 @@ from scripts.reproduction import (
     robot_catapult,
     robot_drone,
     robot_friction,
+    robot_gait,
     robot_jacobians,
     robot_throw,
     robot_worm,
@@ -65,5 +66,6 @@ MODULES = (
     robot_catapult,
     robot_throw,
     robot_friction,
+    robot_gait,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -109,6 +109,8 @@ PUBLISHED: dict[str, Published] = {
             "cma.lbfgs": "28 (two bounces, to < 1e-25)",
             "fig4.stages": "100, 200, 400, 800, 1000",
             "fig4.better": "yes",
+            "robots7.nominal": "fails",
+            "robots7.again": "walks",
         },
     ),
     **_table(LE_LIDEC, {"hard2.pyramid": "0.141", "hard5.forward": "211", "hard5.backward": "7"}),
