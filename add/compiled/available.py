@@ -54,7 +54,7 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     take_many = (*common, firsts, Criteria(0.0, 0.0, 0.0, 2, 1), (three, three), two, signals, two, False, given)
     back_many = (*common, firsts, steps, (two, two), signals, two, (four, four), two, two)
     now = Signals(one, np.zeros((0, 3), dtype=np.int64))
-    matrices = families, NONE, 0.0, (one, one, one), one, now, given[1]
+    matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], False
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices),
         (take_each, take_many), (pull_back_each, back_many),

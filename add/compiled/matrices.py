@@ -12,8 +12,8 @@ from add.kernels.caching import njit
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def state_matrices(arrays, routines, t, kin, theta, signals, choices):
-    """Return the transposed of dr/dq, dr/dv and dr/da (3, n, n), and dr/dtheta (n, n_theta).
+def state_matrices(arrays, routines, t, kin, theta, signals, choices, with_theta):
+    """Return the transposed of dr/dq, dr/dv and dr/da (3, n, n); ``with_theta`` dr/dtheta (n, n_theta), too.
 
     ``arrays`` is a `PackedFamilies`, ``kin`` q, v and a (n,) each, ``signals`` those of the instant.
     """
@@ -27,8 +27,9 @@ def state_matrices(arrays, routines, t, kin, theta, signals, choices):
         call_residual(routines.residual, (arrays, at, lifted, True, held, 0, np.empty(n)))
     out, over_rows = np.empty((3, n * n)), np.empty((3, rows * rows))
     call_matrices(routines.matrices, (arrays, at, lifted, choices, over_rows, out))
-    by_theta, unit = np.zeros((n, theta.size)), np.zeros(n)
-    for i in range(n):
+    wanted, unit = n if with_theta else 0, np.zeros(n)
+    by_theta = np.zeros((wanted, theta.size if with_theta else 0))
+    for i in range(wanted):
         unit[i] = 1.0
         call_parameters(routines.parameters, (arrays, at, lifted, choices, over_rows, unit, by_theta[i]))
         unit[i] = 0.0

@@ -150,8 +150,13 @@ class CompiledRun:
         return int(left)
 
     def matrices(
-        self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], decisions: Decisions, theta: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+        self,
+        timing: Timing,
+        kin: tuple[FloatArray, FloatArray, FloatArray],
+        decisions: Decisions,
+        theta: FloatArray,
+        with_theta: bool,
+    ) -> tuple[FloatArray, FloatArray | None]:
         """Return dr/dq, dr/dv, dr/da (3, n, n) and dr/dtheta (n, n_theta) of a solved step, the first of ``timing``."""
         theta = plain(theta)
         self._at(theta)
@@ -159,9 +164,9 @@ class CompiledRun:
         now, (q, v, a) = Signals(signals.weights[0], signals.table[0]), (plain(x) for x in kin)
         time = (timing.first + 1) * timing.dt
         by_state, by_theta = state_matrices(
-            self.system.families, routines(), time, (q, v, a), theta, now, self._choices(decisions)
+            self.system.families, routines(), time, (q, v, a), theta, now, self._choices(decisions), with_theta
         )
-        return np.transpose(by_state, (0, 2, 1)), by_theta
+        return np.transpose(by_state, (0, 2, 1)), by_theta if with_theta else None
 
     def add_start(self, theta: FloatArray, by_position: FloatArray, theta_bar: FloatArray) -> None:
         """Add the share of where prescribed coordinates begin, once for all steps: sums of a fixed order."""

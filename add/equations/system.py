@@ -95,6 +95,10 @@ class System(Summarised):
         """Entries of theta that each term reads as coefficients of signals; those of the deciding terms last."""
         return tuple([term.inputs for term in self.terms] + [term.inputs for term in self.deciding])
 
+    def moves_numbers(self, directions: Directions) -> bool:
+        """Whether any direction moves more than coefficients of signals."""
+        return bool(directions.moved[self.other_entries].any())
+
     @cached_property
     def other_entries(self) -> BoolArray:
         """Of every entry of theta, whether it is no coefficient of a signal."""
@@ -291,7 +295,7 @@ class BranchEquations:
     def _reading(self, directions: Directions) -> tuple[Term, ...]:
         """Return the terms that read what any direction moves: of signals those alone that follow them."""
         system, moved = self.system, directions.moved
-        if moved[system.other_entries].any():
+        if system.moves_numbers(directions):
             return self.terms
         first = len(system.terms)
         following = [k for k, own in enumerate(system.inputs) if moved[own].any()]

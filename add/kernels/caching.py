@@ -27,7 +27,7 @@ def stamp() -> str:
     digest = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         data = path.read_bytes()
-        if b"njit" in data:
+        if b"njit" in data or b"intrinsic" in data:
             digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + data + b"\0")
     for kernel in further_kernels():
         digest.update(f"shape {kernel.code}".encode() + b"\0" + Path(kernel.source).read_bytes() + b"\0")

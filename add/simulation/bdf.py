@@ -136,13 +136,16 @@ class BDF(DifferentiableStepper):
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
         return None if assembler.compiled is not None else self.implicit.linearise(assembler, record.solution, theta)
 
-    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    def matrices(
+        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, FloatArray | None] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
         if assembler.compiled is None:
             return None
         kin = record.kin
         timing = self.formula.timing(kin.step - 1)
-        return assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta)
+        numbers = assembler.system.moves_numbers(directions)
+        return assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta, numbers)
 
     def pullback(
         self,
@@ -189,7 +192,7 @@ class BDF(DifferentiableStepper):
         linearised: Linearised | None = None,
     ) -> StateTangents:
         """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
-        matrices = None if linearised else self.matrices(assembler, record, theta)
+        matrices = None if linearised else self.matrices(assembler, record, theta, directions)
         tangents, q_dot, v_dot = self.implicit.pushforward(
             assembler, record.solution, theta, tangents, record.alpha, directions, linearised, matrices
         )

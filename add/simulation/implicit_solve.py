@@ -199,7 +199,7 @@ class NewtonSolve(ImplicitSolve):
         alpha: Sequence[float],
         directions: Directions,
         linearised: Linearised | None = None,
-        matrices: tuple[FloatArray, FloatArray] | None = None,
+        matrices: tuple[FloatArray, FloatArray | None] | None = None,
     ) -> tuple[StateTangents, FloatArray, FloatArray]:
         """Push tangents of the history and directions of theta through the solve; one factorisation for all.
 
@@ -220,11 +220,8 @@ class NewtonSolve(ImplicitSolve):
         """
         system, c, kin, mu = assembler.system, solution.c, solution.kin, solution.mu
         free, prescribed = system.partition.free, system.partition.prescribed
-        if matrices is None:
-            branch = linearised.branch if linearised else system.on_branch(solution.decisions, solution.candidates)
-            by_theta = branch.parameter_tangents(kin, mu, theta, directions)
-        else:
-            by_theta = along(matrices[1], directions)
+        branch = linearised.branch if linearised else system.on_branch(solution.decisions, solution.candidates)
+        by_theta = derivative_along(branch, solution, theta, directions, matrices[1] if matrices else None)
         moved = system.motion_tangents(kin.t, theta, directions)
         tangents = tangents.including(by_theta.index, moved.index)
         before = tangents.dot
@@ -253,8 +250,12 @@ class NewtonSolve(ImplicitSolve):
         return tangents, q_dot, c * (q_dot - q_star)
 
 
-def along(by_theta: FloatArray, directions: Directions) -> Columns:
-    """Return the columns of a derivative by theta (n, n_theta) times the directions that are not zero."""
+def derivative_along(
+    branch: BranchEquations, solution: Solution, theta: FloatArray, directions: Directions, by_theta: FloatArray | None
+) -> Columns:
+    """Return the tangents of the equations along directions of theta; from dr/dtheta (n, n_theta) where it is there."""
+    if by_theta is None:
+        return branch.parameter_tangents(solution.kin, solution.mu, theta, directions)
     entries = np.flatnonzero(directions.moved & by_theta.any(axis=0))
     columns = directions.touching(entries)
     return Columns(columns, by_theta[:, entries] @ directions.block(entries, columns))

@@ -22,7 +22,7 @@ from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.simulation.implicit_solve import Linearised, along, full_factors
+from add.simulation.implicit_solve import Linearised, derivative_along, full_factors
 from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -220,11 +220,13 @@ class StepDerivatives:
         system, theta, solution = self.assembler.system, self.theta, record.solution
         if record.unchanged is not None or system.partition.prescribed.size or not record.c:
             return None
-        matrices = self.stepper.matrices(self.assembler, record, theta)
+        directions = self.directions(0)
+        matrices = self.stepper.matrices(self.assembler, record, theta, directions)
         if matrices is None:
             return None
         ((by_q, by_v, by_a), own_by_theta), c, n = matrices, record.c, system.n
-        by_theta = along(own_by_theta, self.directions(0))
+        branch = system.on_branch(solution.decisions, solution.candidates)
+        by_theta = derivative_along(branch, solution, theta, directions, own_by_theta)
         rates = c * by_v + c * c * by_a
         factors = full_factors(by_q + rates, system.partition.free, solution)
         found = factors.solve(np.concatenate([rates, c * by_a, -by_theta.values], axis=1))

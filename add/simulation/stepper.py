@@ -193,10 +193,12 @@ class DifferentiableStepper(Stepper):
         None where the pull-back does all of it in one call.
         """
 
-    def matrices(self, assembler: Assembler, record: Record, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Return dr/dq, dr/dv, dr/da (3, n, n) and dr/dtheta (n, n_theta) of a step where one call makes them, or None.
+    def matrices(
+        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, FloatArray | None] | None:
+        """Return dr/dq, dr/dv, dr/da (3, n, n) and dr/dtheta (n, n_theta) of a step; None where no call makes them.
 
-        Held where coordinates are prescribed, whose motion has derivatives of its own.
+        The last is None, too, where the directions move coefficients of signals alone: few terms read these.
         """
         return None
 
