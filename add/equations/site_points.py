@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -45,7 +46,9 @@ class SitePoints(PointMap):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the tangents (n_points, 3, ...) of positions and velocities."""
         f, found, n = self.sites, self._evaluate(kin, theta), self.n_points
-        along = [np.ascontiguousarray(np.reshape(x, (x.shape[0], -1)).T) for x in (q_dot, v_dot, theta_dot)]
+        along = [
+            np.ascontiguousarray(x.reshape(x.shape[0], math.prod(x.shape[1:])).T) for x in (q_dot, v_dot, theta_dot)
+        ]
         x_dot, rate_dot = np.empty((2, along[0].shape[0], n, 3))
         for one in zip(*along, x_dot, rate_dot, strict=True):
             kernel.points_jvp(

@@ -45,6 +45,8 @@ class StateReads:
         state, coordinates, dot = self.state, self.coordinates, tangents.dot
         own = directions.touching(directions.among(self.entries))
         index = np.union1d(tangents.index, own)
+        if not index.size:
+            return Columns(index, np.zeros((size, 0)))
         places, own_places = np.searchsorted(index, tangents.index), np.searchsorted(index, own)
         theta_dot = np.zeros((self.theta.size, index.size))
         for column, place in zip(own, own_places, strict=True):

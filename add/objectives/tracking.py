@@ -314,7 +314,7 @@ class Tracking(LeastSquares):
     def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
         """Return the rows of (frame, (n_points, 3, ...)) whose samples count, (3 n, ...)."""
         counting = [rows[self.weights[frame] > 0.0] for frame, rows in found]
-        return np.concatenate([rows.reshape(-1, *rows.shape[2:]) for rows in counting] or [np.zeros(0)])
+        return np.concatenate([rows.reshape(3 * len(rows), *rows.shape[2:]) for rows in counting] or [np.zeros(0)])
 
     def _reads(self, state: State, theta: FloatArray) -> StateReads:
         """Return the coordinates and the entries of theta that the residuals may depend on."""

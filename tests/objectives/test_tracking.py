@@ -12,8 +12,8 @@ from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.objectives import Tracking, WeightedSum, total
 from add.objectives.interpolation import hermite
-from add.objectives.tracking import at_steps
 from add.scene import scene_from_dict
+from add.scene.build.targets import at_steps
 
 DT = 0.1
 #: Two points on three nodes: the second is a mean.

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeAlias, TypeVar, final
 
@@ -193,6 +194,7 @@ def _stops_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # which `Process.start` does otherwise, and then signals are no longer blocked
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     try:
         yield

@@ -29,7 +29,7 @@ def target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
         shares = np.full((len(item.times), 1), 1.0 / len(item.times))
         return Tracking(points, time.dt, np.array(item.times), path, shares, _onto(item.axes))
     if item.window is not None:
-        times = _at_steps(np.array([time.end]), time.dt, *item.window)
+        times = at_steps(np.array([time.end]), time.dt, *item.window)
         if not times.size:
             raise InputError("no step ends in the window", place=f"{place}.window", found=list(item.window))
     else:
@@ -91,7 +91,7 @@ def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:
     return rest @ rotation.T + np.array(item.translation)
 
 
-def _at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:
+def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatArray:
     """Return the multiples of ``dt`` in [start, stop] up to the last of ``times``."""
     steps = np.arange(int(np.ceil(start / dt - 1e-9)), int(np.floor(stop / dt + 1e-9)) + 1)
     return steps[steps * dt <= times[-1] + 1e-9] * dt
