@@ -55,8 +55,8 @@ def test_drops_that_failed_once(some: int) -> None:
     assert [f"{o.seed}: {o.message}" for o in outcomes if o.failed] == []
 
 
-def test_a_few_dozen_drops() -> None:
-    outcomes = [run(seed) for seed in range(1000, 1024)]
+def test_some_drops() -> None:
+    outcomes = [run(seed) for seed in range(1000, 1016)]
     assert [f"{o.seed}: {o.message}" for o in outcomes if o.failed] == []
 
 
