@@ -157,7 +157,10 @@ class CompiledRun:
         theta: FloatArray,
         with_theta: bool,
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return dr/dq, dr/dv, dr/da (3, n, n) and dr/dtheta (n, n_theta) of a solved step, the first of ``timing``."""
+        """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr/dtheta (n, n_theta).
+
+        The last is None without ``with_theta``.
+        """
         theta = plain(theta)
         self._at(theta)
         signals = self._signals(timing, 1)

@@ -14,8 +14,8 @@ from numba.np.arrayobj import make_array, populate_array
 def _borrowed(typingctx: Any, flat: Any, start: Any, shape: Any) -> Any:
     """Return ``flat[start:]``, as long as ``shape`` (a tuple of integers) says, in that shape.
 
-    Nothing is checked, and the view must not outlive ``flat``. A slice with `reshape` costs three times as much: it
-    takes part in the count of references, and what is not used of it is still made.
+    Nothing is checked, and the view must not outlive ``flat``. A slice with `reshape` costs more: it takes part in the
+    count of references, and is made even where nothing uses it.
     """
     if not (isinstance(flat, types.Array) and flat.ndim == 1 and flat.layout == "C"):
         raise TypingError(f"borrowed: a part of {flat}, which is not flat and contiguous")

@@ -139,19 +139,36 @@ def stops_wait() -> Iterator[Callable[[], None]]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     held = {number: handler for number, handler in before.items() if callable(handler)}
 
+    def hold(number: int, frame: FrameType | None) -> None:
+        waiting.append(number)
+
+    def take() -> None:
+        for number in held:
+            signal.signal(number, hold)
+
+    def give_back() -> None:
+        for number, handler in held.items():
+            if signal.getsignal(number) is hold:  # an answer may have changed it
+                signal.signal(number, handler)
+
     def answer() -> None:
         while waiting:
             number = signal.Signals(waiting.pop(0))
-            held[number](number, None)
+            give_back()
+            try:
+                held[number](number, None)
+            except BaseException:
+                waiting.clear()  # one answer is for all
+                raise
+            take()
 
-    for number in held:
-        signal.signal(number, lambda number, frame: waiting.append(number))
+    take()
     try:
         yield answer
     finally:
-        for number, handler in held.items():
-            signal.signal(number, handler)
+        give_back()
         answer()
+        give_back()
 
 
 def default_stops() -> None:

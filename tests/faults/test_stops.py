@@ -181,6 +181,26 @@ def test_stops_wait(usual_stops, number):
         answer()
         done.append(2)
     assert done == [1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_further_stops_do_not_cut_what_follows_one_that_waited(usual_stops, number):
+    written = []
+    with pytest.raises(KeyboardInterrupt), stops_are_interruptions():
+        try:
+            with stops_wait() as answer:
+                signal.raise_signal(number)
+                signal.raise_signal(number)
+                answer()
+        except KeyboardInterrupt:
+            signal.raise_signal(number)
+            written.append(True)
+            raise
+    assert written
+
+
+def test_the_end_of_waiting_answers(usual_stops):
+    done = []
     usual = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
@@ -189,4 +209,4 @@ def test_stops_wait(usual_stops, number):
             done.append(2)
         done.append(3)
     signal.signal(signal.SIGINT, usual)
-    assert done == [1, 2]
+    assert done == [2]
