@@ -11,7 +11,7 @@ from numba import config, typeof
 from add.compiled.arrays import KINDS, Signals, empty, packed
 from add.compiled.each import pull_back_each, take_each
 from add.compiled.families import Choices
-from add.compiled.matrices import state_matrices
+from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
 from add.compiled.routines import NONE, signatures
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
@@ -54,8 +54,11 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     take_many = (*common, firsts, Criteria(0.0, 0.0, 0.0, 2, 1), (three, three), two, signals, two, False, given)
     back_many = (*common, firsts, steps, (two, two), signals, two, (four, four), two, two)
     now = Signals(one, np.zeros((0, 3), dtype=np.int64))
-    matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], False
+    counts = np.zeros(0, dtype=np.int64)
+    along = Along(counts, counts, one, 0, False)
+    matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], along
+    of_step = families, NONE, Reading(0.0, 0.0, one, 2), (one, one, one), one, now, given[1], along
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices),
-        (take_each, take_many), (pull_back_each, back_many),
+        (step_matrices, of_step), (take_each, take_many), (pull_back_each, back_many),
     )  # fmt: skip

@@ -32,7 +32,7 @@ def _input(axes, k, at):
 
 
 @njit(**_JIT)
-def _slopes(axes, k, i, at, p, out):
+def axis_slopes(axes, k, i, at, p, out):
     """Fill r of coordinate ``i`` of term ``k`` and its slopes (7,), and its numbers p (4,); return the coordinate."""
     row = axes.table[k]
     place, width = axes.dof[row[AXIS_FIRST] + i], row[AXIS_WIDTH]
@@ -67,7 +67,7 @@ def axis_forces(axes, k, at, out):
         return
     p, found_one = np.zeros(4), np.empty(COLUMNS)
     for i in range(axes.table[k, AXIS_COUNT]):
-        place = _slopes(axes, k, i, at, p, found_one)
+        place = axis_slopes(axes, k, i, at, p, found_one)
         out[place] += found_one[0]
 
 
@@ -87,7 +87,7 @@ def axis_jacobian(axes, at, weight_q, weight_v, weight_a, data):
                         data[(first[i] + c) * n + first[i] + r] += blocks[i, r, c]
         elif weight_q != 0.0 or weight_v != 0.0:
             for i in range(axes.table[k, AXIS_COUNT]):
-                place = _slopes(axes, k, i, at, p, found)
+                place = axis_slopes(axes, k, i, at, p, found)
                 data[place * n + place] += weight_q * found[1] + weight_v * found[2]
 
 
@@ -107,7 +107,7 @@ def axis_parameters(axes, at, lam, out):
                     out[armature[i]] += lam[first[i] + c] * forces[i, 1, c]
             continue
         for i in range(row[AXIS_COUNT]):
-            place, shift = _slopes(axes, k, i, at, p, found), 0
+            place, shift = axis_slopes(axes, k, i, at, p, found), 0
             if row[AXIS_LAW] == DRIVE:
                 shift = 1
                 begin, start, width = at.signals.table[row[AXIS_SIGNAL]]

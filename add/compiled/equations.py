@@ -67,7 +67,7 @@ def new_lifted(families):
 
 
 @njit(**_JIT)
-def _lifted(families, room):
+def parts_of(families, room):
     """Return the parts of what `new_lifted` has made."""
     rows, same, own, n, c = 0, 0, 0, families.tree.parent.size, families.tree.element.size
     if families.links.sizes.size:
@@ -91,7 +91,7 @@ def _lifted(families, room):
 
 
 @njit(**_JIT)
-def _over_rows(at, lifted):
+def at_rows(at, lifted):
     """Return the state on rows of X."""
     return Instant(at.t, lifted.x, lifted.v, lifted.a, at.theta, at.signals)
 
@@ -141,7 +141,7 @@ def residual(arrays, at, room, replay, choices, measured, r):
     families = unpacked(arrays.ints, arrays.floats, arrays.places)
     links, there, found = families.links, at, r
     trees = links.sizes.size > 0
-    lifted = _lifted(families, room)
+    lifted = parts_of(families, room)
     p = lifted.p
     if trees:
         same, tree = links.sizes[1], families.tree
@@ -150,7 +150,7 @@ def residual(arrays, at, room, replay, choices, measured, r):
         r[:] = 0.0
         if links.touched.size:
             _lift(families, at, lifted)
-        there, found = _over_rows(at, lifted), lifted.forces
+        there, found = at_rows(at, lifted), lifted.forces
     chosen, scale = Choices(choices.bodies, choices.nodes, choices.codes), 0.0
     if not trees or links.touched.size:
         chosen, scale = forces(families, there, replay, choices, measured, found, p)
@@ -240,11 +240,11 @@ def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
     ``room`` is that of `residual` at this state.
     """
     families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, lifted, n = families.links, _lifted(families, room), at.q.size
+    links, lifted, n = families.links, parts_of(families, room), at.q.size
     trees = links.sizes.size > 0
     rows, there, matrix = 0, at, data
     if trees:
-        rows, there = links.sizes[0], _over_rows(at, lifted)
+        rows, there = links.sizes[0], at_rows(at, lifted)
         matrix = np.empty(rows * rows)
         data[:] = 0.0
     n_own = lifted.p.shape[1] if trees else 0
@@ -285,9 +285,9 @@ def matrices(arrays, at, room, choices, over_rows, out):
     ``room`` is that of `residual` at this state.
     """
     families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, lifted, n = families.links, _lifted(families, room), at.q.size
+    links, lifted, n = families.links, parts_of(families, room), at.q.size
     trees = links.sizes.size > 0
-    there = _over_rows(at, lifted) if trees else at
+    there = at_rows(at, lifted) if trees else at
     rows, own = (over_rows, lifted.p.shape[1]) if trees else (out, 0)
     if not trees or links.touched.size:
         for k in range(3):
@@ -314,12 +314,12 @@ def _unit(k):
 def parameters(arrays, at, room, choices, over_rows, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,); ``over_rows`` is that of `matrices`."""
     families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, lifted = families.links, _lifted(families, room)
+    links, lifted = families.links, parts_of(families, room)
     trees = links.sizes.size > 0
     there, pushed = at, lam
     if trees:
         p = lifted.p
-        there, pushed = _over_rows(at, lifted), np.empty(lifted.x.size)
+        there, pushed = at_rows(at, lifted), np.empty(lifted.x.size)
         same = links.sizes[1]
         pushed[:same] = lam[:same]
         for i in range(p.shape[0]):

@@ -42,7 +42,7 @@ evaluate, pull, assemble, parameter_vjp = (
 
 
 @njit(**_JIT)
-def _arrays(joints, signals, k):
+def joint_arrays(joints, signals, k):
     """Return kind, dofs, shares and places_of of the sites of family k, and index, weights and rows of its numbers."""
     row = joints.table[k]
     n, n_i, n_s, width = row[COUNT], row[N_INDEX], row[N_SIGNAL], row[WIDTH]
@@ -123,7 +123,7 @@ def _codes(row, codes):
 def joint_forces(k, joints, signals, q, v, theta, replay, codes, out):
     """Add -J^T f of family k to ``out`` (n,); decide, or take the branches of ``codes``."""
     row = joints.table[k]
-    kind, dofs, shares, place, index, weights, rows = _arrays(joints, signals, k)
+    kind, dofs, shares, place, index, weights, rows = joint_arrays(joints, signals, k)
     y, y_dot, frame = np.empty((kind.size, 3)), np.empty((kind.size, 3)), np.empty((kind.size, 12))
     p, f = np.empty((row[COUNT], row[N_INDEX] + row[N_SIGNAL])), np.empty((kind.size, 3))
     evaluate(q, v, theta, kind, dofs, shares, place, index, weights, rows, y, y_dot, frame, p)
@@ -132,10 +132,10 @@ def joint_forces(k, joints, signals, q, v, theta, replay, codes, out):
 
 
 @njit(**_JIT)
-def _linearised(k, joints, signals, q, v, theta, codes):
+def linearised(k, joints, signals, q, v, theta, codes):
     """Return what derivatives of family k share: frame, forces and their derivatives."""
     row = joints.table[k]
-    kind, dofs, shares, place, index, weights, rows = _arrays(joints, signals, k)
+    kind, dofs, shares, place, index, weights, rows = joint_arrays(joints, signals, k)
     n, size = row[COUNT], 3 * row[ARITY]
     y, y_dot, frame = np.empty((kind.size, 3)), np.empty((kind.size, 3)), np.empty((kind.size, 12))
     p, f = np.empty((n, row[N_INDEX] + row[N_SIGNAL])), np.empty((kind.size, 3))
@@ -151,8 +151,8 @@ def joint_jacobian(joints, signals, q, v, theta, codes, weight_q, weight_v, data
     for k in range(joints.table.shape[0]):
         if weight_q == 0.0 and joints.table[k, LAW] >= MOTOR:
             continue
-        kind, dofs, shares, _, _, _, _ = _arrays(joints, signals, k)
-        frame, f, f_y, f_v, _ = _linearised(k, joints, signals, q, v, theta, codes)
+        kind, dofs, shares, _, _, _, _ = joint_arrays(joints, signals, k)
+        frame, f, f_y, f_v, _ = linearised(k, joints, signals, q, v, theta, codes)
         places = joints.places[joints.table[k, PLACES] :]
         assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, data, places)
 
@@ -161,8 +161,8 @@ def joint_jacobian(joints, signals, q, v, theta, codes, weight_q, weight_v, data
 def joint_parameters(joints, signals, q, v, theta, codes, lam, out):
     """Add lam^T dr/dtheta of all families to ``out`` (n_theta,)."""
     for k in range(joints.table.shape[0]):
-        kind, dofs, shares, place, index, weights, rows = _arrays(joints, signals, k)
-        frame, f, f_y, f_v, f_p = _linearised(k, joints, signals, q, v, theta, codes)
+        kind, dofs, shares, place, index, weights, rows = joint_arrays(joints, signals, k)
+        frame, f, f_y, f_v, f_p = linearised(k, joints, signals, q, v, theta, codes)
         arm, centre = np.ascontiguousarray(place[:, :3]), np.ascontiguousarray(place[:, 3:])
         numbers = LawNumbers(index, weights, rows)
         parameter_vjp(lam, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, centre, numbers, out)

@@ -12,6 +12,7 @@ from add.compiled.arrays import KINDS, Instant, Signals, empty, packed
 from add.compiled.by_address import address, by_address
 from add.compiled.equations import jacobian, matrices, parameters, residual
 from add.compiled.families import Choices
+from add.compiled.inputs import inputs
 from add.linalg.blas import addresses
 
 
@@ -24,10 +25,11 @@ class Routines(NamedTuple):
     jacobian: int
     matrices: int
     parameters: int
+    inputs: int
 
 
 #: Addresses of nothing, for their types.
-NONE = Routines(0, 0, 0, 0, 0, 0)
+NONE = Routines(0, 0, 0, 0, 0, 0, 0)
 
 
 @cache
@@ -37,12 +39,13 @@ def signatures() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     one, rows = np.zeros(0), np.zeros((0, 3), dtype=np.int64)
     at = Instant(0.0, one, one, one, one, Signals(one, rows))
     choices = Choices(rows, rows, np.zeros(0, dtype=np.int8))
-    many = np.zeros((0, 0))
+    many, counts = np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
     calls = (
         (residual, (families, at, one, False, choices, 0, one)),
         (jacobian, (families, at, one, choices, 0.0, 0.0, 0.0, one)),
         (matrices, (families, at, one, choices, many, many)),
         (parameters, (families, at, one, choices, many, one, one)),
+        (inputs, (families, at, one, choices, counts)),
     )
     return tuple((function, tuple(map(typeof, arguments))) for function, arguments in calls)
 
@@ -56,7 +59,7 @@ def routines() -> Routines:
 
 def _caller(k: int) -> Any:
     """Return the call by address of one of `signatures`, as (address, arguments)."""
-    return by_address((residual, jacobian, matrices, parameters)[k], lambda: signatures()[k][1])
+    return by_address((residual, jacobian, matrices, parameters, inputs)[k], lambda: signatures()[k][1])
 
 
-call_residual, call_jacobian, call_matrices, call_parameters = (_caller(k) for k in range(4))
+call_residual, call_jacobian, call_matrices, call_parameters, call_inputs = (_caller(k) for k in range(5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from add.compiled.arrays import Signals
 from add.compiled.families import Choices
-from add.compiled.matrices import state_matrices
+from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import routines
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.windows import CHUNK, windows
+from add.equations.tangents import Columns, Directions
 from add.equations.term import Decision, Decisions
 from add.typing import AnyArray, FloatArray
 
@@ -78,6 +80,8 @@ class CompiledRun:
         self._chunk: tuple[float, int] = (0.0, -1)
         self._windows = Signals(_NOTHING, _NO_ROWS)
         self._prescribed = system.system.partition.prescribed
+        self._directions: Directions | None = None
+        self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
 
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
@@ -155,21 +159,53 @@ class CompiledRun:
         kin: tuple[FloatArray, FloatArray, FloatArray],
         decisions: Decisions,
         theta: FloatArray,
-        with_theta: bool,
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr/dtheta (n, n_theta).
+        directions: Directions,
+    ) -> tuple[FloatArray, Columns]:
+        """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr along directions."""
+        along, time = self._along(directions), (timing.first + 1) * timing.dt
+        by_state, index, by_theta = state_matrices(
+            self.system.families, routines(), time, *self._instant(timing, kin, theta), self._choices(decisions), along
+        )
+        return np.transpose(by_state, (0, 2, 1)), Columns(index, by_theta.T)
 
-        The last is None without ``with_theta``.
+    def step_matrices(
+        self,
+        timing: Timing,
+        step: tuple[float, Sequence[float], int],
+        kin: tuple[FloatArray, FloatArray, FloatArray],
+        decisions: Decisions,
+        theta: FloatArray,
+        directions: Directions,
+    ) -> tuple[FloatArray, Columns] | None:
+        """Return the transition of a solved step (2 m n, 2 m n) and its derivatives along directions (2 m n, k).
+
+        None where the matrix of the step cannot be solved with. ``step`` are c, the history coefficients, and the
+        number m of pairs that a state holds.
         """
-        theta = plain(theta)
+        c, alpha, pairs = step
+        reading = Reading((timing.first + 1) * timing.dt, c, np.array(alpha), pairs)
+        along, instant = self._along(directions), self._instant(timing, kin, theta)
+        transition, by_theta, index, solved = step_matrices(
+            self.system.families, routines(), reading, *instant, self._choices(decisions), along
+        )
+        return (transition, Columns(index, by_theta)) if solved else None
+
+    def _instant(
+        self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], theta: FloatArray
+    ) -> tuple[tuple[FloatArray, FloatArray, FloatArray], FloatArray, Signals]:
+        """Return the state, theta and the signals at the end of the first step."""
+        theta, (q, v, a) = plain(theta), kin
         self._at(theta)
         signals = self._signals(timing, 1)
-        now, (q, v, a) = Signals(signals.weights[0], signals.table[0]), (plain(x) for x in kin)
-        time = (timing.first + 1) * timing.dt
-        by_state, by_theta = state_matrices(
-            self.system.families, routines(), time, (q, v, a), theta, now, self._choices(decisions), with_theta
-        )
-        return np.transpose(by_state, (0, 2, 1)), by_theta if with_theta else None
+        return (plain(q), plain(v), plain(a)), theta, Signals(signals.weights[0], signals.table[0])
+
+    def _along(self, directions: Directions) -> Along:
+        """Return directions as compiled functions take them."""
+        if self._directions is not directions:
+            numbers = self.system.system.moves_numbers(directions)
+            self._directions = directions
+            self._rows_along = Along(*directions.rows, directions.n, numbers)
+        return self._rows_along
 
     def add_start(self, theta: FloatArray, by_position: FloatArray, theta_bar: FloatArray) -> None:
         """Add the share of where prescribed coordinates begin, once for all steps: sums of a fixed order."""

@@ -26,7 +26,7 @@ class Iteration:
     share : float
         Of the step, by the line search; 0 where none was found.
     regularisation : float
-        mu, added to the diagonal of the controls' Hessian.
+        mu of the cost mu/2 |du|^2 of every stage.
     slope : float
         Largest entry of the gradient by controls that are not held by a limit.
     gap : float

@@ -65,7 +65,7 @@ class Policy:
     ----------
     k, K : for each stage (k,), (k, s)
     linear, quadratic : float
-        The change of cost that the model expects of a share a: a linear + a^2 quadratic.
+        The change of cost, regularisation included, that the model expects of a share a: a linear + a^2 quadratic.
     slope : float
         Largest entry of the gradient by controls that no limit holds.
     largest : float
@@ -87,10 +87,14 @@ class Policy:
 def backward(stages: Sequence[StageModel], last: tuple[FloatArray, FloatArray], regularisation: float) -> Policy | None:
     """Return the policy; None where a Hessian is not positive definite.
 
+    The cost of regularisation goes on to the stages before, so that a step is that of Levenberg and Marquardt over all
+    controls. In Q_uu alone, the last stages that can reach a goal would see to it, whatever it takes of them, and those
+    before would find no slope left.
+
     Parameters
     ----------
     last : gradient and Hessian of the cost of the last state
-    regularisation : added to the diagonal of the Hessian by the controls
+    regularisation : mu of a cost mu/2 |du|^2 that every stage has beside its own
     """
     v, V = last
     found: list[tuple[FloatArray, FloatArray]] = []
@@ -109,15 +113,15 @@ def backward(stages: Sequence[StageModel], last: tuple[FloatArray, FloatArray], 
             g[:size] += step.gradient
             H[:size, :size] += step.hessian
         H = 0.5 * (H + H.T)
-        Q_u, Q_uu, Q_ux = g[size:] + stage.gradient, H[size:, size:] + stage.hessian, H[size:, :size]
-        minimum = minimise_in_box(Q_uu + regularisation * np.eye(k), Q_u, stage.lower, stage.upper)
+        Q_u, Q_ux = g[size:] + stage.gradient, H[size:, :size]
+        Q_uu = H[size:, size:] + stage.hessian + regularisation * np.eye(k)
+        minimum = minimise_in_box(Q_uu, Q_u, stage.lower, stage.upper)
         if minimum is None:
             return None
         du, free = minimum
         K = np.zeros((k, size))
         if free.any():
-            K[free] = -scipy.linalg.solve((Q_uu + regularisation * np.eye(k))[np.ix_(free, free)], Q_ux[free],
-                                          assume_a="pos")  # fmt: skip
+            K[free] = -scipy.linalg.solve(Q_uu[np.ix_(free, free)], Q_ux[free], assume_a="pos")
         linear += float(Q_u @ du)
         quadratic += 0.5 * float(du @ Q_uu @ du)
         slope = max(slope, float(np.abs(Q_u[free]).max(initial=0.0)))

@@ -67,6 +67,13 @@ class Directions:
         """Of every entry of theta (n_theta,), whether any direction goes along it."""
         return np.diff(self.matrix.indptr) > 0
 
+    @cached_property
+    def rows(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The matrix compressed by rows: indptr (n_theta + 1,), indices and values, for compiled functions."""
+        matrix = self.matrix
+        indptr, indices = (np.asarray(x, dtype=np.int64) for x in (matrix.indptr, matrix.indices))
+        return indptr, indices, np.asarray(matrix.data, dtype=float)
+
     def among(self, entries: IntArray) -> IntArray:
         """Return the entries of theta along which any direction goes."""
         return entries[self.moved[entries]]

@@ -12,7 +12,7 @@ from add.compiled.newton import Criteria
 from add.compiled.run import Block
 from add.equations import charts
 from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.tangents import Columns, Directions, StateTangents
 from add.simulation.blocks import record_of, state_after, turned
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import Linearised, NewtonSolve
@@ -138,14 +138,25 @@ class BDF(DifferentiableStepper):
 
     def matrices(
         self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, FloatArray | None] | None:
+    ) -> tuple[FloatArray, Columns] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
         if assembler.compiled is None:
             return None
         kin = record.kin
         timing = self.formula.timing(kin.step - 1)
-        numbers = assembler.system.moves_numbers(directions)
-        return assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta, numbers)
+        return assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta, directions)
+
+    def step_matrices(
+        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, Columns] | None:
+        """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
+        if assembler.compiled is None or record.unchanged is not None or assembler.system.partition.prescribed.size:
+            return None
+        kin = record.kin
+        timing, read = self.formula.timing(kin.step - 1), (record.c, record.alpha, self.n_history)
+        return assembler.compiled.step_matrices(
+            timing, read, (kin.q, kin.v, kin.a), record.decisions, theta, directions
+        )  # fmt: skip
 
     def pullback(
         self,

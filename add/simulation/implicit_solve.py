@@ -199,7 +199,7 @@ class NewtonSolve(ImplicitSolve):
         alpha: Sequence[float],
         directions: Directions,
         linearised: Linearised | None = None,
-        matrices: tuple[FloatArray, FloatArray | None] | None = None,
+        matrices: tuple[FloatArray, Columns] | None = None,
     ) -> tuple[StateTangents, FloatArray, FloatArray]:
         """Push tangents of the history and directions of theta through the solve; one factorisation for all.
 
@@ -209,8 +209,9 @@ class NewtonSolve(ImplicitSolve):
         alpha : history coefficients, q_star = sum alpha_k q_k
         linearised : Linearised, optional
             Made here if something moves and it is not given.
-        matrices : (3, n, n) and (n, n_theta), optional
-            dr/dq, dr/dv, dr/da and dr/dtheta of a system without multipliers; of the terms if they are not given.
+        matrices : (3, n, n) and Columns, optional
+            dr/dq, dr/dv, dr/da and dr along the directions, of a system without multipliers; of the terms if they are
+            not given.
 
         Returns
         -------
@@ -221,7 +222,7 @@ class NewtonSolve(ImplicitSolve):
         system, c, kin, mu = assembler.system, solution.c, solution.kin, solution.mu
         free, prescribed = system.partition.free, system.partition.prescribed
         branch = linearised.branch if linearised else system.on_branch(solution.decisions, solution.candidates)
-        by_theta = derivative_along(branch, solution, theta, directions, matrices[1] if matrices else None)
+        by_theta = matrices[1] if matrices else branch.parameter_tangents(kin, mu, theta, directions)
         moved = system.motion_tangents(kin.t, theta, directions)
         tangents = tangents.including(by_theta.index, moved.index)
         before = tangents.dot
@@ -244,24 +245,13 @@ class NewtonSolve(ImplicitSolve):
         if matrices is None:
             factors = (linearised or self.linearise(assembler, solution, theta)).factors
         else:
-            factors = full_factors(by_q + c * (by_v + c * by_a), free, solution)
+            factors = _full_factors(by_q + c * (by_v + c * by_a), free, solution)
         with _naming(solution):
             q_dot[free] = factors.solve(np.concatenate([rhs[free], rhs[system.n :]]))[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
 
 
-def derivative_along(
-    branch: BranchEquations, solution: Solution, theta: FloatArray, directions: Directions, by_theta: FloatArray | None
-) -> Columns:
-    """Return the tangents of the equations along directions of theta; from dr/dtheta (n, n_theta) where it is there."""
-    if by_theta is None:
-        return branch.parameter_tangents(solution.kin, solution.mu, theta, directions)
-    entries = np.flatnonzero(directions.moved & by_theta.any(axis=0))
-    columns = directions.touching(entries)
-    return Columns(columns, by_theta[:, entries] @ directions.block(entries, columns))
-
-
-def full_factors(matrix: FloatArray, free: IntArray, solution: Solution) -> LinearSolve:
+def _full_factors(matrix: FloatArray, free: IntArray, solution: Solution) -> LinearSolve:
     """Return the factors of the rows and columns of the free coordinates."""
     factors = DenseLU()
     with _naming(solution):

@@ -22,7 +22,7 @@ from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.simulation.implicit_solve import Linearised, derivative_along, full_factors
+from add.simulation.implicit_solve import Linearised
 from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -142,7 +142,8 @@ class StepDerivatives:
         self.controls, self.parameters = dict(controls), dict(parameters)
         given = [*self.controls.values(), *self.parameters.values()]
         self.rotations = rotation_vectors(assembler.system)
-        self._sizes = [directions.n for directions in given]
+        sizes = [directions.n for directions in given]
+        self._ends, self._owner = np.cumsum([0, *sizes]), np.repeat(np.arange(len(sizes)), sizes)
         blocks = [sp.csr_array((theta.size, 0)), *(directions.matrix for directions in given)]
         self._inputs = sp.csr_array(sp.hstack(blocks, format="csr"))
         self._wide: dict[int, Directions] = {}
@@ -184,21 +185,23 @@ class StepDerivatives:
         SolverError
             If the matrix of the step is singular.
         """
-        with one_blas_thread():
-            return self._jacobians(step)
-
-    def _jacobians(self, step: Step | Record) -> StepJacobians:
         record = step.record if isinstance(step, Step) else step
         n, read = self.assembler.system.n, len(record.alpha)
-        transition, inputs, columns = self._by_matrices(record) or self._by_tangents(record)
+        with one_blas_thread():
+            transition, inputs, columns = self._by_matrices(record) or self._by_tangents(record)
         if self.chart is Chart.TWIST and self.rotations.size:
             twists, old = (Twists.at(state, self.rotations) for state in self.around(step))
             transition = old.inverse_transposed(twists.apply(transition).T).T
             inputs = twists.apply(inputs)
         return StepJacobians(transition, n, read, *self._split(inputs, columns, n))
 
+    def _by_matrices(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray] | None:
+        """Return the transition, the derivatives by inputs (2 m n, k), and the number of each; None if need be."""
+        found = self.stepper.step_matrices(self.assembler, record, self.theta, self.directions(0))
+        return (found[0], found[1].values, found[1].index) if found is not None else None
+
     def _by_tangents(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return the transition, the derivatives by inputs (2 m n, k), and the number of each input."""
+        """Return the same from tangents along all pairs and inputs."""
         n, m, read = self.assembler.system.n, self.stepper.n_history, len(record.alpha)
         k = 2 * read * n
         unit = np.eye(k).reshape(read, 2, n, k)
@@ -211,46 +214,15 @@ class StepDerivatives:
         transition[:, :k] = after[:, order[:k]]
         return transition, after[:, order[k:]], found.index[order[k:]] - k
 
-    def _by_matrices(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray] | None:
-        """Return the same where the step's matrices come in one call and all coordinates are free, in one chart.
-
-        With J = dr/dq + c dr/dv + c^2 dr/da, J dq' = (c dr/dv + c^2 dr/da) dq_star + c dr/da dv_star - dr/dtheta, and
-        dv' = c (dq' - dq_star).
-        """
-        system, theta, solution = self.assembler.system, self.theta, record.solution
-        if record.unchanged is not None or system.partition.prescribed.size or not record.c:
-            return None
-        directions = self.directions(0)
-        matrices = self.stepper.matrices(self.assembler, record, theta, directions)
-        if matrices is None:
-            return None
-        ((by_q, by_v, by_a), own_by_theta), c, n = matrices, record.c, system.n
-        branch = system.on_branch(solution.decisions, solution.candidates)
-        by_theta = derivative_along(branch, solution, theta, directions, own_by_theta)
-        rates = c * by_v + c * c * by_a
-        factors = full_factors(by_q + rates, system.partition.free, solution)
-        found = factors.solve(np.concatenate([rates, c * by_a, -by_theta.values], axis=1))
-        size = 2 * self.stepper.n_history * n
-        transition, inputs = np.zeros((size, size)), np.zeros((size, by_theta.index.size))
-        for k, alpha in enumerate(record.alpha):
-            own = transition[: 2 * n, 2 * k * n : 2 * (k + 1) * n]
-            own[:n] = alpha * found[:, : 2 * n]
-            own[n:] = c * own[:n]
-            own[n:].flat[:: 2 * n + 1] -= c * alpha
-        transition[2 * n :].flat[:: size + 1] = 1.0  # the older pairs are those of the state before
-        inputs[:n] = found[:, 2 * n :]
-        inputs[n : 2 * n] = c * inputs[:n]
-        return transition, inputs, by_theta.index
-
     def _split(
         self, values: FloatArray, columns: IntArray, n: int
     ) -> tuple[dict[str, InputJacobian], dict[str, InputJacobian]]:
         """Return the columns of the inputs, name by name."""
-        ends = np.cumsum([0, *self._sizes])
-        parts = []
-        for first, last in pairwise(ends):
-            chosen = slice(*np.searchsorted(columns, [first, last]))
-            parts.append(InputJacobian(columns[chosen] - first, values[:n, chosen], values[n : 2 * n, chosen]))
+        places, index = np.searchsorted(columns, self._ends).tolist(), columns - self._ends[self._owner[columns]]
+        parts = [
+            InputJacobian(index[first:last], values[:n, first:last], values[n : 2 * n, first:last])
+            for first, last in pairwise(places)
+        ]
         count = len(self.controls)
         return (
             dict(zip(self.controls, parts[:count], strict=True)),

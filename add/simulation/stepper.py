@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.tangents import Columns, Directions, StateTangents
 from add.equations.term import Decisions
 from add.simulation.implicit_solve import Linearised, Solution
 from add.solve.step_equations import NewtonOptions, NewtonReport
@@ -195,10 +195,16 @@ class DifferentiableStepper(Stepper):
 
     def matrices(
         self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, FloatArray | None] | None:
-        """Return dr/dq, dr/dv, dr/da (3, n, n) and dr/dtheta (n, n_theta) of a step; None where no call makes them.
+    ) -> tuple[FloatArray, Columns] | None:
+        """Return dr/dq, dr/dv, dr/da (3, n, n) of a step and dr along directions; None where no call makes them."""
+        return None
 
-        The last is None, too, where the directions move coefficients of signals alone: few terms read these.
+    def step_matrices(
+        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, Columns] | None:
+        """Return the transition (2 m n, 2 m n) of a step and its derivatives along directions, as of `StepJacobians`.
+
+        None where no one call makes them, or the matrix of the step cannot be solved with.
         """
         return None
 

@@ -64,6 +64,21 @@ def test_linear_problems_take_one_iteration(rows: int, integrator: str) -> None:
     assert np.abs(gradient).max() < 1e-8
 
 
+@pytest.mark.parametrize("mu", [1e-6, 1e-3])
+def test_a_step_is_levenberg_marquardts(mu: float) -> None:
+    """A goal at the end that the last stage reaches alone: all stages share the step, as of the Jacobian of the run."""
+    goal = [{"type": "point", "marker": "centre", "target": [0.3, 0, 0.05], "time": "end"}]
+    problem = block(8, objective=goal)
+    found = ILQR(max_iterations=1, regularisation=mu).run(ControlProblem(problem))
+    rho, jacobian = problem.residuals_and_jacobian(problem.x0)
+    root = jacobian.array()
+    wanted = -np.linalg.solve(2.0 * root.T @ root + mu * np.eye(problem.n), 2.0 * root.T @ rho)
+    assert found.x - problem.x0 == pytest.approx(wanted, abs=1e-6 * np.abs(wanted).max())
+    last = np.linalg.matrix_rank(root[:, -3:])
+    assert last == rho.size, "the last stage could do it alone"
+    assert np.linalg.norm(wanted[-3:]) < 0.3 * np.linalg.norm(wanted)
+
+
 def test_limits_are_kept() -> None:
     problem = block(24, bounds=[-4.0, 4.0])
     free = dense(block(24))
