@@ -11,6 +11,7 @@ from pathlib import Path
 from add.linalg import one_blas_thread
 from benchmarks.articulated import articulated
 from benchmarks.beside_mujoco import beside_mujoco
+from benchmarks.cones import cones
 from benchmarks.exactness import exactness
 from benchmarks.factorization import back_ends
 from benchmarks.gradients import gradients
@@ -33,6 +34,7 @@ SECTIONS: dict[str, Callable[[bool], object]] = {
     "small": small,
     "articulated": articulated,
     "mujoco": beside_mujoco,
+    "cones": cones,
 }
 
 RESULTS = ROOT / "benchmarks" / "results"

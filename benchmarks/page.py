@@ -45,6 +45,7 @@ def page(result: dict[str, Any]) -> str:
         "first. The peak memory includes interpreter and libraries, about 250 MB.",
         _table(result["sizes"]["rows"], _SIZES),
         _growth(result["sizes"]),
+        *([_CONES, _cones(result["cones"])] if "cones" in result else []),
         "## Exactness",
         "Single steps from stored states with both back ends, solved as far as round-off allows: relative differences\n"
         "of velocities, of the reactions of held points, and of cotangents pulled back through the step.",
@@ -71,6 +72,34 @@ def _where(result: dict[str, Any]) -> str:
         f"(load {machine['load']:.1f}) and shared its caches and memory, which still costs some per cent.\n"
         "SuperLU stands for `scipy.sparse.linalg.splu(J)` with its defaults and one\n"
         "step of refinement, in the same program."
+    )
+
+
+_CONES = "## Contact without penalties"
+
+
+def _cones(cones: dict[str, Any]) -> str:
+    """Return figures of contact by impulses, and the layers beside cone programs where these were installed."""
+    step = cones["step"]
+    compiled = f", compiled {step['compiled_ms_per_step']:.3f}" if "compiled_ms_per_step" in step else ""
+    columns: list[Column] = [
+        ("contacts", lambda row: f"{row['contacts']:.0f}"),
+        ("forward [us]", lambda row: f"{row['forward_us']:.0f}"),
+        ("backward [us]", lambda row: f"{row['backward_us']:.0f}"),
+    ]
+    for name, title in (("layer", "cvxpylayers"), ("program", "diffcp alone")):
+        for way in ("forward", "backward"):
+            key = f"{name}_{way}_over_ours"
+            columns.append(
+                (f"{title}, {way}: times ours", lambda row, key=key: f"{row[key]:.0f}" if key in row else "")
+            )  # type: ignore[misc]
+    return (
+        f"One cube that slides to rest on four corners: {step['impulse_ms_per_step']:.3f} ms a step by impulses;\n"
+        f"linear penalties {step['linear_ms_per_step']:.3f} by the terms{compiled},\n"
+        f"hybrid {step['hybrid_ms_per_step']:.3f}. By impulses over linear: {step['over_linear']:.2f};\n"
+        f"pull-back over the step: {step['pullback_over_step']:.2f}. The friction layer (diagonal G, entries\n"
+        "exp(U(-10, 10))) beside a differentiated cone program, each in loops of its own:\n\n"
+        + _table(cones["layers"], columns)
     )
 
 

@@ -242,6 +242,15 @@ def _fit_starts(
     return found
 
 
+def _gradient_note(scene: Scene, problem: InverseProblem) -> str:
+    """Return which derivatives of contact the optimiser went by, that are not those of the steps."""
+    if scene.gradient.contact == "relaxed":
+        return f"relaxed contact, kappa = {scene.gradient.relaxation:g}: not the exact one"
+    tallies = {id(found): found for e in problem.experiments if (found := getattr(e.simulation.stepper, "tally", None))}
+    counts = "; ".join(str(found) for found in tallies.values() if found.steps) or "counted in other processes"
+    return f"complementarity-aware contact: not the exact one ({counts})"
+
+
 def _result(
     scene: Scene, problem: InverseProblem, found: OptimizationResult, folder: RunFolder
 ) -> tuple[dict[str, Any], dict[str, Trajectory], dict[str, tuple[str, Samples]]]:
@@ -284,9 +293,7 @@ def _result(
         "experiments": {},
     }
     if scene.gradient.contact != "exact":
-        result["gradient"] = (
-            f"{scene.gradient.contact} contact, kappa = {scene.gradient.relaxation:g}: not the exact one"
-        )
+        result["gradient"] = _gradient_note(scene, problem)
     if bars is not None:
         result["uncertainty"] = bars
     scenes = experiment_scenes(scene)

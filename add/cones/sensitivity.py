@@ -19,7 +19,6 @@ from add.cones.cones import Cones
 from add.cones.relaxation import relax
 from add.cones.scale import block_scale
 from add.kernels import cone_modes as kernel
-from add.kernels.cones import DISC, Blocks
 from add.typing import FloatArray, IntArray
 
 
@@ -89,31 +88,19 @@ class Sensitivity:
 
         With a ``relaxation`` kappa > 0 these are not the derivatives (see `add.cones.relaxation`).
         """
-        m = impulse.size
-        bound = np.where(cones.kind == DISC, cones.bound / scale[cones.first], cones.bound)
-        F, by_bound = np.empty(m), np.empty(m)
-        by_l, by_u, K = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
-        blocks = Blocks(cones.kind, cones.first, bound)
-        scaled = np.ascontiguousarray(scale[:, None] * G * scale)
-        kernel.mode_equations(blocks, modes, impulse / scale, scale * velocity, F, by_l, by_u, by_bound)
-        slides = np.diagonal(by_l) != 0.0
-        relax(cones, modes, impulse / scale, scale * velocity, relaxation, by_l, by_u)
-        kernel.mode_matrix(scaled, blocks, by_l, by_u, K)
-        inverse, basis = kernel.least_norm_inverse(K)
-        still = bool(np.abs(scaled @ basis).max(initial=0.0) <= 1e-7)
-        # A tangent follows its own velocity through dF/du only where it slides or is at a bound.
-        shared = np.abs(basis[slides & (modes != kernel.SEPARATE)[cones.block_of_row]])
-        radii = np.where(cones.kind == DISC, 1.0 / scale[cones.first], 1.0)
-        return cls(
-            cones,
-            impulse,
-            scale[:, None] * inverse,
-            by_u * scale,
-            by_bound * radii[cones.block_of_row],
-            basis.shape[1],
-            still,
-            still and bool(shared.max(initial=0.0) <= 1e-7),
+        blocks = cones.blocks
+        scaled, by_l, by_u, by_bound = kernel.scaled_equations(
+            np.ascontiguousarray(G), blocks, modes, impulse, velocity, scale
         )
+        # A tangent follows its own velocity through dF/du only where it slides or is at a bound.
+        slides = by_l.diagonal() != 0.0
+        if relaxation > 0.0:
+            relax(cones, modes, impulse / scale, scale * velocity, relaxation, by_l, by_u)
+        inverse, by_u, by_bound, redundant, moving, shared = kernel.linearised(
+            scaled, blocks, modes, by_l, by_u, by_bound, slides, scale
+        )
+        still = moving <= 1e-7
+        return cls(cones, impulse, inverse, by_u, by_bound, redundant, still, still and shared <= 1e-7)
 
     def pushforward(
         self, delassus_dot: FloatArray | None, offset_dot: FloatArray, bound_dot: FloatArray | None = None

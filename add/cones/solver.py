@@ -13,7 +13,8 @@ from add.cones.scale import block_scale
 from add.cones.sensitivity import Sensitivity
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
-from add.kernels.cones import CONE, DISC, FREE, PYRAMID, Blocks, natural_map as natural_map_of
+from add.kernels.cone_solve import solve_unscaled
+from add.kernels.cones import DISC, Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Largest natural map, of the scaled problem, of a solution: certificates of steps (`certify`) are then below 1e-8.
@@ -86,25 +87,9 @@ class ConeSolution:
         scaled numbers.
         """
         l, u = self.impulse / self.scale, self.velocity * self.scale
-        largest_l, largest_u = (
-            max(np.abs(l).max(initial=0.0), 1e-300),
-            max(np.abs(self.offset * self.scale).max(), 1e-300),
-        )
-        kind, first, closed = self.cones.kind, self.cones.first, self.modes != kernel.SEPARATE
-        last = first + self.cones.sizes - 1
-        normal = (kind != FREE) & (kind != DISC)
-        out = np.where(normal, np.where(closed, l[last] / largest_l, u[last] / largest_u), 1.0)
-        limit = np.where(kind == DISC, self.cones.bound / self.scale[first], self.cones.bound * l[last])
-        for b in np.flatnonzero(closed & (kind == PYRAMID) & (limit != 0.0)):
-            i, sides = first[b], [kernel.pyramid_side(int(self.modes[b]), a) for a in range(2)]
-            inside = (abs(u[i + a]) / largest_u if s else 1.0 - abs(l[i + a]) / limit[b] for a, s in enumerate(sides))
-            out[b] = min(out[b], *inside)
-        t = np.flatnonzero(closed & ((kind == DISC) | (kind == CONE)) & (limit != 0.0))
-        if t.size:
-            i = first[t]
-            slip, room = np.hypot(u[i], u[i + 1]) / largest_u, 1.0 - np.hypot(l[i], l[i + 1]) / limit[t]
-            out[t] = np.minimum(out[t], np.where(self.modes[t] == kernel.SLIDE, slip, room))
-        return np.asarray(out)
+        largest_u = max(float(np.abs(self.offset * self.scale).max()), 1e-300)
+        found: FloatArray = kernel.margins(_scaled(self.cones, self.scale), self.modes, l, u, largest_u)
+        return found
 
     @property
     def weakly_active(self) -> BoolArray:
@@ -149,29 +134,21 @@ def solve(
     G, g, m = np.asarray(delassus, dtype=float), np.asarray(offset, dtype=float), cones.n_rows
     if G.shape != (m, m) or g.shape != (m,):
         raise ValueError(f"cones of {m} rows need G ({m}, {m}) and g ({m},), found {G.shape} and {g.shape}")
-    if not (np.isfinite(G).all() and np.isfinite(g).all()):
-        raise ValueError("G and g must be finite")
-    scale = block_scale(G, cones)
-    size = float(np.abs(scale * g).max(initial=0.0))
-    if size == 0.0:
-        modes = np.where(cones.kind == FREE, kernel.STICK, kernel.SEPARATE)
-        return ConeSolution(G, g, cones, np.zeros(m), g.copy(), modes, 0.0, 0, 0, scale, 1.0)
-    disc = cones.kind == DISC
-    bound = np.where(disc, cones.bound / (scale[cones.first] * size), cones.bound)
-    scaled = np.ascontiguousarray(scale[:, None] * G * scale)
     modes, start = guess if guess is not None else (np.zeros(0, dtype=np.int64), np.zeros(m))
-    l, u, modes, natural_map, iterations, rounds = kernel.solve(
-        scaled,
-        scale * g / size,
-        Blocks(cones.kind, cones.first, bound),
-        cones.is_convex,
-        max_iterations,
-        start / (scale * size),
-        modes,
+    l, u, modes, natural_map, iterations, rounds, scale, size = solve_unscaled(
+        np.ascontiguousarray(G), np.ascontiguousarray(g), cones.blocks, cones.is_convex, max_iterations, start, modes
     )
-    return ConeSolution(
-        G, g, cones, size * scale * l, size * u / scale, modes, natural_map, iterations, rounds, scale, size
-    )
+    if np.isnan(size):
+        raise ValueError("G and g must be finite")
+    return ConeSolution(G, g, cones, l, u, modes, natural_map, iterations, rounds, scale, size or 1.0)
+
+
+def _scaled(cones: Cones, scale: FloatArray, size: float = 1.0) -> Blocks:
+    """Return the cones of scaled impulses l/(scale size)."""
+    if not (cones.kind == DISC).any():
+        return cones.blocks
+    bound = np.where(cones.kind == DISC, cones.bound / (scale[cones.first] * size), cones.bound)
+    return Blocks(cones.kind, cones.first, bound)
 
 
 def solve_on_modes(
@@ -188,8 +165,7 @@ def solve_on_modes(
     G, g = np.asarray(delassus, dtype=float), np.asarray(offset, dtype=float)
     scale = block_scale(G, cones)
     size = max(float(np.abs(scale * g).max(initial=0.0)), 1e-300)
-    bound = np.where(cones.kind == DISC, cones.bound / (scale[cones.first] * size), cones.bound)
-    blocks = Blocks(cones.kind, cones.first, bound)
+    blocks = _scaled(cones, scale, size)
     scaled, l = np.ascontiguousarray(scale[:, None] * G * scale), start / (scale * size)
     u = scaled @ l + scale * g / size
     kernel.polish(scaled, scale * g / size, blocks, modes, l, u, 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import final
@@ -33,7 +34,7 @@ class Entry:
     @property
     def size(self) -> int:
         """Number of scalars."""
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     @property
     def stop(self) -> int:

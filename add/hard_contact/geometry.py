@@ -24,76 +24,10 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.hard_contact.pairs import ContactPairs, Turns
-from add.kernels import contact_hard as kernel
-from add.typing import FloatArray, IntArray
-
-
-@final
-@dataclass(frozen=True)
-class Side:
-    """Contribution of one of the two bodies of every pair; zero where it is a node or the world.
-
-    Attributes
-    ----------
-    rotation : (m, 3) rotation vector
-    matrix, turn, rate : (m, 3, 3) R, J and D
-    omega : (m, 3) angular velocity [1/s]
-    rho, arm : (m, 3) from the centre of mass to the point, and to where the surfaces meet [m]
-    """
-
-    rotation: FloatArray
-    matrix: FloatArray
-    turn: FloatArray
-    rate: FloatArray
-    omega: FloatArray
-    rho: FloatArray
-    arm: FloatArray
-
-    def select(self, rows: IntArray) -> Side:
-        """Return that of some pairs."""
-        return Side(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-
-@final
-@dataclass(frozen=True)
-class Touches:
-    """Gaps, normals, velocities and places of the pairs of one `ContactPairs`; rows follow the pairs.
-
-    Attributes
-    ----------
-    gap : (m,) [m]
-    normal : (m, 3) away from the shape
-    velocity : (m, 3) of the point's surface relative to the shape's [m/s]
-    place : (m, 3) where the surfaces meet [m]
-    hessian : (m, 3, 3) of the distance [1/m]
-    carrier, host : Side
-        Of the point and of the shape.
-    """
-
-    gap: FloatArray
-    normal: FloatArray
-    velocity: FloatArray
-    place: FloatArray
-    hessian: FloatArray
-    carrier: Side
-    host: Side
-
-    def select(self, rows: IntArray) -> Touches:
-        """Return some of the pairs."""
-        parts = (self.gap, self.normal, self.velocity, self.place, self.hessian)
-        gap, normal, velocity, place, hessian = (part[rows] for part in parts)
-        return Touches(gap, normal, velocity, place, hessian, self.carrier.select(rows), self.host.select(rows))
-
-    @property
-    def normal_velocity(self) -> FloatArray:
-        """Relative velocity along the normal (m,) [m/s]."""
-        return np.einsum("mi,mi->m", self.normal, self.velocity)
-
-    @property
-    def tangential_velocity(self) -> FloatArray:
-        """Relative velocity across the normal (m, 3) [m/s]."""
-        return self.velocity - self.normal_velocity[:, None] * self.normal
+from add.hard_contact.pairs import ContactPairs
+from add.kernels import contact_hard as kernel, contact_places as places
+from add.kernels.contact_places import Touches
+from add.typing import FloatArray
 
 
 @final
@@ -132,88 +66,15 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
-def _side(m: int, bodies: Turns, kin: Kinematics) -> Side:
-    """Return rotations and rates of the rigid bodies of m pairs; arms come later."""
-    rotation, omega = np.zeros((m, 3)), np.zeros((m, 3))
-    matrix, turn, rate = (np.zeros((m, 3, 3)) for _ in range(3))
-    on, starts, row, turns = bodies
-    if on.size:
-        R, J, D = (np.empty((starts.size, 3, 3)) for _ in range(3))
-        spin = np.empty((starts.size, 3))
-        kernel.body_turns(starts, kin.q, kin.v, R, J, D, spin)
-        matrix[on], turn[on], rate[on], omega[on] = R[row], J[row], D[row], spin[row]
-        rotation[on] = kin.q[turns]
-    return Side(rotation, matrix, turn, rate, omega, np.zeros((m, 3)), np.zeros((m, 3)))
-
-
-def _centre(index: IntArray, theta: FloatArray) -> FloatArray:
-    return np.where(index >= 0, theta[index], 0.0)
-
-
 def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray) -> Touches:
     """Return where all pairs are at ``kin``."""
-    m, hosted = pairs.n, pairs.hosted
-    columns = pairs.first[:, None] + np.arange(3)
-    carrier, host = _side(m, pairs.carrier_turns, kin), _side(m, pairs.host_turns, kin)
-    rho = np.einsum("mij,mj->mi", carrier.matrix, pairs.arm - _centre(pairs.centre, theta))
-    carrier.rho[:] = rho
-    c, velocity = kin.q[columns] + rho, kin.v[columns] - pairs.velocity
-
-    rotation, position = pairs.rotation, pairs.position + kin.t * pairs.velocity
-    if hosted.any():
-        at = pairs.host[hosted, None] + np.arange(3)
-        rotation, position = rotation.copy(), position.copy()
-        offset = pairs.position[hosted] - _centre(pairs.host_centre[hosted], theta)
-        rotation[hosted] = host.matrix[hosted] @ pairs.rotation[hosted]
-        position[hosted] = kin.q[at] + np.einsum("mij,mj->mi", host.matrix[hosted], offset)
-        host.rho[hosted] = c[hosted] - kin.q[at]
-        velocity[hosted] -= kin.v[at]
-    gap, normal, hessian = np.empty(m), np.empty((m, 3)), np.empty((m, 3, 3))
-    kernel.distances(pairs.kind, pairs.size, rotation, position, c, gap, normal, hessian)
-
-    lever = _lever(pairs)[:, None] * normal
-    carrier.arm[:] = np.where(pairs.rigid[:, None], carrier.rho - lever, 0.0)
-    host.arm[:] = np.where(hosted[:, None], host.rho - lever, 0.0)
-    velocity += cross(carrier.omega, carrier.arm) - cross(host.omega, host.arm)
-    place = c - pairs.radius[:, None] * normal
-    return Touches(gap - pairs.radius, normal, velocity, place, hessian, carrier, host)
-
-
-def _lever(pairs: ContactPairs) -> FloatArray:
-    """Return the radius (m,) at which forces act; a node's sphere only keeps its distance."""
-    return np.where(pairs.rigid, pairs.radius, 0.0)
+    found: Touches = places.touches(pairs.arrays, kin.q, kin.v, kin.t, theta)
+    return found
 
 
 def derivatives(pairs: ContactPairs, at: Touches, c: float) -> TouchDerivatives:
     """Return the derivatives by the step's unknown u: dq = du, dv = c du."""
-    m, eye, a, b = pairs.n, np.eye(3), at.carrier, at.host
-    hosted = pairs.hosted[:, None, None]
-    place, apart, velocity = (np.zeros((m, 3, 12)) for _ in range(3))
-    place[:, :, :3] = eye
-    place[:, :, 3:6] = -cross_matrices(a.rho) @ a.turn
-    apart[:] = place
-    apart[:, :, 6:9] = np.where(hosted, -eye, 0.0)
-    apart[:, :, 9:] = cross_matrices(b.rho) @ b.turn
-    normal = at.hessian @ apart
-    normal[:, :, 9:] -= cross_matrices(at.normal) @ b.turn
-
-    lever = _lever(pairs)[:, None, None]
-    carrier_arm = -lever * normal
-    carrier_arm[:, :, 3:6] += place[:, :, 3:6]
-    host_arm = np.where(hosted, place - lever * normal, 0.0)
-    host_arm[:, :, 6:9] += apart[:, :, 6:9]
-    velocity[:, :, :3] = c * eye
-    velocity[:, :, 3:6] = -cross_matrices(a.arm) @ (c * a.turn + a.rate)
-    velocity[:, :, 6:9] = c * apart[:, :, 6:9]
-    velocity[:, :, 9:] = cross_matrices(b.arm) @ (c * b.turn + b.rate)
-    velocity += cross_matrices(a.omega) @ carrier_arm - cross_matrices(b.omega) @ host_arm
-
-    push = np.zeros((m, 12, 3))
-    push[:, :3] = eye
-    push[:, 3:6] = a.turn.transpose(0, 2, 1) @ cross_matrices(a.arm)
-    push[:, 6:9] = apart[:, :, 6:9]
-    push[:, 9:] = -b.turn.transpose(0, 2, 1) @ cross_matrices(b.arm)
-    return TouchDerivatives(apart, normal, velocity, carrier_arm, host_arm, push)
+    return TouchDerivatives(*places.derivatives(pairs.arrays, at, c))
 
 
 def add_forces(pairs: ContactPairs, at: Touches, force: FloatArray, out: FloatArray) -> None:

@@ -12,8 +12,9 @@ from add.equations import charts
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.lift import Lift
 from add.equations.tangents import Directions, StateTangents
+from add.errors import InputError
 from add.hard_contact.beginning import Beginning
-from add.hard_contact.geometry import Touches
+from add.hard_contact.exploring import ChoiceTally, wanted_modes
 from add.hard_contact.impact_times import ImpactTimes
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.hard_contact.impulse_options import ImpulseOptions
@@ -25,6 +26,7 @@ from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import StepRows
 from add.hard_contact.stop_rows import JointStops, NearStops, StopRows
 from add.kernels.cone_modes import SEPARATE, STICK
+from add.kernels.contact_places import Touches
 from add.simulation import BDFFormula, ContactForces, Record, Solution, StartUp, WeakContact
 from add.simulation.implicit_solve import Linearised, NewtonSolve
 from add.simulation.stepper import DifferentiableStepper
@@ -57,6 +59,8 @@ class ImpulseContact(DifferentiableStepper):
         Limits of coordinates that give not at all.
     options : ImpulseOptions
     newton : NewtonOptions
+    tally : ChoiceTally, optional
+        Counts what the backward pass chose, of options that explore.
     """
 
     pairs: ContactPairs
@@ -66,6 +70,7 @@ class ImpulseContact(DifferentiableStepper):
     stops: JointStops
     options: ImpulseOptions = ImpulseOptions()  # noqa: RUF009
     newton: NewtonOptions = NewtonOptions()
+    tally: ChoiceTally | None = field(default=None, repr=False, compare=False)
     formula: BDFFormula = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -251,6 +256,27 @@ class ImpulseContact(DifferentiableStepper):
         u, cones = rows.matrix @ v + rows.shift, rows.cones(self.options.pyramids)
         return Sensitivity.at(delassus.matrix, cones, kept.force, u, kept.modes, self.options.relaxation)
 
+    def _contact_cotangent(
+        self,
+        kept: CarriedImpulses,
+        rows: StepRows,
+        delassus: Delassus,
+        v: FloatArray,
+        u_bar: FloatArray,
+        y: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return minus the cotangents of u at fixed forces, and those of the bounds, from y = K^-T u_bar."""
+        cotangent = delassus.J @ y
+        found = self._sensitivity(kept, rows, delassus, v).velocity_cotangent(cotangent)
+        if not self.options.exploring:
+            return found
+        modes = wanted_modes(delassus.matrix, cotangent, rows.cones(self.options.pyramids), kept.modes)
+        other = self._sensitivity(replace(kept, modes=modes), rows, delassus, v).velocity_cotangent(cotangent)
+        larger = delassus.load_size(u_bar, y, other[0]) > (1.0 + 1e-9) * delassus.load_size(u_bar, y, found[0])
+        if self.tally is not None:
+            self.tally.add(larger)
+        return other if larger else found
+
     def pullback(
         self,
         assembler: Assembler,
@@ -279,8 +305,7 @@ class ImpulseContact(DifferentiableStepper):
         both = linearised.factors.solve_transposed(delassus.extended(u_bar[free]))
         by_rows, bound = np.zeros(J.shape[0]), np.zeros(rows.n)
         if rows.n:
-            sensitivity = self._sensitivity(kept, rows, delassus, kin.v)
-            by_rows, bound = sensitivity.velocity_cotangent(delassus.J @ both[: free.size])
+            by_rows, bound = self._contact_cotangent(kept, rows, delassus, kin.v, u_bar[free], both[: free.size])
             both = both - c * linearised.factors.solve_transposed(delassus.extended(delassus.J.T @ by_rows))
         adjoint = np.zeros(system.n)
         adjoint[free] = both[: free.size]
@@ -316,6 +341,11 @@ class ImpulseContact(DifferentiableStepper):
         linearised: Linearised | None = None,
     ) -> StateTangents:
         """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
+        if self.options.exploring:
+            raise InputError(
+                "the complementarity-aware choice depends on the objective: it has no tangents",
+                found="gradient.contact = 'explore'", expected="'exact' or 'relaxed', or an optimizer with gradients",
+            )  # fmt: skip
         system, c, kin, mu = assembler.system, record.c, record.kin, record.mu
         free, prescribed, n = system.partition.free, system.partition.prescribed, system.n
         aside = self._aside(record, assembler)

@@ -47,9 +47,10 @@ class CarriedImpulses:
         """Return what a record keeps."""
         pair, impact, modes, number = carry.marks
         k, m, memory = pair.size, number.size, carry.memory.ravel()
-        slope, of_stops, force, margin, rest = np.split(memory, np.cumsum([k, m, 3 * k + m, k + m]))
-        near = NearPairs(pair, slope, impact > 0, impact == _TIMED)
-        return cls(near, NearStops(number, of_stops), modes, force, margin, float(rest[0]))
+        n, last = k + m, 4 * k + 2 * m  # slopes first, then forces, margins and the natural map
+        near = NearPairs(pair, memory[:k], impact > 0, impact == _TIMED)
+        stops = NearStops(number, memory[k:n])
+        return cls(near, stops, modes, memory[n:last], memory[last : last + n], float(memory[last + n]))
 
     @classmethod
     def solved(cls, near: NearPairs, stops: NearStops, force: FloatArray, cone: ConeSolution | None) -> CarriedImpulses:
@@ -61,6 +62,8 @@ class CarriedImpulses:
     def on(self, pairs: IntArray, stops: IntArray) -> tuple[IntArray, FloatArray]:
         """Return modes and forces of some pairs and stops (by number); those that were not near are separate."""
         k, n = self.near.pair.size, pairs.size
+        if np.array_equal(pairs, self.near.pair) and np.array_equal(stops, self.stops.number):
+            return self.modes, self.force
         modes, force = np.zeros(n + stops.size, dtype=np.int64), np.zeros(3 * n + stops.size)
         of_pairs = force[: 3 * n].reshape(-1, 3)
         _, here, there = np.intersect1d(pairs, self.near.pair, assume_unique=True, return_indices=True)

@@ -14,6 +14,7 @@ import numpy as np
 
 from add.equations.kinematics import StateTangent
 from add.hard_contact.impulse_rows import ImpulseRows, RowDerivatives
+from add.kernels.contact_places import Touches
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -45,12 +46,20 @@ class ContactDerivatives:
         return np.asarray(self.rows.dofs >= 0)
 
     @cached_property
+    def _after(self) -> Touches:
+        return self.rows.moving(self.velocity, self.theta)
+
+    @cached_property
+    def _world(self) -> FloatArray:
+        return self.rows.world(self.force)
+
+    @cached_property
     def _by_coordinates(self) -> RowDerivatives:
-        return self.rows.by_coordinates(self.velocity, self.rows.world(self.force), self.theta, self.dt)
+        return self.rows.by_coordinates(self._after, self._world, self.theta, self.dt)
 
     @cached_property
     def _by_centres(self) -> RowDerivatives:
-        return self.rows.by_centres(self.velocity, self.rows.world(self.force), self.theta, self.dt)
+        return self.rows.by_centres(self._after, self._world, self.theta, self.dt)
 
     @cached_property
     def _bounces(self) -> IntArray:

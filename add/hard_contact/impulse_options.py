@@ -22,6 +22,9 @@ class ImpulseOptions:
         Gap up to which a pair counts as touching when it may bounce [m].
     relaxation : float
         kappa of relaxed complementarity, in derivatives alone (`add.cones.relaxation`); zero is exact.
+    exploring : bool
+        Whether the backward pass takes the modes that the objective asks for where they give it more to go by
+        (`add.hard_contact.exploring`).
     timed_impacts : bool
         Whether impacts with a restitution happen where the gap closes within the step (`ImpactTimes`), and not at its
         beginning.
@@ -34,5 +37,6 @@ class ImpulseOptions:
     stabilisation_speed: float = 1.0
     touching: float = 1e-6
     relaxation: float = 0.0
+    exploring: bool = False
     timed_impacts: bool = False
     pyramids: bool = False

@@ -24,7 +24,6 @@ import numpy as np
 from add.equations.kinematics import Kinematics
 from add.hard_contact.geometry import (
     TouchDerivatives,
-    Touches,
     cross,
     cross_matrices,
     derivatives,
@@ -33,6 +32,7 @@ from add.hard_contact.geometry import (
 )
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.pairs import ContactPairs
+from add.kernels.contact_places import Rows, Touches, rows as build_rows
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -59,13 +59,6 @@ class NearPairs:
         return NearPairs(self.pair[:0], self.slope[:0], self.impact[:0], self.timed[:0])
 
 
-def _axes(normal: FloatArray) -> FloatArray:
-    """Return orthonormal axes (k, 3, 3), columns t_1, t_2, n."""
-    first = cross(normal, _furthest(normal))
-    first /= np.linalg.norm(first, axis=1, keepdims=True)
-    return np.stack([first, cross(normal, first), normal], axis=2)
-
-
 def _furthest(normal: FloatArray) -> FloatArray:
     """Return the world axis (k, 3) that is furthest from each normal."""
     return np.asarray(np.eye(3)[np.argmin(np.abs(normal), axis=1)])
@@ -88,26 +81,26 @@ class ImpulseRows:
 
     Attributes
     ----------
-    pairs : ContactPairs of the near pairs alone
+    known : ContactPairs
+        Pairs whose geometry is known: all, or the near ones.
+    known_at : Touches of these there, with the velocities before
+    number : (k,) which of them are near
     near : NearPairs
     restitution : (k,) e
     before : Kinematics at the beginning
-    at : Touches there, with the velocities before
-    axes : (k, 3, 3) columns t_1, t_2, n
-    dofs : (k, 12) coordinates of carrier and host, -1 for none
-    push : (k, 12, 3) generalised force per force, world axes
+    built : Rows
+        Axes, coordinates and rows.
     bias : (k,) e w_n- + b [m/s]
     free : (n,) velocities v_f that the step would end with without contacts; asked for timed impacts alone [m/s]
     """
 
-    pairs: ContactPairs
+    known: ContactPairs
+    known_at: Touches
+    number: IntArray
     near: NearPairs
     restitution: FloatArray
     before: Kinematics
-    at: Touches
-    axes: FloatArray
-    dofs: IntArray
-    push: FloatArray
+    built: Rows
     bias: FloatArray
     free: FloatArray
 
@@ -129,30 +122,64 @@ class ImpulseRows:
         Without ``free``, what a step does to velocities before and after timed impacts is left out. ``known`` is the
         geometry of all pairs, if there is one.
         """
-        whole = near.pair.size == pairs.n
-        own = pairs if whole else pairs.select(near.pair)
+        number, e = near.pair, restitution[near.pair]
         if known is None:
-            at = touches(own, before, theta)
-        else:
-            at = known if whole else known.select(near.pair)
-        by = derivatives(own, at, 0.0)
-        e = restitution[near.pair]
-        limited = (near.slope == 0.0) & ~near.impact & (at.gap < 0.0) & (options.stabilisation > 0.0)
-        bias = np.where(limited, -options.stabilisation_speed, near.slope * at.gap)
-        bias += np.where(near.impact, e * at.normal_velocity, 0.0)
-        free = before.v if free is None else free
-        rows = cls(own, near, e, before, at, _axes(at.normal), own.dofs(), by.push, bias, free)
-        return replace(rows, bias=bias + rows.kept(dt) * rows.kick)
+            if number.size < pairs.n:
+                pairs, number = pairs.select(number), np.arange(number.size)
+            known = touches(pairs, before, theta)
+        gap = known.gap[number]
+        limited = (near.slope == 0.0) & ~near.impact & (gap < 0.0) & (options.stabilisation > 0.0)
+        bias = np.where(limited, -options.stabilisation_speed, near.slope * gap)
+        if near.impact.any():
+            bias += np.where(near.impact, e * known.normal_velocity[number], 0.0)
+        built: Rows = build_rows(pairs.arrays, known, number, before.q.size)
+        rows = cls(pairs, known, number, near, e, before, built, bias, before.v if free is None else free)
+        return replace(rows, bias=bias + rows.kept(dt) * rows.kick) if near.timed.any() else rows
+
+    @cached_property
+    def pairs(self) -> ContactPairs:
+        """The near pairs alone."""
+        return self.known if self.n == self.known.n else self.known.select(self.number)
+
+    @cached_property
+    def at(self) -> Touches:
+        """Where they are, with the velocities before."""
+        return self.known_at if self.n == self.known.n else self.known_at.select(self.number)
+
+    @property
+    def axes(self) -> FloatArray:
+        """Columns t_1, t_2, n (k, 3, 3)."""
+        return self.built.axes
+
+    @property
+    def dofs(self) -> IntArray:
+        """Coordinates (k, 12) of carrier and host, -1 for none."""
+        return self.built.dofs
+
+    @property
+    def push(self) -> FloatArray:
+        """Generalised force per force (k, 12, 3), world axes."""
+        return self.built.push
+
+    @property
+    def local(self) -> FloatArray:
+        """Rows (k, 3, 12) over the coordinates of the pairs, in their axes."""
+        return self.built.local
+
+    @property
+    def matrix(self) -> FloatArray:
+        """J (3 k, n)."""
+        return self.built.matrix
+
+    def friction(self, theta: FloatArray) -> FloatArray:
+        """Return the coefficients of friction (k,)."""
+        index = self.known.c_f[self.number]
+        return np.where(index >= 0, theta[index], 0.0)
 
     @property
     def n(self) -> int:
         """Number of pairs k."""
         return self.near.pair.size
-
-    @cached_property
-    def local(self) -> FloatArray:
-        """Rows (k, 3, 12) over the coordinates of the pairs, in their axes."""
-        return np.asarray(self.axes.transpose(0, 2, 1) @ self.push.transpose(0, 2, 1))
 
     @cached_property
     def tau(self) -> FloatArray:
@@ -172,19 +199,12 @@ class ImpulseRows:
         """
         return np.where(self.near.timed, (1.0 + self.restitution) * self.tau / dt - 1.0, 0.0)
 
-    def matrix(self, n: int) -> FloatArray:
-        """Return J (3 k, n)."""
-        out = np.zeros((self.n, 3, n + 1))
-        pair = np.arange(self.n)[:, None, None]
-        np.add.at(out, (pair, np.arange(3)[None, :, None], self.dofs[:, None, :]), self.local)
-        return np.ascontiguousarray(out[:, :, :n].reshape(-1, n))
-
     @cached_property
     def shift(self) -> FloatArray:
         """U without any velocity (3 k,): the bias, less the given motion of shapes."""
-        out = -np.einsum("kia,ki->ka", self.axes, self.pairs.velocity)
+        out = -(self.known.velocity[self.number][:, None, :] @ self.axes)[:, 0]
         out[:, 2] += self.bias
-        return out.ravel()
+        return np.asarray(out).ravel()
 
     def world(self, local: FloatArray) -> FloatArray:
         """Return vectors (k, 3) of the pairs' axes, given as (3 k,), in world axes."""
@@ -192,21 +212,18 @@ class ImpulseRows:
 
     # --- derivatives by the beginning of the step ---------------------------------------------------------------------
 
-    def _after(self, v: FloatArray, theta: FloatArray) -> Touches:
-        """Return the geometry of the beginning with the velocities after the step."""
+    def moving(self, v: FloatArray, theta: FloatArray) -> Touches:
+        """Return the geometry of the beginning with other velocities (n,), such as those after the step."""
         before = self.before
         return touches(self.pairs, Kinematics(before.q, v, before.a, before.t, before.step), theta)
 
     def _derivative(
-        self, v: FloatArray, force: FloatArray, theta: FloatArray, dt: float, shift: bool
+        self, after: Touches, force: FloatArray, theta: FloatArray, dt: float, shift: bool
     ) -> RowDerivatives:
         """Return how forces and rows change with the coordinates (12), or with the two centres of mass (6)."""
-        after = self._after(v, theta)
-        by_after, by_before = derivatives(self.pairs, after, 0.0), derivatives(self.pairs, self.at, 0.0)
-        if shift:
-            by_after, by_before = (_by_centres(self.pairs, at) for at in (after, self.at))
-        gap, bounce = self._by_approach(by_before)
-        turn = _turn(self.axes, by_before.normal)
+        by_after = self._by(after, shift)
+        gap = np.einsum("ki,kij->kj", self.at.normal, by_after.apart)
+        turn = _turn(self.axes, by_after.normal)
         if shift:
             pushed = _push_by_centres(self.pairs, after, by_after, force)
         else:
@@ -214,16 +231,24 @@ class ImpulseRows:
         pushed = pushed - self.push @ cross_matrices(force) @ turn
         velocity = by_after.velocity + cross_matrices(after.velocity) @ turn
         rows = self.axes.transpose(0, 2, 1) @ velocity
-        rows[:, 2] += self.near.slope[:, None] * gap + self._bounce[:, None] * bounce
+        rows[:, 2] += self.near.slope[:, None] * gap
+        if not self.near.impact.any():
+            return RowDerivatives(pushed, rows)
+        bounce = self._by_approach(self._by(self.at, shift))[1]
+        rows[:, 2] += self._bounce[:, None] * bounce
         if self.near.timed.any():
-            fast = self._after(self.free, theta)
-            of_free = _by_centres(self.pairs, fast) if shift else derivatives(self.pairs, fast, 0.0)
+            fast = self.moving(self.free, theta)
+            of_free = self._by(fast, shift)
             speed = np.einsum("ki,kij->kj", fast.normal, of_free.velocity)
             speed += np.einsum("ki,kij->kj", fast.velocity, of_free.normal)
             rows[:, 2] += self.kept(dt)[:, None] * (speed - bounce) + self._by_tau(dt)[:, None] * self.tau_by(
                 gap, bounce
             )
         return RowDerivatives(pushed, rows)
+
+    def _by(self, at: Touches, shift: bool) -> TouchDerivatives:
+        """Return the derivatives by the coordinates, or by the centres of mass."""
+        return _by_centres(self.pairs, at) if shift else derivatives(self.pairs, at, 0.0)
 
     def _by_tau(self, dt: float) -> FloatArray:
         """Return the derivative of the bias (k,) by tau."""
@@ -248,16 +273,16 @@ class ImpulseRows:
         """Return dg and dw_n- (k, 6) by the centres of mass."""
         return self._by_approach(_by_centres(self.pairs, self.at))
 
-    def by_coordinates(self, v: FloatArray, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
-        """Return d(J^T F) (k, 12, 12) and du (k, 3, 12) by the coordinates before, at velocities ``v`` after.
+    def by_coordinates(self, after: Touches, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
+        """Return d(J^T F) (k, 12, 12) and du (k, 3, 12) by the coordinates before, velocities as in ``after`` held.
 
         ``force`` (k, 3) is in world axes; its numbers in the pairs' axes are held.
         """
-        return self._derivative(v, force, theta, dt, False)
+        return self._derivative(after, force, theta, dt, False)
 
-    def by_centres(self, v: FloatArray, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
+    def by_centres(self, after: Touches, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
         """Return the same by the centres of mass (k, ., 6) of carrier and host, in their frames."""
-        return self._derivative(v, force, theta, dt, True)
+        return self._derivative(after, force, theta, dt, True)
 
     def by_velocity(self, dt: float) -> FloatArray:
         """Return du_n/dv- (k, 12): where restitution acts, e times the normal row; and what times of impacts do."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.hard_contact.exploring import ChoiceTally
 from add.hard_contact.impulse import ImpulseContact
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.pairs import ContactPairs, contact_terms, lift_of
@@ -47,6 +48,6 @@ def with_impulse_contact(
     index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
     stepper = ImpulseContact(
         pairs, bdf.step_size, index, lift_of(simulation.system), JointStops.of(stops), options or ImpulseOptions(),
-        bdf.newton,
+        bdf.newton, ChoiceTally() if options and options.exploring else None,
     )  # fmt: skip
     return replace(simulation, system=system, stepper=stepper)

@@ -66,17 +66,31 @@ class Delassus:
     ----------
     columns : (n_unknowns, n_rows) K^-1 J^T
     matrix : (n_rows, n_rows) G
+    freely : (n_unknowns,) -K^-1 r of a residual, solved for at once with the columns
     """
 
-    def __init__(self, assembler: Assembler, factors: LinearSolve, J: FloatArray, c: float) -> None:
+    def __init__(
+        self, assembler: Assembler, factors: LinearSolve, J: FloatArray, c: float, r: FloatArray | None = None
+    ) -> None:
         self.free = assembler.system.partition.free
         self.n_rows = assembler.system.n_multipliers
-        self.factors = factors
-        self.J = J[:, self.free]
-        wide = np.zeros((self.free.size + self.n_rows, J.shape[0]))
-        wide[: self.free.size] = self.J.T
-        self.columns = factors.solve(wide) if J.shape[0] else wide
+        self.factors, self.c = factors, c
+        self.J = J[:, self.free] if self.free.size < J.shape[1] else J
+        k = J.shape[0]
+        wide = np.zeros((self.free.size + self.n_rows, k if r is None else k + 1))
+        wide[: self.free.size, :k] = self.J.T
+        if r is not None:
+            wide[:, k] = -r
+        solved = factors.solve(wide) if wide.shape[1] else wide
+        self.columns = solved if r is None else solved[:, :k]
+        self.freely = np.zeros(0) if r is None else solved[:, k]
         self.matrix = c * self.J @ self.columns[: self.free.size]
+
+    def load_size(self, u_bar: FloatArray, y: FloatArray, by_rows: FloatArray) -> float:
+        """Return the size a^T K^T a of the cotangent of loads a = y - c K^-T J^T by_rows, y = K^-T u_bar."""
+        pulled = self.c * (self.J.T @ by_rows)
+        a = y - self.factors.solve_transposed(self.extended(pulled))[: y.size]
+        return abs(float(a @ (u_bar - pulled)))
 
     def extended(self, free: FloatArray) -> FloatArray:
         """Return a vector over free coordinates with zeros for the multipliers."""
@@ -110,6 +124,7 @@ def solve_step(
     system, c = assembler.system, equations.c
     free = system.partition.free
     J = rows.matrix
+    pull = J[:, free].T if free.size < J.shape[1] else J.T
     u = guess.copy()
     u[system.partition.prescribed] = equations.u_prescribed
     mu = np.zeros(system.n_multipliers)
@@ -126,8 +141,8 @@ def solve_step(
 
     def size(r: FloatArray, force: FloatArray) -> float:
         left = r.copy()
-        left[: free.size] -= J[:, free].T @ force
-        value = float(np.linalg.norm(left, options.norm)) if left.size else 0.0
+        left[: free.size] -= pull @ force
+        value = (math.sqrt(left @ left) if options.norm == 2 else float(np.abs(left).sum())) if left.size else 0.0
         return value if math.isfinite(value) else math.inf
 
     kin, r, branch = evaluate(u, mu)
@@ -137,11 +152,12 @@ def solve_step(
     for _ in range(options.max_iterations):
         factors = assembler.factor(kin, mu, theta, equations.weights, branch)
         factorizations += 1
-        freely = -factors.solve(r)
         new_force = force
-        step = freely
-        if J.shape[0]:
-            delassus = Delassus(assembler, factors, J, c)
+        if not J.shape[0]:
+            step = -factors.solve(r)
+        else:
+            delassus = Delassus(assembler, factors, J, c, r)
+            freely = delassus.freely
             ahead = u.copy()
             ahead[free] += freely[: free.size]
             offset = J @ (c * ahead) + rows.shift
@@ -179,7 +195,7 @@ def solve_step(
         ):
             status = Status.ROUND_OFF
             break
-    worst = int(free[np.abs(r[: free.size] - J[:, free].T @ force).argmax()]) if free.size else 0
+    worst = int(free[np.abs(r[: free.size] - pull @ force).argmax()]) if free.size else 0
     report = NewtonReport(status, len(history) - 1, factorizations, merit, tolerance, worst, 0, tuple(history))
     if not status.success:
         raise SolverError(

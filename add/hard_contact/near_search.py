@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property
 from typing import final
@@ -10,12 +11,13 @@ import numpy as np
 
 from add.equations.system import System
 from add.hard_contact.beginning import Beginning
-from add.hard_contact.geometry import Touches, touches
+from add.hard_contact.geometry import touches
 from add.hard_contact.impact_times import free_dofs, one_time
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.impulse_rows import NearPairs
 from add.hard_contact.pairs import ContactPairs
 from add.hard_contact.stop_rows import JointStops, NearStops
+from add.kernels.contact_places import Touches
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -49,9 +51,9 @@ class NearSearch:
     def resting(self) -> float:
         """The speed up to which an approach may be that of a body at rest: twice what gravity does in a step."""
         layout = self.system.parameters
-        if not any(entry.name == "gravity" for entry in layout.entries):
+        if "gravity" not in layout:
             return 0.0
-        return 2.0 * self.dt * float(np.linalg.norm(layout.view(self.before.theta, "gravity")))
+        return 2.0 * self.dt * math.hypot(*layout.view(self.before.theta, "gravity"))
 
     @cached_property
     def _may(self) -> BoolArray:
@@ -61,17 +63,20 @@ class NearSearch:
         if options.timed_impacts:  # what is slow comes to rest at the gap's end
             waits &= (at.normal_velocity < -self.resting) & (at.gap + self.dt * at.normal_velocity > 0.0)
         # What is held cannot get out of the way.
-        is_free = self.system.partition.is_free
-        free = np.append(self.before.lift.moved_by(is_free), False)
-        pairs = free[self.pairs.dofs()].any(axis=1) & ~waits
-        return np.concatenate([pairs, is_free[self.stops.dof]])
+        partition = self.system.partition
+        if partition.prescribed.size:
+            free = np.append(self.before.lift.moved_by(partition.is_free), False)
+            waits |= ~free[self.pairs.dofs()].any(axis=1)
+        return np.concatenate([~waits, partition.is_free[self.stops.dof]])
 
     def _first(self) -> BoolArray:
         at = self.at
         # With what gravity may add: of points on one plane round-off must not choose some.
         closing = np.minimum(at.normal_velocity - self.resting, 0.0)
-        stopping = np.minimum(self.stops.sign * self.before.kin.v[self.stops.dof], 0.0)
-        ends = np.concatenate([at.gap + self.dt * closing, self._stop_gaps + self.dt * stopping])
+        ends = at.gap + self.dt * closing
+        if self.stops.n:
+            stopping = np.minimum(self.stops.sign * self.before.kin.v[self.stops.dof], 0.0)
+            ends = np.concatenate([ends, self._stop_gaps + self.dt * stopping])
         return np.asarray(self._may & (ends <= self.options.touching))
 
     def add_missed(self, v: FloatArray) -> bool:

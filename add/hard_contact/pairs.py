@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -17,32 +17,8 @@ from add.equations.points import NodePoints
 from add.equations.system import System
 from add.equations.term import DecidingTerm
 from add.errors import InputError
+from add.kernels.contact_places import PairArrays
 from add.typing import BoolArray, FloatArray, IntArray
-
-
-@final
-class Turns(NamedTuple):
-    """Rigid bodies on one side of pairs, each once.
-
-    Attributes
-    ----------
-    on : (k,) pairs that have one
-    starts : (b,) first coordinates of the bodies
-    row : (k,) which body a pair has
-    turns : (k, 3) coordinates of its rotation vector
-    """
-
-    on: IntArray
-    starts: IntArray
-    row: IntArray
-    turns: IntArray
-
-    @classmethod
-    def of(cls, first: IntArray, there: BoolArray) -> Turns:
-        """Find the bodies at ``first`` of the pairs where ``there``."""
-        on = np.flatnonzero(there)
-        starts, row = np.unique(first[on], return_inverse=True)
-        return cls(on, starts, row, first[on, None] + np.arange(3, 6))
 
 
 @final
@@ -123,14 +99,12 @@ class ContactPairs:
         return self.host >= 0
 
     @cached_property
-    def carrier_turns(self) -> Turns:
-        """The rigid bodies that carry points."""
-        return Turns.of(self.first, self.rigid)
-
-    @cached_property
-    def host_turns(self) -> Turns:
-        """The rigid bodies that carry shapes."""
-        return Turns.of(self.host, self.hosted)
+    def arrays(self) -> PairArrays:
+        """The pairs as the kernels take them."""
+        return PairArrays(
+            self.first, self.rigid, self.arm, self.radius, self.centre, self.kind, self.size, self.host,
+            self.host_centre, self.rotation, self.position, self.velocity,
+        )  # fmt: skip
 
     def dofs(self) -> IntArray:
         """Return the coordinates (m, 12) of carrier and host; nodes have three, the world none, -1 for the others."""

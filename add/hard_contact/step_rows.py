@@ -46,26 +46,26 @@ class StepRows:
     @cached_property
     def over_rows(self) -> FloatArray:
         """Rows (3 k, n_x) of the contacts over X."""
-        return self.contacts.matrix(self.beginning.n_rows)
+        return self.contacts.matrix
 
     @cached_property
     def matrix(self) -> FloatArray:
         """J (n_rows, n)."""
+        if self.beginning.same and not self.stops.n:
+            return self.over_rows
         of_contacts = np.ascontiguousarray(self.beginning.pull(self.over_rows.T).T)
         return np.concatenate([of_contacts, self.stops.matrix(of_contacts.shape[1])]) if self.stops.n else of_contacts
 
     @cached_property
     def shift(self) -> FloatArray:
         """U without any velocity (n_rows,)."""
-        return np.concatenate([self.contacts.shift, self.stops.shift])
+        return np.concatenate([self.contacts.shift, self.stops.shift]) if self.stops.n else self.contacts.shift
 
     def cones(self, pyramids: bool) -> Cones:
         """Return the conditions on the forces of all rows."""
-        out = Cones.half_lines(self.stops.n)
-        if self.contacts.n:
-            friction = self.contacts.pairs.friction(self.beginning.theta)
-            out = (Cones.pyramids if pyramids else Cones.friction)(friction) + out
-        return out
+        friction = self.contacts.friction(self.beginning.theta)
+        of_contacts = (Cones.pyramids if pyramids else Cones.friction)(friction)
+        return of_contacts + Cones.half_lines(self.stops.n) if self.stops.n else of_contacts
 
     def of_contacts(self, values: FloatArray) -> FloatArray:
         """Return the part of values (n_rows, ...) that belongs to contacts."""

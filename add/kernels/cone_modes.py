@@ -17,16 +17,16 @@ is the matrix of Newton and of all derivatives. Redundant contacts make it singu
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.cone_linear import least_norm_inverse, least_norm_solution
 from add.kernels.cones import (
     CONE,
     DISC,
     FREE,
     HALF_LINE,
     PYRAMID,
-    admm,
+    Blocks,
     block_size,
     natural_map,
-    new_splitting,
 )
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -39,17 +39,8 @@ EXACT = 1e-12
 #: Residuals that no iteration need improve.
 _ROUND_OFF = 1e-14
 
-#: Singular values below this share of the largest one are redundant rows.
-REDUNDANT = 1e-11
-
 #: Slower than this no direction of slip is known.
 _STILL = 1e-14
-
-#: Active-set rounds for one answer of ADMM.
-_ROUNDS = 6
-
-#: Iterations of ADMM after which the modes are tried although its tolerance is not met.
-_PATIENCE = 2000
 
 
 @njit(**_JIT)
@@ -148,55 +139,6 @@ def mode_matrix(G, blocks, by_l, by_u, out):
 
 
 @njit(**_JIT)
-def _singular_values(matrix):
-    """Return the singular value decomposition; by eigenvalues where LAPACK's divide and conquer does not converge.
-
-    Those of [[0, A], [A^T, 0]] are plus and minus the singular values of A, with the vectors (u, v)/sqrt(2).
-    """
-    m = matrix.shape[0]
-    try:
-        return np.linalg.svd(matrix)
-    except Exception:
-        both = np.zeros((2 * m, 2 * m))
-        both[:m, m:] = matrix
-        both[m:, :m] = matrix.T
-        values, vectors = np.linalg.eigh(both)
-        scale = np.sqrt(2.0)
-        left, right = np.empty((m, m)), np.empty((m, m))
-        for k in range(m):
-            left[:, k] = scale * vectors[:m, 2 * m - 1 - k]
-            right[k] = scale * vectors[m:, 2 * m - 1 - k]
-        return left, np.maximum(values[::-1][:m], 0.0), right
-
-
-@njit(**_JIT)
-def least_norm_inverse(K):
-    """Return X with X r the least-norm solution of K x = r, and a basis (m, redundant rows) of the kernel of K.
-
-    Rows are scaled to length one first: impulses and velocities of one problem stand in them.
-    """
-    m = K.shape[0]
-    scaled, sizes = K.copy(), np.ones(m)
-    for i in range(m):
-        sizes[i] = np.sqrt((K[i] ** 2).sum())
-        if sizes[i] == 0.0:
-            sizes[i] = 1.0
-        scaled[i] /= sizes[i]
-    if not np.isfinite(scaled.sum()):
-        return np.full((m, m), np.nan), np.zeros((m, 0))
-    left, s, right = _singular_values(scaled)
-    rank = 0
-    while rank < m and s[rank] > REDUNDANT * s[0]:
-        rank += 1
-    shares = np.ascontiguousarray(left[:, :rank].T)
-    for k in range(rank):
-        shares[k] /= s[k]
-    for i in range(m):
-        shares[:, i] /= sizes[i]
-    return np.ascontiguousarray(right[:rank].T) @ shares, np.ascontiguousarray(right[rank:].T)
-
-
-@njit(**_JIT)
 def polish(G, g, blocks, modes, l, u, most):
     """Take Newton steps on the mode equations until they bring nothing more."""
     m = g.size
@@ -209,28 +151,32 @@ def polish(G, g, blocks, modes, l, u, most):
             return
         last = size
         mode_matrix(G, blocks, by_l, by_u, K)
-        l -= least_norm_inverse(K)[0] @ F
+        l -= least_norm_solution(K, F)
         u[:] = G @ l + g
 
 
 @njit(**_JIT)
-def _least_norm(G, g, blocks, modes, l, u):
-    """Take out of the impulses the part that redundant contacts pass among each other, if the cones allow it."""
+def least_norm(G, g, blocks, modes, l, u):
+    """Take out of the impulses the part that redundant contacts pass among each other, if the cones allow it.
+
+    Returns how many impulses are redundant.
+    """
     m = g.size
     F, by_l, by_u, by_bound, K = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty((m, m))
     mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
     mode_matrix(G, blocks, by_l, by_u, K)
     basis = least_norm_inverse(K)[1]
     if basis.shape[1] == 0:
-        return
+        return 0
     least = l - basis @ (np.ascontiguousarray(basis.T) @ l)
     velocity = G @ least + g
     if natural_map(blocks, least, velocity) < EXACT:
         l[:], u[:] = least, velocity
+    return basis.shape[1]
 
 
 @njit(**_JIT)
-def _revise(blocks, l, u, modes):
+def revise(blocks, l, u, modes):
     """Change the modes of the blocks whose signs are wrong; return how many there are."""
     changed = 0
     for b in range(blocks.kind.size):
@@ -269,68 +215,77 @@ def _revise(blocks, l, u, modes):
 
 
 @njit(**_JIT)
-def _finish(G, g, blocks, l, modes, best_l, best_u, best_modes):
-    """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds."""
-    u = G @ l + g
-    best = natural_map(blocks, best_l, best_u)
-    for k in range(_ROUNDS):
-        trial, velocity = l.copy(), u.copy()
-        polish(G, g, blocks, modes, trial, velocity, 12)
-        size = natural_map(blocks, trial, velocity)
-        if size < best:
-            best = size
-            best_l[:], best_u[:], best_modes[:] = trial, velocity, modes
-        if size < EXACT or _revise(blocks, trial, velocity, modes) == 0:
-            return best, k + 1
-    return best, _ROUNDS
+def margins(blocks, modes, l, u, largest_u):
+    """Return how far each block (k,) is from another mode; see `add.cones.solver.ConeSolution.margins`."""
+    out = np.ones(blocks.kind.size)
+    largest_l = max(np.abs(l).max(), 1e-300)
+    for b in range(blocks.kind.size):
+        i, bound, kind, mode = blocks.first[b], blocks.bound[b], blocks.kind[b], modes[b]
+        n = i + block_size(kind) - 1
+        if kind not in (FREE, DISC):
+            out[b] = u[n] / largest_u if mode == SEPARATE else l[n] / largest_l
+        limit = bound if kind == DISC else bound * l[n]
+        if mode == SEPARATE or limit == 0.0 or kind in (FREE, HALF_LINE):
+            continue
+        if kind == PYRAMID:
+            for a in range(2):
+                inside = 1.0 - abs(l[i + a]) / limit if pyramid_side(mode, a) == 0 else abs(u[i + a]) / largest_u
+                out[b] = min(out[b], inside)
+        elif mode == SLIDE:
+            out[b] = min(out[b], np.sqrt(u[i] ** 2 + u[i + 1] ** 2) / largest_u)
+        else:
+            out[b] = min(out[b], 1.0 - np.sqrt(l[i] ** 2 + l[i + 1] ** 2) / limit)
+    return out
 
 
 @njit(**_JIT)
-def solve(G, g, blocks, convex, most, start, start_modes):
-    """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
+def scaled_equations(G, blocks, modes, l, u, scale):
+    """Return the scaled G and the derivatives dF/dl, dF/du (m, m) and dF/dbound (m,) of the scaled mode equations.
 
-    Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
-    ADMM's own answer counts, too: it is what is left where Newton finds none.
-
-    Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
+    ``blocks``, ``l`` and ``u`` are in their own units.
     """
-    m = g.size
-    l, u, modes = np.zeros(m), g.copy(), np.zeros(blocks.kind.size, dtype=np.int64)
-    identify(blocks, l, u, 0.0, modes)
-    best = natural_map(blocks, l, u)
-    rounds, iterations, tolerance = 0, 0, 1e-4
-    if best == 0.0:
-        return l, u, modes, best, 0, 0
-    if start_modes.size:
-        best, rounds = _finish(G, g, blocks, start, start_modes.copy(), l, u, modes)
-        if best < EXACT:
-            _least_norm(G, g, blocks, modes, l, u)
-            return l, u, modes, natural_map(blocks, l, u), 0, rounds
-    values, vectors = np.linalg.eigh(0.5 * (G + G.T))
-    values, vectors = np.maximum(values, 0.0), np.ascontiguousarray(vectors)
-    if values[m - 1] == 0.0:
-        return l, u, modes, best, 0, rounds
-    state, skew = new_splitting(m, values[m - 1], convex), 0.5 * (G - G.T)
-    trial_modes = modes.copy()
-    while best >= EXACT and tolerance > EXACT and iterations < most and np.isfinite(state.z.sum()):
-        # ADMM knows the symmetric part of G; gyroscopic steps have another, which follows round by round. Modes may be
-        # right long before its tolerance is met.
-        shifted = g + skew @ state.z
-        done = admm(vectors, values, shifted, blocks, state, tolerance, min(_PATIENCE, most - iterations), convex)
-        iterations += abs(done)
-        # What hardly slips may stick on the edge of its cone: the slower threshold comes second.
-        for threshold in (10.0 * tolerance, np.sqrt(tolerance)):
-            velocity = G @ state.z + g
-            identify(blocks, state.z, velocity, threshold, trial_modes)
-            size = natural_map(blocks, state.z, velocity)
-            if size < best:
-                best = size
-                l[:], u[:], modes[:] = state.z, velocity, trial_modes
-            best, more = _finish(G, g, blocks, state.z, trial_modes, l, u, modes)
-            rounds += more
-            if best < EXACT:
-                break
-        if done > 0:
-            tolerance *= 1e-2
-    _least_norm(G, g, blocks, modes, l, u)
-    return l, u, modes, natural_map(blocks, l, u), iterations, rounds
+    m = l.size
+    F, by_bound, by_l, by_u = np.empty(m), np.empty(m), np.empty((m, m)), np.empty((m, m))
+    bound, scaled = blocks.bound.copy(), np.empty((m, m))
+    for b in range(bound.size):
+        if blocks.kind[b] == DISC:
+            bound[b] /= scale[blocks.first[b]]
+    for i in range(m):
+        for j in range(m):
+            scaled[i, j] = scale[i] * G[i, j] * scale[j]
+    mode_equations(Blocks(blocks.kind, blocks.first, bound), modes, l / scale, scale * u, F, by_l, by_u, by_bound)
+    return scaled, by_l, by_u, by_bound
+
+
+@njit(**_JIT)
+def linearised(scaled, blocks, modes, by_l, by_u, by_bound, slides, scale):
+    """Return K^-1, dF/du and dF/dbound in their own units, the redundant impulses, and two warnings.
+
+    These are how fast the kernel of K moves, and how much of it is in tangents that slide (see
+    `add.cones.sensitivity.Sensitivity`).
+    """
+    m = scale.size
+    K = np.empty((m, m))
+    mode_matrix(scaled, blocks, by_l, by_u, K)
+    inverse, basis = least_norm_inverse(K)
+    moving, shared = 0.0, 0.0
+    for c in range(basis.shape[1]):
+        for i in range(m):
+            speed = 0.0
+            for j in range(m):
+                speed += scaled[i, j] * basis[j, c]
+            moving = max(moving, abs(speed))
+    out, own_bound = np.empty((m, m)), by_bound.copy()
+    for b in range(blocks.kind.size):
+        i = blocks.first[b]
+        for r in range(i, i + block_size(blocks.kind[b])):
+            if blocks.kind[b] == DISC:
+                own_bound[r] /= scale[i]
+            if slides[r] and modes[b] != SEPARATE:
+                for c in range(basis.shape[1]):
+                    shared = max(shared, abs(basis[r, c]))
+    for i in range(m):
+        for j in range(m):
+            inverse[i, j] *= scale[i]
+            out[i, j] = by_u[i, j] * scale[j]
+    return inverse, out, own_bound, basis.shape[1], moving, shared

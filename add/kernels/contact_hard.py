@@ -1,26 +1,11 @@
-"""Places, distances and projections for contact without penalties; `add.hard_contact` has the equations."""
+"""Torques and projections for contact without penalties; `add.hard_contact` has the equations."""
 
 import math
 
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.distance import signed_distance
-from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
-
-
-@njit(cache=True, error_model="numpy")
-def body_turns(starts, q, v, R, J, D, omega):
-    """Fill R, J = J_l(w), D = d(J w_dot)/dw (nb, 3, 3) and omega = J w_dot (nb, 3) of the bodies at ``starts``."""
-    k = np.empty(6)
-    for b in range(starts.size):
-        s = starts[b] + 3
-        w, w_dot = q[s : s + 3], v[s : s + 3]
-        jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
-        fill_rotation(w, k, R[b])
-        fill_left_jacobian(w, k, J[b])
-        turn(1.0, w, w_dot, k, omega[b])
-        turn_derivative(1.0, w, w_dot, k, D[b])
+from add.kernels.rotation import jacobian_coefficients, turn_derivative
 
 
 @njit(cache=True, error_model="numpy")
@@ -30,26 +15,6 @@ def torque_derivatives(w, tau, out):
     for i in range(w.shape[0]):
         jacobian_coefficients(w[i, 0] * w[i, 0] + w[i, 1] * w[i, 1] + w[i, 2] * w[i, 2], k)
         turn_derivative(-1.0, w[i], tau[i], k, out[i])
-
-
-@njit(cache=True, error_model="numpy")
-def distances(kind, size, R, p, x, gap, normal, hessian):
-    """Fill gaps (m,) [m], normals (m, 3) and Hessians (m, 3, 3) [1/m] of places x (m, 3), one obstacle each."""
-    X, n, H = np.empty(3), np.empty(3), np.empty((3, 3))
-    for i in range(kind.size):
-        for r in range(3):
-            X[r] = 0.0
-            for c in range(3):
-                X[r] += R[i, c, r] * (x[i, c] - p[i, c])
-        gap[i] = signed_distance(kind[i], size[i], X, -1, n, H)[0]
-        for r in range(3):
-            normal[i, r] = R[i, r, 0] * n[0] + R[i, r, 1] * n[1] + R[i, r, 2] * n[2]
-            for c in range(3):
-                total = 0.0
-                for a in range(3):
-                    for b in range(3):
-                        total += R[i, r, a] * H[a, b] * R[i, c, b]
-                hessian[i, r, c] = total
 
 
 @njit(cache=True, error_model="numpy")

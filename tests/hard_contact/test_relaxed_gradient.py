@@ -1,4 +1,4 @@
-"""Relaxed complementarity in the backward pass: it sees the way out of a contact that rests, and is told."""
+"""Relaxed complementarity and the complementarity-aware choice: both see the way out of a contact that rests."""
 
 import numpy as np
 import pytest
@@ -98,5 +98,41 @@ def test_other_laws_refuse() -> None:
     raw = pushed(1.0, contact="relaxed")
     raw["contact"]["friction_law"] = "linear"
     with pytest.raises(InputError, match="does not know this") as caught:
+        scene_from_dict(raw)
+    assert caught.value.place == "gradient.contact"
+
+
+def test_explore_sees_the_way_up_and_takes_off(tmp_path) -> None:
+    """Of contacts that the objective wants to open: the derivative by the force is that without a floor."""
+    dt, steps = 0.01, 12
+    free = 0.5 * steps * (steps + 1) * dt * dt  # dz/dF of 1 kg
+    raw = pushed(0.5 * WEIGHT, steps, contact="explore")
+    assert slope(raw) == pytest.approx(2.0 * (0.1 - 0.3) * free, rel=1e-9)
+    # Below its weight more force lifts nothing: a line search gives up, a fixed rate goes on.
+    raw["optimizer"] = {"method": "sgd", "rate": 160.0, "momentum": 0.0, "max_evaluations": 12}
+    result = optimize_scene(scene_from_dict(raw), RunFolder(tmp_path / "c"))
+    assert result["objective"]["end"] < 0.01 * result["objective"]["start"]
+    assert "complementarity-aware" in result["gradient"]
+    other, steps = (int(word) for word in result["gradient"].split(" in ")[1].split() if word.isdigit())
+    assert 0 < other <= steps
+
+
+def test_explore_is_exact_where_nothing_is_to_gain() -> None:
+    """In flight to the last digit; zero where the objective presses the cube to the floor."""
+    assert slope(pushed(1.5 * WEIGHT, contact="explore")) == slope(pushed(1.5 * WEIGHT))
+    down = [pushed(0.5 * WEIGHT), pushed(0.5 * WEIGHT, contact="explore")]
+    for raw in down:
+        raw["objective"][0]["target"][2] = -0.3
+    assert max(abs(slope(raw)) for raw in down) < 1e-15
+
+
+def test_explore_has_no_tangents() -> None:
+    """Refused where it is asked for by name: when the scene is read, and by forward mode."""
+    raw = pushed(1.0, 4, contact="explore")
+    simulation = scene_from_dict(raw).build().simulation
+    with pytest.raises(InputError, match="it has no tangents"):
+        pushforward(simulation, simulation.run(), simulation.theta, [np.ones(simulation.theta.size)])
+    raw["optimizer"] = {"method": "gauss-newton"}
+    with pytest.raises(InputError, match="no forward tangents") as caught:
         scene_from_dict(raw)
     assert caught.value.place == "gradient.contact"

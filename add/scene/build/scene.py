@@ -142,6 +142,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     elif spec.contact.friction_law == "impulse":
         options = ImpulseOptions(
             relaxation=spec.gradient.relaxation if spec.gradient.contact == "relaxed" else 0.0,
+            exploring=spec.gradient.contact == "explore",
             timed_impacts=spec.contact.impact_time == "linear",
             pyramids=spec.contact.friction_cone == "pyramid",
         )

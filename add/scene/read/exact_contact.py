@@ -24,6 +24,11 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
             "gradient.contact", f"the friction law '{law}' does not know this", f"'{spec.gradient.contact}'",
             "'exact', or the friction law 'impulse'",
         )  # fmt: skip
+    if spec.gradient.contact == "explore" and spec.optimizer and spec.optimizer.method == "gauss-newton":
+        yield Problem(
+            "gradient.contact", "the complementarity-aware choice has no forward tangents, which gauss-newton needs",
+            "'explore'", "'exact' or 'relaxed', or optimizer.method = 'l-bfgs-b', 'adam' or 'sgd'",
+        )  # fmt: skip
     for name, tree in trees(spec).items():
         if law == "exact":
             yield Problem(

@@ -323,10 +323,12 @@ class ParameterSpec(Spec):
 class GradientSpec(Spec):
     """How derivatives are taken; steps are not changed by it."""
 
-    contact: Literal["exact", "relaxed"] = Field(
+    contact: Literal["exact", "relaxed", "explore"] = Field(
         "exact",
         description="`impulse`: `exact`: the derivatives of the steps; `relaxed`: those of a central path through the "
-        "cones (relaxed complementarity), which see the way out of a contact that rests; never in `add check`",
+        "cones (relaxed complementarity), which see the way out of a contact that rests; `explore`: where the "
+        "objective wants contacts to open or to close, those of these modes, if they are larger (the "
+        "complementarity-aware choice; reverse mode only). Neither is ever checked by `add check`",
     )
     relaxation: Positive = Field(
         1e-3, description="`relaxed`: kappa, relative to the square of the largest impulse of a step [-]"

@@ -1,0 +1,166 @@
+"""Complementarity problems over cones, solved: Gauss-Seidel's method or ADMM finds the modes, Newton the digits."""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.cone_modes import EXACT, SEPARATE, STICK, identify, least_norm, margins, polish, revise
+from add.kernels.cone_sweeps import sweeps
+from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+#: Active-set rounds for one answer of ADMM.
+_ROUNDS = 6
+
+#: Iterations of ADMM after which the modes are tried although its tolerance is not met.
+_PATIENCE = 2000
+
+#: Below this margin a block may as well be in another mode.
+_DOUBT = 1e-6
+
+
+@njit(**_JIT)
+def _finish(G, g, blocks, l, modes, best_l, best_u, best_modes):
+    """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds."""
+    u = G @ l + g
+    best = natural_map(blocks, best_l, best_u)
+    for k in range(_ROUNDS):
+        trial, velocity = l.copy(), u.copy()
+        polish(G, g, blocks, modes, trial, velocity, 12)
+        size = natural_map(blocks, trial, velocity)
+        if size < best:
+            best = size
+            best_l[:], best_u[:], best_modes[:] = trial, velocity, modes
+        if size < EXACT or revise(blocks, trial, velocity, modes) == 0:
+            return best, k + 1
+    return best, _ROUNDS
+
+
+@njit(**_JIT)
+def _by_sweeps(G, g, blocks, l, u, modes):
+    """Solve a convex problem by sweeps and Newton; return Newton's rounds, 0 unless the answer is beyond doubt.
+
+    Redundant impulses and blocks between two modes are left to ADMM, which shares loads evenly.
+    """
+    trial, trial_modes, rounds, done = np.zeros(g.size), modes.copy(), 0, 0
+    for most in (4, 16, 64):
+        done = sweeps(G, g, blocks, trial, most)
+        velocity = G @ trial + g
+        identify(blocks, trial, velocity, 1e-10, trial_modes)
+        best, more = _finish(G, g, blocks, trial, trial_modes, l, u, modes)
+        rounds += more
+        if best < EXACT:
+            if least_norm(G, g, blocks, modes, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
+                return 0
+            return rounds
+        if done < most:
+            return 0
+    return 0
+
+
+@njit(**_JIT)
+def solve(G, g, blocks, convex, most, start, start_modes):
+    """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
+
+    Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
+    ADMM's own answer counts, too: it is what is left where Newton finds none.
+
+    Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
+    """
+    m = g.size
+    l, u, modes = np.zeros(m), g.copy(), np.zeros(blocks.kind.size, dtype=np.int64)
+    identify(blocks, l, u, 0.0, modes)
+    best = natural_map(blocks, l, u)
+    rounds, iterations, tolerance = 0, 0, 1e-4
+    if best == 0.0:
+        return l, u, modes, best, 0, 0
+    if start_modes.size:
+        best, rounds = _finish(G, g, blocks, start, start_modes.copy(), l, u, modes)
+        if best < EXACT:
+            least_norm(G, g, blocks, modes, l, u)
+            return l, u, modes, natural_map(blocks, l, u), 0, rounds
+    if convex:
+        rounds = _by_sweeps(G, g, blocks, l, u, modes)
+        if rounds:
+            return l, u, modes, natural_map(blocks, l, u), 0, rounds
+        l[:], u[:] = 0.0, g
+        identify(blocks, l, u, 0.0, modes)
+        best = natural_map(blocks, l, u)
+    values, vectors = np.linalg.eigh(0.5 * (G + G.T))
+    values, vectors = np.maximum(values, 0.0), np.ascontiguousarray(vectors)
+    if values[m - 1] == 0.0:
+        return l, u, modes, best, 0, rounds
+    state, skew = new_splitting(m, values[m - 1], convex), 0.5 * (G - G.T)
+    trial_modes = modes.copy()
+    while best >= EXACT and tolerance > EXACT and iterations < most and np.isfinite(state.z.sum()):
+        # ADMM knows the symmetric part of G; gyroscopic steps have another, which follows round by round. Modes may be
+        # right long before its tolerance is met.
+        shifted = g + skew @ state.z
+        done = admm(vectors, values, shifted, blocks, state, tolerance, min(_PATIENCE, most - iterations), convex)
+        iterations += abs(done)
+        # What hardly slips may stick on the edge of its cone: the slower threshold comes second.
+        for threshold in (10.0 * tolerance, np.sqrt(tolerance)):
+            velocity = G @ state.z + g
+            identify(blocks, state.z, velocity, threshold, trial_modes)
+            size = natural_map(blocks, state.z, velocity)
+            if size < best:
+                best = size
+                l[:], u[:], modes[:] = state.z, velocity, trial_modes
+            best, more = _finish(G, g, blocks, state.z, trial_modes, l, u, modes)
+            rounds += more
+            if best < EXACT:
+                break
+        if done > 0:
+            tolerance *= 1e-2
+    least_norm(G, g, blocks, modes, l, u)
+    return l, u, modes, natural_map(blocks, l, u), iterations, rounds
+
+
+@njit(**_JIT)
+def row_scale(G, blocks):
+    """Return one number a block, on its rows (m,): the inverse root of the mean diagonal; 1 where nothing moves."""
+    out, largest = np.ones(G.shape[0]), 0.0
+    for b in range(blocks.kind.size):
+        first, size, mean = blocks.first[b], block_size(blocks.kind[b]), 0.0
+        for i in range(first, first + size):
+            mean += G[i, i] / size
+        out[first : first + size] = mean
+        largest = max(largest, mean)
+    for i in range(out.size):
+        out[i] = 1.0 / np.sqrt(out[i]) if out[i] > max(1e-14 * largest, 1e-300) else 1.0
+    return out
+
+
+@njit(**_JIT)
+def solve_unscaled(G, g, blocks, convex, most, start, start_modes):
+    """Scale a problem, solve it, and give the answer in its own units.
+
+    Returns l, u, modes, the natural map of the scaled problem, iterations, rounds, the scale (m,) and the size: NaN if
+    a number is not finite, zero if there is nothing to do.
+    """
+    m = g.size
+    scale = row_scale(G, blocks)
+    size = 0.0
+    for i in range(m):
+        size = max(size, abs(scale[i] * g[i]))
+    modes = np.zeros(blocks.kind.size, dtype=np.int64)
+    if not np.isfinite(G.sum() + g.sum()):
+        return np.zeros(m), g.copy(), modes, np.inf, 0, 0, scale, np.nan
+    if size == 0.0:
+        for b in range(modes.size):
+            modes[b] = STICK if blocks.kind[b] == FREE else SEPARATE
+        return np.zeros(m), g.copy(), modes, 0.0, 0, 0, scale, 0.0
+    scaled, offset, begin, bound = np.empty((m, m)), np.empty(m), np.empty(m), blocks.bound.copy()
+    for i in range(m):
+        offset[i], begin[i] = scale[i] * g[i] / size, start[i] / (scale[i] * size)
+        for j in range(m):
+            scaled[i, j] = scale[i] * G[i, j] * scale[j]
+    for b in range(bound.size):
+        if blocks.kind[b] == DISC:
+            bound[b] /= scale[blocks.first[b]] * size
+    inner = Blocks(blocks.kind, blocks.first, bound)
+    l, u, modes, best, iterations, rounds = solve(scaled, offset, inner, convex, most, begin, start_modes)
+    for i in range(m):
+        l[i] *= size * scale[i]
+        u[i] *= size / scale[i]
+    return l, u, modes, best, iterations, rounds, scale, size
