@@ -31,12 +31,15 @@ class Depth:
         k_n [N/m^3].
     time : float
         [s]
+    wall : bool
+        Whether the law keeps surfaces apart however deep they are.
     """
 
     depth: float = 0.0
     reach: float = 1.0
     stiffness: float = 0.0
     time: float = 0.0
+    wall: bool = False
 
 
 @final
@@ -66,8 +69,9 @@ class DepthLog:
                 key = inner.names[pair // n], inner.names[pair % n]
                 known = self.seen.get(key)
                 if known is None or share[row] > known.depth / known.reach:
-                    numbers = (found.depth[row], found.reach[row], found.stiffness[row], record.kin.t)
-                    self.seen[key] = Depth(*map(float, numbers))
+                    depth, reach, stiffness = map(float, (found.depth[row], found.reach[row], found.stiffness[row]))
+                    wall = inner.normal_law.is_infinite
+                    self.seen[key] = Depth(depth, reach, stiffness, float(record.kin.t), wall)
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``, the deepest first."""
@@ -76,7 +80,7 @@ class DepthLog:
             {
                 "bodies": list(pair),
                 **vars(found),
-                "warning": found.depth > TOO_DEEP * found.reach,
+                "warning": found.depth > TOO_DEEP * found.reach and not found.wall,
                 "text": f"{pair[0]} and {pair[1]}: {found.depth:.3g} m of a reach of {found.reach:.3g} m at "
                 f"t = {found.time:.6g} s with k_n = {found.stiffness:.3g} N/m^3: a contact.mesh.stiffness of "
                 f"{3.0 * found.stiffness * found.depth / found.reach:.2g}, or thicker skins, keep it below half",
@@ -97,4 +101,7 @@ class DepthLog:
         ValueError, TypeError, KeyError
             If it is none.
         """
-        return cls({(str(a), str(b)): Depth(*map(float, numbers)) for a, b, *numbers in found["seen"]})
+        seen = {}
+        for a, b, depth, reach, stiffness, time, *wall in found["seen"]:
+            seen[str(a), str(b)] = Depth(float(depth), float(reach), float(stiffness), float(time), any(wall))
+        return cls(seen)

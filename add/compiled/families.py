@@ -69,8 +69,11 @@ def _node_contact(nodes, at):
             for k in range(4):
                 values[k, r, c] = at.theta[nodes.tables[k, r, c]]
     shapes = Shapes(nodes.kind, nodes.size, nodes.rotation, place, nodes.velocity, np.zeros((ns, 3)))
-    table = Table(nodes.column, enabled, values[0], values[1], values[2], values[3], nodes.depths[0], nodes.depths[1])
-    return Points(x, v, nodes.scale, nodes.group), shapes, table, Law(nodes.law[0], nodes.law[1])
+    none = np.zeros((rows, columns))
+    table = Table(
+        nodes.column, enabled, values[0], values[1], values[2], values[3], nodes.depths[0], nodes.depths[1], none, none
+    )
+    return Points(x, v, nodes.scale, nodes.group), shapes, table, Law(nodes.law[0], nodes.law[1], 0)
 
 
 @njit(**_JIT)
@@ -273,13 +276,13 @@ def force_parameters(families, at, choices, lam, out):
     if choices.nodes.size:
         points, shapes, table, law = _node_contact(nodes, at)
         rows, columns = nodes.enabled.shape
-        bars = np.zeros((4, rows, columns))
+        bars = np.zeros((5, rows, columns))
         at_points = np.empty((nodes.nodes.size, 3))
         for i in range(nodes.nodes.size):
             for c in range(3):
                 at_points[i, c] = lam[3 * nodes.nodes[i] + c]
         contact_parameters(
-            points, shapes, table, law, choices.nodes, False, (bars[0], bars[1], bars[2], bars[3]), at_points
+            points, shapes, table, law, choices.nodes, False, (bars[0], bars[1], bars[2], bars[3], bars[4]), at_points
         )
         for k in range(4):
             for r in range(rows):

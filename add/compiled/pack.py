@@ -25,6 +25,7 @@ from add.compiled.arrays import (
 )
 from add.compiled.pack_trees import TREE_TERMS, pack_trees
 from add.compiled.reasons import NotCompiled
+from add.contact.coefficients import NormalLaw
 from add.contact.penalty_bodies import BodyContact
 from add.contact.penalty_nodes import PenaltyContact
 from add.equations.lift import Lift
@@ -109,9 +110,10 @@ def pack(system: System) -> PackedSystem:
         raise NotCompiled("nothing is free to move")
     if system.constraints:
         raise NotCompiled(type(system.constraints[0]).__name__)
+    found = _Packing(system).result()
     if system.limit is not None:
         raise NotCompiled(type(system.limit).__name__)
-    return _Packing(system).result()
+    return found
 
 
 @final
@@ -267,10 +269,16 @@ def _weight(term: Gravity, n: int) -> tuple[AnyArray, ...]:
     return term.nodes, term.mass, term.density, term.gravity
 
 
-def _bodies(term: BodyContact, n: int) -> tuple[AnyArray, ...]:
-    """Return the arrays of contact between bodies, with the blocks of all pairs that may ever touch."""
+def _refuse_laws(term: BodyContact | PenaltyContact) -> None:
     if term.is_hybrid:
         raise NotCompiled("hybrid friction")
+    if term.normal_law is not NormalLaw.PENALTY:
+        raise NotCompiled(f"the contact law {term.normal_law.name}")
+
+
+def _bodies(term: BodyContact, n: int) -> tuple[AnyArray, ...]:
+    """Return the arrays of contact between bodies, with the blocks of all pairs that may ever touch."""
+    _refuse_laws(term)
     contacts, blocks = term.arrays, term.blocks
     nb = contacts.bodies.shape[0]
     run, shape = meeting_pairs(contacts).T
@@ -290,8 +298,7 @@ def _bodies(term: BodyContact, n: int) -> tuple[AnyArray, ...]:
 
 def _nodes(term: PenaltyContact, n: int) -> tuple[AnyArray, ...]:
     points, shapes, pairs, frames = term.points, term.shapes, term.pairs, term.shapes.frames
-    if term.is_hybrid:
-        raise NotCompiled("hybrid friction")
+    _refuse_laws(term)
     if not isinstance(points, NodePoints) or not isinstance(frames, WorldFrames):
         raise NotCompiled("contact points between nodes")
     return (

@@ -1,6 +1,6 @@
 """Contact: which points touch which shapes (detection), and what pushes back (laws)."""
 
-from add.contact.coefficients import FrictionLaw, PairParameters
+from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.meshes import MeshContact, MeshPlaces
 from add.contact.penalty_bodies import BodyContact, ContactPlaces
 from add.contact.penalty_nodes import PenaltyContact
@@ -12,6 +12,7 @@ __all__ = [
     "FrictionLaw",
     "MeshContact",
     "MeshPlaces",
+    "NormalLaw",
     "PairParameters",
     "PenaltyContact",
     "Shapes",

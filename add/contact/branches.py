@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from add.contact.coefficients import FrictionLaw, PairParameters
+from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.sticking import StickingRows
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm
@@ -30,11 +30,13 @@ class RowContact(StickingTerm):
     law: FrictionLaw
     total_normal: bool
     adhesive_damping: bool
+    normal_law: NormalLaw
 
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
-        return Law(self.law.kernel, TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping)
+        bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping
+        return Law(self.law.kernel, bits, int(self.normal_law))
 
     @property
     @final
@@ -143,6 +145,16 @@ class PairContact(RowContact):
     """Contact of points with shapes: pair = point * n_shapes + shape."""
 
     pairs: PairParameters
+
+    @final
+    def check_thickness(self) -> None:
+        """Refuse a law without the thickness that it needs."""
+        if (self.normal_law is not NormalLaw.PENALTY) != (self.pairs.thickness is not None):
+            raise ValueError(f"the law {self.normal_law.name} and a layer around shapes do not go together")
+
+    @abstractmethod
+    def free_share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
+        """Return the share of the ways of points in the frames of shapes that they may go without touching one."""
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from add.kernels.contact_laws import FAR
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -26,6 +27,29 @@ class FrictionLaw(IntEnum):
         return int(FrictionLaw.LINEAR if self is FrictionLaw.HYBRID else self)
 
 
+class NormalLaw(IntEnum):
+    """Laws of the normal force; equations stand in `add.kernels.contact_laws`."""
+
+    #: Grows with the depth: linearly, after an onset.
+    PENALTY = 0
+    #: The penalty in a layer, with a barrier from half its thickness on.
+    PENALTY_WALL = 1
+    #: The penalty without a kink, its force set in over some thicknesses.
+    SOFT_MAX = 2
+    #: A barrier in a layer.
+    LOG_BARRIER = 3
+
+    @property
+    def reach(self) -> float:
+        """The gap at which points begin to feel a shape, in thicknesses of its layer."""
+        return {NormalLaw.PENALTY: 0.0, NormalLaw.SOFT_MAX: FAR}.get(self, 1.0)
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether surfaces never touch."""
+        return self in (NormalLaw.PENALTY_WALL, NormalLaw.LOG_BARRIER)
+
+
 @final
 @dataclass(frozen=True)
 class PairParameters:
@@ -41,6 +65,8 @@ class PairParameters:
         Depth over which the damping grows [m]; 0 is the paper's jump.
     enabled : (R, C) bool or int
         Whether they meet: 0 never, 1 always, 2 only where the body of the points comes behind that of the shape.
+    thickness : (R, C), or None: the penalty has no layer
+        Indices in theta of the thickness of the layer around shapes [m].
     """
 
     k_n: IntArray
@@ -50,6 +76,7 @@ class PairParameters:
     onset: FloatArray
     ramp: FloatArray
     enabled: BoolArray | IntArray
+    thickness: IntArray | None = None
 
     def stiffnesses(self) -> IntArray:
         """Return the indices in theta of k_n, k_d and k_t of all groups that may touch."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from add.contact.branches import NO_CONTACT, RowContact
 from add.contact.candidates import Primitives, candidates
-from add.contact.coefficients import FrictionLaw
+from add.contact.coefficients import FrictionLaw, NormalLaw
 from add.contact.mesh_sticking import StickingVertices
 from add.contact.sides import Sides, both_sides
 from add.contact.sticking import StickingRows
@@ -84,6 +84,8 @@ class MeshContact(RowContact):
     sides : Sides
         Which pairs count; by default all alike.
     names : of the surface's bodies, for messages
+    normal_law : NormalLaw
+        The reach of a pair is its thickness; the soft-max, which reaches beyond, is not for meshes.
     """
 
     surface: ContactSurface
@@ -94,7 +96,12 @@ class MeshContact(RowContact):
     adhesive_damping: bool = False
     sides: Sides | None = None
     names: tuple[str, ...] = ()
+    normal_law: NormalLaw = NormalLaw.PENALTY
     _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.normal_law is NormalLaw.SOFT_MAX:
+            raise ValueError("the soft-max is not for meshes: it reaches beyond their skins")
 
     @cached_property
     def arrays(self) -> Meshes:

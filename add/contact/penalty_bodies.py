@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.contact.branches import NO_CONTACT, PairContact
-from add.contact.coefficients import FrictionLaw, PairParameters
+from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.point_runs import point_runs, spread_pairs
 from add.contact.sparsity import Blocks
 from add.contact.sticking import StickingPairs
@@ -23,6 +23,7 @@ from add.kernels.contact_bodies_parameters import body_contact_parameters
 from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
+from add.kernels.point_ways import free_points
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -101,6 +102,7 @@ class BodyContact(PairContact):
         ``parts_apart`` has any.
     parts_apart : (m, 2)
         Parts of points and of shapes that never meet.
+    normal_law : NormalLaw
     """
 
     carrier: IntArray
@@ -128,8 +130,10 @@ class BodyContact(PairContact):
     part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     shape_part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     parts_apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    normal_law: NormalLaw = NormalLaw.PENALTY
 
     def __post_init__(self) -> None:
+        self.check_thickness()
         _ = self.arrays  # what is wrong is said now
 
     @cached_property
@@ -147,7 +151,9 @@ class BodyContact(PairContact):
             apart = np.concatenate([spread_pairs(apart, *owners), self.parts_apart])
         runs, spheres = point_runs(np.column_stack([points[:, 1:], part]), arms)
         pairs = self.pairs
-        tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled], axis=2)
+        layers = np.full(pairs.k_n.shape, -1) if pairs.thickness is None else pairs.thickness
+        tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled, layers], axis=2)
+        reach = np.full(pairs.k_n.shape, self.normal_law.reach)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)
         stride = int(shape_part.max(initial=-1)) + 1
@@ -164,7 +170,7 @@ class BodyContact(PairContact):
             bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size[:, :3], strict=True)], float),
             columns=np.column_stack([self.shape_group, shape_part]).astype(np.int64),
             tables=np.ascontiguousarray(tables, dtype=np.int64),
-            depths=np.ascontiguousarray(np.stack([pairs.onset, pairs.ramp], axis=2), dtype=float),
+            depths=np.ascontiguousarray(np.stack([pairs.onset, pairs.ramp, reach], axis=2), dtype=float),
             apart=np.unique(apart[:, 0] * stride + apart[:, 1]).astype(np.int64),
             stride=stride,
         )
@@ -191,6 +197,11 @@ class BodyContact(PairContact):
         rows = {start: row for row, start in enumerate(sorted(table))}
         bodies = np.array([(start, *table[start]) for start in sorted(table)], dtype=np.int64).reshape(-1, 4)
         return bodies, rows
+
+    def free_share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
+        """Return the share of the ways that is free; see `PairContact.free_share`."""
+        none = np.zeros_like(q0)
+        return float(free_points(Motion(0.0, q0, none, theta), Motion(0.0, q1, none, theta), self.arrays))
 
     @property
     def n_points(self) -> int:
@@ -271,7 +282,7 @@ class BodyContact(PairContact):
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
-        return float(kernel.body_contact_energy(self.motion(kin, theta), self.arrays))
+        return float(kernel.body_contact_energy(self.motion(kin, theta), self.arrays, self.kernel_law))
 
 
 @final
@@ -373,6 +384,6 @@ class StickingBodies(StickingPairs):
         out = new_stick_rows(self.rows.shape[0], 12, 6)
         contact = self.contact
         stick_rows_of_bodies(
-            contact.motion(kin, theta), contact.arrays, contact.kernel_law.normal, self.rows.copy(), reactions, out
+            contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.rows.copy(), reactions, out
         )
         return out

@@ -10,13 +10,14 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.contact.branches import NO_CONTACT, PairContact
-from add.contact.coefficients import FrictionLaw, PairParameters
+from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.shapes import Shapes
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints, NodePoints
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_nodes as kernel
+from add.kernels.point_ways import free_nodes
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_nodes
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -45,6 +46,7 @@ class PenaltyContact(PairContact):
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
     adhesive_damping : bool
         Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
+    normal_law : NormalLaw
     """
 
     points: LinearPoints
@@ -57,8 +59,10 @@ class PenaltyContact(PairContact):
     law: FrictionLaw
     total_normal: bool = False
     adhesive_damping: bool = False
+    normal_law: NormalLaw = NormalLaw.PENALTY
 
     def __post_init__(self) -> None:
+        self.check_thickness()
         if self.shapes.frames.carried:
             raise ValueError("shapes carried by bodies need reactions on their carriers, which this term does not give")
         if self.is_hybrid and not isinstance(self.points, NodePoints):
@@ -74,12 +78,28 @@ class PenaltyContact(PairContact):
     ) -> tuple[kernel.Points, kernel.Shapes, kernel.Table, kernel.Law]:
         """Return points, shapes, coefficients and the law as the kernels take them."""
         x, v = self.points.points(kin, theta)
+        return kernel.Points(x, v, self.scale, self.group), self.shapes.at(kin), self._table(theta), self.kernel_law
+
+    def _table(self, theta: FloatArray) -> kernel.Table:
         pairs = self.pairs
-        table = kernel.Table(
+        thickness = self._no_layers if pairs.thickness is None else theta[pairs.thickness]
+        reach = thickness if pairs.thickness is None else self.normal_law.reach * thickness
+        return kernel.Table(
             self.shape_group, self._enabled,
             theta[pairs.k_n], theta[pairs.k_d], theta[pairs.k_t], theta[pairs.c_f], pairs.onset, pairs.ramp,
+            thickness, reach,
         )  # fmt: skip
-        return kernel.Points(x, v, self.scale, self.group), self.shapes.at(kin), table, self.kernel_law
+
+    @cached_property
+    def _no_layers(self) -> FloatArray:
+        return np.zeros(self.pairs.k_n.shape)
+
+    def free_share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
+        """Return the share of the ways that is free; see `PairContact.free_share`."""
+        none = np.zeros_like(q0)
+        begin, end = (Kinematics(q, none, none, 0.0, 0) for q in (q0, q1))
+        x0, x1 = (self.points.points(kin, theta)[0] for kin in (begin, end))
+        return float(free_nodes(x0, x1, self.shapes.at(begin), self.group, self._table(theta)))
 
     @cached_property
     def _enabled(self) -> BoolArray:
@@ -113,8 +133,7 @@ class PenaltyContact(PairContact):
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
-        points, shapes, table, _ = self.arguments(kin, theta)
-        return float(kernel.contact_energy(points, shapes, table))
+        return float(kernel.contact_energy(*self.arguments(kin, theta)))
 
 
 @final
@@ -160,11 +179,12 @@ class NodeContactBranch(Term):
             return
         pairs = self.contact.pairs
         shape = pairs.k_n.shape
-        bars = (np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        bars = (np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape))
         at_points = self.contact.points.gather(lam)
         kernel.contact_parameters(*self.contact.arguments(kin, theta), self.decision, False, bars, at_points)
-        for index, bar in zip((pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f), bars, strict=True):
-            np.subtract.at(out, index, bar)
+        for index, bar in zip((pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.thickness), bars, strict=True):
+            if index is not None:
+                np.subtract.at(out, index, bar)
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
@@ -172,7 +192,8 @@ class NodeContactBranch(Term):
             return
         pairs, points = self.contact.pairs, self.contact.points
         force = np.zeros((points.n_points, 3))
-        dots = (theta_dot[pairs.k_n], theta_dot[pairs.k_d], theta_dot[pairs.k_t], theta_dot[pairs.c_f])
+        layers = np.zeros(pairs.k_n.shape) if pairs.thickness is None else theta_dot[pairs.thickness]
+        dots = (theta_dot[pairs.k_n], theta_dot[pairs.k_d], theta_dot[pairs.k_t], theta_dot[pairs.c_f], layers)
         kernel.contact_parameters(*self.contact.arguments(kin, theta), self.decision, True, dots, force)
         points.pull(-force, out)
 
@@ -209,5 +230,5 @@ class StickingNodes(StickingPairs):
         """Return the rows at ``kin`` with ``reactions``."""
         out = new_stick_rows(self.rows.shape[0], 3, 0)
         points, shapes, table, law = self.contact.arguments(kin, theta)
-        stick_rows_of_nodes(points, shapes, table, law.normal, self.rows.copy(), reactions, out)
+        stick_rows_of_nodes(points, shapes, table, law, self.rows.copy(), reactions, out)
         return out

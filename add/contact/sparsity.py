@@ -90,7 +90,7 @@ class Blocks:
         arms[:, 3] += margin
         runs = contacts.runs
         spheres[:, 3] += np.maximum.reduceat(margin, runs[:, FIRST]) if margin.size else 0.0
-        rows = detect(motion.q, contacts._replace(arms=arms, spheres=spheres), frames)
+        rows = detect(motion.q, motion.theta, contacts._replace(arms=arms, spheres=spheres), frames)
         return np.asarray(block_keys(rows, contacts, self.always))
 
     def slots(self, keys: IntArray) -> Slots:

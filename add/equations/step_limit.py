@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 from add.typing import FloatArray
 
@@ -16,3 +19,38 @@ class StepLimit(ABC):
     @abstractmethod
     def share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the largest known share in [0, 1] of the way from ``q0`` to ``q1``, both (n,), that may be gone."""
+
+
+#: How often a way that one limit has shortened is shown to the others again.
+_MOST_ROUNDS = 8
+
+
+@final
+@dataclass(frozen=True)
+class AllLimits(StepLimit):
+    """Several limits at once.
+
+    Attributes
+    ----------
+    limits : StepLimit
+    """
+
+    limits: tuple[StepLimit, ...]
+
+    @staticmethod
+    def of(limits: Sequence[StepLimit]) -> StepLimit | None:
+        """Return the limit that all are together; None for none."""
+        return AllLimits(tuple(limits)) if len(limits) > 1 else (limits[0] if limits else None)
+
+    def share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
+        """Return the share that all leave: one that has shortened the way is no word on a shorter one of arcs."""
+        length = 1.0
+        for _ in range(_MOST_ROUNDS):
+            before = length
+            for limit in self.limits:
+                length *= limit.share(q0, q0 + length * (q1 - q0), theta)
+                if length == 0.0:
+                    return 0.0
+            if length == before:
+                return length
+        return 0.0

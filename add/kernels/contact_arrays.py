@@ -25,8 +25,9 @@ class Contacts(NamedTuple):
     poses : (ns, 5, 3) rotation (rows 0-2), position (3) [m] in the body's or the world's frame, velocity (4) [m/s]
     bounds : (ns,) radii of balls about the origins of the shapes' frames that hold them [m]
     columns : (ns, 2) int64: column of the tables, owner
-    tables : (R, C, 5) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND
-    depths : (R, C, 2) onset, ramp [m]
+    tables : (R, C, 6) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND; index of the thickness
+        of the layer around shapes, -1 for none
+    depths : (R, C, 3) onset, ramp [m], reach of the law in thicknesses [-]
     apart : (m,) sorted int64: owner of points * stride + owner of shapes that never meet
     stride : int
     """
@@ -105,14 +106,14 @@ def unpacked(ints, floats, places):
         _three(ints, places[11]),
         _three(floats, places[12]),
         _one(ints, places[13]),
-        ints[ints.size - 3],
+        ints[ints.size - 4],
     )
 
 
 @njit(cache=True)
 def unpacked_law(ints):
     """Return the `Law` of a `Packed`."""
-    return Law(ints[ints.size - 2], ints[ints.size - 1])
+    return Law(ints[ints.size - 3], ints[ints.size - 2], ints[ints.size - 1])
 
 
 class Motion(NamedTuple):

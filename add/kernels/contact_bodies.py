@@ -31,8 +31,8 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
-from add.kernels.contact_detection import OMEGA, PLACE, VELOCITY, detect, frames_of, point_place
-from add.kernels.contact_laws import elastic_energy
+from add.kernels.contact_detection import OMEGA, PLACE, VELOCITY, detect, frames_of, point_place, reach_of
+from add.kernels.contact_laws import normal_energy
 from add.kernels.contact_pairs import (
     ACTIVE,
     BITS,
@@ -69,6 +69,7 @@ def coefficients_of(i, o, theta, contacts):
     """Return the coefficients of point i and shape o."""
     row, column = contacts.points[i, 1], contacts.columns[o, 0]
     tables, depths = contacts.tables, contacts.depths
+    layer = tables[row, column, 5]
     return Coefficients(
         theta[tables[row, column, 0]],
         theta[tables[row, column, 1]],
@@ -76,6 +77,7 @@ def coefficients_of(i, o, theta, contacts):
         theta[tables[row, column, 3]],
         depths[row, column, 0],
         depths[row, column, 1],
+        theta[layer] if layer >= 0 else 0.0,
     )
 
 
@@ -104,6 +106,7 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
     spin = (w0 - W[o, 0], w1 - W[o, 1], w2 - W[o, 2])
     values = coefficients_of(i, o, motion.theta, contacts)
     d, v_n = gap(0, o, x, u, shapes, rows[k, FEATURE], order, radius, spin, S)
+    d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
     rows[k, BITS], normal, coulomb, friction, by_k = penalty_law(d, v_n, values, law, replay, rows[k, BITS], S)
     m = friction[0] * friction[1]
     for c in range(3):
@@ -175,7 +178,7 @@ def decided_body_contact_force(t, q, v, theta, ints, floats, places, given, out)
     """
     motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, places), unpacked_law(ints)
     frames = frames_of(0, motion, contacts)
-    rows = with_given(detect(motion.q, contacts, frames), given)
+    rows = with_given(detect(motion.q, theta, contacts, frames), given)
     _add_force(motion, contacts, frames, law, False, rows, out)
     return rows
 
@@ -195,10 +198,11 @@ def body_contact_places(motion, contacts, law, rows, place, force):
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_energy(motion, contacts):
+def body_contact_energy(motion, contacts, law):
     """Elastic energy stored in all contacts [J]."""
     frames = frames_of(0, motion, contacts)
-    rows, shapes, n_shapes = detect(motion.q, contacts, frames), frames.shapes, contacts.kind.size
+    rows, shapes = detect(motion.q, motion.theta, contacts, frames), frames.shapes
+    n_shapes = contacts.kind.size
     x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
     total = 0.0
     for k in range(rows.shape[0]):
@@ -207,5 +211,8 @@ def body_contact_energy(motion, contacts):
         X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
         g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, rows[k, FEATURE], 0, S[0], S)
         d, values = contacts.arms[i, 3] - g, coefficients_of(i, o, motion.theta, contacts)
-        total += contacts.arms[i, 4] * values.k_n * elastic_energy(d, values.onset, d < values.onset)
+        d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
+        onset, r = values.onset, values.thickness
+        energy, _ = normal_energy(law.elastic, d, r, onset, d < onset, 2.0 * d > r)
+        total += contacts.arms[i, 4] * values.k_n * energy
     return total

@@ -14,7 +14,7 @@ from add.kernels.rotation import turn
 
 @njit(cache=True, error_model="numpy")
 def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
-    """Derivatives of r by k_n, k_d, k_t, c_f and the centres of mass, in either direction.
+    """Derivatives of r by k_n, k_d, k_t, c_f, thickness and the centres of mass, in either direction.
 
     forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
     forward True  (jvp)  f (n,) += dr/dtheta theta_p
@@ -43,12 +43,16 @@ def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
         add_matrices(0.0, 0.0, 0.0, v_n, normal, coulomb, friction, values.k_t, values.c_f, scale, S, A, K)
         speed, _, w, m_L = friction
         m_f, m_k, m_c = values.c_f * m_L, speed * w, coulomb[0] * m_L
-        f_n_kn, f_n_kd, f_c_kn, f_c_kd = by_k
+        f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r = by_k
+        layer = table[5]
         dF, dl, y, z, lam, twist = Z[0], Z[1], Z[2], Z[3], Z[4], Z[5]
         if forward:
             k_n, k_d, k_t, c_f = theta_p[table[0]], theta_p[table[1]], theta_p[table[2]], theta_p[table[3]]
             along_n = scale * (f_n_kn * k_n + f_n_kd * k_d)
             along_t = -scale * (m_f * (f_c_kn * k_n + f_c_kd * k_d) + m_k * k_t + m_c * c_f)
+            if layer >= 0:
+                along_n += scale * f_n_r * theta_p[layer]
+                along_t -= scale * m_f * f_c_r * theta_p[layer]
             for c in range(3):
                 dF[c], dl[c] = along_n * n[c] + along_t * slide[c], 0.0
         else:
@@ -71,6 +75,8 @@ def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
             theta_p[table[1]] -= lam_n * f_n_kd - lam_t * m_f * f_c_kd
             theta_p[table[2]] += lam_t * m_k
             theta_p[table[3]] += lam_t * m_c
+            if layer >= 0:
+                theta_p[layer] -= lam_n * f_n_r - lam_t * m_f * f_c_r
             # Cotangent z of what is crossed by Omega in dnu and is dl: K^T lam x Omega + F x Lam.
             for c in range(3):
                 y[c] = K[0, c] * lam[0] + K[1, c] * lam[1] + K[2, c] * lam[2]

@@ -114,6 +114,25 @@ def point_place(i, q, contacts, B, x, L):
     return a
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def reach_of(row, column, theta, contacts):
+    """Return the gap at which the law of a row and a column of the tables begins [m]."""
+    index = contacts.tables[row, column, 5]
+    return contacts.depths[row, column, 2] * theta[index] if index >= 0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _farthest(theta, contacts):
+    """Return the largest reach of all pairs [m]."""
+    out, tables = 0.0, contacts.tables
+    if contacts.depths.size == 0 or contacts.depths[0, 0, 2] == 0.0:
+        return out
+    for row in range(tables.shape[0]):
+        for column in range(tables.shape[1]):
+            out = max(out, reach_of(row, column, theta, contacts))
+    return out
+
+
 @njit(cache=True, error_model="numpy")
 def meets(run, o, runs, hosts, columns, tables, apart, stride):
     """Whether the points of a run meet shape o at all: no body meets its own."""
@@ -284,7 +303,7 @@ def _candidates(c, reach, grid, found):
 
 
 @njit(cache=True, error_model="numpy")
-def detect(q, contacts, frames):
+def detect(q, theta, contacts, frames):
     """Return the rows (k, 3) of all pairs that touch, sorted by pair."""
     arms, bounds, kind, size = contacts.arms, contacts.bounds, contacts.kind, contacts.size
     runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
@@ -293,11 +312,12 @@ def detect(q, contacts, frames):
     x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
     found, n_found, use_grid = np.arange(n_shapes), n_shapes, n_runs * n_shapes > MANY
+    layer = _farthest(theta, contacts)
     grid = _shape_grid(p if use_grid else p[:0], bounds if use_grid else bounds[:0])
     for run in range(n_runs):
         first, stop = runs[run, FIRST], runs[run, STOP]
         many = stop - first > 2
-        reach = _ball(run, q, contacts, frames.B, x)
+        reach = _ball(run, q, contacts, frames.B, x) + layer
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
         if use_grid:
             n_found = _candidates(x[0], reach, grid, found)
@@ -312,9 +332,10 @@ def detect(q, contacts, frames):
                 x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
                 if not _near(o, x, reach, kind, size, R, p, S):
                     continue
+            own = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             for i in range(first, stop):
                 point_place(i, q, contacts, frames.B, x, L)
-                feature = touch(0, o, x, kind, size, R, p, arms[i, 3], S)
+                feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + own, S)
                 if feature >= 0:
                     pair = i * n_shapes + o
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)

@@ -1,7 +1,18 @@
-"""Scalar laws of penalty contact: elastic onset, damping ramp, friction. Each with its derivative, for a given branch.
+"""Scalar laws of penalty contact: normal force, damping ramp, friction. Each with its derivative, for a given branch.
 
 d is the depth -g [m], u = |v_t| the sliding speed [m/s]. Branches are arguments, never decided here, so each function
-is smooth in its real arguments (Geilinger et al. 2020, Eqs. 16-18 and 21; onset and ramp are additions).
+is smooth in its real arguments (Geilinger et al. 2020, Eqs. 16-18 and 21; onset, ramp and wall are additions).
+
+Laws that need a thickness r [m] act before surfaces touch: their depth is that in a layer, d = R - g with the reach R
+= r, or `FAR` r for the soft-max. At unit stiffness, with x = 2 d / r - 1, y = d / r and z = d / r - FAR = -g / r,
+
+    PENALTY      e(d)                                                                         `elastic_law`
+    WALL         e(d) + r/2 (x^3 / (1 - x) - 3 x^2 ln(1 - x)) for x > 0                       `wall_law`
+    SOFT_MAX     r ln(1 + exp(z))
+    LOG_BARRIER  r (y^2 / (1 - y) - 2 y ln(1 - y))
+
+The wall, of energy -r^2/4 x^3 ln(1 - x), and the barrier, of energy -r^2 y^2 ln(1 - y) (Li et al. 2020), are infinite
+where surfaces touch, d = r. All but e(d) are homogeneous: of degree one in (d, r), their energies of degree two.
 """
 
 import math
@@ -9,6 +20,10 @@ import math
 from add.kernels.caching import njit
 
 NONE, LINEAR, TANH = 0, 1, 2
+#: Laws of the normal force.
+PENALTY, WALL, SOFT_MAX, LOG_BARRIER = 0, 1, 2, 3
+#: Thicknesses beyond which the soft-max, exp(-36) = 2e-16, is left out.
+FAR = 36.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -28,6 +43,92 @@ def elastic_energy(d, onset, quadratic):
     if quadratic:
         return d * d * d / (6.0 * onset)
     return 0.5 * d * (d - onset) + onset * onset / 6.0
+
+
+@njit(cache=True, error_model="numpy")
+def wall_law(d, r):
+    """Force of the wall at unit stiffness, (w, dw/dd): infinite from d = r on, C^2 at d = r/2, where it begins."""
+    x = 2.0 * d / r - 1.0
+    y = 1.0 - x
+    if y <= 0.0:
+        return math.inf, math.inf
+    log = math.log1p(-x)
+    return 0.5 * r * x * x * (x / y - 3.0 * log), x * (6.0 * (x / y - log) + x * x / (y * y))
+
+
+@njit(cache=True, error_model="numpy")
+def normal_law(elastic, d, r, onset, quadratic, beyond):
+    """Normal force at unit stiffness, (e, de/dd, de/dr), the last at a fixed gap; `beyond`: whether the wall acts."""
+    if elastic == PENALTY:
+        e, e_d = elastic_law(d, onset, quadratic)
+        return e, e_d, e_d
+    if elastic == WALL:
+        e, e_d = elastic_law(d, onset, quadratic)
+        e_r = e_d
+        if beyond:
+            w, w_d = wall_law(d, r)
+            e, e_d, e_r = e + w, e_d + w_d, e_r + w_d + (w - d * w_d) / r
+        return e, e_d, e_r
+    if elastic == SOFT_MAX:
+        z = d / r - FAR
+        e, e_d = r * (max(z, 0.0) + math.log1p(math.exp(-abs(z)))), logistic(z)
+        return e, e_d, e / r - z * e_d
+    y = d / r
+    rest = 1.0 - y
+    if rest <= 0.0:
+        return math.inf, math.inf, math.inf
+    log = math.log1p(-y)
+    e, e_d = r * y * (y / rest - 2.0 * log), 4.0 * y / rest - 2.0 * log + y * y / (rest * rest)
+    return e, e_d, e_d + (e - d * e_d) / r
+
+
+@njit(cache=True, error_model="numpy")
+def normal_energy(elastic, d, r, onset, quadratic, beyond):
+    """Integral of `normal_law` over d, and its derivative by r at a fixed gap, (E [m^2], dE/dr [m])."""
+    e, _, _ = normal_law(elastic, d, r, onset, quadratic, beyond)
+    if elastic == PENALTY:
+        return elastic_energy(d, onset, quadratic), e
+    if elastic == WALL:
+        total, by_r = elastic_energy(d, onset, quadratic), e
+        if beyond:
+            x, (w, _) = 2.0 * d / r - 1.0, wall_law(d, r)
+            own = -0.25 * r * r * x * x * x * math.log1p(-x) if x < 1.0 else math.inf
+            total, by_r = total + own, by_r + (2.0 * own - d * w) / r
+        return total, by_r
+    if elastic == SOFT_MAX:
+        z = d / r - FAR
+        # -Li_2(-exp(z)); by inversion where z > 0, and by Landen's identity, whose series is one of at most 1/2.
+        u = math.exp(-abs(z))
+        log, w, power, own = math.log1p(u), u / (1.0 + u), 1.0, 0.0
+        own = 0.5 * log * log
+        for k in range(1, 50):
+            power *= w
+            own += power / (k * k)
+        if z > 0.0:
+            own = math.pi * math.pi / 6.0 + 0.5 * z * z - own
+        return r * r * own, 2.0 * r * own - z * e
+    y = d / r
+    own = -r * r * y * y * math.log1p(-y) if y < 1.0 else math.inf
+    return own, e + (2.0 * own - d * e) / r
+
+
+@njit(cache=True, error_model="numpy")
+def logistic(z):
+    """1 / (1 + exp(-z))."""
+    u = math.exp(-abs(z))
+    return 1.0 / (1.0 + u) if z > 0.0 else u / (1.0 + u)
+
+
+@njit(cache=True, error_model="numpy")
+def damping_share(elastic, d, r, ramp, ramping):
+    """Share s of the damping, (s, ds/dd, ds/dr), the last at a fixed gap: the ramp, or the slope of the soft-max."""
+    if elastic == SOFT_MAX:
+        z = d / r - FAR
+        s = logistic(z)
+        slope = s * (1.0 - s) / r
+        return s, slope, -z * slope
+    s, s_d = damping_ramp(d, ramp, ramping)
+    return s, s_d, s_d
 
 
 @njit(cache=True, error_model="numpy")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_laws import elastic_energy
+from add.kernels.contact_laws import normal_energy
 from add.kernels.contact_pairs import (
     ACTIVE,
     BITS,
@@ -63,7 +63,11 @@ class Points(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Coefficients of groups of points (rows) and of shapes (columns), and which of them meet."""
+    """Coefficients of groups of points (rows) and of shapes (columns), and which of them meet.
+
+    ``reach`` is the gap at which the law begins [m]: `contact_laws.py`. Both it and ``thickness`` are zero for the
+    penalty alone.
+    """
 
     column: IntArray
     enabled: BoolArray
@@ -73,14 +77,17 @@ class Table(NamedTuple):
     c_f: FloatArray
     onset: FloatArray
     ramp: FloatArray
+    thickness: FloatArray
+    reach: FloatArray
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def coefficients_of(table, b, c):
     """Return the coefficients of row b and column c."""
     return Coefficients(
-        table.k_n[b, c], table.k_d[b, c], table.k_t[b, c], table.c_f[b, c], table.onset[b, c], table.ramp[b, c]
-    )
+        table.k_n[b, c], table.k_d[b, c], table.k_t[b, c], table.c_f[b, c], table.onset[b, c], table.ramp[b, c],
+        table.thickness[b, c],
+    )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy")
@@ -93,7 +100,7 @@ def detect_contacts(points, shapes, table):
     for i in range(x.shape[0]):
         for o in range(n_shapes):
             if enabled[group[i], column[o]]:
-                feature = touch(i, o, x, kind, size, R, p, 0.0, S)
+                feature = touch(i, o, x, kind, size, R, p, table.reach[group[i], column[o]], S)
                 if feature >= 0:
                     rows = with_row(rows, n, i * n_shapes + o, feature)
                     n += 1
@@ -113,6 +120,7 @@ def contact_force(points, shapes, table, law, replay, rows, F):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
         values = coefficients_of(table, points.group[i], table.column[o])
         d, v_n = gap(i, o, points.x, points.v, shapes, rows[k, FEATURE], 1, 0.0, NO_SPIN, S)
+        d += table.reach[points.group[i], table.column[o]]
         rows[k, BITS], normal, _, friction, _ = penalty_law(d, v_n, values, law, replay, rows[k, BITS], S)
         m = friction[0] * friction[1]
         for a in range(3):
@@ -143,6 +151,7 @@ def contact_jacobian(points, shapes, table, law, rows, Kx, Kv):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
         values = coefficients_of(table, points.group[i], table.column[o])
         d, v_n = gap(i, o, points.x, points.v, shapes, rows[k, FEATURE], 2, 0.0, NO_SPIN, S)
+        d += table.reach[points.group[i], table.column[o]]
         _, normal, coulomb, friction, _ = penalty_law(d, v_n, values, law, True, rows[k, BITS], S)
         add_matrices(
             W[o, 0], W[o, 1], W[o, 2], v_n, normal, coulomb, friction, values.k_t, values.c_f, points.scale[i], S,
@@ -153,16 +162,16 @@ def contact_jacobian(points, shapes, table, law, rows, Kx, Kv):
 
 @njit(cache=True, error_model="numpy")
 def contact_parameters(points, shapes, table, law, rows, forward, bars, f):
-    """Derivatives of the force with respect to k_n, k_d, k_t, c_f, in either direction; bars are their four tables.
+    """Derivatives of the force with respect to k_n, k_d, k_t, c_f and the thickness, in either direction.
 
     forward False (vjp)  bars[0] += lam . dF/dk_n, ... for every row and column, with lam = f (np, 3) given
-    forward True  (jvp)  f (np, 3) += dF/dk_n bars[0] + dF/dk_d bars[1] + dF/dk_t bars[2] + dF/dc_f bars[3]
+    forward True  (jvp)  f (np, 3) += dF/dk_n bars[0] + ... + dF/dc_f bars[3] + dF/dr bars[4]
 
         dF = scale [ n df_n - t (dm/df_c df_c + dm/dk_t dk_t + dm/dc_f dc_f) ]
     """
     S = np.zeros((9, 3))
     n_shapes, scale = shapes.kind.size, points.scale
-    k_n_p, k_d_p, k_t_p, c_f_p = bars
+    k_n_p, k_d_p, k_t_p, c_f_p, r_p = bars
     for k in range(rows.shape[0]):
         if rows[k, BITS] & ACTIVE == 0:
             continue
@@ -170,13 +179,16 @@ def contact_parameters(points, shapes, table, law, rows, forward, bars, f):
         b, c = points.group[i], table.column[o]
         values = coefficients_of(table, b, c)
         d, v_n = gap(i, o, points.x, points.v, shapes, rows[k, FEATURE], 1, 0.0, NO_SPIN, S)
+        d += table.reach[points.group[i], table.column[o]]
         _, _, coulomb, friction, by_k = penalty_law(d, v_n, values, law, True, rows[k, BITS], S)
         u, _, w, m_L = friction
         m_f, m_k, m_c = values.c_f * m_L, u * w, coulomb[0] * m_L
-        f_n_kn, f_n_kd, f_c_kn, f_c_kd = by_k
+        f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r = by_k
         if forward:
             along_n = f_n_kn * k_n_p[b, c] + f_n_kd * k_d_p[b, c]
             along_t = -m_f * (f_c_kn * k_n_p[b, c] + f_c_kd * k_d_p[b, c]) - m_k * k_t_p[b, c] - m_c * c_f_p[b, c]
+            along_n += f_n_r * r_p[b, c]
+            along_t -= m_f * f_c_r * r_p[b, c]
             for a in range(3):
                 f[i, a] += scale[i] * (along_n * S[0, a] + along_t * S[2, a])
         else:
@@ -186,10 +198,11 @@ def contact_parameters(points, shapes, table, law, rows, forward, bars, f):
             k_d_p[b, c] += lam_n * f_n_kd - lam_t * m_f * f_c_kd
             k_t_p[b, c] -= lam_t * m_k
             c_f_p[b, c] -= lam_t * m_c
+            r_p[b, c] += lam_n * f_n_r - lam_t * m_f * f_c_r
 
 
 @njit(cache=True, error_model="numpy")
-def contact_energy(points, shapes, table):
+def contact_energy(points, shapes, table, law):
     """Elastic energy stored in all contacts [J]: sum of scale k_n times the integral of e(d)."""
     S = np.zeros((3, 3))
     rows, n_shapes, total = detect_contacts(points, shapes, table), shapes.kind.size, 0.0
@@ -197,6 +210,10 @@ def contact_energy(points, shapes, table):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
         b, c = points.group[i], table.column[o]
         X0, X1, X2 = to_frame(i, o, points.x, shapes.R, shapes.p)
-        d = -distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, rows[k, FEATURE], 0, S[0], S)
-        total += points.scale[i] * table.k_n[b, c] * elastic_energy(d, table.onset[b, c], d < table.onset[b, c])
+        d = table.reach[b, c] - distance_branch(
+            shapes.kind[o], shapes.size[o], X0, X1, X2, rows[k, FEATURE], 0, S[0], S
+        )
+        onset, r = table.onset[b, c], table.thickness[b, c]
+        energy, _ = normal_energy(law.elastic, d, r, onset, d < onset, 2.0 * d > r)
+        total += points.scale[i] * table.k_n[b, c] * energy
     return total

@@ -4,7 +4,7 @@ Geilinger et al. 2020, Eqs. 16-18, 21-22, with an elastic onset, a damping ramp 
 the gap g(x), n = grad g, depth d = -g, twist (V, W) of the shape at p:
 
     v_rel = v - V - W x (x - p),   v_n = n . v_rel,   v_t = v_rel - v_n n
-    f_n   = max(f_e + f_d, 0),     f_e = k_n e(d),    f_d = -k_d s(d) v_n      e: `elastic_law`, s: `damping_ramp`
+    f_n   = max(f_e + f_d, 0),     f_e = k_n e(d),    f_d = -k_d s(d) v_n      e: `normal_law`, s: `damping_share`
     f_t   = -m(|v_t|, c_f f_c) v_t / |v_t|                                     m: `friction_law`
     F     = scale (f_n n + f_t)
 
@@ -20,7 +20,10 @@ A decision is an int64 array (k, 3), one row a pair that touches or is given, so
     pair       point * n_shapes + shape
     feature    smooth branch of the distance (`distance.py`)
     bits       ACTIVE | SLIP (LINEAR only) | QUADRATIC (onset) | RAMPING (damping) | CLIPPED (f_n = 0) |
-               STICKS (no friction law: an equation holds the pair; see `sticking.py`) | RELEASED (k_t STIFFER fold)
+               STICKS (no friction law: an equation holds the pair; see `sticking.py`) | RELEASED (k_t STIFFER fold) |
+               BEYOND (deeper than half the thickness: the wall acts)
+
+Laws that need a thickness have a layer around shapes: d = R - g with their reach R (`contact_laws.py`).
 
 STICKS and RELEASED are never decided by the law: rows have them, also of pairs that do not touch. A replayed pair is
 evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign, f_n = f_e + f_d or 0 as
@@ -36,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_laws import LINEAR, NONE, damping_ramp, elastic_law, friction_law
+from add.kernels.contact_laws import LINEAR, NONE, WALL, damping_share, friction_law, normal_law
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH
@@ -44,6 +47,8 @@ from add.typing import FloatArray, IntArray
 
 PAIR, FEATURE, BITS = 0, 1, 2
 ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED, STICKS, RELEASED = 1, 2, 4, 8, 16, 32, 64
+#: 128 is a bit of meshes.
+BEYOND = 256
 #: Bits that are given, never decided.
 GIVEN = STICKS | RELEASED
 #: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
@@ -68,14 +73,15 @@ class Shapes(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Friction NONE, LINEAR or TANH, and the bits TOTAL and ADHESIVE of the normal force."""
+    """Friction NONE, LINEAR or TANH; bits TOTAL and ADHESIVE of the normal force; its law, PENALTY and others."""
 
     friction: int
     normal: int
+    elastic: int = 0
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m]."""
+    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m], [m]."""
 
     k_n: float
     k_d: float
@@ -83,6 +89,7 @@ class Coefficients(NamedTuple):
     c_f: float
     onset: float
     ramp: float
+    thickness: float
 
 
 @njit(cache=True, error_model="numpy")
@@ -153,26 +160,30 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
     """The law of a pair in contact, per unit scale: its completed bits and the scalars that every kernel needs.
 
     Reads n and v_rel from S and fills t. Returns bits, (f_n, df_n/dd, df_n/dv_n), (f_c, df_c/dd, df_c/dv_n),
-    (u, m_over_u, w, m_L) and (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d).
+    (u, m_over_u, w, m_L) and (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d, df_n/dr, df_c/dr), the last two by the
+    thickness at a fixed gap.
     """
-    k_n, k_d, k_t, c_f, onset, ramp = coefficients
+    k_n, k_d, k_t, c_f, onset, ramp, thickness = coefficients
     if not replay:
-        if d < onset:
+        if d < onset and law.elastic <= WALL:
             bits |= QUADRATIC
         if d < ramp:
             bits |= RAMPING
-    e, e_d = elastic_law(d, onset, bits & QUADRATIC != 0)
-    s, s_d = damping_ramp(d, ramp, bits & RAMPING != 0)
+        if law.elastic == WALL and 2.0 * d > thickness:
+            bits |= BEYOND
+    e, e_d, e_r = normal_law(law.elastic, d, thickness, onset, bits & QUADRATIC != 0, bits & BEYOND != 0)
+    s, s_d, s_r = damping_share(law.elastic, d, thickness, ramp, bits & RAMPING != 0)
     f_n = k_n * e - k_d * s * v_n
     if not replay and f_n < 0.0 and law.normal & ADHESIVE == 0:
         bits |= CLIPPED
     keep = 0.0 if bits & CLIPPED != 0 else 1.0
     f_n *= keep
     f_n_d, f_n_v = keep * (k_n * e_d - k_d * s_d * v_n), -keep * k_d * s
+    f_n_r = keep * (k_n * e_r - k_d * s_r * v_n)
     if law.normal & TOTAL:
-        f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = f_n, f_n_d, f_n_v, keep * e, -keep * s * v_n
+        f_c, f_c_d, f_c_v, f_c_kn, f_c_kd, f_c_r = f_n, f_n_d, f_n_v, keep * e, -keep * s * v_n, f_n_r
     else:  # the elastic part is never clipped
-        f_c, f_c_d, f_c_v, f_c_kn, f_c_kd = k_n * e, k_n * e_d, 0.0, e, 0.0
+        f_c, f_c_d, f_c_v, f_c_kn, f_c_kd, f_c_r = k_n * e, k_n * e_d, 0.0, e, 0.0, k_n * e_r
 
     u, m_over_u, w, m_L = 0.0, 0.0, 0.0, 0.0
     if law.friction != NONE and bits & STICKS == 0:
@@ -190,7 +201,7 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
         w *= factor
     else:
         S[2, 0], S[2, 1], S[2, 2] = 0.0, 0.0, 0.0
-    by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd)
+    by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd, f_n_r, f_c_r)
     return bits, (f_n, f_n_d, f_n_v), (f_c, f_c_d, f_c_v), (u, m_over_u, w, m_L), by_k
 
 

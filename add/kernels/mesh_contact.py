@@ -4,7 +4,7 @@ With the symbols of `stencil.py` and `contact_pairs.py`, the depth r - d below t
 half-thicknesses or a share of it (`add.contact.sides`), the weight w of the pair (`mesh_pairs.py`) and the mollifier m
 of nearly parallel edges, 1 elsewhere:
 
-    Psi   = k_n w m e_int(r - d),   de_int/dd = e        (`elastic_law`)
+    Psi   = k_n w m e_int(r - d),   de_int/dd = e        (`normal_law`)
     v_rel = sum c_i v_i,   F = f_n n + f_t               (`penalty_law`, per area)
     f_i   = w (m c_i F - k_n e_int dm/dx_i)
 
@@ -21,8 +21,8 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_detection import CENTRE, OMEGA, PLACE, VELOCITY, body_states
-from add.kernels.contact_laws import elastic_energy
-from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, QUADRATIC, STICKS, Coefficients, penalty_law
+from add.kernels.contact_laws import normal_energy
+from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, FEATURE, PAIR, QUADRATIC, STICKS, Coefficients, penalty_law
 from add.kernels.mesh_arrays import (
     EDGE_EDGE,
     MOLLIFIED,
@@ -156,17 +156,18 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
         add_spin(places.B[spinning], d, S)
     v_n = S[0, 0] * S[1, 0] + S[0, 1] * S[1, 1] + S[0, 2] * S[1, 2]
     table = meshes.tables[meshes.points[one, 2], meshes.points[two, 2]]
+    reach = reach_share(kind, i, j, meshes) * (half[meshes.body[one]] + half[meshes.body[two]])
     values = Coefficients(
-        theta[table[0]], theta[table[1]], theta[table[2]], theta[table[3]], theta[table[4]], theta[table[5]]
+        theta[table[0]], theta[table[1]], theta[table[2]], theta[table[3]], theta[table[4]], theta[table[5]], reach
     )
-    depth = reach_share(kind, i, j, meshes) * (half[meshes.body[one]] + half[meshes.body[two]]) - d
+    depth = reach - d
     bits, normal, coulomb, friction, by_k = penalty_law(depth, v_n, values, law, replay, rows[row, BITS], S)
     rows[row, BITS] = bits
     m, energy = 1.0, 0.0
     if bits & MOLLIFIED:
         eps = MOLLIFIED_BELOW * meshes.squares[i] * meshes.squares[j]
         m = mollifier(X, eps, order, work.M, work.N)
-        energy = elastic_energy(depth, values.onset, bits & QUADRATIC != 0)
+        energy, _ = normal_energy(law.elastic, depth, reach, values.onset, bits & QUADRATIC != 0, bits & BEYOND != 0)
     weight = weight_of(kind, i, j, feature, meshes)
     slide = friction[0] * friction[1]
     for a in range(3):
@@ -267,8 +268,11 @@ def mesh_contact_energy(q, v, theta, meshes, law, rows):
         _, _, _, _, depth, _, weight, m, _, values, _ = evaluate(
             row, 0, theta, places, meshes, law, True, rows, half, work
         )
-        quadratic = rows[row, BITS] & QUADRATIC != 0
-        total += weight * m * values.k_n * elastic_energy(depth, values.onset, quadratic)
+        bits = rows[row, BITS]
+        energy, _ = normal_energy(
+            law.elastic, depth, values.thickness, values.onset, bits & QUADRATIC != 0, bits & BEYOND != 0
+        )
+        total += weight * m * values.k_n * energy
     return total
 
 

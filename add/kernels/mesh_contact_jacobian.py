@@ -16,8 +16,8 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_detection import OMEGA, TURN, TURN_RATE
-from add.kernels.contact_laws import elastic_law
-from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, QUADRATIC
+from add.kernels.contact_laws import normal_law
+from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, PAIR, QUADRATIC
 from add.kernels.mesh_arrays import MOLLIFIED, points_of, unnumbered
 from add.kernels.mesh_contact import evaluate, half_thicknesses, new_work, places_of
 from add.kernels.mesh_spin import add_cross, round_side, shift_motions, spin_derivatives, turned_by_moving
@@ -201,7 +201,10 @@ def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, sl
         spinning, sigma = round_side(one, two, meshes)
         mollified = rows[row, BITS] & MOLLIFIED != 0
         if mollified:
-            work.S[7, 0], _ = elastic_law(depth, values.onset, rows[row, BITS] & QUADRATIC != 0)
+            bits = rows[row, BITS]
+            work.S[7, 0], _, _ = normal_law(
+                law.elastic, depth, values.thickness, values.onset, bits & QUADRATIC != 0, bits & BEYOND != 0
+            )
         point_derivatives(n, d, v_n, weight, m, energy, values, found, mollified, work)
         p, c, K, C = work.p, work.c, work.K, work.C
         if spinning >= 0:

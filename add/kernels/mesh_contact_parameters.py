@@ -4,8 +4,8 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_detection import OMEGA, TURN
-from add.kernels.contact_laws import elastic_law
-from add.kernels.contact_pairs import ACTIVE, BITS, CLIPPED, PAIR, QUADRATIC, RAMPING, TOTAL
+from add.kernels.contact_laws import WALL, normal_energy, normal_law
+from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, PAIR, QUADRATIC, RAMPING, TOTAL
 from add.kernels.mesh_arrays import MOLLIFIED, reach_share, unnumbered
 from add.kernels.mesh_contact import add_generalised, evaluate, half_thicknesses, new_work, places_of
 from add.kernels.mesh_contact_jacobian import point_derivatives
@@ -60,7 +60,7 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                     held[k, a] = lam[work.p[k], a]
                 if spinning >= 0 and points[work.p[k], 1] == spinning:
                     _add_turned(places.B[spinning], f, bodies[spinning, 0] + 3, shift, held[k])
-        normal, coulomb, friction, by_k = found
+        _, coulomb, friction, by_k = found
         bits, p, c, S = rows[row, BITS], work.p, work.c, work.S
         mollified = bits & MOLLIFIED != 0
         quadratic = bits & QUADRATIC != 0
@@ -69,9 +69,13 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
         m_f = values.c_f * m_L
         keep = 0.0 if bits & CLIPPED else 1.0
         keep_c = keep if law.normal & TOTAL else 1.0
-        e, _ = elastic_law(depth, values.onset, quadratic)
+        beyond, r = bits & BEYOND != 0, values.thickness
+        e, _, _ = normal_law(law.elastic, depth, r, values.onset, quadratic, beyond)
+        with_onset = law.elastic <= WALL
         # By each number: change of F along n and t, and of k_n e_int.
         e_onset = -0.5 * depth * depth / (values.onset * values.onset) if quadratic else -0.5
+        if not with_onset:
+            e_onset = 0.0
         if bits & RAMPING:
             y = depth / values.ramp
             s_ramp = -6.0 * y * y * (1.0 - y) / values.ramp
@@ -87,7 +91,7 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
         along[5, 0], along[5, 1] = keep * damped, -m_f * damped_c
         kind, i, j = unnumbered(rows[row, PAIR], n_p, meshes.edges.shape[0], meshes.faces.shape[0])
         share = reach_share(kind, i, j, meshes)
-        along[6, 0], along[6, 1] = share * normal[1], -share * m_f * coulomb[1]
+        along[6, 0], along[6, 1] = share * by_k[4], -share * m_f * by_k[5]
         along[7, 0], along[7, 1] = along[6, 0], along[6, 1]
         for number in range(8):
             if number < 6:
@@ -100,13 +104,14 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
             if mollified:
                 if number == 0:
                     stored = energy
-                elif number == 4:
+                elif number == 4 and with_onset:
                     if quadratic:
                         stored = -values.k_n * depth * depth * depth / (6.0 * values.onset * values.onset)
                     else:
                         stored = values.k_n * (values.onset / 3.0 - 0.5 * depth)
                 elif number >= 6:
-                    stored = share * values.k_n * e
+                    _, by_r = normal_energy(law.elastic, depth, r, values.onset, quadratic, beyond)
+                    stored = share * values.k_n * by_r
             total = 0.0
             for k in range(n):
                 for a in range(3):

@@ -89,14 +89,15 @@ def _slope(along, n, H, u, out):
 
 
 @njit(cache=True, error_model="numpy")
-def stick_rows_of_nodes(points, shapes, table, normal, decision, reactions, out):
+def stick_rows_of_nodes(points, shapes, table, law, decision, reactions, out):
     """Fill ``out`` (StickRows, m = 3, p = 0) for nodes that stick to shapes of the world, in world axes.
 
-    ``decision`` (k, 3) are their rows; the features of those that do not touch are found here. `normal` is
-    that of `Law`, ``reactions`` (k, 3) are the reactions.
+    ``decision`` (k, 3) are their rows; the features of those that do not touch are found here. ``reactions`` (k, 3)
+    are the reactions. Of the `Law` the friction is not read.
     """
     rows, by_v, by_q, geometric, _, _, limit, stiffness = out
-    S, y, W, n_shapes, law = np.zeros((9, 3)), np.empty(3), shapes.W, shapes.kind.size, Law(NONE, normal)
+    S, y, W, n_shapes = np.zeros((9, 3)), np.empty(3), shapes.W, shapes.kind.size
+    alone = Law(NONE, law.normal, law.elastic)
     for k in range(decision.shape[0]):
         i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
         bits = decision[k, BITS]
@@ -105,7 +106,8 @@ def stick_rows_of_nodes(points, shapes, table, normal, decision, reactions, out)
             decision[k, FEATURE] = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
         values = coefficients_of(table, points.group[i], table.column[o])
         d, v_n = gap(i, o, points.x, points.v, shapes, decision[k, FEATURE], 2, 0.0, NO_SPIN, S)
-        coulomb = penalty_law(d, v_n, values, law, True, bits, S)[2]
+        d += table.reach[points.group[i], table.column[o]]
+        coulomb = penalty_law(d, v_n, values, alone, True, bits, S)[2]
         limit[k] = points.scale[i] * values.c_f * coulomb[0] if bits & ACTIVE != 0 else -1.0
         stiffness[k] = points.scale[i] * values.k_t
         n, v_rel, H = S[0], S[1], S[3:6]
@@ -140,7 +142,7 @@ def _turned_back(R, D, out):
 
 
 @njit(cache=True, error_model="numpy")
-def stick_rows_of_bodies(motion, contacts, normal, decision, reactions, out):
+def stick_rows_of_bodies(motion, contacts, law, decision, reactions, out):
     """As `stick_rows_of_nodes` for points and shapes on bodies (m = 12, p = 6), in the axes of the shape.
 
     Columns are the coordinates (x, w) of the point's carrier a, then those of the shape's body b; a node has the first
@@ -152,7 +154,7 @@ def stick_rows_of_bodies(motion, contacts, normal, decision, reactions, out):
     kind, size, x, S, L, A, K = shapes.kind, shapes.size, scratch.x, scratch.S, scratch.L, work.A, work.K
     DF, tau = work.DF, work.tau
     A_c, A_f, zero, world = np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.empty((7, 3))
-    n_shapes, law = kind.size, Law(NONE, normal)
+    n_shapes, alone = kind.size, Law(NONE, law.normal, law.elastic)
     for k in range(decision.shape[0]):
         if decision[k, BITS] & ACTIVE == 0:
             i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
@@ -160,7 +162,7 @@ def stick_rows_of_bodies(motion, contacts, normal, decision, reactions, out):
             X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
             decision[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
         i, o, a, lever, spin, v_n, values, found = evaluate(
-            k, 2, motion, contacts, frames, law, True, decision, scratch
+            k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
         limit[k] = scale * values.c_f * found[1][0] if decision[k, BITS] & ACTIVE != 0 else -1.0

@@ -9,8 +9,9 @@ from typing import Any, final
 import numpy as np
 
 from add.bodies import Block, Body, Family, Layouts, ObstacleBody
-from add.contact import MeshContact
+from add.contact import BodyContact, MeshContact, PenaltyContact
 from add.contact.limits import CollisionLimit
+from add.contact.point_limit import PointLimit
 from add.equations.assembly import Assembly
 from add.equations.initial import InitialState, Pose
 from add.equations.initial_on_hinge import HingedPose
@@ -22,7 +23,7 @@ from add.equations.lifted_limit import LiftedLimit
 from add.equations.lifted_points import LiftedPoints
 from add.equations.points import PointMap
 from add.equations.prescribed import Motion
-from add.equations.step_limit import StepLimit
+from add.equations.step_limit import AllLimits, StepLimit
 from add.equations.system import System
 from add.equations.term import Term
 from add.errors import InputError
@@ -34,6 +35,8 @@ from add.model.obstacles import ContactModel, Obstacle
 from add.model.parameters import parameter_layout
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
+
+_NO_COORDINATES = np.zeros(0, dtype=np.int64)
 
 
 @final
@@ -138,7 +141,8 @@ def build_model(
     forces, own = _family_terms(bodies, at)
     forces += smooth
     meshes = mesh_term(bodies, contact, at)
-    choices = [*contact_terms(bodies, obstacles, contact, at), *([] if meshes is None else [meshes]), *deciding]
+    of_points = contact_terms(bodies, obstacles, contact, at)
+    choices = [*of_points, *([] if meshes is None else [meshes]), *deciding]
     constraints = [constraint for body in bodies for constraint in body.constraints(at)]
     if not lift.is_identity:
         forces = [LiftedTerm.of(term, lift) for term in forces]
@@ -156,15 +160,22 @@ def build_model(
         tuple(choices),
         tuple(constraints),
         np.array([start for body in bodies for start in body.rotations(at)], dtype=np.int64),
-        None if meshes is None else _limit(meshes, lift),
+        _limit(meshes, of_points, lift),
     )
     return Model(system, initial, tuple(bodies), tuple(obstacles), lift, tuple(joint_parts), contact)
 
 
-def _limit(meshes: MeshContact, lift: Lift) -> StepLimit:
-    """Return how far a trial may go before meshes pass through each other."""
-    limit = CollisionLimit(meshes.surface)
-    return limit if lift.is_identity else LiftedLimit(limit, lift)
+def _limit(
+    meshes: MeshContact | None, of_points: Sequence[PenaltyContact | BodyContact], lift: Lift
+) -> StepLimit | None:
+    """Return how far a trial may go before meshes pass through each other, or points touch what has a wall."""
+    limits: list[StepLimit] = [] if meshes is None else [CollisionLimit(meshes.surface)]
+    for term in of_points:
+        if term.normal_law.is_infinite:
+            turning = term.arrays.bodies[:, 0] + 3 if isinstance(term, BodyContact) else _NO_COORDINATES
+            limits.append(PointLimit(term, turning))
+    limit = AllLimits.of(limits)
+    return limit if limit is None or lift.is_identity else LiftedLimit(limit, lift)
 
 
 def _family_terms(bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list[Term]]:

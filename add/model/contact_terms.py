@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from add.bodies import Body, CarriedShape, ContactPoints, Layouts
-from add.contact import BodyContact, PairParameters, PenaltyContact, Shapes
+from add.contact import BodyContact, NormalLaw, PairParameters, PenaltyContact, Shapes
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints, WorldFrames
 from add.equations.site_gathering import NO_INDICES
-from add.equations.term import DecidingTerm
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
 from add.model.obstacles import ContactModel, Obstacle
 from add.typing import FloatArray, IntArray
@@ -20,7 +19,7 @@ from add.typing import FloatArray, IntArray
 
 def contact_terms(
     bodies: Sequence[Body], obstacles: Sequence[Obstacle], contact: ContactModel, at: Layouts
-) -> tuple[DecidingTerm, ...]:
+) -> tuple[PenaltyContact | BodyContact, ...]:
     """Return the contact terms that have anything to do."""
     number = {name: k for k, name in enumerate([*(b.name for b in bodies), *(o.name for o in obstacles)])}
     found = [body.contact_points() for body in bodies]
@@ -42,7 +41,7 @@ def contact_terms(
     sides = [_side(body, points, contact) for body, points in zip(bodies, found, strict=True)]
     rows, row_of = _numbered(sides)
     columns, column_of = _numbered([*world, *(sides[number[body.name]] for body in carriers)])
-    terms: list[DecidingTerm] = []
+    terms: list[PenaltyContact | BodyContact] = []
     n = nodes.size
     if n and obstacles:
         pairs = _pairs(rows, columns, contact, at.parameters)
@@ -58,6 +57,7 @@ def contact_terms(
                 contact.law,
                 contact.total_normal,
                 contact.adhesive_damping,
+                contact.normal_law,
             )
         )
     pairs = _pairs(rows, columns, contact, at.parameters, bodies=True)
@@ -111,6 +111,7 @@ def contact_terms(
             part=(owner * most + own)[kept],
             shape_part=shape_owner * most + np.array([0] * len(obstacles) + numbers, dtype=np.int64),
             parts_apart=np.array(sorted(single), dtype=np.int64).reshape(-1, 2),
+            normal_law=contact.normal_law,
         )
     )
     return tuple(terms)
@@ -181,6 +182,7 @@ def _pairs(
         onset=np.full(shape, contact.onset),
         ramp=np.full(shape, contact.ramp),
         enabled=np.array([[enabled(row, column) for column in columns] for row in rows]).reshape(shape),
+        thickness=None if contact.normal_law is NormalLaw.PENALTY else table("thickness"),
     )
 
 

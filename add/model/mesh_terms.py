@@ -124,6 +124,7 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         adhesive_damping=contact.adhesive_damping,
         sides=one_side(surface),
         names=tuple(body.name for body in meeting.bodies),
+        normal_law=contact.normal_law,
     )
 
 

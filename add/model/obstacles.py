@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from add.contact import FrictionLaw
+from add.contact import FrictionLaw, NormalLaw
 from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray
 
@@ -69,6 +69,8 @@ class ContactModel:
     apart : pairs of bodies (of points, of shapes) that do, too
     shapes_apart : pairs of single shapes (of points, of shapes) that do, too
     meshes : MeshModel, or None: meshes do not meet each other
+    normal_law : NormalLaw
+        All but the penalty have a layer around shapes, of a thickness in theta.
     """
 
     law: FrictionLaw = FrictionLaw.LINEAR
@@ -82,6 +84,7 @@ class ContactModel:
     apart: frozenset[tuple[str, str]] = frozenset()
     shapes_apart: frozenset[tuple[ShapeName, ShapeName]] = frozenset()
     meshes: MeshModel | None = None
+    normal_law: NormalLaw = NormalLaw.PENALTY
 
     def class_of(self, name: str) -> str:
         """Return the contact class of a body or an obstacle."""

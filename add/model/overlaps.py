@@ -65,6 +65,16 @@ def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
     Only contacts count that are switched on and can move something: prescribed points are left out where the shape is
     prescribed too. A body of one point without a radius has no size, and is never found.
     """
+    return _found(model, theta, DEEP)
+
+
+def touching_starts(model: Model, theta: FloatArray) -> list[Overlap]:
+    """Return the pairs that touch or are in each other at the start, the deepest first; as `deep_starts` otherwise."""
+    return _found(model, theta, None)
+
+
+def _found(model: Model, theta: FloatArray, share: float | None) -> list[Overlap]:
+    """Return the pairs that are deeper in each other than a share of the body's size, or that touch."""
     q, v = model.initial.evaluate(theta)
     prescribed = model.system.partition.prescribed
     q[prescribed] = model.system.motion.positions(0.0, theta)
@@ -78,14 +88,14 @@ def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
     world = [obstacle.name for obstacle in model.obstacles]
     meetings += [_bodies(term, kin, theta, moves, (*world, *carriers)) for term in model.term(BodyContact)]
     found: dict[tuple[str, str], Overlap] = {}
-    for item in (overlap for meeting in meetings for overlap in _overlaps(meeting, owners)):
+    for item in (overlap for meeting in meetings for overlap in _overlaps(meeting, owners, share)):
         known = found.get((item.body, item.other))
         if known is None or item.depth > known.depth:
             found[item.body, item.other] = item
     return sorted(found.values(), key=lambda item: -item.depth)
 
 
-def _overlaps(meeting: _Meeting, owners: list[str]) -> Iterator[Overlap]:
+def _overlaps(meeting: _Meeting, owners: list[str], share: float | None) -> Iterator[Overlap]:
     bound = np.array([distance_bound(int(k), *s[:3]) for k, s in zip(meeting.kind, meeting.size, strict=True)])
     for owner, shapes in meeting.met.items():
         mine = np.flatnonzero(meeting.owner == owner)
@@ -96,11 +106,11 @@ def _overlaps(meeting: _Meeting, owners: list[str]) -> Iterator[Overlap]:
         reach = float((_norm(points - middle) + radius).max())
         for o in shapes[_norm(meeting.position[shapes] - middle) <= bound[shapes] + reach]:
             counts = meeting.free[mine] | (not meeting.fixed[o])
-            if not counts.any() or size == 0.0:
+            if not counts.any() or (size == 0.0 and share is not None):
                 continue
             local = (points[counts] - meeting.position[o]) @ meeting.rotation[o]
             depth = float((radius[counts] - shape_of(meeting.kind[o]).gaps(meeting.size[o], local)).max())
-            if depth > DEEP * size:
+            if depth >= 0.0 if share is None else depth > share * size:
                 yield Overlap(owners[owner], meeting.names[o], depth, size)
 
 

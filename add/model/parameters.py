@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from add.bodies import Block, Body
+from add.contact import NormalLaw
 from add.equations.layout import ParameterLayout
 from add.model.mesh_terms import mesh_blocks
 from add.model.obstacles import ContactModel, Obstacle
@@ -30,6 +31,8 @@ def parameter_layout(
             (f"{pair}.k_t", (), f"N s/m{per}"),
             (f"{pair}.c_f", (), "-"),
         ]
+        if contact.normal_law is not NormalLaw.PENALTY:
+            blocks.append((f"{pair}.thickness", (), "m"))
     blocks += mesh_blocks(bodies, contact)
     known = {name for name, _, _ in blocks}
     more = {block[0]: block for block in extra if block[0] not in known}

@@ -181,6 +181,12 @@ def concrete(base: type) -> set[type]:
     return {kind for kind in found if kind.__module__.startswith("add.")}
 
 
+def under_law(law: str) -> Simulation:
+    """Return the throw of a rigid ball under another law of the normal force."""
+    changed = {"contact.law": law, "contact.thickness": 1e-3, "contact.onset": 0.0, "contact.damping_ramp": 0.0}
+    return apply_overrides(load_scene(SCENES / "rigid_ball_throw.json"), changed).build().simulation
+
+
 def test_what_compiled_steps_lack() -> None:
     """Every family of forces is compiled, or is named here."""
     lacks = {
@@ -205,9 +211,11 @@ def test_what_compiled_steps_lack() -> None:
         (lambda: load_scene(SCENES / "foam_ball.json").build().simulation, "coordinates"),
         (lambda: load_scene(SCENES / "three_laws.json").build().simulation, "coordinates"),
         (lambda: PAIRS["rigid-on-world"](FrictionLaw.HYBRID, BDF(2e-3, 2))[1], "hybrid"),
+        (lambda: under_law("penalty+wall"), "PENALTY_WALL"),
+        (lambda: under_law("soft-max"), "SOFT_MAX"),
         (lambda: PAIRS["soft-on-rigid"](FrictionLaw.LINEAR, BDF(2e-3, 2))[1], "Elastic"),
     ],
-    ids=["large", "soft", "hybrid", "soft on rigid"],
+    ids=["large", "soft", "hybrid", "wall", "soft-max", "soft on rigid"],
 )
 def test_systems_without_compiled_steps(change: Callable[[], Simulation], named: str) -> None:
     simulation = change()

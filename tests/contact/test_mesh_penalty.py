@@ -1,16 +1,19 @@
 """Penalty contact of meshes against tables made with ipctk's pair sets and independent laws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from support.reference_tables import table
 
-from add.contact import FrictionLaw
+from add.contact import FrictionLaw, NormalLaw
 from add.contact.meshes import MeshContact
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.site_gathering import NO_INDICES
 from add.kernels.mesh_arrays import MOLLIFIED, points_of, unnumbered, weight_of
+from add.testing import check_term
 
 NO_EDGES = np.zeros((0, 2), dtype=np.int64)
 
@@ -59,6 +62,20 @@ def test_value_gradient_and_hessian(case: str) -> None:
     force, place = r.reshape(-1, 3), kin.q.reshape(-1, 3)
     assert np.abs(force.sum(axis=0)).max() <= 1e-12 * np.abs(force).sum()
     assert np.abs(np.cross(place, force).sum(axis=0)).max() <= 1e-12 * np.abs(force).sum()
+
+
+def test_energy_and_force_of_the_wall() -> None:
+    """By the wall's formula on the table's own pairs, weights and distances."""
+    contact, kin, theta, data = contact_of("cloths")
+    walled = replace(contact, normal_law=NormalLaw.PENALTY_WALL)
+    r, weight, x = float(data["r"]), data["weight"], 1.0 - 2.0 * data["distance"] / data["r"]
+    near = x > 0.0
+    assert near.sum() > 50 and not data["mollified"].any()
+    wanted = theta[0] * float((weight * -0.25 * r * r * x**3 * np.log1p(-x))[near].sum())
+    added = walled.energy(kin, theta) - contact.energy(kin, theta)
+    assert wanted > 1e-6 * data["value"] and abs(added - wanted) <= 1e-12 * data["value"]
+    rng, scales = np.random.default_rng(0), {"q": 1e-3 * r, "v": 1e-3}
+    check_term(walled.on_branch(walled.decide(kin, theta)), kin, theta, rng=rng, energy=True, scales=scales, rtol=1e-6)
 
 
 @pytest.mark.parametrize("case", CASES)

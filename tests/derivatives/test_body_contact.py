@@ -8,10 +8,10 @@ from support.body_scene import NODES, check_crowd, crowd
 from support.decisions import FEATURE_SHIFT, table_of
 from support.meshes import feature_of, notched_cube
 
-from add.contact import BodyContact, FrictionLaw, PairParameters
+from add.contact import BodyContact, FrictionLaw, NormalLaw, PairParameters
 from add.equations.kinematics import Kinematics
 from add.geometry.collision_mesh import CollisionMesh
-from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
+from add.kernels.contact_pairs import ACTIVE, BEYOND, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, RIM_TOP, SIDE, SPHERE, TOP
 from add.kernels.mesh_distance import mesh_feature
 from add.kernels.rotation import left_jacobian, rotation_matrix
@@ -44,10 +44,14 @@ ANGLES = {"zero": 0.0, "small": 0.4, "large": 3.6}
 THETA = np.array([400.0, 6.0, 3.0, 0.3, 0.03, -0.02, 0.05, -0.04, 0.06, 0.02])
 
 
-def pair_parameters(n_groups=1, n_shapes=1, onset=0.0, ramp=0.0):
+THICKNESS = 0.1
+
+
+def pair_parameters(n_groups=1, n_shapes=1, onset=0.0, ramp=0.0, layered=False):
     shape = (n_groups, n_shapes)
     indices = (np.full(shape, k, dtype=np.int64) for k in range(4))
-    return PairParameters(*indices, np.full(shape, onset), np.full(shape, ramp), np.ones(shape, dtype=bool))
+    layers = np.full(shape, THETA.size, dtype=np.int64) if layered else None
+    return PairParameters(*indices, np.full(shape, onset), np.full(shape, ramp), np.ones(shape, dtype=bool), layers)
 
 
 @dataclass
@@ -70,6 +74,8 @@ class Case:
     approach: float = -0.2  # normal velocity
     k_t: float = 3.0
     seed: int = 0
+    normal_law: NormalLaw = NormalLaw.PENALTY
+    gap: float = 0.0  # of laws with a layer, in thicknesses of 0.1 m
     theta: np.ndarray = field(init=False)
     kin: Kinematics = field(init=False)
     contact: BodyContact = field(init=False)
@@ -78,7 +84,8 @@ class Case:
         rng = np.random.default_rng(self.seed)
         kind, size, feature, surface, normal = PLACES[self.place]
         self.expected = ACTIVE | feature << FEATURE_SHIFT
-        theta = THETA.copy()
+        layered = self.normal_law is not NormalLaw.PENALTY
+        theta = np.append(THETA, THICKNESS) if layered else THETA.copy()
         theta[2] = self.k_t
         m_a = 6 if self.point == "body" else 3
         n = m_a + (6 if self.host == "body" else 0)
@@ -104,7 +111,8 @@ class Case:
             R, p = rotation, position + t * velocity
             x_b, v_b, omega_b = p, velocity, np.zeros(3)
         n_world = R @ np.array(normal)
-        c = R @ np.array(surface) + p + (self.radius - DEPTH) * n_world
+        away = self.gap * THICKNESS if layered else -DEPTH
+        c = R @ np.array(surface) + p + (self.radius + away) * n_world
         slide = np.cross(n_world, axis())
         wanted = self.approach * n_world + 0.3 * slide / np.linalg.norm(slide)
         arm = np.array([0.2, -0.15, 0.3])
@@ -140,10 +148,11 @@ class Case:
             shape_group=np.zeros(1, dtype=np.int64),
             owner=np.zeros(1, dtype=np.int64),
             shape_owner=np.ones(1, dtype=np.int64),
-            pairs=pair_parameters(onset=self.onset, ramp=self.ramp),
+            pairs=pair_parameters(onset=self.onset, ramp=self.ramp, layered=layered),
             law=self.law,
             total_normal=self.total,
             adhesive_damping=self.adhesive_damping,
+            normal_law=self.normal_law,
         )
 
     def check(self, expected=0, parameters=None):
@@ -217,6 +226,55 @@ def test_branches(place, point, branch, radius):
     assert counts["touching"] == 1
     if case.law is LINEAR:
         assert counts["slipping"] == bool(expected & SLIP) and counts["sticking"] + counts["slipping"] == 1
+
+
+WALL, SOFT_MAX, BARRIER = NormalLaw.PENALTY_WALL, NormalLaw.SOFT_MAX, NormalLaw.LOG_BARRIER
+LAYERS = {
+    "wall": ({"normal_law": WALL, "gap": 0.3}, BEYOND),
+    "wall, slip": ({"normal_law": WALL, "gap": 0.3, "law": LINEAR, "k_t": 500.0}, BEYOND | SLIP),
+    "wall, stick, total": ({"normal_law": WALL, "gap": 0.3, "law": LINEAR, "k_t": 0.5, "total": True}, BEYOND),
+    "wall, onset and ramp": (
+        {"normal_law": WALL, "gap": 0.3, "onset": 0.2, "ramp": 0.3}, BEYOND | QUADRATIC | RAMPING
+    ),
+    "wall, clipped": ({"normal_law": WALL, "gap": 0.3, "approach": 20.0}, BEYOND | CLIPPED),
+    "before the wall": ({"normal_law": WALL, "gap": 0.7}, 0),
+    "soft-max": ({"normal_law": SOFT_MAX, "gap": 0.4, "approach": -2.0}, 0),
+    "soft-max, inside, total": ({"normal_law": SOFT_MAX, "gap": -0.7, "total": True}, 0),
+    "soft-max, slip": ({"normal_law": SOFT_MAX, "gap": 0.4, "law": LINEAR, "k_t": 500.0}, SLIP),
+    "log-barrier": ({"normal_law": BARRIER, "gap": 0.4, "ramp": 0.2}, RAMPING),
+    "log-barrier, slip, total": (
+        {"normal_law": BARRIER, "gap": 0.4, "law": LINEAR, "k_t": 500.0, "total": True}, SLIP
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("place", ["box", "capsule cap", "mesh edge"])
+def test_layers(place, layer):
+    """Laws with a layer around shapes: all derivatives, with the thickness among the parameters."""
+    changes, expected = LAYERS[layer]
+    if "inside" in layer and place not in INSIDE:
+        return
+    for k, (point, host) in enumerate([("body", "body"), ("node", "body"), ("body", "world"), ("node", "world")]):
+        case = Case(place, point, host, radius=0.0 if k % 2 else 0.2, seed=k, **changes)
+        found = case.check(expected)
+        assert THETA.size in found.parameters or "clipped" in layer
+
+
+@pytest.mark.parametrize("layer", [name for name, (changes, _) in LAYERS.items() if "law" not in changes])
+def test_energies_of_layers(layer):
+    changes, _ = LAYERS[layer]
+    case = Case("box", radius=0.2, **changes | {"law": FrictionLaw.NONE, "approach": -0.1})
+    case.theta[1] = 0.0
+    branch = case.contact.on_branch(case.contact.decide(case.kin, case.theta))
+    check_term(branch, case.kin, case.theta, rng=np.random.default_rng(2), energy=True, scales={"q": 0.005}, rtol=1e-7)
+    assert case.contact.energy(case.kin, case.theta) > 0.0
+
+
+def test_a_law_and_its_layer_belong_together():
+    for law, layered in ((WALL, False), (NormalLaw.PENALTY, True)):
+        with pytest.raises(ValueError, match="do not go together"):
+            replace(Case().contact, pairs=pair_parameters(layered=layered), normal_law=law)
 
 
 @pytest.mark.parametrize("radius", [0.0, 0.2])

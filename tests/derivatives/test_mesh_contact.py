@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from add.contact import FrictionLaw
+from add.contact import FrictionLaw, NormalLaw
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart, static_part
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.site_gathering import NO_INDICES
-from add.kernels.contact_pairs import ACTIVE, BITS, CLIPPED, FEATURE, QUADRATIC, RAMPING, SLIP
+from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, FEATURE, QUADRATIC, RAMPING, SLIP
 from add.kernels.mesh_arrays import EDGE_EDGE, MOLLIFIED, VERTEX_EDGE, VERTEX_FACE, VERTEX_VERTEX, unnumbered
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.stencil import EDGE_END, EDGES, END_EDGE, ENDS, FACE, FACE_EDGE, FACE_VERTEX
@@ -126,6 +126,8 @@ def pair(
     clip: bool = False,
     total: bool = False,
     adhesive_damping: bool = False,
+    normal: NormalLaw = NormalLaw.PENALTY,
+    skin: float = 1.0,
 ) -> Callable[[np.random.Generator], None]:
     """One pair in exactly the branch that is asked for, which is asserted."""
 
@@ -133,8 +135,11 @@ def pair(
         surface, q = contact_between(carriers, *primitives(vertices, region, parallel), rng)
         law, _ = LAWS[friction]
         # The indices of theta of static bodies' centres are not read.
-        contact = MeshContact(surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), law, total, adhesive_damping)
+        contact = MeshContact(
+            surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), law, total, adhesive_damping, normal_law=normal
+        )
         theta = numbers(rng, friction, onset, ramp)
+        theta[6:8] *= skin
         v = 0.2 * rng.normal(size=q.size)
         kin = Kinematics(q, v, rng.normal(size=q.size), 0.3, 4)
         if clip or adhesive_damping:
@@ -157,10 +162,14 @@ def pair(
             assert bool(rows[0][BITS] & MOLLIFIED) == parallel
         bits = ACTIVE | (QUADRATIC if onset > 0.1 else 0) | (RAMPING if ramp > 0.1 else 0) | (CLIPPED if clip else 0)
         bits |= SLIP if friction == "slip" or (clip and total and friction == "stick") else 0
+        # Skins that touch at 0.132 m have a wall from 0.066 m on, thinner ones from 0.033 m on.
+        bits |= BEYOND if normal is NormalLaw.PENALTY_WALL and skin > 1.0 else 0
+        bits &= ~QUADRATIC if normal is NormalLaw.LOG_BARRIER else ~0
         assert rows[0][BITS] & ~MOLLIFIED == bits
         names = {LAYOUT.describe(i) for i in found.parameters}
         if not (clip or adhesive_damping):  # so fast, tanh sticks no more
-            assert {"k_n", "k_d", "onset", "h_a", "h_b"} <= names
+            assert {"k_n", "k_d", "h_a", "h_b"} <= names
+            assert ("onset" in names) == (normal is not NormalLaw.LOG_BARRIER)
             assert ("ramp" in names) == (ramp > 0.1)
             assert ("k_t" in names) == (friction in ("stick", "tanh"))
             assert ("c_f" in names) == (friction in ("slip", "tanh"))
@@ -203,6 +212,22 @@ for _friction in LAWS:
         CASES[f"clip-{_friction}-{_total}-round"] = pair(True, 0, "round-rigid", _friction, clip=True, total=_total)
     CASES[f"pull-{_friction}-round"] = pair(True, 1, "round-nodes", _friction, adhesive_damping=True)
     CASES[f"pull-{_friction}"] = pair(False, 7, "rigid-nodes", _friction, adhesive_damping=True)
+
+#: Laws with a barrier: all regions, one carrier each, and the mollifier.
+_LAYERED = ((NormalLaw.PENALTY_WALL, 1.2), (NormalLaw.PENALTY_WALL, 0.6), (NormalLaw.LOG_BARRIER, 1.0))
+for _k, _region in enumerate([*ABOVE, *OVER]):
+    for _j, (_normal, _skin) in enumerate(_LAYERED):
+        _vertices, _friction = _region in ABOVE, list(LAWS)[(_k + _j) % 4]
+        _layer = {"normal": _normal, "skin": _skin, "total": _k % 3 == 0}
+        _carriers = (CARRIERS if _k % 3 else ROUND[:3])[(_k + _j) % (6 if _k % 3 else 3)]
+        CASES[f"{_normal.name}-{_skin}-{_region}-{_carriers}"] = pair(
+            _vertices, _region, _carriers, _friction, onset=0.2, **_layer
+        )
+        if not _vertices:
+            _other = CARRIERS[(_k + _j + 3) % 6]
+            CASES[f"{_normal.name}-{_skin}-{_region}-{_other}-parallel"] = pair(
+                False, _region, _other, _friction, parallel=True, onset=0.2 if _k % 2 else 1e-3, **_layer
+            )
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.decisions import FEATURE_SHIFT, rows_of, table
 
+from add.contact import NormalLaw
 from add.kernels import contact_laws as scalar_laws, contact_nodes, contact_pairs, distance
 from add.kernels.contact_laws import LINEAR, NONE, TANH, friction_law
 from add.kernels.contact_nodes import (
@@ -15,7 +16,7 @@ from add.kernels.contact_nodes import (
     contact_parameters,
     decided_contact_force,
 )
-from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
+from add.kernels.contact_pairs import ACTIVE, BEYOND, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 
 DEPTH = 0.1
@@ -59,10 +60,10 @@ class Problem:
         self.R = np.tile(np.eye(3), (n_obstacles, 1, 1))
         self.p, self.V, self.W = (np.zeros((n_obstacles, 3)) for _ in range(3))
         self.enabled = np.ones((n_group, n_obstacles), dtype=bool)
-        table = {"k_n": STIFFNESS, "k_d": 0.0, "k_t": 5.0, "c_f": 0.5, "onset": 0.0, "ramp": 0.0}
+        table = {"k_n": STIFFNESS, "k_d": 0.0, "k_t": 5.0, "c_f": 0.5, "onset": 0.0, "ramp": 0.0, "thickness": 0.0}
         for name, value in table.items():
             setattr(self, name, np.full((n_group, n_obstacles), value))
-        self.law, self.coulomb_total = LINEAR, False
+        self.law, self.coulomb_total, self.elastic = LINEAR, False, NormalLaw.PENALTY
         self.codes = np.zeros((n_points, n_obstacles), dtype=np.int64)
         for name, value in changes.items():
             old = getattr(self, name)
@@ -71,9 +72,9 @@ class Problem:
     def args(self):
         points = contact_nodes.Points(self.x, self.v, self.scale, self.group)
         shapes = contact_nodes.Shapes(self.kind, self.size, self.R, self.p, self.V, self.W)
-        values = (getattr(self, name) for name in ("k_n", "k_d", "k_t", "c_f", "onset", "ramp"))
-        table = contact_nodes.Table(np.arange(len(self.kind)), self.enabled, *values)
-        return points, shapes, table, contact_nodes.Law(self.law, int(self.coulomb_total))
+        values = [getattr(self, name) for name in ("k_n", "k_d", "k_t", "c_f", "onset", "ramp", "thickness")]
+        table = contact_nodes.Table(np.arange(len(self.kind)), self.enabled, *values, self.elastic.reach * values[-1])
+        return points, shapes, table, contact_nodes.Law(self.law, int(self.coulomb_total), int(self.elastic))
 
     def rows(self, replay):
         """Return the decision, found anew unless replayed."""
@@ -99,10 +100,16 @@ class Problem:
         return Kx, Kv
 
     def add_parameters(self, forward, bars, f, replay=False, interpreted=False):
-        choose(contact_parameters, interpreted)(*self.args(), self.rows(replay), forward, tuple(bars), f)
+        # The last is the thickness, which the penalty has none of.
+        bars = (*bars, np.zeros_like(self.k_n))[:5]
+        choose(contact_parameters, interpreted)(*self.args(), self.rows(replay), forward, bars, f)
+
+    @property
+    def names(self):
+        return PARAMETERS if self.elastic is NormalLaw.PENALTY else (*PARAMETERS, "thickness")
 
     def parameter_vjp(self, lam, replay=False, interpreted=False):
-        bars = [np.zeros_like(self.k_n) for _ in PARAMETERS]
+        bars = [np.zeros_like(self.k_n) for _ in self.names]
         self.add_parameters(False, bars, lam, replay, interpreted)
         return bars
 
@@ -112,7 +119,7 @@ class Problem:
         return F_dot
 
     def energy(self, interpreted=False):
-        return choose(contact_energy, interpreted)(*self.args()[:3])
+        return choose(contact_energy, interpreted)(*self.args())
 
     def central(self, name, direction, h=2e-4, replay=False):
         """Fourth-order central difference of the force along `direction` of `name`; no decision may change."""
@@ -242,6 +249,56 @@ def test_parameter_derivatives_in_every_branch(place, friction):
         for bar, derivative in zip(bars, by_difference, strict=True):
             assert_near(bar, np.array([[np.sum(lam * derivative)]]))
         assert_near(F_dot, sum(dot * derivative for dot, derivative in zip(dots, by_difference, strict=True)))
+
+
+#: Law, gap in thicknesses, bits.
+LAYERS = {
+    "wall": (NormalLaw.PENALTY_WALL, 0.3, BEYOND),
+    "before the wall": (NormalLaw.PENALTY_WALL, 0.7, 0),
+    "soft-max": (NormalLaw.SOFT_MAX, 0.5, 0),
+    "soft-max, inside": (NormalLaw.SOFT_MAX, -0.8, 0),
+    "log-barrier": (NormalLaw.LOG_BARRIER, 0.4, 0),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("friction", FRICTION)
+@pytest.mark.parametrize("place", ["plane", "capsule cap"])
+def test_layers(place, friction, layer):
+    """Laws with a layer around shapes: force, Jacobian, all parameters with the thickness, in every branch."""
+    law, gap, bits = LAYERS[layer]
+    feature, normal = PLACES[place][2], PLACES[place][4]
+    rng, thickness = np.random.default_rng(2), 0.15
+    depths = (("off", "off"), ("off", "inside"), ("inside", "beyond"))
+    for (onset, ramp), clip, total in itertools.product(depths, (0, 1), (False, True)):
+        problem = problem_in_branch(place, friction, onset, ramp, clip, total, True)
+        if problem is None or (law is not NormalLaw.PENALTY_WALL and onset != "off"):
+            continue
+        problem.elastic, problem.thickness[:] = law, thickness
+        n = problem.R[0] @ np.array(normal)
+        moved = (DEPTH + gap * thickness) * n
+        problem.x[0] += moved
+        problem.v[0] += np.cross(problem.W[0], moved)
+        d = law.reach * thickness - gap * thickness
+        problem.k_d[:] *= 1e4 if clip else 1e-3
+        problem.k_t[:] = 200.0 if friction == "slip" else 0.01 if friction == "stick" else 3.0
+        problem.force()
+        code = int(problem.codes[0, 0])
+        assert problem.n_active == 1 and code >> FEATURE_SHIFT == feature and code & BEYOND == bits
+        assert bool(code & QUADRATIC) == (law is NormalLaw.PENALTY_WALL and d < problem.onset[0, 0])
+        assert bool(code & RAMPING) == (d < problem.ramp[0, 0]) and bool(code & CLIPPED) == bool(clip)
+        Kx, Kv = problem.jacobian()
+        assert_near(Kx, problem.numerical_jacobian("x", h=2e-5), 1e-6)
+        assert_near(Kv, problem.numerical_jacobian("v"), 1e-6)
+        lam = rng.normal(size=(1, 3))
+        dots = rng.normal(size=(5, 1, 1))
+        by_difference = [
+            problem.central(name, np.ones((1, 1)), h=2e-6 if name == "thickness" else 2e-4) for name in problem.names
+        ]
+        for bar, derivative in zip(problem.parameter_vjp(lam), by_difference, strict=True):
+            assert_near(bar, np.array([[np.sum(lam * derivative)]]), 1e-5)
+        by_dots = sum(dot * derivative for dot, derivative in zip(dots, by_difference, strict=True))
+        assert_near(problem.parameter_jvp(list(dots)), by_dots, 1e-5)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -90,6 +90,18 @@ QUICK = {
         9,
         ALL,
     ),
+    "pressed_ball": (
+        {
+            "bodies.ball.mesh.edge": 0.05,
+            "bodies.slab.mesh.divisions": [3, 3, 1],
+            "bodies.slab.position": [0, 0, 0.0165],
+            "bodies.ball.position": [-0.03, 0, 0.0845],
+            "bodies.ball.velocity": [0.3, 0, -2.0],
+            "contact.stick_stiffness": 200.0,
+        },
+        5,
+        ALL,
+    ),
     "strings_cube": ({}, 3, ("touching", "sticking")),
     "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
     "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),

@@ -5,7 +5,7 @@ import numpy as np
 from add.kernels.contact_pairs import BITS, FEATURE, PAIR
 
 #: Where the feature begins in an entry of a table.
-FEATURE_SHIFT = 7
+FEATURE_SHIFT = 9
 
 
 def table(rows, n_points, n_shapes):

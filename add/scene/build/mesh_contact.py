@@ -135,6 +135,13 @@ def _require_meshes(spec: SceneSpec, model: Model) -> None:
                 found="true",
             )
     for k, row in enumerate(spec.contact.pairs):
+        if row.thickness is not None and frozenset(row.sides) in met:
+            raise InputError(
+                "the thickness of a pair is of points and shapes: meshes have skins",
+                place=f"contact.pairs.{k}.thickness",
+                found=f"{row.thickness:g} m for '{row.sides[0]}' and '{row.sides[1]}', which meet by their meshes",
+                expected="bodies.*.contact.thickness or contact.mesh.thickness",
+            )
         if row.restitution is not None and frozenset(row.sides) in met:
             raise InputError(
                 "a restitution is of points and shapes: give 'damping' for meshes",

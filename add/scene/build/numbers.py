@@ -201,6 +201,8 @@ class SceneParameters:
             "damping": f"N s/m{per}",
             "stick_stiffness": f"N s/m{per}",
         }
+        if contact.law != "penalty":
+            units["thickness"] = "m"
         if contact.friction_law == "impulse":  # no motion depends on the others
             units = {"friction": "-"}
         given = {}
@@ -210,6 +212,13 @@ class SceneParameters:
                 self._add(given[key], getattr(contact, key), unit)
         classes = ContactClasses.read(spec)
         known = {entry.name.removesuffix(".k_n"): None for entry in theta.entries if entry.name.endswith(".k_n")}
+        if contact.thickness is not None and not any(name.startswith("contact.") for name in known):
+            raise InputError(
+                "no points meet shapes: skins of meshes have their own thickness",
+                place="contact.thickness",
+                found=f"{contact.thickness:g} m",
+                expected="contact.mesh.thickness, or bodies.*.contact.thickness",
+            )
         per_area = float(contact.stiffness_per == "area")
         of_meshes = {}
         for key in ("stiffness", "damping", "stick_stiffness"):
@@ -245,6 +254,8 @@ class SceneParameters:
                 own = special.get(name, {})
                 source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
             self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
+            if f"{name}.thickness" in theta and "thickness" in source:
+                self._copies.append((source["thickness"][0], f"{name}.thickness", 1.0))
             if contact.friction_law == "impulse":  # the place of the damping has the restitution
                 if name in damped:
                     self._copies.append((damped[name], f"{name}.k_d", 1.0))

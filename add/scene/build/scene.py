@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from add.bodies import Block, Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
-from add.contact import FrictionLaw
+from add.contact import FrictionLaw, NormalLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
@@ -19,6 +19,7 @@ from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.joints import MakeSignalParameter, couplings
+from add.scene.build.layers import refuse_layers, refuse_soft_max_of_meshes
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
@@ -42,6 +43,12 @@ from add.simulation.start import EquilibriumStart, GivenStart
 from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 
+_NORMAL_LAWS = {
+    "penalty": NormalLaw.PENALTY,
+    "penalty+wall": NormalLaw.PENALTY_WALL,
+    "soft-max": NormalLaw.SOFT_MAX,
+    "log-barrier": NormalLaw.LOG_BARRIER,
+}
 _LAWS = {
     "none": FrictionLaw.NONE,
     "linear": FrictionLaw.LINEAR,
@@ -118,6 +125,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
         return build_model(bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=blocks)
 
     contact = replace(_contact_model(spec, parts.connected, apart), shapes_apart=frozenset(shapes_apart))
+    refuse_soft_max_of_meshes(bodies, contact)
     model = modelled(contact)
     numbers = SceneParameters(
         spec,
@@ -130,6 +138,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     if asked_for(spec):
         model = modelled(replace(contact, apart=contact.apart | touching_links(spec, model, theta)))
     refuse_tangled_meshes(model, theta)
+    refuse_layers(model, theta)
     time = spec.time
     newton = NewtonOptions(
         time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse
@@ -278,6 +287,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
         ramp=contact.damping_ramp,
         total_normal=contact.coulomb_normal == "total",
         adhesive_damping=contact.adhesive_damping,
+        normal_law=_NORMAL_LAWS[contact.law],
         classes=classes.of,
         disabled=frozenset(off),
         apart=joined | by_meshes | apart,

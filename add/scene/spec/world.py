@@ -201,6 +201,9 @@ class ContactPairSpec(Spec):
     )
     touching: Count | None = Field(None, description="points that touch at once in that impact; null = 1")
     stick_stiffness: Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
+    thickness: Positive | None = Field(
+        None, description="thickness of the layer around shapes [m]; of all laws but `penalty`"
+    )
     by_meshes: Flag = Field(
         False, description="true: two bodies meet by meshes, also where points could meet a shape; balls by radius"
     )
@@ -266,6 +269,18 @@ class ContactSpec(Spec):
         description="whether stiffness, damping and stick stiffness count per surface node, or per rest area (then the "
         "answer does not change with the mesh)",
     )
+    law: Literal["penalty", "penalty+wall", "soft-max", "log-barrier"] = Field(
+        "penalty",
+        description="law of the normal force; `penalty`: k_n times the depth, see `onset`; `penalty+wall`: the same in "
+        "a layer around shapes and in the skins of meshes, with a barrier from half their thickness on, so that "
+        "surfaces never touch; `soft-max`: k_n r ln(1 + exp(-g / r)) at the gap g, without a kink, of points and "
+        "shapes alone; `log-barrier`: a barrier in the whole layer",
+    )
+    thickness: Positive | None = Field(
+        None,
+        description="thickness r of the layer around shapes in which points feel them [m]: of all laws but `penalty`, "
+        "which need it; skins of meshes have their own",
+    )
     friction_law: Literal["linear", "tanh", "hybrid", "none", "exact", "impulse"] = Field(
         "linear",
         description="`linear`: f_t = -t min(k_t |v_t|, c_f f_n); `tanh`: f_t = -t c_f f_n tanh(k_t |v_t| / (c_f f_n)); "
@@ -323,4 +338,30 @@ class ContactSpec(Spec):
                 "friction cannot be limited by a force that pulls", key="adhesive_damping",
                 found="true, and coulomb_normal 'total'", expected="coulomb_normal 'elastic'",
             )  # fmt: skip
+        self._check_law()
         return self
+
+    def _check_law(self) -> None:
+        """Refuse what the law of the normal force does not read."""
+        law = f"the law '{self.law}'"
+        given = [key for key in ("onset", "damping_ramp") if getattr(self, key) or getattr(self.mesh, key)]
+        layers = ["thickness"] if self.thickness is not None else []
+        layers += [f"pairs.{k}.thickness" for k, row in enumerate(self.pairs) if row.thickness is not None]
+        if self.law == "penalty":
+            if layers:
+                raise problem("the penalty has no layer around shapes", key=layers[0], found=law,
+                              expected="'penalty+wall', 'soft-max' or 'log-barrier'")  # fmt: skip
+            return
+        if self.friction_law in ("exact", "impulse"):
+            raise problem("hard contact has no law of penalties", key="law", found=f"{law}, and '{self.friction_law}'",
+                          expected="'penalty', or another friction_law")  # fmt: skip
+        if self.law == "penalty+wall":
+            return
+        if "onset" in given:
+            raise problem("this law sets in by itself", key="onset", found=law, expected="no onset")
+        if self.law == "soft-max" and "damping_ramp" in given:
+            raise problem("the damping sets in as the force does", key="damping_ramp", found=law, expected="no ramp")
+        for k, row in enumerate(self.pairs):
+            if row.restitution is not None:
+                raise problem("a restitution is of a stiffness that does not change with the depth",
+                              key=f"pairs.{k}.restitution", found=law, expected="'damping'")  # fmt: skip

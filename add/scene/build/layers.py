@@ -1,0 +1,78 @@
+"""Scenes that a law with a layer around shapes cannot serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from add.bodies import Body
+from add.contact import BodyContact, NormalLaw, PenaltyContact
+from add.errors import InputError
+from add.kernels.contact_detection import GROUP, meeting_pairs
+from add.kernels.distance import PLANE
+from add.model import ContactModel, Model, meeting_meshes
+from add.model.overlaps import touching_starts
+from add.typing import FloatArray, IntArray
+
+
+def refuse_soft_max_of_meshes(bodies: Sequence[Body], contact: ContactModel) -> None:
+    """Raise if meshes meet under the soft-max, which reaches beyond their skins."""
+    if contact.normal_law is not NormalLaw.SOFT_MAX:
+        return
+    meeting = meeting_meshes(bodies, contact)
+    if meeting.pairs:
+        one, two = (meeting.bodies[k].name for k in meeting.pairs[0])
+        raise InputError(
+            "the soft-max is a law of points and shapes, it reaches beyond the skins of meshes",
+            place="contact.law",
+            found=f"'soft-max', and '{one}' and '{two}' meet by their meshes",
+            expected="'penalty', 'penalty+wall' or 'log-barrier', or the pair switched off",
+        )
+
+
+def refuse_layers(model: Model, theta: FloatArray) -> None:
+    """Raise if the law has no layer to act in, an obstacle moves that nothing may touch, or points start behind it."""
+    law = model.contact.normal_law
+    if law is not NormalLaw.PENALTY and not _have_layers(model, theta):
+        raise InputError(
+            "points meet shapes in a layer around them, whose thickness is not given",
+            place="contact.thickness",
+            found=f"the law '{law.name.lower()}'",
+            expected="a thickness in contact, or in the row of each pair",
+        )
+    if not law.is_infinite:
+        return
+    for item in model.obstacles:
+        normal = item.rotation[:, 2]
+        slides = item.kind == PLANE and abs(float(normal @ item.velocity)) <= 1e-12 * float(np.abs(item.velocity).sum())
+        if item.velocity.any() and not slides:
+            raise InputError(
+                "an obstacle that moves is no wall: its way within a step is not known to the steps' limits",
+                place=f"obstacles.{item.name}.velocity",
+                found=str(item.velocity.tolist()),
+                expected="a kinematic body with that velocity, a plane that slides in itself, or the law 'penalty'",
+            )
+    found = touching_starts(model, theta)
+    if found:
+        worst, others = found[0], f", and {len(found) - 1} more pairs" if len(found) > 1 else ""
+        raise InputError(
+            f"body '{worst.body}' starts behind the wall of '{worst.other}'{others}",
+            place=f"bodies.{worst.body}",
+            found=f"{worst.depth:.3g} m deep" if worst.depth > 0.0 else "they touch",
+            expected="points outside of shapes at the start; move them apart, or switch the pair off",
+        )
+
+
+def _have_layers(model: Model, theta: FloatArray) -> bool:
+    """Return whether all points and shapes that meet have a thickness."""
+    found: list[IntArray] = []
+    for nodes in model.term(PenaltyContact):
+        assert nodes.pairs.thickness is not None
+        groups = np.ix_(np.unique(nodes.group), nodes.shape_group)
+        found.append(nodes.pairs.thickness[groups][nodes.pairs.enabled[groups] != 0])
+    for term in model.term(BodyContact):
+        assert term.pairs.thickness is not None
+        run, shape = meeting_pairs(term.arrays).T
+        found.append(term.pairs.thickness[term.arrays.runs[run, GROUP], term.shape_group[shape]])
+    return not found or bool((theta[np.concatenate(found)] > 0.0).all())
