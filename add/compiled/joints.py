@@ -19,13 +19,13 @@ from add.compiled.arrays import (
     SITES,
     WIDTH,
 )
-from add.kernels import joints as laws, sites as site_kernels, springs
+from add.kernels import air, joints as laws, sites as site_kernels, springs
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.law_numbers import LawNumbers
 
 #: Codes of the laws; those that rates do not enter come last.
-SPRING, CABLE, CLIPPED_CABLE, BOND, SLIDER, FRICTION, LIMIT, MOTOR, TORQUE, GIVEN = range(10)
+SPRING, CABLE, CLIPPED_CABLE, BOND, SLIDER, FRICTION, LIMIT, DRAG, FACES, CLOSED_FACES, MOTOR, TORQUE, GIVEN = range(13)
 
 _JIT = {"cache": True, "error_model": "numpy"}
 
@@ -36,6 +36,8 @@ axial_force, axial_derivatives = springs.axial_force, springs.axial_derivatives
 slider_force, slider_derivatives = laws.slider_force, laws.slider_derivatives
 friction_force, friction_derivatives = laws.friction_force, laws.friction_derivatives
 limit_force, limit_derivatives = laws.limit_force, laws.limit_derivatives
+drag_force, drag_derivatives = air.drag_force, air.drag_derivatives
+face_force, face_derivatives = air.face_force, air.face_derivatives
 evaluate, pull, assemble, parameter_vjp = (
     site_kernels.evaluate, site_kernels.pull, site_kernels.assemble, site_kernels.parameter_vjp,
 )  # fmt: skip
@@ -77,6 +79,10 @@ def _force(law, replay, y, y_dot, p, codes, f):
         slider_force(y, y_dot, p, f)
     elif law == FRICTION:
         friction_force(y, y_dot, p, f)
+    elif law == DRAG:
+        drag_force(y, y_dot, p, f)
+    elif law == FACES or law == CLOSED_FACES:
+        face_force(y, y_dot, p, law == CLOSED_FACES, f)
     elif law == MOTOR:
         motor_force(y, y_dot, p, f)
     elif law == TORQUE:
@@ -101,6 +107,10 @@ def _derivatives(law, y, y_dot, p, codes, f, f_y, f_v, f_p):
         slider_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
     elif law == FRICTION:
         friction_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
+    elif law == DRAG:
+        drag_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
+    elif law == FACES or law == CLOSED_FACES:
+        face_derivatives(y, y_dot, p, law == CLOSED_FACES, f, f_y, f_v, f_p)
     elif law == MOTOR:
         motor_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
     elif law == TORQUE:

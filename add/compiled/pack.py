@@ -35,6 +35,7 @@ from add.equations.signals import Signal
 from add.equations.system import System
 from add.equations.term import DecidingTerm, Term
 from add.joints.actuators import AxisTorque, Motor, PointForce
+from add.joints.air import AirOnFaces, Drag
 from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.joints.springs import Cable, ElasticJoint, Spring
@@ -55,6 +56,8 @@ LAWS: dict[type, int] = {
     AngularDamping: codes.BOND,
     Slider: codes.SLIDER,
     JointFriction: codes.FRICTION,
+    Drag: codes.DRAG,
+    AirOnFaces: codes.FACES,
     Motor: codes.MOTOR,
     AxisTorque: codes.TORQUE,
     PointForce: codes.GIVEN,
@@ -203,6 +206,7 @@ class _Packing:
         if isinstance(term, DecidingJointLaw):
             first, self.n_codes = self.n_codes, self.n_codes + term.sites.n
             law = codes.CLIPPED_CABLE if isinstance(term, Cable) and term.clip else law
+            law = codes.CLOSED_FACES if isinstance(term, AirOnFaces) and term.closed else law
         self.joints.append((law, term, first))
 
     def _signal(self, signal: Signal) -> int:

@@ -145,6 +145,39 @@ class ForcePart(JointPart):
 
 @final
 @dataclass(frozen=True)
+class DragPart(JointPart):
+    """Drag of the air on a body as a whole, at a point of it; names of density, coefficient and area."""
+
+    on: BodySite
+    density: str
+    coefficient: str
+    area: str
+    wind: SignalParameter
+
+
+@final
+@dataclass(frozen=True)
+class AirPart(JointPart):
+    """Pressure and friction of the air on triangles of a body.
+
+    Attributes
+    ----------
+    corners : (m) triples of sites, of closed surfaces turned outward
+    density, coefficient, friction : str
+    wind : SignalParameter
+    closed : bool
+    """
+
+    corners: tuple[tuple[BodySite, BodySite, BodySite], ...]
+    density: str
+    coefficient: str
+    friction: str
+    wind: SignalParameter
+    closed: bool
+
+
+@final
+@dataclass(frozen=True)
 class HingeStart:
     """The start of a body on a hinge: at an angle and a rate against the other. Names are blocks of theta.
 

@@ -9,15 +9,19 @@ from typing import TypeVar
 import numpy as np
 
 from add.bodies import Body, Layouts
+from add.equations.layout import ParameterLayout
 from add.equations.signals import Signal, SignalParameter
 from add.equations.site_gathering import Site, gather
 from add.equations.sites import Sites
 from add.equations.term import DecidingTerm, Term
 from add.joints.actuators import AxisTorque, Motor, PointForce
+from add.joints.air import AirOnFaces, Drag
 from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
 from add.joints.parts import (
+    AirPart,
     BodySite,
     DampingPart,
+    DragPart,
     ElasticJointPart,
     ForcePart,
     FrictionPart,
@@ -110,7 +114,33 @@ def joint_terms(
         sites = of(forces, lambda part: (part.on,))
         rows = np.stack([parameters[part.force.parameter].indices for part in forces], axis=1)
         terms.append(PointForce.of(sites, signal=forces[0].force.signal, rows=rows))
-    return terms, deciding
+    for drags in _by_signal(kind(DragPart), lambda part: part.wind):
+        density, coefficient, area = (
+            index(getattr(part, key) for part in drags) for key in ("density", "coefficient", "area")
+        )
+        rows = np.stack([parameters[part.wind.parameter].indices for part in drags], axis=1)
+        sites, signal = of(drags, lambda part: (part.on,)), drags[0].wind.signal
+        terms.append(Drag.of(sites, density=density, coefficient=coefficient, area=area, signal=signal, rows=rows))
+    return [*terms, *(_on_faces(part, site, parameters) for part in kind(AirPart))], deciding
+
+
+def _on_faces(part: AirPart, site: Callable[[BodySite], Site], parameters: ParameterLayout) -> AirOnFaces:
+    """Return the term of one surface; each site is made once, however many faces meet there."""
+    n, made = len(part.corners), {}
+    for end in {id(end): end for corners in part.corners for end in corners}.values():
+        made[id(end)] = site(end)
+    density, coefficient, friction = (
+        np.full(n, parameters[name].start) for name in (part.density, part.coefficient, part.friction)
+    )
+    return AirOnFaces.of(
+        gather([made[id(end)] for corners in part.corners for end in corners]),
+        density=density,
+        coefficient=coefficient,
+        friction=friction,
+        signal=part.wind.signal,
+        rows=np.repeat(parameters[part.wind.parameter].indices[:, None], n, axis=1),
+        closed=part.closed,
+    )
 
 
 def _same(a: Signal, b: Signal) -> bool:

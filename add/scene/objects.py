@@ -39,9 +39,11 @@ from add.scene.spec.common import (
     SurfaceSelectorSpec as SurfaceSelector,
 )
 from add.scene.spec.couplings import (
+    AirSpec as Air,
     AttachmentSpec as Attachment,
     BallSpec as BallJoint,
     CableSpec as Cable,
+    DragSpec as Drag,
     EndSpec as End,
     FixedSpec as FixedJoint,
     ForceSpec as Force,
@@ -132,6 +134,7 @@ from add.scene.spec.world import (
 )
 
 __all__ = [
+    "Air",
     "AllSelector",
     "AngleSource",
     "ArticulatedBody",
@@ -161,6 +164,7 @@ __all__ = [
     "CylinderMesh",
     "CylinderObstacle",
     "DirectionMarker",
+    "Drag",
     "End",
     "Expectation",
     "ExperimentRun",

@@ -21,7 +21,7 @@ def test_every_way_of_the_cart_approaches_the_limit():
     found = {}
     for n in (200, 400):
         calls = {
-            "add": mujoco_cart.ours(n),
+            "add": mujoco_cart.ours(mujoco_cart.cart(n)),
             "transitions": mujoco_cart.by_transitions(mujoco, "Euler", n),
             "Euler": mujoco_cart.by_rollouts(mujoco, "Euler", n),
             "RK4": mujoco_cart.by_rollouts(mujoco, "RK4", n),

@@ -11,6 +11,7 @@ from add.equations.signals import Constant, Sine, Table
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.equations.term import Term
 from add.joints.actuators import AxisTorque, Motor, PointForce
+from add.joints.air import AirOnFaces, Drag
 from add.joints.joints import AngleLimit, AngleLimitBranch, AngularDamping, JointFriction, Slider
 from add.joints.law_term import JointLaw
 from add.joints.springs import Cable, CableBranch, ElasticJoint, Spring
@@ -21,7 +22,9 @@ from add.testing import check_deciding_term, check_term
 #: Terms whose derivatives are checked here, for the meta-test over all terms.
 COUPLINGS = (
     AngularDamping,
+    AirOnFaces,
     AxisTorque,
+    Drag,
     ElasticJoint,
     AngleLimitBranch,
     CableBranch,
@@ -169,6 +172,19 @@ def force(scene: Scene, singles) -> Term:
     return PointForce.of(sites(scene, singles), signal=SIGNAL, rows=rows_of(scene, len(singles), 3))
 
 
+def drag(scene: Scene, singles) -> Term:
+    n = len(singles)
+    numbers = {key: scene.uniform(n) for key in ("density", "coefficient", "area")}
+    return Drag.of(sites(scene, singles), **numbers, signal=SIGNAL, rows=rows_of(scene, n, 3))
+
+
+def faces(scene: Scene, triples, closed=False) -> Term:
+    n = len(triples)
+    numbers = {key: scene.uniform(n) for key in ("density", "coefficient", "friction")}
+    rows = rows_of(scene, n, 3)
+    return AirOnFaces.of(sites(scene, triples), **numbers, signal=SIGNAL, rows=rows, closed=closed)
+
+
 TRIPLES = [("dA", "dA", "dB"), ("w", "w", "dB"), ("dA", "dA", "w")]
 # name: maker, interactions, depends on v
 CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
@@ -188,6 +204,10 @@ CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
     "motor many": (motor, TRIPLES, False),
     "torque sA-sB-dA": (torque, [("sA", "sB", "dA")], False),
     "torque many": (torque, [("sA", "sB", "dA"), ("w0", "sB", "w")], False),
+    "drag pA": (drag, [("pA",)], True),
+    "drag many": (drag, [("pA",), ("N",), ("pB",)], True),
+    "faces pA-pB-n": (faces, [("pA", "pB", "n")], True),
+    "faces many": (faces, [("pA", "pB", "n"), ("N", "pB", "pA"), ("w", "n", "pA")], True),
     "force pA": (force, [("pA",)], False),
     "force sA": (force, [("sA",)], False),
     "force many": (force, [("pA",), ("N",), ("sB",), ("pB",)], False),
@@ -209,6 +229,27 @@ def test_coupling(case: str, angles: str, rng: np.random.Generator) -> None:
     used |= {int(i) for i in np.ravel(term.sites.centre[term.sites.kind == SiteKind.POINT])}
     used |= {int(i) for i in np.ravel(term.values.index) if i >= 0} | {int(i) for i in np.ravel(term.values.rows[1:3])}
     assert set(found.parameters) == used
+
+
+def test_air_on_closed_faces(rng: np.random.Generator) -> None:
+    """The same triangle both ways round: the air presses from outside on one of them, and rubs along both."""
+    scene = Scene(rng)
+    row, numbers = scene.site("pA"), {key: scene.uniform(1) for key in ("density", "coefficient", "friction")}
+    corners, rows = [row, scene.site("pB"), scene.site("n")], rows_of(scene, 1, 3)
+    found = []
+    for turned in (corners, corners[::-1]):
+        term = AirOnFaces.of(gather(turned), **numbers, signal=SIGNAL, rows=rows, closed=True)
+        check_term(term, scene.kin, scene.theta, rng=rng, scales={"q": 0.3, "v": 0.5})
+        rubbed = replace(term, values=replace(term.values, index=np.array([[-1, -1, numbers["friction"][0]]])))
+        total, along = (part.forces(scene.kin, scene.theta).sum(axis=(0, 1)) for part in (term, rubbed))
+        found.append(total - along)
+        both = AirOnFaces.of(gather(turned), **numbers, signal=SIGNAL, rows=rows, closed=False)
+        found.append(both.forces(scene.kin, scene.theta).sum(axis=(0, 1)) - along)
+    one, both, other, again = found
+    np.testing.assert_allclose(both, again, atol=1e-14)  # a sheet has no outside
+    assert np.linalg.norm(both) > 0.01
+    np.testing.assert_allclose(one + other, both, atol=1e-14)
+    assert min(np.linalg.norm(one), np.linalg.norm(other)) == 0.0
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if CASES[c][0] in (spring, bond, slider, motor)])

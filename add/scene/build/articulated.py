@@ -17,7 +17,7 @@ from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.obstacles import ShapeName
 from add.scene.build.closed_loops import independent_rows
-from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.link_contact import link_body
 from add.scene.build.link_starts import link_starts
 from add.scene.build.numbers import SceneParameter

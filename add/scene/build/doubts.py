@@ -19,7 +19,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.recordings import load_recording, recording_doubts
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.couplings import AttachmentSpec, ForceSpec, TorqueSpec
+from add.scene.spec.couplings import AirSpec, AttachmentSpec, DragSpec, ForceSpec, TorqueSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
@@ -115,7 +115,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     for item in spec.couplings.values():
         if isinstance(item, AttachmentSpec):
             joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
-        elif not isinstance(item, ForceSpec | TorqueSpec) and not item.collide:
+        elif not isinstance(item, ForceSpec | TorqueSpec | DragSpec | AirSpec) and not item.collide:
             joined.add(frozenset((item.a.body, item.b.body)))
     points = {body.name: body.contact_points().radii.size > 0 for body in model.bodies}
     shapes = {body.name for body in model.bodies if body.shapes}

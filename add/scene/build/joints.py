@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from add.bodies import Block, Body, NodalBody, SoftBody
-from add.equations.signals import SignalParameter
+from add.bodies import Body, NodalBody, SoftBody
 from add.equations.sites import SiteKind
 from add.errors import InputError
 from add.joints.parts import (
@@ -19,7 +18,6 @@ from add.joints.parts import (
     ForcePart,
     FrictionPart,
     HingeStart,
-    JointPart,
     LimitPart,
     MotorPart,
     SliderPart,
@@ -27,16 +25,19 @@ from add.joints.parts import (
     TorquePart,
 )
 from add.kernels.rotation import rotation_vector
-from add.scene.build.numbers import SceneParameter, direction, pose_of, turn_of
+from add.scene.build.air import air, drag
+from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
+from add.scene.build.numbers import pose_of, turn_of
 from add.scene.build.selections import locate_point, select_points
 from add.scene.build.ties import Derived, Input
 from add.scene.spec.articulated import ArticulatedBodySpec
-from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import (
+    AirSpec,
     AttachmentSpec,
     BallSpec,
     CableSpec,
     CouplingSpec,
+    DragSpec,
     EndSpec,
     FixedSpec,
     ForceSpec,
@@ -46,62 +47,10 @@ from add.scene.spec.couplings import (
     SpringSpec,
     TorqueSpec,
 )
+from add.scene.spec.rigid import RigidBodySpec, SphereGeometrySpec
 from add.scene.spec.scene import SceneSpec
-from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther, Rule
+from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther
 from add.typing import FloatArray
-
-#: Given value, path, unit and number of columns -> the signal that drives it.
-MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
-
-
-@final
-@dataclass
-class CouplingParts:
-    """The share of the couplings of a scene in the model and in its numbers."""
-
-    joint_parts: list[JointPart] = field(default_factory=list)
-    owners: list[str] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
-    numbers: list[SceneParameter] = field(default_factory=list)
-    derived: list[Derived] = field(default_factory=list)
-    connected: set[tuple[str, str]] = field(default_factory=set)
-    starts: list[HingeStart] = field(default_factory=list)
-
-    def number(self, path: str, value: object, unit: str, target: str = "", factor: float = 1.0) -> str:
-        """Add a differentiable number under its path; return the name of the block of theta that holds its multiple."""
-        array = np.asarray(value, dtype=float)
-        target = target or path
-        self.blocks.append((target, array.shape, unit))
-        self.numbers.append(SceneParameter(path, array, unit, ((target, factor),)))
-        return target
-
-    def constant(self, name: str, value: FloatArray, unit: str) -> str:
-        """Add a block of theta that nothing changes; return its name."""
-        self.blocks.append((name, value.shape, unit))
-        self.numbers.append(SceneParameter(name, value, unit, ((name, 1.0),), fixed=True))
-        return name
-
-    def follow(self, name: str, unit: str, rule: Rule, *inputs: Input, shape: tuple[int, ...] = (3,)) -> str:
-        """Add a block of theta that follows from others; return its name."""
-        self.blocks.append((name, shape, unit))
-        self.derived.append(Derived((name,), rule, inputs))
-        return name
-
-    def direction(self, path: str, value: tuple[float, float, float], name: str) -> str:
-        """Add a direction of the scene; return the name of the block of theta that holds its unit vector."""
-        number, unit = direction(path, value, name)
-        self.blocks.append((name, (3,), "-"))
-        self.numbers.append(number)
-        self.derived.append(unit)
-        return name
-
-    def signal(self, value: object, path: str, unit: str, width: int, driven: MakeSignalParameter) -> SignalParameter:
-        """Return the signal of a value; its rows are a block of theta."""
-        drive = driven(value, path, unit, width)
-        self.blocks.append((drive.parameter, (drive.signal.n_rows, width), unit))
-        if not isinstance(value, SignalReferenceSpec):
-            self.numbers.append(SceneParameter(path, np.array(value, dtype=float), unit, ((drive.parameter, 1.0),)))
-        return drive
 
 
 @final
@@ -128,6 +77,7 @@ class _Bodies:
         self.spec, self.link_poses = spec, link_poses
         self.nodal = {body.name: body for body in bodies if isinstance(body, NodalBody)}
         self.framed = {body.name: body for body in bodies if body.has_frame}
+        self.known = {body.name: body for body in bodies}
 
     def pose(self, name: str | None) -> FloatArray:
         """Return position and rotation vector (6,) of a body's rest frame at the start; the world's are zero."""
@@ -138,6 +88,12 @@ class _Bodies:
         body = self.spec.bodies[name]
         assert not isinstance(body, ArticulatedBodySpec)
         return np.concatenate([np.array(body.position, dtype=float), rotation_vector(body.orientation)])
+
+    def ball_radius(self, name: str | None) -> float | None:
+        """Return the radius of a rigid ball [m]; None of anything else."""
+        body = self.spec.bodies.get(name or "")
+        geometry = body.geometry if isinstance(body, RigidBodySpec) else None
+        return geometry.radius if isinstance(geometry, SphereGeometrySpec) else None
 
     def only_node(self, end: EndSpec) -> FloatArray | None:
         """Return the place of a body's only node, which is what a handle's end means."""
@@ -243,6 +199,14 @@ def _coupling(
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
         on = bodies.given(item.on.body, place, f"{at}.on", parts)
         parts.joint_parts.append(ForcePart(on.site, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
+        return None
+    if isinstance(item, DragSpec):
+        place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
+        on = bodies.given(item.on.body, place, f"{at}.on", parts)
+        drag(item, at, on.site, bodies.ball_radius(item.on.body), parts, driven)
+        return None
+    if isinstance(item, AirSpec):
+        air(item, at, bodies.known[item.body], parts, driven)
         return None
     if isinstance(item, TorqueSpec):
         if item.body not in bodies.framed:

@@ -25,7 +25,7 @@ from add.geometry import (
 from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
-from add.scene.build.joints import MakeSignalParameter
+from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh, select_points
 from add.scene.read.files import asked_for_by

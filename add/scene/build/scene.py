@@ -18,7 +18,8 @@ from add.materials import material
 from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
-from add.scene.build.joints import MakeSignalParameter, couplings
+from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.joints import couplings
 from add.scene.build.layers import refuse_layers, refuse_soft_max_of_meshes
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins

@@ -191,6 +191,38 @@ class TorqueSpec(_CouplingSpec):
     torque: ValueSpec = Field(description="torque over time [N m]")
 
 
+class DragSpec(_CouplingSpec):
+    """Drag of the air on a body as a whole: density * coefficient * area * |u| u / 2, u the wind against it."""
+
+    type: Literal["drag"] = Field("drag", description="kind of coupling")
+    on: EndSpec = Field(description="where it acts: the point whose velocity counts")
+    density: Positive = Field(1.2, description="density of the air, or of the medium [kg/m^3]")
+    coefficient: NonNegative = Field(0.47, description="drag coefficient, 0.47 for a ball [-]")
+    area: Positive | None = Field(None, description="cross-section [m^2]; null = that of a rigid ball")
+    wind: ValueSpec = Field((0.0, 0.0, 0.0), description="velocity of the air over time [m/s]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "DragSpec":
+        if self.on.body is None:
+            raise problem("a drag acts on a body", key="on.body", found="null")
+        return self
+
+
+class AirSpec(_CouplingSpec):
+    """Air on all faces of a body's surface: pressure density * coefficient * s^2 / 2 against it, friction along it."""
+
+    type: Literal["air"] = Field("air", description="kind of coupling")
+    body: BodyName = Field(description="name of a soft, mass-spring or rigid body with a surface of triangles")
+    density: Positive = Field(1.2, description="density of the air, or of the medium [kg/m^3]")
+    coefficient: NonNegative = Field(
+        2.0,
+        description="of the pressure [-]; 2 = the air is stopped (a ball then has the drag coefficient 1). On a closed "
+        "surface it acts from outside alone, on a sheet from both sides",
+    )
+    friction: NonNegative = Field(0.0, description="along the face, over its area and the speed [kg/(m^2 s)]")
+    wind: ValueSpec = Field((0.0, 0.0, 0.0), description="velocity of the air over time [m/s]")
+
+
 CouplingSpec = Annotated[
     Annotated[SpringSpec, Tag("<spring>")]
     | Annotated[CableSpec, Tag("<cable>")]
@@ -200,6 +232,10 @@ CouplingSpec = Annotated[
     | Annotated[SliderSpec, Tag("<slider>")]
     | Annotated[AttachmentSpec, Tag("<attachment>")]
     | Annotated[ForceSpec, Tag("<force>")]
-    | Annotated[TorqueSpec, Tag("<torque>")],
-    by_value("type", "spring", "cable", "ball", "hinge", "fixed", "slider", "attachment", "force", "torque"),
+    | Annotated[TorqueSpec, Tag("<torque>")]
+    | Annotated[DragSpec, Tag("<drag>")]
+    | Annotated[AirSpec, Tag("<air>")],
+    by_value(
+        "type", "spring", "cable", "ball", "hinge", "fixed", "slider", "attachment", "force", "torque", "drag", "air"
+    ),
 ]
