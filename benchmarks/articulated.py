@@ -115,6 +115,8 @@ def _jacobians(quick: bool) -> list[dict[str, object]]:
             "differences_ms": 1e3 * taken * 2 * (2 * n + len(controls)),
             **_mujoco(how[0], how[2]),
         }
+        if "mujoco_ms" in row:
+            row["over_mujoco"] = 1e3 * one / float(str(row["mujoco_ms"]))
         rows.append(row)
         print(row, flush=True)
     return rows

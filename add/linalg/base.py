@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
 import numpy as np
@@ -31,8 +31,15 @@ def _thread_pools() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """Hold BLAS at one thread: on the small fronts of a step more of them cost ten times what they bring."""
-    return _thread_pools().limit(limits=1, user_api="blas")
+    """Hold BLAS at one thread: on the small fronts of a step more of them cost ten times what they bring.
+
+    Where one is all there is, as inside of another such block, nothing is done: to set and to restore takes a tenth of
+    the derivatives of a small robot's step.
+    """
+    pools = _thread_pools()
+    if all(library.num_threads == 1 for library in pools.lib_controllers if library.user_api == "blas"):
+        return nullcontext()
+    return pools.limit(limits=1, user_api="blas")
 
 
 class LinearSolve(ABC):
