@@ -212,11 +212,8 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.commands.optimize import check_optimization
     from add.errors import SolverError
     from add.model.impacts import worth_saying
-    from add.scene.build.inverse_problem import require_gradient
 
     loaded = loaded_scene(console, scene)
-    if gradient:
-        require_gradient(loaded)
     built = loaded.build()
     warnings = _warnings(loaded)
     console.heed(warnings)

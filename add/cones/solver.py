@@ -166,8 +166,7 @@ def solve_on_modes(
     scale = block_scale(G, cones)
     size = max(float(np.abs(scale * g).max(initial=0.0)), 1e-300)
     blocks = _scaled(cones, scale, size)
-    scaled, l = np.ascontiguousarray(scale[:, None] * G * scale), start / (scale * size)
-    u = scaled @ l + scale * g / size
-    kernel.polish(scaled, scale * g / size, blocks, modes, l, u, 30)
+    scaled = np.ascontiguousarray(scale[:, None] * G * scale)
+    l, u = kernel.held_modes(scaled, scale * g / size, blocks, modes, start / (scale * size), 60)
     natural_map = float(natural_map_of(blocks, l, u))
     return ConeSolution(G, g, cones, size * scale * l, size * u / scale, modes, natural_map, 0, 0, scale, size)

@@ -1,4 +1,4 @@
-"""Exact contact without penalties, forward only: the reference that penalty laws are compared with.
+"""Exact contact without penalties: the reference that penalty laws are compared with.
 
 Complementarity of gaps and normal forces and Coulomb friction hold to solver tolerance at the end of every implicit
 step: the constrained problem of Geilinger et al. 2020, section 4.1, solved by a semismooth Newton method on the

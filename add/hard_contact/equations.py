@@ -21,6 +21,7 @@ staggered projections, as in a sequence of quadratic programs (Geilinger et al. 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,6 +47,14 @@ from add.typing import FloatArray, IntArray
 REDUNDANT = 1e-9
 
 
+@final
+class Held(NamedTuple):
+    """What an earlier run decided in a step: branches (m,) of the pairs, and the equations of the other terms."""
+
+    branch: IntArray
+    smooth: BranchEquations
+
+
 class Iterate:
     """Unknowns with all that follows from them."""
 
@@ -56,14 +65,18 @@ class Iterate:
     def __init__(self, step: ContactEquations, u: FloatArray, mu: FloatArray, force: FloatArray) -> None:
         self.u, self.mu, self.force = u, mu, force
         self.kin = step.equations.kinematics(u)
-        self.r, self.rows, self.smooth = step.system.residual(self.kin, mu, step.theta)
+        if step.held is None:
+            self.r, self.rows, self.smooth = step.system.residual(self.kin, mu, step.theta)
+        else:
+            self.smooth = step.held.smooth
+            self.r, self.rows = self.smooth.residual(self.kin, mu, step.theta)
         self.at = touches(step.pairs, self.kin, step.theta)
         pushed = np.zeros_like(self.r)
         add_forces(step.pairs, self.at, force, pushed)
         self.r -= pushed
         at = self.at
         self.contacts = Contacts(force, at.gap, at.normal, at.velocity, step.c_f, step.rho_n, step.rho_t)
-        self.branch = law.decide(self.contacts)
+        self.branch = law.decide(self.contacts) if step.held is None else step.held.branch
         self.phi = law.residual(self.contacts, self.branch)
         self.balance = np.concatenate([self.r[step.free], step.row_scale * self.rows])
         merit = math.sqrt(float(self.balance @ self.balance) + float(np.vdot(self.phi, self.phi)))
@@ -81,6 +94,8 @@ class ContactEquations:
     pairs : ContactPairs
     theta : (n_theta,)
     options : ExactOptions
+    held : Held, optional
+        Of a step that is replayed or differentiated: signs are not asked for then.
     """
 
     def __init__(
@@ -90,11 +105,13 @@ class ContactEquations:
         pairs: ContactPairs,
         theta: FloatArray,
         options: ExactOptions,
+        held: Held | None = None,
     ) -> None:
         if any(isinstance(term, (PenaltyContact, BodyContact)) for term in assembler.system.deciding):
             raise ValueError("hard contact replaces the contact terms: take them out of the system")
         self.assembler, self.system = assembler, assembler.system
         self.equations, self.pairs, self.theta, self.options = equations, pairs, theta, options
+        self.held = held
         self.free = self.system.partition.free
         self.n_u = self.system.n_unknowns
         compressed = np.full(self.system.n + 1, -1, dtype=np.int64)
@@ -169,7 +186,9 @@ class ContactEquations:
 
     def _contacts_hold(self, at: Iterate) -> bool:
         touching, apart = at.branch != Branch.SEPARATE, at.branch == Branch.SEPARATE
-        if np.any(np.abs(at.at.gap[touching]) > self.options.gap) or np.any(at.at.gap[apart] < -self.options.gap):
+        if np.any(np.abs(at.at.gap[touching]) > self.options.gap):
+            return False
+        if self.held is None and np.any(at.at.gap[apart] < -self.options.gap):
             return False
         sticking, slipping = at.branch == Branch.STICK, at.branch == Branch.SLIP
         if np.any(np.abs(at.at.tangential_velocity[sticking]) > self.options.speed):
@@ -199,7 +218,7 @@ class ContactEquations:
         pattern, data = self.assembler.assemble(kin, mu, self.theta, self.equations.weights, branch)
         return sp.csc_array(pattern.matrix(data.copy()))
 
-    def _wide(self, rows: IntArray, blocks: FloatArray) -> sp.csc_array:
+    def wide(self, rows: IntArray, blocks: FloatArray) -> sp.csc_array:
         """Return derivatives (k, d, 12) by the coordinates of pairs ``rows`` as a matrix (k d, n_unknowns)."""
         k, d, _ = blocks.shape
         at = np.broadcast_to(self.columns[rows][:, None, :], blocks.shape)
@@ -221,7 +240,7 @@ class ContactEquations:
         shape = (self.n_u, self.n_u)
         return (matrix - sp.coo_array((bent[kept], (row[kept], col[kept])), shape=shape)).tocsc()
 
-    def _factored(self, matrix: sp.csc_array) -> LinearSolve:
+    def factored(self, matrix: sp.csc_array) -> LinearSolve:
         """Factor a matrix whose structure changes with what touches, so that no analysis outlives it."""
         self.factorizations += 1
         solver: Factorization = DenseLU() if matrix.shape[0] <= DENSE_LIMIT else SparseLU()
@@ -258,10 +277,10 @@ class ContactEquations:
             return smooth.solve(rhs), force_step
         matrix = self.tangent(point, by, rows)
         by_u, by_force = self.law_rows(point, by, rows)
-        pull = self._wide(rows, by.push[rows].transpose(0, 2, 1)).T
-        law_u, law_rhs = self._wide(rows, by_u), -point.phi[rows].ravel()
+        pull = self.wide(rows, by.push[rows].transpose(0, 2, 1)).T
+        law_u, law_rhs = self.wide(rows, by_u), -point.phi[rows].ravel()
         if self.pairs.rigid[rows].any():
-            solver = self._factored(matrix)
+            solver = self.factored(matrix)
             freely, per_force = solver.solve(rhs), solver.solve(pull.toarray())
             reduced = law_u @ per_force
             own = np.arange(3 * rows.size).reshape(-1, 3)
@@ -272,7 +291,7 @@ class ContactEquations:
         else:
             block = sp.block_diag(list(by_force), format="csc")
             both = sp.block_array([[matrix, -pull], [law_u, block]], format="csc")
-            solution = self._factored(both).solve(np.concatenate([rhs, law_rhs]))
+            solution = self.factored(both).solve(np.concatenate([rhs, law_rhs]))
             step, forces = solution[: self.n_u], solution[self.n_u :]
         if not (np.isfinite(step).all() and np.isfinite(forces).all()):
             raise SolverError("the Newton step is not finite")
@@ -283,15 +302,15 @@ class ContactEquations:
         """Return the step to the solution of the linearised problem with the cones as they are, by projections."""
         by = derivatives(self.pairs, point.at, self.equations.c)
         rows = np.arange(self.pairs.n)
-        solver = self._factored(self.tangent(point, by, rows))
+        solver = self.factored(self.tangent(point, by, rows))
         # r + A du - G^T F_new = 0 with r taken without contact forces.
         smooth = np.zeros(self.system.n)
         add_forces(self.pairs, point.at, point.force, smooth)
         smooth += point.r
         freely = -solver.solve(np.concatenate([smooth[self.free], point.rows]))
-        per_force = solver.solve(self._wide(rows, by.push.transpose(0, 2, 1)).T.toarray())
+        per_force = solver.solve(self.wide(rows, by.push.transpose(0, 2, 1)).T.toarray())
         along = np.einsum("mi,mij->mj", point.at.normal, by.apart)[:, None, :]
-        gap_u, velocity_u = self._wide(rows, along), self._wide(rows, by.velocity)
+        gap_u, velocity_u = self.wide(rows, along), self.wide(rows, by.velocity)
         m = self.pairs.n
         force = point.force.copy()
         staggered_projections(

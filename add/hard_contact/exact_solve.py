@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from add.equations.kinematics import State
 from add.errors import SolverError
 from add.hard_contact.carried import CarriedContacts
-from add.hard_contact.equations import ContactEquations
+from add.hard_contact.equations import ContactEquations, Held
 from add.hard_contact.geometry import touches
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs
 from add.hard_contact.solver import ContactSolution, solve
-from add.simulation import ImplicitSolve, Solution
+from add.simulation import ImplicitSolve, Record, Solution
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray
@@ -71,6 +71,18 @@ class ExactContactSolve(ImplicitSolve):
             near |= missed
             force[rows] = found.force
             guesses = [found.u, *guesses]
+
+    def replayed(self, assembler: Assembler, equations: StepEquations, theta: FloatArray, record: Record) -> Solution:
+        """Solve on the branches of a record, whatever the signs."""
+        kept = CarriedContacts.of(record.carry)
+        assert kept is not None
+        held = Held(kept.branch, assembler.system.on_branch(record.decisions, record.solution.candidates))
+        work = ContactEquations(assembler, equations, self.pairs.select(kept.pair), theta, self.options, held)
+        found = solve(work, [record.kin.v / equations.c], kept.force)
+        if not found.report.status.success:
+            raise _failure(found, assembler, equations)
+        carry = replace(kept, force=found.force).carry()
+        return Solution(found.kin, found.mu, found.decisions, equations.c, equations.dt, found.report, carry)
 
 
 def _movable(pairs: ContactPairs, assembler: Assembler) -> BoolArray:

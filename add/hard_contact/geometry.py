@@ -103,3 +103,32 @@ def push_derivatives(pairs: ContactPairs, at: Touches, by: TouchDerivatives, for
             out[on, rows] = -side.turn[on].transpose(0, 2, 1) @ cross_matrices(own) @ arm[on]
             out[on, rows, rows] += turned
     return out
+
+
+def by_centres(pairs: ContactPairs, at: Touches) -> TouchDerivatives:
+    """Return the derivatives by the centres of mass of carrier and host (k, ., 6), as by coordinates.
+
+    The carrier's point moves by -R dX from its centre of mass; the shape by -R_b dX_b, and all else with it.
+    """
+    k = pairs.n
+    ways = np.zeros((k, 3, 6))
+    ways[:, :, :3] = np.where(pairs.rigid[:, None, None], -at.carrier.matrix, 0.0)
+    apart = ways.copy()
+    apart[:, :, 3:] = np.where(pairs.hosted[:, None, None], at.host.matrix, 0.0)
+    normal = at.hessian @ apart
+    lever = np.where(pairs.rigid, pairs.radius, 0.0)[:, None, None]
+    carrier_arm = np.where(pairs.rigid[:, None, None], ways - lever * normal, 0.0)
+    host_arm = np.where(pairs.hosted[:, None, None], ways - lever * normal, 0.0)
+    velocity = cross_matrices(at.carrier.omega) @ carrier_arm - cross_matrices(at.host.omega) @ host_arm
+    return TouchDerivatives(apart, normal, velocity, carrier_arm, host_arm, np.zeros((k, 12, 3)))
+
+
+def push_by_centres(pairs: ContactPairs, at: Touches, by: TouchDerivatives, force: FloatArray) -> FloatArray:
+    """Return the derivative (k, 12, 6) of the generalised forces by the centres of mass."""
+    out = np.zeros((pairs.n, 12, 6))
+    for sign, side, arm, rows in (
+        (1.0, at.carrier, by.carrier_arm, slice(3, 6)),
+        (-1.0, at.host, by.host_arm, slice(9, 12)),
+    ):
+        out[:, rows] = -sign * side.turn.transpose(0, 2, 1) @ cross_matrices(force) @ arm
+    return out

@@ -24,9 +24,11 @@ import numpy as np
 from add.equations.kinematics import Kinematics
 from add.hard_contact.geometry import (
     TouchDerivatives,
+    by_centres,
     cross,
     cross_matrices,
     derivatives,
+    push_by_centres,
     push_derivatives,
     touches,
 )
@@ -225,7 +227,7 @@ class ImpulseRows:
         gap = np.einsum("ki,kij->kj", self.at.normal, by_after.apart)
         turn = _turn(self.axes, by_after.normal)
         if shift:
-            pushed = _push_by_centres(self.pairs, after, by_after, force)
+            pushed = push_by_centres(self.pairs, after, by_after, force)
         else:
             pushed = push_derivatives(self.pairs, after, by_after, force)
         pushed = pushed - self.push @ cross_matrices(force) @ turn
@@ -248,7 +250,7 @@ class ImpulseRows:
 
     def _by(self, at: Touches, shift: bool) -> TouchDerivatives:
         """Return the derivatives by the coordinates, or by the centres of mass."""
-        return _by_centres(self.pairs, at) if shift else derivatives(self.pairs, at, 0.0)
+        return by_centres(self.pairs, at) if shift else derivatives(self.pairs, at, 0.0)
 
     def _by_tau(self, dt: float) -> FloatArray:
         """Return the derivative of the bias (k,) by tau."""
@@ -271,7 +273,7 @@ class ImpulseRows:
 
     def approach_by_centres(self) -> tuple[FloatArray, FloatArray]:
         """Return dg and dw_n- (k, 6) by the centres of mass."""
-        return self._by_approach(_by_centres(self.pairs, self.at))
+        return self._by_approach(by_centres(self.pairs, self.at))
 
     def by_coordinates(self, after: Touches, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
         """Return d(J^T F) (k, 12, 12) and du (k, 3, 12) by the coordinates before, velocities as in ``after`` held.
@@ -303,11 +305,10 @@ class ImpulseRows:
         """E where restitution acts, else zero (k,)."""
         return np.where(self.near.impact, self.restitution, 0.0)
 
-    @cached_property
+    @property
     def centres(self) -> IntArray:
         """Indices (k, 6) in theta of the centres of mass of carrier and host; -1 for none."""
-        carrier = np.where(self.pairs.rigid[:, None], self.pairs.centre, -1)
-        return np.concatenate([carrier, np.where(self.pairs.hosted[:, None], self.pairs.host_centre, -1)], axis=1)
+        return self.pairs.centres
 
 
 @final
@@ -323,32 +324,3 @@ class RowDerivatives:
 
     pushed: FloatArray
     rows: FloatArray
-
-
-def _by_centres(pairs: ContactPairs, at: Touches) -> TouchDerivatives:
-    """Return the derivatives by the centres of mass of carrier and host (k, ., 6), as by coordinates.
-
-    The carrier's point moves by -R dX from its centre of mass; the shape by -R_b dX_b, and all else with it.
-    """
-    k = pairs.n
-    ways = np.zeros((k, 3, 6))
-    ways[:, :, :3] = np.where(pairs.rigid[:, None, None], -at.carrier.matrix, 0.0)
-    apart = ways.copy()
-    apart[:, :, 3:] = np.where(pairs.hosted[:, None, None], at.host.matrix, 0.0)
-    normal = at.hessian @ apart
-    lever = np.where(pairs.rigid, pairs.radius, 0.0)[:, None, None]
-    carrier_arm = np.where(pairs.rigid[:, None, None], ways - lever * normal, 0.0)
-    host_arm = np.where(pairs.hosted[:, None, None], ways - lever * normal, 0.0)
-    velocity = cross_matrices(at.carrier.omega) @ carrier_arm - cross_matrices(at.host.omega) @ host_arm
-    return TouchDerivatives(apart, normal, velocity, carrier_arm, host_arm, np.zeros((k, 12, 3)))
-
-
-def _push_by_centres(pairs: ContactPairs, at: Touches, by: TouchDerivatives, force: FloatArray) -> FloatArray:
-    """Return the derivative (k, 12, 6) of the generalised forces by the centres of mass."""
-    out = np.zeros((pairs.n, 12, 6))
-    for sign, side, arm, rows in (
-        (1.0, at.carrier, by.carrier_arm, slice(3, 6)),
-        (-1.0, at.host, by.host_arm, slice(9, 12)),
-    ):
-        out[:, rows] = -sign * side.turn.transpose(0, 2, 1) @ cross_matrices(force) @ arm
-    return out

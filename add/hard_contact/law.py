@@ -141,6 +141,13 @@ def derivatives(at: Contacts, branch: IntArray) -> LawDerivatives:
     return LawDerivatives(by_force, by_gap, by_normal, by_velocity)
 
 
+def by_friction(at: Contacts, branch: IntArray) -> FloatArray:
+    """Return dphi/dc_f (m, 3): of what slips."""
+    pressed, y, length = _parts(at)
+    direction = y / np.where(length > 0.0, length, 1.0)[:, None]
+    return np.where((branch == Branch.SLIP)[:, None], -pressed[:, None] * direction, 0.0)
+
+
 def _by_normal_of_across(n: FloatArray, x: FloatArray) -> FloatArray:
     """Return d(P x)/dn (m, 3, 3) = -(n.x) I - n x^T."""
     along = np.einsum("mi,mi->m", n, x)

@@ -93,6 +93,12 @@ class ContactPairs:
         """Return the coefficients of friction (m,)."""
         return np.where(self.c_f >= 0, theta[self.c_f], 0.0)
 
+    @cached_property
+    def centres(self) -> IntArray:
+        """Indices (m, 6) in theta of the centres of mass of carrier and host; -1 for none."""
+        carrier = np.where(self.rigid[:, None], self.centre, -1)
+        return np.concatenate([carrier, np.where(self.hosted[:, None], self.host_centre, -1)], axis=1)
+
     @property
     def hosted(self) -> BoolArray:
         """Whether a body carries the shape (m,)."""

@@ -106,7 +106,7 @@ def solve(step: ContactEquations, guesses: Sequence[FloatArray], force: FloatArr
             continue
         history.append(start.merit)
         point, status = _newton(step, start, history, step.options.max_iterations)
-        if status.success:
+        if status.success or step.held is not None:
             break
         point, status, done = _rescue(step, start, history)
         rounds += done
@@ -139,7 +139,7 @@ def _solution(
     step: ContactEquations, point: Iterate, status: Status, rounds: int, history: list[float]
 ) -> ContactSolution:
     # The balance takes what the forces move into their cones: less than the tolerance.
-    if status.success:
+    if status.success and step.held is None:
         branch = point.branch
         force = law.feasible(point.contacts, branch)
         point = Iterate(step, point.u, point.mu, force)

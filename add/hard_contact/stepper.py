@@ -7,16 +7,22 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, State
+from add.equations import charts
+from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.tangents import Directions, StateTangents
 from add.hard_contact.carried import CarriedContacts
 from add.hard_contact.contact_state import ContactState
+from add.hard_contact.exact_derivatives import ExactStepDerivatives
 from add.hard_contact.exact_solve import ExactContactSolve
 from add.hard_contact.geometry import add_forces, touches
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs, contact_terms
-from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp, Stepper
+from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp
+from add.simulation.implicit_solve import Linearised
 from add.simulation.run import Simulation
+from add.simulation.stepper import DifferentiableStepper
+from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
@@ -29,7 +35,7 @@ TOUCHING = 1e-9
 
 @final
 @dataclass(frozen=True)
-class ExactContact(Stepper):
+class ExactContact(DifferentiableStepper):
     """One step of r(q, v, a) - sum_i G_i^T F_i = 0 with 0 <= g _|_ F_n >= 0 and Coulomb's law at its end.
 
         v = c (q - sum alpha_k q_k),   a = c (v - sum alpha_k v_k),   c = 1/(beta dt)
@@ -80,12 +86,36 @@ class ExactContact(Stepper):
         """Two pairs, as those of `BDF`."""
         return 2
 
+    @property
+    def newton(self) -> NewtonOptions:  # type: ignore[override]
+        """Tolerances on the balance of forces."""
+        return self.options.newton
+
+    def solved_by(self, options: NewtonOptions) -> ExactContact:
+        """Return the stepper with other options of Newton's method."""
+        return replace(self, options=replace(self.options, newton=options))
+
     def start(self, q: FloatArray, v: FloatArray) -> State:
         """Return the state at t = 0."""
         return self._formula(self.bdf_order).start(q, v)
 
-    def step(self, assembler: Assembler, state: State, theta: FloatArray) -> tuple[State, Record]:
-        """Take one step; see `Stepper.step`."""
+    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of the initial q and v."""
+        return state_bar.q.sum(axis=0), state_bar.v.sum(axis=0) - self.dt * state_bar.q[1]
+
+    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
+        """Return the tangent of the state at t = 0."""
+        return StateTangent(np.stack([q_dot, q_dot - self.dt * v_dot]), np.stack([v_dot, v_dot]))
+
+    def step(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
+    ) -> tuple[State, Record]:
+        """Take one step; see `DifferentiableStepper.step`."""
+        if replay is not None:
+            formula = self._formula(len(replay.alpha))
+            equations = formula.equations(assembler, state, theta)
+            solution = ExactContactSolve(self.pairs, self.options).replayed(assembler, equations, theta, replay)
+            return formula.finish(assembler.system, state, solution, replay.charts)
         carried = CarriedContacts.of(state.carry)
         had = carried.touching if carried else self._touching_now(state, theta)
         calm = carried.calm if carried else SETTLING
@@ -127,6 +157,58 @@ class ExactContact(Stepper):
         assert carried is not None
         pairs = self.pairs.select(carried.pair)
         return ContactState(pairs, carried.pair, carried.force, carried.branch, touches(pairs, record.kin, theta))
+
+    def contact_changes(self, record: Record, other: Record) -> int:
+        """Return how many pairs are on another branch in one record than in the other."""
+        kept = [CarriedContacts.of(item.carry) for item in (record, other)]
+        branches = [dict(zip(k.pair.tolist(), k.branch.tolist(), strict=True)) if k else {} for k in kept]
+        pairs = {*branches[0], *branches[1]}
+        return sum(branches[0].get(p, Branch.SEPARATE) != branches[1].get(p, Branch.SEPARATE) for p in pairs)
+
+    # --- derivatives --------------------------------------------------------------------------------------------------
+
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
+        """Return None: the matrix changes with what touches, and `pullback` does all of it."""
+        return None
+
+    def pullback(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        state_bar: StateTangent,
+        theta_bar: FloatArray,
+        linearised: Linearised | None = None,
+    ) -> StateTangent:
+        """Pull a cotangent back through one step; see `DifferentiableStepper.pullback`."""
+        c = record.c
+        if record.unchanged is not None:
+            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
+        step = ExactStepDerivatives(self.pairs, assembler, record, theta, self.options)
+        bar = step.pullback(state_bar.q[0] + c * state_bar.v[0], theta_bar)
+        before = StateTangent.zeros(self.n_history, assembler.system.n)
+        before.q[0] += state_bar.q[1]
+        before.v[0] += state_bar.v[1]
+        for k, alpha in enumerate(record.alpha):
+            before.q[k] += c * alpha * (bar.v + c * bar.a - state_bar.v[0])
+            before.v[k] += c * alpha * bar.a
+        return before
+
+    def pushforward(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+        linearised: Linearised | None = None,
+    ) -> StateTangents:
+        """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
+        step = ExactStepDerivatives(self.pairs, assembler, record, theta, self.options)
+        after = step.pushforward(tangents, directions)
+        if record.unchanged is None or not after.index.size:
+            return after
+        return StateTangents(after.index, charts.pushforward(record.unchanged, record.charts, after.dot))
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step; see `Stepper.contact_forces`."""

@@ -156,6 +156,38 @@ def polish(G, g, blocks, modes, l, u, most):
 
 
 @njit(**_JIT)
+def held_modes(G, g, blocks, modes, start, most):
+    """Solve the equations of given modes, whatever their signs, near ``start`` (m,); return l and u.
+
+    Newton's steps are shortened where they would make |F| larger: slow slip turns further than a step can see.
+    """
+    m = g.size
+    F, by_l, by_u, by_bound, K = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty((m, m))
+    l = start.copy()
+    u = G @ l + g
+    mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
+    size = np.sqrt((F**2).sum())
+    for _ in range(most):
+        mode_matrix(G, blocks, by_l, by_u, K)
+        step = least_norm_solution(K, F)
+        length = 1.0
+        while True:
+            trial = l - length * step
+            velocity = G @ trial + g
+            mode_equations(blocks, modes, trial, velocity, F, by_l, by_u, by_bound)
+            found = np.sqrt((F**2).sum())
+            if found <= (1.0 - 0.25 * length) * size or found <= _ROUND_OFF or length < 1e-3:
+                break
+            length *= 0.5
+        if not found < size:
+            break
+        l, u, size = trial, velocity, found
+        if size <= _ROUND_OFF:
+            break
+    return l, u
+
+
+@njit(**_JIT)
 def least_norm(G, g, blocks, modes, l, u):
     """Take out of the impulses the part that redundant contacts pass among each other, if the cones allow it.
 

@@ -50,36 +50,15 @@ _SCHEDULES: dict[str, Schedule] = {"all": StoreAll(), "states": States(), "check
 _LOSSES: dict[str, type[Loss]] = {"huber": Huber, "soft-l1": SoftL1, "cauchy": Cauchy}
 
 
-def require_gradient(scene: SceneSpec) -> None:
-    """Refuse a scene whose steps have no derivative.
-
-    Raises
-    ------
-    InputError
-        naming the file and the place.
-    """
-    for k, item in enumerate(experiment_scenes(scene).values()):
-        if item.contact.friction_law == "exact":
-            overridden = scene.contact.friction_law != "exact"
-            raise InputError(
-                "exact contact has no gradient: it simulates only",
-                file=scene.source,
-                place=f"experiments.{k}.overrides.contact.friction_law" if overridden else "contact.friction_law",
-                found="'exact'",
-                expected="'hybrid', which does not creep either, 'linear' or 'tanh'",
-            )
-
-
 def inverse_problem(scene: SceneSpec) -> InverseProblem:
     """Build the inverse problem of a scene.
 
     Raises
     ------
     InputError
-        If there is nothing to optimise, the steps have no derivative, or a recording or parameter does not fit; names
+        If there is nothing to optimise, or a recording or parameter does not fit; names
         the file and the place.
     """
-    require_gradient(scene)
     try:
         return _inverse_problem(scene)
     except InputError as error:

@@ -286,7 +286,7 @@ class ContactSpec(Spec):
         description="`linear`: f_t = -t min(k_t |v_t|, c_f f_n); `tanh`: f_t = -t c_f f_n tanh(k_t |v_t| / (c_f f_n)); "
         "`hybrid`: what sticks under the linear law is held by equations, and does not creep; `exact`: no penalty at "
         "all, gaps are never negative and Coulomb's law holds exactly at the end of every step; stiffness, damping and "
-        "stick stiffness are not read, impacts of rigid bodies are plastic, and there is no gradient; `impulse`: no "
+        "stick stiffness are not read, impacts of rigid bodies are plastic; `impulse`: no "
         "penalty either, contact in velocities with Coulomb's cone, restitutions and exact gradients, by bdf1",
     )
     friction_cone: Literal["round", "pyramid"] = Field(

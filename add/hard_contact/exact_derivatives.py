@@ -1,0 +1,204 @@
+"""Derivatives of a step with contact in positions, all branches held.
+
+The step ends with R = r(q, v, a) - G^T F = 0 and phi(F, g, n, v_t) = 0 of the pairs that touch (see `equations`), with
+v = c (q - s), a = c (v - s'), s and s' of the history. Along what moves,
+
+    A dx - G^T dF = -dR,    L dx + E dF = -dphi,    A = d(r - G^T F)/du,   L = dphi/du,   E = dphi/dF
+
+dR and dphi with the free coordinates and F held. Redundant contacts make E + L A^-1 G^T singular: dF is of least norm,
+in both modes. The factors rho of phi drop out, as g = 0 and y lies along F_t.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
+from add.equations.term import KinematicCotangent
+from add.hard_contact import law
+from add.hard_contact.carried import CarriedContacts
+from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterate
+from add.hard_contact.geometry import by_centres, derivatives, push_by_centres, push_derivatives
+from add.hard_contact.law import Branch
+from add.hard_contact.options import ExactOptions
+from add.hard_contact.pairs import ContactPairs
+from add.simulation import Record
+from add.solve.step_equations import StepEquations
+from add.solve.step_matrix import Assembler
+from add.typing import FloatArray
+
+
+@final
+class ExactStepDerivatives:
+    """A finished step, ready for both directions.
+
+    Parameters
+    ----------
+    pairs : ContactPairs
+        All of the stepper.
+    assembler : Assembler
+    record : Record
+    theta : (n_theta,)
+    options : ExactOptions
+    """
+
+    def __init__(
+        self, pairs: ContactPairs, assembler: Assembler, record: Record, theta: FloatArray, options: ExactOptions
+    ) -> None:
+        self.assembler, self.record, self.theta = assembler, record, theta
+        kept = CarriedContacts.of(record.carry)
+        assert kept is not None
+        closed = kept.branch != Branch.SEPARATE
+        self.pairs = pairs.select(kept.pair[closed])
+        kin, c, system = record.kin, record.c, assembler.system
+        self.smooth = system.on_branch(record.decisions, record.solution.candidates)
+        u = kin.v / c
+        equations = StepEquations(
+            kin.q - u, kin.v - kin.a / c, c, kin.t, kin.step, u[system.partition.prescribed], record.solution.dt
+        )
+        held = Held(kept.branch[closed], self.smooth)
+        work = ContactEquations(assembler, equations, self.pairs, theta, options, held)
+        self.point = Iterate(work, u, record.mu, kept.force[closed])
+        rows = np.arange(self.pairs.n)
+        by = derivatives(self.pairs, self.point.at, c)
+        self.bent = push_derivatives(self.pairs, self.point.at, by, self.point.force)
+        self.by_u, by_force = work.law_rows(self.point, by, rows)
+        self.law = law.derivatives(self.point.contacts, held.branch)
+        self.by_v = self.law.by_velocity @ by.push.transpose(0, 2, 1)
+        self.dofs = self.pairs.dofs()
+        self.solver = work.factored(work.tangent(self.point, by, rows))
+        self.rows = work.wide(rows, self.by_u)
+        pull = work.wide(rows, by.push.transpose(0, 2, 1)).T
+        self.pull = pull
+        self.per_force = self.solver.solve(pull.toarray()) if rows.size else np.zeros((work.n_u, 0))
+        reduced = np.asarray(self.rows @ self.per_force)
+        own = np.arange(3 * rows.size).reshape(-1, 3)
+        reduced[own[:, :, None], own[:, None, :]] += by_force
+        self.inverse = np.linalg.pinv(reduced, rcond=REDUNDANT)
+
+    # --- linear equations ---------------------------------------------------------------------------------------------
+
+    def _solve(self, balance: FloatArray, contact: FloatArray) -> FloatArray:
+        """Return dx (n_unknowns, k) from the right-hand sides of both equations."""
+        freely = self.solver.solve(balance)
+        return np.asarray(freely + self.per_force @ (self.inverse @ (contact - self.rows @ freely)))
+
+    def _solve_transposed(self, x_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of both right-hand sides from that of x (n_unknowns,)."""
+        contact = self.inverse.T @ (self.per_force.T @ x_bar)
+        return self.solver.solve_transposed(x_bar - self.rows.T @ contact), contact
+
+    # --- what moves the equations -------------------------------------------------------------------------------------
+
+    @cached_property
+    def _by_q(self) -> FloatArray:
+        """The derivative (k, 3, 12) of phi by the coordinates, velocities held."""
+        return np.asarray(self.by_u - self.record.c * self.by_v)
+
+    @cached_property
+    def _centres(self) -> tuple[FloatArray, FloatArray]:
+        """Derivatives (k, 12, 6) of G^T F and (k, 3, 6) of phi by the centres of mass."""
+        at, d = self.point.at, self.law
+        by = by_centres(self.pairs, at)
+        gap = np.einsum("mi,mij->mj", at.normal, by.apart)
+        phi = d.by_gap[:, :, None] * gap[:, None, :] + d.by_normal @ by.normal + d.by_velocity @ by.velocity
+        return push_by_centres(self.pairs, at, by, self.point.force), phi
+
+    @cached_property
+    def _by_friction(self) -> FloatArray:
+        """The derivative (k, 3) of phi by c_f."""
+        return law.by_friction(self.point.contacts, self.point.branch)
+
+    def _gather(self, values: FloatArray) -> FloatArray:
+        """Return values (n, ...) at the coordinates of the pairs (k, 12, ...), zero where there are none."""
+        there = self.dofs >= 0
+        return np.where(there.reshape(*there.shape, *(1,) * (values.ndim - 1)), values[self.dofs], 0.0)
+
+    def _theta_jvp(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of G^T F (n,) and phi (3 k,) along theta_dot."""
+        index, friction = self.pairs.centres, self.pairs.c_f
+        pushed, phi = self._centres
+        dot = np.where(index >= 0, theta_dot[index], 0.0)
+        out = np.zeros(self.assembler.system.n)
+        there = self.dofs >= 0
+        np.add.at(out, self.dofs[there], np.einsum("kmp,kp->km", pushed, dot)[there])
+        moved = np.where(friction >= 0, theta_dot[friction], 0.0)
+        return out, (np.einsum("kap,kp->ka", phi, dot) + self._by_friction * moved[:, None]).ravel()
+
+    def _theta_vjp(self, force_bar: FloatArray, phi_bar: FloatArray, out: FloatArray) -> None:
+        """Add the cotangent of theta from those of G^T F (n,) and phi (3 k,)."""
+        index, friction = self.pairs.centres, self.pairs.c_f
+        pushed, phi = self._centres
+        local = phi_bar.reshape(-1, 3)
+        bar = np.einsum("km,kmp->kp", self._gather(force_bar), pushed) + np.einsum("ka,kap->kp", local, phi)
+        np.add.at(out, index[index >= 0], bar[index >= 0])
+        by_friction = np.einsum("ka,ka->k", local, self._by_friction)
+        np.add.at(out, friction[friction >= 0], by_friction[friction >= 0])
+
+    # --- both directions ----------------------------------------------------------------------------------------------
+
+    def pullback(self, u_bar: FloatArray, theta_bar: FloatArray) -> KinematicCotangent:
+        """Pull the cotangent (n,) of u back; return those of (q, v, a) as `NewtonSolve.pullback` does."""
+        system, kin, mu, c = self.assembler.system, self.record.kin, self.record.mu, self.record.c
+        free, prescribed = system.partition.free, system.partition.prescribed
+        both, contact = self._solve_transposed(np.concatenate([u_bar[free], np.zeros(mu.size)]))
+        adjoint = np.zeros(system.n)
+        adjoint[free] = both[: free.size]
+        bar = self.smooth.state_vjp(kin, mu, self.theta, adjoint, both[free.size :])
+        local, there = contact.reshape(-1, 3), self.dofs >= 0
+        by_q = np.einsum("ka,kap->kp", local, self._by_q) - np.einsum("km,kmp->kp", self._gather(adjoint), self.bent)
+        np.add.at(bar.q, self.dofs[there], by_q[there])
+        np.add.at(bar.v, self.dofs[there], np.einsum("ka,kap->kp", local, self.by_v)[there])
+        if prescribed.size:
+            by_position = (u_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
+            system.motion.vjp(kin.t, self.theta, by_position, None, theta_bar)
+        share = np.zeros_like(theta_bar)
+        self.smooth.parameter_vjp(kin, mu, self.theta, adjoint, both[free.size :], share)
+        self._theta_vjp(-adjoint, contact, share)
+        theta_bar -= share
+        return bar
+
+    def pushforward(self, tangents: StateTangents, directions: Directions) -> StateTangents:
+        """Push tangents of the history and directions of theta through the step, charts unchanged."""
+        system, kin, mu, c = self.assembler.system, self.record.kin, self.record.mu, self.record.c
+        free, prescribed, n = system.partition.free, system.partition.prescribed, system.n
+        by_theta = self.smooth.parameter_tangents(kin, mu, self.theta, directions)
+        moved, contact = system.motion_tangents(kin.t, self.theta, directions), self._by_theta(directions)
+        tangents = tangents.including(by_theta.index, moved.index, contact.index)
+        before, count = tangents.dot, tangents.index.size
+        if not count:
+            return tangents
+        q_star = sum(alpha * before.q[k] for k, alpha in enumerate(self.record.alpha))
+        v_star = sum(alpha * before.v[k] for k, alpha in enumerate(self.record.alpha))
+        q_dot = np.zeros((n, count))
+        q_dot[np.ix_(prescribed, tangents.places(moved.index))] = moved.values
+        v_dot = c * (q_dot - q_star)
+        balance = -self.assembler.product(kin, mu, self.theta, self.smooth, q_dot, v_dot, c * (v_dot - v_star))
+        balance[:, tangents.places(by_theta.index)] -= by_theta.values
+        held, fast, there = self._gather(q_dot), self._gather(v_dot), self.dofs >= 0
+        np.add.at(balance, self.dofs[there], (self.bent @ held)[there])
+        phi = -(self._by_q @ held + self.by_v @ fast).reshape(-1, count)
+        places = tangents.places(contact.index)
+        balance[:n, places] += contact.values[:n]
+        phi[:, places] -= contact.values[n:]
+        q_dot[free] = self._solve(np.concatenate([balance[free], balance[n:]]), phi)[: free.size]
+        after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([c * (q_dot - q_star), before.v[0]]))
+        return StateTangents(tangents.index, after)
+
+    def _by_theta(self, directions: Directions) -> Columns:
+        """Return the tangents of (G^T F, phi) (n + 3 k, .) along directions of theta."""
+        n, size = self.assembler.system.n, self.assembler.system.n + 3 * self.pairs.n
+
+        def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
+            force, phi = self._theta_jvp(theta_dot)
+            out[:n] += force
+            out[n:] += phi
+
+        def vjp(bar: FloatArray, out: FloatArray) -> None:
+            self._theta_vjp(bar[:n], bar[n:], out)
+
+        return push([ThetaMap(jvp, vjp)] if self.pairs.n else [], size, directions)
