@@ -54,15 +54,49 @@ def reference(substeps: int = 40) -> Found:
     return float(value[-1].real), value[:-1].imag / 1e-30
 
 
-def cart(n_steps: int) -> dict[str, Any]:
-    """Return the scene."""
-    free = {"points": False, "shape": False}
-    joint = {"stiffness": STIFFNESS, "angular_stiffness": ANGULAR}
+def _common(n_steps: int) -> dict[str, Any]:
+    """Return the scene's entries that both models share."""
     return {
         "schema": "add-scene/1",
         "name": "cart with a pole",
         "time": {"dt": END / n_steps, "steps": n_steps, "integrator": "bdf2"},
         "gravity": [0, 0, -GRAVITY],
+        "objective": [{"type": "point", "marker": "tip", "target": [TARGET[0], 0, TARGET[1]], "time": "end"}],
+    }
+
+
+def cart(n_steps: int) -> dict[str, Any]:
+    """Return the scene in joint coordinates: two, as MuJoCo's."""
+    size = [0.3, 0.2, 0.1]
+    pole = [(a**2 + b**2) * POLE / 12.0 for a, b in ((WIDTH, LENGTH), (WIDTH, LENGTH), (WIDTH, WIDTH))]
+    box = [(a**2 + b**2) * CART / 12.0 for a, b in ((size[1], size[2]), (size[0], size[2]), (size[0], size[1]))]
+    return _common(n_steps) | {
+        "bodies": {
+            "robot": {
+                "type": "articulated",
+                "links": {
+                    "cart": {"mass": CART, "inertia": [*box, 0, 0, 0]},
+                    "pole": {"mass": POLE, "inertia": [*pole, 0, 0, 0], "center_of_mass": [0, 0, -0.5 * LENGTH]},
+                },
+                "joints": {
+                    "rail": {"type": "slide", "child": "cart", "axis": [1, 0, 0]},
+                    "pivot": {"parent": "cart", "child": "pole", "axis": [0, 1, 0]},
+                },
+                "drives": {"push": {"joint": "rail", "input": {"signal": "push"}}},
+            },
+        },
+        "signals": {"push": {"type": "control", "basis": "constant", "rows": ROWS,
+                             "values": [float(x) for x in PUSH]}},
+        "markers": {"tip": {"body": "robot/pole", "point": [0, 0, -LENGTH]}},
+        "parameters": [{"path": "signals.push.values", "scale": 1.0}],
+    }  # fmt: skip
+
+
+def stiff_cart(n_steps: int) -> dict[str, Any]:
+    """Return the scene as two bodies on stiff joints: twelve coordinates."""
+    free = {"points": False, "shape": False}
+    joint = {"stiffness": STIFFNESS, "angular_stiffness": ANGULAR}
+    return _common(n_steps) | {
         "bodies": {
             "cart": {"type": "rigid", "geometry": {"shape": "box", "size": [0.3, 0.2, 0.1]}, "mass": CART,
                      "collision": free},
@@ -78,14 +112,13 @@ def cart(n_steps: int) -> dict[str, Any]:
             "motor": {"type": "force", "on": {"body": "cart", "at": [0, 0, 0]}, "force": {"signal": "push"}},
         },
         "markers": {"tip": {"body": "pole", "point": [0, 0, -0.5 * LENGTH]}},
-        "objective": [{"type": "point", "marker": "tip", "target": [TARGET[0], 0, TARGET[1]], "time": "end"}],
         "parameters": [{"path": "signals.push.values", "components": list(range(0, 3 * ROWS, 3)), "scale": 1.0}],
     }  # fmt: skip
 
 
-def ours(n_steps: int) -> Callable[[], Found]:
+def ours(scene: dict[str, Any]) -> Callable[[], Found]:
     """Return value and gradient by `add`."""
-    problem = scene_from_dict(cart(n_steps)).inverse_problem()
+    problem = scene_from_dict(scene).inverse_problem()
     return lambda: problem.value_and_grad(problem.x0)
 
 
@@ -170,7 +203,8 @@ def ways(mujoco: Any, quick: bool) -> list[Way]:
     most = 3 if quick else 8
     steps = [ROWS * 2**k for k in range(most)]
     return [
-        Way("add", "pull-back of BDF2", ours, steps, limit),
+        Way("add", "pull-back of BDF2, joint coordinates", lambda n: ours(cart(n)), steps, limit),
+        Way("add, stiff joints", "pull-back of BDF2", lambda n: ours(stiff_cart(n)), steps, limit),
         Way("MuJoCo", "mjd_transitionFD, Euler", lambda n: by_transitions(mujoco, "Euler", n), steps, limit),
         Way("MuJoCo", "differences of held forces, Euler", lambda n: by_rollouts(mujoco, "Euler", n), steps, limit),
         Way("MuJoCo", "differences of held forces, RK4", lambda n: by_rollouts(mujoco, "RK4", n), steps[:4], limit),

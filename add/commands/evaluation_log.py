@@ -59,7 +59,7 @@ class FolderLog(EvaluationLog):
         lines = [line for line in self._known[index:] if line["phase"] == phase]
         for k, line in enumerate(lines):
             memory = [float.fromhex(number) for number in line.get("memory", ())]
-            fits = len(line["x"]) == len(line["gradient"]) == x.size and len(memory) in MEMORY
+            fits = len(line["x"]) == x.size and len(line["gradient"]) in (0, x.size) and len(memory) in MEMORY
             if not (fits and np.isfinite(memory).all()):
                 raise InputError(
                     "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
@@ -69,7 +69,7 @@ class FolderLog(EvaluationLog):
         return found
 
     def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray) -> None:
-        whole = len(line["gradient"]) == len(line["x"])
+        whole = len(line["gradient"]) in (0, len(line["x"]))
         if line["phase"] != phase or line["x"] != _hex(x) or not whole:
             raise InputError(
                 "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",

@@ -2,9 +2,9 @@
 
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
+from add.inverse.optimizers.lbfgsb import LBFGSB
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import (
-    LBFGSB,
     EvaluationLog,
     LoggedEvaluation,
     MemoryLog,

@@ -103,6 +103,8 @@ PUBLISHED: dict[str, Published] = {
             "fig6.energy": "little numerical damping",
             "fig10a.reduction": "< 1e-25",
             "cma.simulations": "1042 (to 1e-6)",
+            "cma.bunny": "not in 8000 (to 1e-2)",
+            "fig11b.reduction": "4e-4 (after 319)",
             "cma.seconds": "8100 (2 h 15 min, to 1e-6)",
             "cma.reduction": "1e-6 (after 1042)",
             "cma.strings": "none in hours (a trajectory optimisation)",

@@ -1,4 +1,4 @@
-"""Optimisation in phases, with a log from which an interrupted run goes on bit-equal; L-BFGS-B."""
+"""Optimisation in phases, with a log from which an interrupted run goes on bit-equal."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-from scipy.optimize import minimize
 
 from add.adjoint import Schedule
 from add.errors import SolverError
-from add.inverse.optimizers.starts import ONE_START, Starts
+from add.inverse.optimizers.starts import Starts
 from add.inverse.overrides import NumberOverride, with_overrides
 from add.inverse.problem import InverseProblem, Optimizer
 from add.simulation.run import Observer
@@ -241,6 +240,8 @@ class PhasedOptimizer(Optimizer):
     ) -> OptimizationResult:
         """Minimise; with several `starts`, from each in turn, and return the one that ends lowest.
 
+        Where only some of the starts are kept, each is simulated once before, as the first phase sees it.
+
         Parameters
         ----------
         problem : InverseProblem
@@ -261,13 +262,20 @@ class PhasedOptimizer(Optimizer):
         x = problem.x0 if x0 is None else np.asarray(x0, dtype=float)
         x = np.clip(x, *problem.bounds)
         log = log or MemoryLog()
+        starts = self.starts.points(problem, x)
         index = 0
+        if self.starts.chosen:
+            first = replace(self.phases[0], name=f"{self.phases[0].name} (starts)")
+            screen = PhaseRun(problem, first, x, log, 0, progress, schedule, observers)
+            starts, index = lowest(screen, starts, self.starts.keep or 1), screen.index
         found: tuple[LoggedEvaluation, list[PhaseResult]] | None = None
-        for number, start in enumerate(self.starts.points(problem, x)):
+        for number, start in enumerate(starts):
             results = []
             best, x = None, start
             try:
                 for phase in self.phases:
+                    if number:  # the log tells the starts apart by the names of their phases
+                        phase = replace(phase, name=f"{phase.name} (start {number + 1})")
                     run = PhaseRun(problem, phase, x, log, index, progress, schedule, observers)
                     results.append(self.minimise(run))
                     best = run.best
@@ -276,7 +284,7 @@ class PhasedOptimizer(Optimizer):
             except SolverError as error:
                 if not number:
                     raise
-                _log.warning("start %d of %d: %s", number + 1, self.starts.count, error)
+                _log.warning("start %d of %d: %s", number + 1, len(starts), error)
                 index = run.index
                 continue
             assert best is not None
@@ -286,68 +294,6 @@ class PhasedOptimizer(Optimizer):
         best, results = found
         seconds = time.perf_counter() - begin
         return OptimizationResult(best.x, best.value, best.gradient, tuple(results), index, seconds)
-
-
-@final
-@dataclass(frozen=True)
-class LBFGSB(PhasedOptimizer):
-    """L-BFGS-B (SciPy) over the phases.
-
-    The objective is divided by its value at the start of each phase, since the stopping rules of L-BFGS-B are
-    absolute below one. A simulation that fails inside a line search counts as a point above the best one, with a
-    gradient that leads back; a failure at the very first point is an error.
-
-    Attributes
-    ----------
-    phases : tuple of Phase
-    history : int
-        Stored corrections.
-    gradient_tolerance, objective_tolerance : float
-        On the scaled objective; zero switches a rule off.
-    starts : Starts
-    """
-
-    phases: tuple[Phase, ...]
-    history: int = 10
-    gradient_tolerance: float = 1e-8
-    objective_tolerance: float = 1e-12
-    starts: Starts = ONE_START
-
-    @property
-    def shares_experiments(self) -> bool:
-        """It asks for values and gradients."""
-        return True
-
-    def minimise(self, run: PhaseRun) -> PhaseResult:
-        """Run L-BFGS-B; the best evaluation is kept whatever ends it."""
-        first = with_gradient(run, run.start)
-        scale = abs(first.value) or 1.0
-        # SciPy asks for the start again: the answer is known.
-        pending = [first]
-
-        def function(x_free: FloatArray) -> tuple[float, FloatArray]:
-            if pending:
-                known = pending.pop()
-                if np.array_equal(known.x[run.free], x_free):
-                    return known.value / scale, known.gradient[run.free] / scale
-            return _scaled(run, x_free, scale)
-
-        found = minimize(
-            function,
-            run.start[run.free],
-            jac=True,
-            method="L-BFGS-B",
-            bounds=list(zip(run.lower, run.upper, strict=True)),
-            options={
-                "maxcor": self.history,
-                "ftol": self.objective_tolerance,
-                "gtol": self.gradient_tolerance,
-                "maxfun": run.phase.max_evaluations,
-                "maxiter": 10 * run.phase.max_evaluations,
-                "maxls": 30,
-            },
-        )
-        return run.result(str(found.message), bool(found.success), first.value)
 
 
 def with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
@@ -371,13 +317,32 @@ def with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
     return found
 
 
-def _scaled(run: PhaseRun, x_free: FloatArray, scale: float) -> tuple[float, FloatArray]:
-    """Return the scaled objective and gradient of the free variables."""
-    found = with_gradient(run, run.whole(x_free))
-    assert run.best is not None
-    if np.isfinite(found.value):
-        return found.value / scale, found.gradient[run.free] / scale
-    away = x_free - run.best.x[run.free]
-    distance = float(np.linalg.norm(away)) or 1.0
-    height = 10.0 * abs(run.best.value) / scale + 1.0
-    return height, height * away / distance**2
+def lowest(run: PhaseRun, points: list[FloatArray], n: int) -> list[FloatArray]:
+    """Return the ``n`` points with the lowest objective, the lowest first.
+
+    Raises
+    ------
+    SolverError
+        If the simulation fails at every point: that of the first one.
+    """
+    values: list[float] = []
+    failure: SolverError | None = None
+    for x in points:
+        found = run.log.lookup(run.phase.name, run.index, x)
+        if found is None:
+            begin, value = time.perf_counter(), np.inf
+            try:
+                value = float(run.problem.value(x, window=run.phase.window, observers=run.observers)[0])
+            except SolverError as error:
+                _log.warning("start %d of %d: %s", len(values) + 1, len(points), error)
+                failure = failure or error
+            seconds = time.perf_counter() - begin
+            found = LoggedEvaluation(run.phase.name, run.index, x.copy(), value, np.zeros(0), seconds)
+            run.log.store(found)
+        run.note(found)
+        values.append(found.value)
+    if failure is not None and not np.isfinite(values).any():
+        raise failure
+    # A start that failed has nothing to offer, though fewer than `n` are left.
+    order = [k for k in np.argsort(values, kind="stable") if np.isfinite(values[k])]
+    return [points[k] for k in order[:n]]

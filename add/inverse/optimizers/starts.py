@@ -26,11 +26,14 @@ class Starts:
     seed : int
     spread : float
         [-]
+    keep : int or None
+        How many the optimiser goes on from, those whose objective is lowest; None for all, without asking.
     """
 
     count: int = 1
     seed: int = 0
     spread: float = 1.0
+    keep: int | None = None
 
     def points(self, problem: InverseProblem, x0: FloatArray) -> list[FloatArray]:
         """Return the points (n,), the given one first."""
@@ -40,6 +43,11 @@ class Starts:
         high = np.where(bounded, upper, np.minimum(x0 + self.spread, upper))
         rng = np.random.default_rng(self.seed)
         return [x0, *(rng.uniform(low, high) for _ in range(self.count - 1))]
+
+    @property
+    def chosen(self) -> bool:
+        """Whether some of the points are left out."""
+        return self.keep is not None and self.keep < self.count
 
 
 #: The given point alone.

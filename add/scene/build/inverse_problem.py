@@ -10,8 +10,9 @@ from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.errors import InputError
 from add.inverse.experiment import Experiment
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
+from add.inverse.optimizers.lbfgsb import LBFGSB
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
-from add.inverse.optimizers.phases import LBFGSB, Phase, PhasedOptimizer
+from add.inverse.optimizers.phases import Phase, PhasedOptimizer
 from add.inverse.optimizers.starts import Starts
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
@@ -132,7 +133,7 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
         phases.append(Phase(phase.name, phase.parameters, window, most, overrides))
     if not phases:
         phases = [Phase("all", None, None, spec.max_evaluations)]
-    starts = Starts(spec.starts.count, spec.starts.seed, spec.starts.spread)
+    starts = Starts(spec.starts.count, spec.starts.seed, spec.starts.spread, spec.starts.keep)
     rates = RateSchedule(spec.rate, spec.decay, spec.decay_every)
     tolerances = spec.gradient_tolerance, spec.objective_tolerance
     if spec.method == "gauss-newton":

@@ -60,6 +60,17 @@ class StartsSpec(Spec):
         description="parameters without two bounds are drawn within this distance of the start, in the transformed "
         "unit over `scale`; others between their bounds [-]",
     )
+    keep: Count | None = Field(
+        None,
+        description="each is simulated once, and the optimiser goes on from so many of them, those whose objective is "
+        "lowest; null = from all",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "StartsSpec":
+        if self.keep is not None and self.keep > self.count:
+            raise problem(f"more than the {self.count} starts of 'count'", key="keep")
+        return self
 
 
 class OptimizerSpec(Spec):
