@@ -58,13 +58,17 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=SCAN, help="of each scan")
     parser.add_argument("--step", type=float, default=FINE, help="between samples [m/s]")
     given = parser.parse_args()
-    print("| law | k_n [N/m] | departure from a parabola | minima inside | derivatives that follow its slope |")
-    print("|---|---|---|---|---|")
+    print(
+        "| law | k_n [N/m] | departure from a parabola | in mm^2 | minima inside | derivatives that follow its slope |"
+    )
+    print("|---|---|---|---|---|---|")
     for stiffness in STIFFNESSES:
         for name, law in LAWS.items():
             problem = thrown(stiffness, law).inverse_problem()
             speeds, values, slopes = scan(problem, MIDDLE, given.samples)
-            found = f"{roughness(values):.1%} | {minima(values)} | {agreeing(speeds, values, slopes)} of {speeds.size}"
+            rough, follow = roughness(values), agreeing(speeds, values, slopes)
+            away = 1e6 * rough * np.ptp(values)
+            found = f"{rough:.1%} | {away:.2g} | {minima(values)} | {follow} of {speeds.size}"
             print(f"| {name} | {stiffness:g} | {found} |", flush=True)
 
 
