@@ -94,13 +94,13 @@ QUICK = {
     "pressed_ball": (
         {
             "bodies.ball.mesh.edge": 0.05,
-            "bodies.slab.mesh.divisions": [3, 3, 1],
+            "bodies.slab.mesh.divisions": [2, 2, 1],
             "bodies.slab.position": [0, 0, 0.0165],
             "bodies.ball.position": [-0.03, 0, 0.0845],
             "bodies.ball.velocity": [0.3, 0, -2.0],
             "contact.stick_stiffness": 200.0,
         },
-        5,
+        3,
         ALL,
     ),
     "strings_cube": ({}, 3, ("touching", "sticking")),
@@ -108,7 +108,16 @@ QUICK = {
     "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
 }
 #: Scenes with so many numbers that even two steps take a while.
-LARGE = ("fig11b_bunny", "fig5_tori", "fig8_foam_cube", "four_bar", "robot_rigid", "robot_soft_feet", "sheet_flip")
+LARGE = (
+    "fig11b_bunny",
+    "fig5_tori",
+    "fig8_foam_cube",
+    "four_bar",
+    "pressed_ball",
+    "robot_rigid",
+    "robot_soft_feet",
+    "sheet_flip",
+)
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
 FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
 #: Scenes whose steps have no derivative.
