@@ -25,9 +25,10 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 import add
-from add.errors import InputError
+from add.errors import InputError, SolverError
 from add.inverse import LevenbergMarquardt, Phase
 from add.mocap import PoseRecording, read_pose_csv
+from add.scene.build.built import BuiltScene
 from scripts.recordings import arguments, marks, read_result, recordings, scene_of_study
 
 ROOT = Path(__file__).parents[1]
@@ -124,27 +125,40 @@ def fit(result: Path, start: Sequence[float] = START, named: Sequence[Path] = ()
     result.write_text(json.dumps({**values, "fitted": marks(files)}, indent=1), encoding="utf-8")
 
 
+def prediction_errors(built: BuiltScene, files: Sequence[Path], scale: float) -> np.ndarray:
+    """Return position [% of edge] and rotation [deg] at the end, and their means over the frames, of each toss (n, 4).
+
+    A toss whose step is not solved is as far off as one can be: infinitely.
+    """
+    dt = built.scene.time.dt
+    rows = []
+    for file in files:
+        pose, frames = read(file, scale)
+        numbers = built.numbers.values.copy()
+        for key, value in zip(STATE, flight(pose, frames), strict=True):
+            numbers[built.numbers.resolve(f"bodies.cube.{key}")[0]] = value
+        steps = np.rint(pose.times / dt).astype(int)
+        try:
+            run = built.simulation.run(built.numbers.ties.forward(numbers), n_steps=int(steps[-1]))
+        except SolverError as error:
+            print(f"{file.name}: {error}", file=sys.stderr)
+            rows.append((np.inf,) * 4)
+            continue
+        q = run.q[steps]
+        away = 100 * np.linalg.norm(q[:, :3] - pose.position, axis=1) / EDGE
+        seen = Rotation.from_quat(pose.quaternion[:, [1, 2, 3, 0]])
+        turned = np.degrees((Rotation.from_rotvec(q[:, 3:6]).inv() * seen).magnitude())
+        rows.append((away[-1], turned[-1], away.mean(), turned.mean()))
+    return np.array(rows)
+
+
 def predict(result: Path, named: Sequence[Path] = (), changes: dict | None = None) -> np.ndarray:
     """Print how far the tosses that were not fitted end from where they were seen; return (tosses, 4) errors."""
     values, fitted = read_result(result)
     files = recordings(named, *FOLDER).unseen(fitted)
     base = scene_of_study("cube_toss", files[0])
     built = add.apply_overrides(base, {**values, **(changes or {})}).build()
-    dt = built.scene.time.dt
-    rows = []
-    for file in files:
-        pose, frames = read(file, base.recording.scale)
-        numbers = built.numbers.values.copy()
-        for key, value in zip(STATE, flight(pose, frames), strict=True):
-            numbers[built.numbers.resolve(f"bodies.cube.{key}")[0]] = value
-        steps = np.rint(pose.times / dt).astype(int)
-        run = built.simulation.run(built.numbers.ties.forward(numbers), n_steps=int(steps[-1]))
-        q = run.q[steps]
-        away = 100 * np.linalg.norm(q[:, :3] - pose.position, axis=1) / EDGE
-        seen = Rotation.from_quat(pose.quaternion[:, [1, 2, 3, 0]])
-        turned = np.degrees((Rotation.from_rotvec(q[:, 3:6]).inv() * seen).magnitude())
-        rows.append((away[-1], turned[-1], away.mean(), turned.mean()))
-    errors = np.array(rows)
+    errors = prediction_errors(built, files, base.recording.scale)
     print(f"{len(errors)} tosses predicted from their frames before the first touch")
     print("| | position at the end [% of edge] | rotation at the end [deg] | position, mean over frames | rotation |")
     print("|---|---|---|---|---|")

@@ -15,7 +15,7 @@ from add.commands.check_gradient import probe
 from add.compiled.pack import KNOWN, lacking
 from add.contact.coefficients import FrictionLaw
 from add.equations.term import DecidingTerm, Term
-from add.scene import apply_overrides, load_scene
+from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.solve.step_equations import NewtonOptions
@@ -96,6 +96,32 @@ def test_an_adjustable_obstacle() -> None:
     simulation = apply_overrides(scene, changes).build().simulation
     found, _ = assert_same(simulation, 60)
     assert any(d.size for r in found.records for d in r.decisions), "nothing touched"
+
+
+def test_air() -> None:
+    """On a closed surface, on a sheet, and on bodies as wholes, in gusts."""
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.2, 0.3, 0.4]}, "density": 5,
+           "angular_velocity": [1, 2, 3], "velocity": [1, 0, -1]}  # fmt: skip
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 0.05, "position": [1, 0, 0]}
+    sheet = {"type": "mass-spring", "mesh": {"shape": "sheet", "size": [0.4, 0.3], "divisions": [2, 2]},
+             "mass": 0.02, "stiffness": 50, "damping": 0.1, "position": [0, 0, 2]}  # fmt: skip
+    wind = {"wind": {"signal": "gusts"}, "density": 1.3}
+    gusts = {"type": "sine", "offset": [3, 1, 0.5], "amplitude": [2, 1, 1], "frequency": 2}
+    raw = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 60, "integrator": "bdf2"},
+        "bodies": {"box": box, "ball": ball, "sheet": sheet},
+        "signals": {"gusts": gusts},
+        "couplings": {
+            "on box": {"type": "air", "body": "box", "friction": 0.1, **wind},
+            "on sheet": {"type": "air", "body": "sheet", "friction": 0.1, **wind},
+            "on ball": {"type": "drag", "on": {"body": "ball", "at": [0.02, 0, 0]}, **wind},
+        },
+        "contact": {"between_bodies": False},
+    }
+    simulation = scene_from_dict(raw).build().simulation
+    found, _ = assert_same(simulation, 60)
+    assert_same_tangents(simulation, found)
 
 
 @pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])
