@@ -40,12 +40,12 @@ class FolderLog(EvaluationLog):
         self._known: list[dict[str, Any]] = folder.read_lines(EVALUATIONS) if resume else []
         self.replayed = 0
 
-    def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
+    def lookup(self, phase: str, index: int, x: FloatArray, *, alone: bool = False) -> LoggedEvaluation | None:
         """Return the logged evaluation if it was made at this x; the last one is made again and compared in `store`."""
         if index >= len(self._known):
             return None
         line = self._known[index]
-        self._require(line, phase, index, x)
+        self._require(line, phase, index, x, 0 if alone else x.size)
         self.replayed += 1
         if index == len(self._known) - 1:
             return None
@@ -55,11 +55,13 @@ class FolderLog(EvaluationLog):
         """Return the logged evaluations of a phase; see `EvaluationLog.earlier`."""
         if index >= len(self._known):
             return []
-        self._require(self._known[index], phase, index, x)
+        self._require(self._known[index], phase, index, x, x.size)
         lines = [line for line in self._known[index:] if line["phase"] == phase]
         for k, line in enumerate(lines):
             memory = [float.fromhex(number) for number in line.get("memory", ())]
-            fits = len(line["x"]) == x.size and len(line["gradient"]) in (0, x.size) and len(memory) in MEMORY
+            # A step that was refused has no gradient.
+            sizes = (x.size,) if memory and memory[0] else (0, x.size)
+            fits = len(line["x"]) == x.size and len(line["gradient"]) in sizes and len(memory) in MEMORY
             if not (fits and np.isfinite(memory).all()):
                 raise InputError(
                     "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
@@ -68,8 +70,8 @@ class FolderLog(EvaluationLog):
         self.replayed += len(found)
         return found
 
-    def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray) -> None:
-        whole = len(line["gradient"]) in (0, len(line["x"]))
+    def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray, n_gradient: int) -> None:
+        whole = len(line["gradient"]) == n_gradient
         if line["phase"] != phase or line["x"] != _hex(x) or not whole:
             raise InputError(
                 "this run cannot be resumed: the scene, the data or the libraries are not those it was begun with",

@@ -206,7 +206,8 @@ class _Packing:
         if isinstance(term, DecidingJointLaw):
             first, self.n_codes = self.n_codes, self.n_codes + term.sites.n
             law = codes.CLIPPED_CABLE if isinstance(term, Cable) and term.clip else law
-            law = codes.CLOSED_FACES if isinstance(term, AirOnFaces) and term.closed else law
+        elif isinstance(term, AirOnFaces) and term.closed:
+            law = codes.CLOSED_FACES
         self.joints.append((law, term, first))
 
     def _signal(self, signal: Signal) -> int:

@@ -55,8 +55,11 @@ class EvaluationLog(ABC):
     """A store of evaluations, which a run that was killed replays."""
 
     @abstractmethod
-    def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
-        """Return evaluation number ``index`` if it was made before at the same x, bit by bit."""
+    def lookup(self, phase: str, index: int, x: FloatArray, *, alone: bool = False) -> LoggedEvaluation | None:
+        """Return evaluation number ``index`` if it was made before at the same x, bit by bit.
+
+        ``alone`` : whether it is of the value alone, without a gradient.
+        """
 
     @abstractmethod
     def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
@@ -74,7 +77,7 @@ class MemoryLog(EvaluationLog):
     def __init__(self) -> None:
         self.evaluations: list[LoggedEvaluation] = []
 
-    def lookup(self, phase: str, index: int, x: FloatArray) -> LoggedEvaluation | None:
+    def lookup(self, phase: str, index: int, x: FloatArray, *, alone: bool = False) -> LoggedEvaluation | None:
         """Return nothing: there is no earlier run."""
         return None
 
@@ -328,7 +331,7 @@ def lowest(run: PhaseRun, points: list[FloatArray], n: int) -> list[FloatArray]:
     values: list[float] = []
     failure: SolverError | None = None
     for x in points:
-        found = run.log.lookup(run.phase.name, run.index, x)
+        found = run.log.lookup(run.phase.name, run.index, x, alone=True)
         if found is None:
             begin, value = time.perf_counter(), np.inf
             try:
