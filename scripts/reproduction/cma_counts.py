@@ -147,8 +147,8 @@ def run(context: Context) -> Outcome:
                 most = min(most, done)
             limit = 3 if context.short else 40
             problem = _with(base, search.method, limit).inverse_problem()
-            by_samples, seconds = cma_values(problem, search, most, tasks)
             found, taken = tasks(f"{search.key}, {search.method}", lambda p=problem: gradient_values(p))
+            by_samples, seconds = cma_values(problem, search, most, tasks)
             by_gradients = np.array(found)
             for label, counted, time in (("CMA-ES", by_samples, seconds), (search.method, by_gradients, taken)):
                 best = np.minimum.accumulate(counted) / counted[0]
