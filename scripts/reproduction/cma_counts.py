@@ -133,6 +133,7 @@ def run(context: Context) -> Outcome:
                 base = search.scene(context.short)
             except Skipped as reason:
                 stopped += f"{search.title} was left out: {reason}. "
+                axes.set_visible(False)
                 continue
             most = 12 if context.short else search.most
             if context.partial:
@@ -143,6 +144,7 @@ def run(context: Context) -> Outcome:
                         "`make reproduce-long` goes on. "
                     )
                 if not done or f"{search.key}, {search.method}" not in tasks.known:
+                    axes.set_visible(False)
                     continue
                 most = min(most, done)
             limit = 3 if context.short else 40

@@ -19,7 +19,7 @@ COUNT, SPREAD, KEEP, SEED = 60, 0.5, 3, 0
 #: Simulations of Gauss-Newton from each of those.
 MOST = 60
 #: Lines through the lowest end: half lengths over the parameters' scales, and samples on each.
-HALF, SAMPLES = 0.2, 21
+HALF, SAMPLES = 0.1, 11
 LABELS = ("$v_x$", "$v_y$", "$v_z$", r"$\omega_x$", r"$\omega_y$", r"$\omega_z$")
 SHORT = {"time.steps": 12}
 
@@ -62,9 +62,10 @@ def run(context: Context) -> Outcome:
     if context.partial:
         chosen = [k for k in chosen if f"descent {k}" in tasks.known]
     ends = {k: tasks(f"descent {k}", lambda k=k: descent(problem, points[k])) for k in chosen}
-    lowest = min(ends.values(), key=lambda end: min(end["values"]))
+    lowest = min(ends, key=lambda k: min(ends[k]["values"]))
     place = np.linspace(-HALF, HALF, samples)
-    lines = sampled(problem, np.array(lowest["x"]), place, tasks, partial=context.partial)
+    end = np.array(ends[lowest]["x"])
+    lines = sampled(problem, end, place, tasks, f"line {lowest}", partial=context.partial)
     name = "fig11b_search.png"
     draw(context, name, ends, place, lines)
     scale = first[0]
@@ -89,12 +90,12 @@ def run(context: Context) -> Outcome:
 
 
 def sampled(
-    problem: InverseProblem, x: np.ndarray, place: np.ndarray, tasks: Tasks, *, partial: bool
+    problem: InverseProblem, x: np.ndarray, place: np.ndarray, tasks: Tasks, name: str, *, partial: bool
 ) -> dict[int, np.ndarray]:
     """Return the objective on lines through x along each number; of a partial page those that are whole."""
     lines = {}
     for k in range(problem.n):
-        names = [f"line {k} {j}" for j in range(place.size)]
+        names = [f"{name} {k} {j}" for j in range(place.size)]
         if partial and not set(names) <= tasks.known:
             continue
         unit = np.eye(problem.n)[k]
