@@ -204,7 +204,7 @@ def ways(mujoco: Any, quick: bool) -> list[Way]:
     steps = [ROWS * 2**k for k in range(most)]
     return [
         Way("add", "pull-back of BDF2, joint coordinates", lambda n: ours(cart(n)), steps, limit),
-        Way("add, stiff joints", "pull-back of BDF2", lambda n: ours(stiff_cart(n)), steps, limit),
+        Way("add", "pull-back of BDF2, stiff joints", lambda n: ours(stiff_cart(n)), steps, limit),
         Way("MuJoCo", "mjd_transitionFD, Euler", lambda n: by_transitions(mujoco, "Euler", n), steps, limit),
         Way("MuJoCo", "differences of held forces, Euler", lambda n: by_rollouts(mujoco, "Euler", n), steps, limit),
         Way("MuJoCo", "differences of held forces, RK4", lambda n: by_rollouts(mujoco, "RK4", n), steps[:4], limit),
