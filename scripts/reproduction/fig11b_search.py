@@ -59,6 +59,7 @@ def run(context: Context) -> Outcome:
     first = np.array([tasks(f"start {k}", lambda x=x: value(problem, x)) for k, x in enumerate(points)])
     # The authors' own start is gone on from, whatever its objective.
     chosen = [0, *(int(k) for k in np.argsort(first, kind="stable") if k)][: keep + 1]
+    wanted = len(chosen)
     if context.partial:
         chosen = [k for k in chosen if f"descent {k}" in tasks.known]
     ends = {k: tasks(f"descent {k}", lambda k=k: descent(problem, points[k])) for k in chosen}
@@ -79,10 +80,15 @@ def run(context: Context) -> Outcome:
     rows.append(Row("simulations in all, those of the starts with them", str(total), "fig11b.simulations"))
     below = np.count_nonzero(first[1:] < scale)
     rows.append(Row("drawn starts whose objective is below that of the authors'", f"{below} of {count - 1}"))
+    if lines:
+        middle = place.size // 2
+        held = sum(line[middle] == line.min() for line in lines.values())
+        rows.append(Row("lines through the lowest end on which no sample is lower", f"{held} of {len(lines)}"))
     for k, line in lines.items():
-        rows.append(Row(f"line along {'xyz'[k % 3]} of the {'velocity' if k < 3 else 'spin'}: valleys",
-                        str(valleys(line))))  # fmt: skip
-    notes = (noted(place),)
+        rows.append(Row(f"line along {'xyz'[k % 3]} of the {'velocity' if k < 3 else 'spin'}: Phi/Phi_0 from, to",
+                        f"{line.min() / scale:.1e}, {line.max() / scale:.1e}"))  # fmt: skip
+    missing = f"{len(chosen)} of {wanted} descents are done: `make reproduce-long` goes on. " if context.partial else ""
+    notes = (missing + noted(place),)
     values = {"starts": first.tolist(), "ends": {str(k): min(end["values"]) for k, end in ends.items()},
               "lines": {str(k): line.tolist() for k, line in lines.items()}}  # fmt: skip
     caption = "Objective over the simulations of each descent; lines through the lowest end along each number."
@@ -104,12 +110,6 @@ def sampled(
     return lines
 
 
-def valleys(line: np.ndarray) -> int:
-    """Return the number of samples below both neighbours."""
-    inner = line[1:-1]
-    return int(np.count_nonzero((inner < line[:-2]) & (inner < line[2:])))
-
-
 def draw(context: Context, name: str, ends: dict[int, Any], place: np.ndarray, lines: dict[int, np.ndarray]) -> None:
     """Draw the descents and the lines."""
     with figure(context.image(name), 8.2, 3.2) as drawn:
@@ -122,6 +122,7 @@ def draw(context: Context, name: str, ends: dict[int, Any], place: np.ndarray, l
         for k, line in lines.items():
             right.semilogy(place, line, ".-", ms=3, lw=0.8, label=LABELS[k])
         right.set(xlabel="change over the scale (0.1 m/s, 1 rad/s)", ylabel=r"$\Phi$ [m$^2$]")
+        right.locator_params(axis="x", nbins=5)
         if lines:
             right.legend(ncols=2)
 
