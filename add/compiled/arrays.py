@@ -1,18 +1,9 @@
-"""The arrays of all force families of a small system, one by one and packed for calls from Python.
+"""The arrays of the force families of a small system. A family that a scene has none of is empty."""
 
-A compiled step takes three arrays whatever the scene: one of integers, one of floats, one of places. It is compiled
-once, for all scenes; a family that a scene has none of is empty.
-"""
-
-from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
-from add.kernels.borrowed import borrowed
-from add.kernels.caching import njit
 from add.kernels.trees import Tree
-from add.typing import AnyArray, FloatArray, IntArray
+from add.typing import FloatArray, IntArray
 
 
 class Layout(NamedTuple):
@@ -191,22 +182,6 @@ AXIS_LAW, AXIS_FIRST, AXIS_COUNT, AXIS_WIDTH, AXIS_NUMBERS, AXIS_SIGNAL, AXIS_IN
 BALLS = 4
 
 
-class Families(NamedTuple):
-    """All families of a system."""
-
-    layout: Layout
-    rigid: Rigid
-    nodal: Nodal
-    weight: Weight
-    loads: Loads
-    joints: Joints
-    bodies: BodyPairs
-    nodes: NodePairs
-    links: Links
-    tree: Tree
-    axes: Axes
-
-
 #: Of each field of the families, in their order: dimensions, and whether it holds floats.
 SHAPES: dict[type, tuple[tuple[int, bool], ...]] = {
     Layout: ((1, False), (1, False), (1, False), (1, False)),
@@ -228,83 +203,8 @@ SHAPES: dict[type, tuple[tuple[int, bool], ...]] = {
     Axes: ((2, False), (1, False), (1, False), (1, True), (1, False)),
 }  # fmt: skip
 
-#: The class of each family, in the order of `Families`.
+#: The class of each family, in the order of their packed arrays.
 KINDS = (Layout, Rigid, Nodal, Weight, Loads, Joints, BodyPairs, NodePairs, Links, Tree, Axes)
-
-
-class PackedFamilies(NamedTuple):
-    """`Families` as three arrays: the place and shape of every field are a row of ``places`` (k, 4)."""
-
-    ints: IntArray
-    floats: FloatArray
-    places: IntArray
-
-
-def empty(kind: type) -> tuple[AnyArray, ...]:
-    """Return the arrays of a family that a system has none of."""
-    return tuple(np.zeros((0,) * n, dtype=float if floats else np.int64) for n, floats in SHAPES[kind])
-
-
-def packed(families: Iterable[Iterable[AnyArray]]) -> PackedFamilies:
-    """Return the arrays of all families, in the order of `KINDS`, one behind the other."""
-    ints, floats, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], []
-    sizes = [0, 0]
-    for kind, family in zip(KINDS, families, strict=True):
-        for (n, is_float), array in zip(SHAPES[kind], family, strict=True):
-            values = np.ascontiguousarray(array, dtype=float if is_float else np.int64)
-            if values.ndim != n:
-                raise ValueError(f"{kind.__name__}: an array of {values.ndim} dimensions, not {n}")
-            places.append([sizes[is_float], *values.shape, *[0] * (3 - n)])
-            (floats if is_float else ints).append(values.ravel())
-            sizes[is_float] += values.size
-    return PackedFamilies(np.concatenate(ints), np.concatenate(floats), np.array(places, dtype=np.int64))
-
-
-@njit(cache=True, inline="always")
-def _one(flat, place):
-    return borrowed(flat, place[0], (place[1],))
-
-
-@njit(cache=True, inline="always")
-def _two(flat, place):
-    return borrowed(flat, place[0], (place[1], place[2]))
-
-
-@njit(cache=True, inline="always")
-def _three(flat, place):
-    return borrowed(flat, place[0], (place[1], place[2], place[3]))
-
-
-@njit(cache=True)
-def unpacked(i, f, p):
-    """Return the `Families` of a `PackedFamilies`: views of its arrays, which must outlive them."""
-    return Families(
-        Layout(_one(i, p[0]), _one(i, p[1]), _one(i, p[2]), _one(i, p[3])),
-        Rigid(_one(i, p[4]), _one(i, p[5]), _two(i, p[6]), _one(i, p[7])),
-        Nodal(_one(i, p[8]), _one(i, p[9]), _two(f, p[10]), _one(i, p[11]), _one(i, p[12]), _one(i, p[13])),
-        Weight(_one(i, p[14]), _one(f, p[15]), _one(i, p[16]), _one(i, p[17])),
-        Loads(_two(i, p[18]), _one(i, p[19]), _one(f, p[20]), _one(i, p[21]), _two(i, p[22])),
-        Joints(
-            _two(i, p[23]), _one(i, p[24]), _one(i, p[25]), _one(f, p[26]),
-            _two(i, p[27]), _one(i, p[28]), _one(i, p[29]), _one(i, p[30]),
-        ),
-        BodyPairs(
-            _one(i, p[31]), _one(f, p[32]), _two(i, p[33]), _one(i, p[34]),
-            _one(i, p[35]), _one(i, p[36]), _one(i, p[37]),
-        ),
-        NodePairs(
-            _one(i, p[38]), _one(f, p[39]), _one(i, p[40]), _one(i, p[41]), _two(f, p[42]), _three(f, p[43]),
-            _two(f, p[44]), _two(f, p[45]), _one(i, p[46]), _two(i, p[47]), _three(i, p[48]), _three(f, p[49]),
-            _one(i, p[50]), _one(i, p[51]),
-        ),
-        Links(_one(i, p[52]), _one(i, p[53]), _one(i, p[54]), _one(i, p[55])),
-        Tree(
-            _one(i, p[56]), _one(i, p[57]), _one(i, p[58]), _two(f, p[59]), _one(f, p[60]), _one(i, p[61]),
-            _one(i, p[62]), _one(f, p[63]), _one(f, p[64]), _two(i, p[65]), _one(i, p[66]), _two(i, p[67]),
-            _two(i, p[68]), _one(i, p[69]), _one(i, p[70]),
-        ),
-        Axes(_two(i, p[71]), _one(i, p[72]), _one(i, p[73]), _one(f, p[74]), _one(i, p[75])),
-    )  # fmt: skip
 
 
 class Signals(NamedTuple):

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 
-from add.compiled.arrays import KINDS, Signals, empty, packed
+from add.compiled.arrays import KINDS, Signals
 from add.compiled.each import pull_back_each, take_each
 from add.compiled.families import Choices
 from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
+from add.compiled.packed import empty, packed
 from add.compiled.routines import NONE, signatures
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.kernels.caching import is_kept

@@ -6,7 +6,7 @@ places and C by rates of all families over X gives
 
     w_q (P^T K P + P^T C Q + H) + w_v P^T C P,    H = sum_i r_X,i d2Phi_i/dq2
 
-The four functions that compiled steps call take the families packed: three arrays pass through calls in less time.
+The families pass from function to function packed, and each is unpacked where it acts.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Instant, unpacked
+from add.compiled.arrays import Instant
 from add.compiled.axes import axis_forces, axis_jacobian, axis_parameters
 from add.compiled.families import Choices, force_jacobian, force_parameters, forces, norm
+from add.compiled.packed import axes_of, layout_of, links_of, tree_of
 from add.kernels import tree_map
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
@@ -58,21 +59,22 @@ class Lifted(NamedTuple):
 
 
 @njit(**_JIT)
-def new_lifted(families):
+def new_lifted(arrays):
     """Return room for the trees of a system: one array, since compiling calls with many takes long."""
-    if families.links.sizes.size == 0:
+    links, tree = links_of(arrays), tree_of(arrays)
+    if links.sizes.size == 0:
         return np.zeros(0)
-    (rows, same), n, c = families.links.sizes, families.tree.parent.size, families.tree.element.size
-    return np.zeros(55 * n + 18 * c + 4 * rows + (rows - same) * (families.layout.size[0] - same))
+    (rows, same), n, c = links.sizes, tree.parent.size, tree.element.size
+    return np.zeros(55 * n + 18 * c + 4 * rows + (rows - same) * (layout_of(arrays).size[0] - same))
 
 
 @njit(**_JIT)
-def parts_of(families, room):
+def parts_of(arrays, room):
     """Return the parts of what `new_lifted` has made."""
-    rows, same, own, n, c = 0, 0, 0, families.tree.parent.size, families.tree.element.size
-    if families.links.sizes.size:
-        rows, same = families.links.sizes
-        own = families.layout.size[0] - same
+    links, rows, same, own, n, c = links_of(arrays), 0, 0, 0, 0, 0
+    if links.sizes.size:
+        tree, (rows, same) = tree_of(arrays), links.sizes
+        own, n, c = layout_of(arrays).size[0] - same, tree.parent.size, tree.element.size
     s = 39 * n  # columns, behind places, rotations and twists
     t = s + 18 * c  # inertia and wrenches
     x = t + 16 * n
@@ -97,12 +99,12 @@ def at_rows(at, lifted):
 
 
 @njit(**_JIT)
-def _lift(families, at, lifted):
+def _lift(arrays, at, lifted):
     """Fill places and rates of the rows of X, and P."""
-    links, x, v, p = families.links, lifted.x, lifted.v, lifted.p
+    links, x, v, p = links_of(arrays), lifted.x, lifted.v, lifted.p
     same = links.sizes[1]
     x[:same], v[:same], lifted.a[:same] = at.q[:same], at.v[:same], at.a[:same]
-    fill_places(families.tree, lifted.motion, links.element, x[same:], p)
+    fill_places(tree_of(arrays), lifted.motion, links.element, x[same:], p)
     for i in range(p.shape[0]):
         v[same + i] = 0.0
         for k in range(p.shape[1]):
@@ -110,11 +112,12 @@ def _lift(families, at, lifted):
 
 
 @njit(**_JIT)
-def _tree_forces(families, at, lifted, measured, scale, r):
+def _tree_forces(arrays, at, lifted, measured, scale, r):
     """Add inertia, weight and the laws of coordinates; return the norm of the largest family."""
-    links, axes, same = families.links, families.axes, families.links.sizes[1]
+    links, axes = links_of(arrays), axes_of(arrays)
+    same = links.sizes[1]
     out = np.zeros(r.size)
-    add_residual(families.tree, at.theta, lifted.motion, lifted.wrenches, same, at.a, out)
+    add_residual(tree_of(arrays), at.theta, lifted.motion, lifted.wrenches, same, at.a, out)
     for i in range(same, r.size):
         r[i] += out[i]
     if measured:
@@ -138,22 +141,21 @@ def residual(arrays, at, room, replay, choices, measured, r):
 
     ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
     """
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, there, found = families.links, at, r
+    links, there, found = links_of(arrays), at, r
     trees = links.sizes.size > 0
-    lifted = parts_of(families, room)
+    lifted = parts_of(arrays, room)
     p = lifted.p
     if trees:
-        same, tree = links.sizes[1], families.tree
+        same, tree = links.sizes[1], tree_of(arrays)
         fill_motion(tree, at.theta, at.q[same:], at.v[same:], at.a[same:], lifted.motion)
         fill_wrenches(tree, at.theta, lifted.motion, lifted.wrenches)
         r[:] = 0.0
         if links.touched.size:
-            _lift(families, at, lifted)
+            _lift(arrays, at, lifted)
         there, found = at_rows(at, lifted), lifted.forces
     chosen, scale = Choices(choices.bodies, choices.nodes, choices.codes), 0.0
     if not trees or links.touched.size:
-        chosen, scale = forces(families, there, replay, choices, measured, found, p)
+        chosen, scale = forces(arrays, there, replay, choices, measured, found, p)
     if trees:
         same = links.sizes[1]
         r[:same] = found[:same]
@@ -161,7 +163,7 @@ def residual(arrays, at, room, replay, choices, measured, r):
             if found[same + i] != 0.0:
                 for k in range(p.shape[1]):
                     r[same + k] += p[i, k] * found[same + i]
-        scale = _tree_forces(families, at, lifted, measured, scale, r)
+        scale = _tree_forces(arrays, at, lifted, measured, scale, r)
     return chosen, scale
 
 
@@ -223,14 +225,14 @@ def _spread(weight, matrix, links, acting, p, by_rates, data, own, n):
 
 
 @njit(**_JIT)
-def _add_trees(families, at, lifted, weights, own, data):
+def _add_trees(arrays, at, lifted, weights, own, data):
     """Add ``own`` (n_own, n_own), the trees' own derivatives and those of laws of coordinates to ``data``."""
-    same, n = families.links.sizes[1], at.q.size
-    add_jacobian(families.tree, at.theta, lifted.motion, lifted.wrenches, at.q[same:], weights, own)
+    same, n = links_of(arrays).sizes[1], at.q.size
+    add_jacobian(tree_of(arrays), at.theta, lifted.motion, lifted.wrenches, at.q[same:], weights, own)
     for c in range(n - same):
         for r in range(n - same):
             data[(same + c) * n + same + r] += own[r, c]
-    axis_jacobian(families.axes, at, weights[0], weights[1], weights[2], data)
+    axis_jacobian(axes_of(arrays), at, weights[0], weights[1], weights[2], data)
 
 
 @njit(**_JIT)
@@ -239,8 +241,7 @@ def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
 
     ``room`` is that of `residual` at this state.
     """
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, lifted, n = families.links, parts_of(families, room), at.q.size
+    links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     trees = links.sizes.size > 0
     rows, there, matrix = 0, at, data
     if trees:
@@ -255,21 +256,21 @@ def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
             break
         w_q, w_v, w_a = (0.0, 1.0, 0.0) if rates else (weight_q, weight_v, weight_a)
         if not trees or links.touched.size:
-            force_jacobian(families, there, choices, w_q, w_v, w_a, matrix)
+            force_jacobian(arrays, there, choices, w_q, w_v, w_a, matrix)
         if trees and not rates and links.touched.size:
             acting, _ = _acting(matrix, links)
             _spread(1.0, matrix, links, acting, (lifted.p, lifted.p), False, data, own, n)
         elif rates:
-            _add_by_rates(weight_q, families, at, lifted, matrix, own, data)
+            _add_by_rates(weight_q, arrays, at, lifted, matrix, own, data)
     if trees:
-        _add_trees(families, at, lifted, (weight_q, weight_v, weight_a), own, data)
+        _add_trees(arrays, at, lifted, (weight_q, weight_v, weight_a), own, data)
 
 
 @njit(**_JIT)
-def _add_by_rates(weight, families, at, lifted, matrix, own, data):
+def _add_by_rates(weight, arrays, at, lifted, matrix, own, data):
     """Add ``weight`` (P^T C Q + H) of the matrix C over X."""
-    links, p, n = families.links, lifted.p, at.q.size
-    same, tree = links.sizes[1], families.tree
+    links, p, n = links_of(arrays), lifted.p, at.q.size
+    same, tree = links.sizes[1], tree_of(arrays)
     acting, element = _acting(matrix, links)
     if acting.size:
         rates = np.empty(p.shape)
@@ -284,15 +285,14 @@ def matrices(arrays, at, room, choices, over_rows, out):
 
     ``room`` is that of `residual` at this state.
     """
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, lifted, n = families.links, parts_of(families, room), at.q.size
+    links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     trees = links.sizes.size > 0
     there = at_rows(at, lifted) if trees else at
     rows, own = (over_rows, lifted.p.shape[1]) if trees else (out, 0)
     if not trees or links.touched.size:
         for k in range(3):
             by_q, by_v, by_a = _unit(k)
-            force_jacobian(families, there, choices, by_q, by_v, by_a, rows[k])
+            force_jacobian(arrays, there, choices, by_q, by_v, by_a, rows[k])
     for k in range(3 if trees else 0):
         by_own = np.zeros((own, own))
         out[k] = 0.0
@@ -300,8 +300,8 @@ def matrices(arrays, at, room, choices, over_rows, out):
             acting, _ = _acting(over_rows[k], links)
             _spread(1.0, over_rows[k], links, acting, (lifted.p, lifted.p), False, out[k], by_own, n)
             if k == 0:
-                _add_by_rates(1.0, families, at, lifted, over_rows[1], by_own, out[0])
-        _add_trees(families, at, lifted, _unit(k), by_own, out[k])
+                _add_by_rates(1.0, arrays, at, lifted, over_rows[1], by_own, out[0])
+        _add_trees(arrays, at, lifted, _unit(k), by_own, out[k])
 
 
 @njit(**_JIT)
@@ -313,8 +313,7 @@ def _unit(k):
 @njit(**_JIT)
 def parameters(arrays, at, room, choices, over_rows, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,); ``over_rows`` is that of `matrices`."""
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, lifted = families.links, parts_of(families, room)
+    links, lifted = links_of(arrays), parts_of(arrays, room)
     trees = links.sizes.size > 0
     there, pushed = at, lam
     if trees:
@@ -327,10 +326,10 @@ def parameters(arrays, at, room, choices, over_rows, lam, out):
             for k in range(p.shape[1]):
                 pushed[same + i] += p[i, k] * lam[same + k]
     if not trees or links.touched.size:
-        force_parameters(families, there, choices, pushed, out)
+        force_parameters(arrays, there, choices, pushed, out)
     if not trees:
         return
-    (rows, same), tree, motion = links.sizes, families.tree, lifted.motion
+    (rows, same), tree, motion = links.sizes, tree_of(arrays), lifted.motion
     size = tree.parent.size
     own, armature, gravity = np.zeros((size, 16)), np.zeros(tree.element.size), np.zeros(3)
     fill_parameters(tree, at.theta, motion, lifted.wrenches, same, at.a, lam, own, armature, gravity)
@@ -350,7 +349,7 @@ def parameters(arrays, at, room, choices, over_rows, lam, out):
             for b in range(6):
                 own[i, 10 + b] += by_placement[i, b]
     _scatter(tree, own, armature, gravity, out)
-    axis_parameters(families.axes, at, lam, out)
+    axis_parameters(axes_of(arrays), at, lam, out)
 
 
 @njit(**_JIT)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.compiled.joints import joint_forces, joint_jacobian, joint_parameters
+from add.compiled.packed import bodies_of, joints_of, loads_of, nodal_of, nodes_of, rigid_of, weight_of
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Motion, unpacked as unpacked_contacts, unpacked_law
 from add.kernels.contact_bodies import body_contact_force, decided_body_contact_force
@@ -156,16 +157,16 @@ def _gathered(family, r, scale, order, lift):
 
 
 @njit(**_JIT)
-def forces(families, at, replay, choices, measured, r, lift):
+def forces(arrays, at, replay, choices, measured, r, lift):
     """Fill r (n,); decide, or take ``choices``. Return the choices, and the norm of the largest force family.
 
     ``measured``: 1 or 2, the norm; 0 to leave it out; ``lift`` the matrix P of rows of links, empty for none. The codes
     are written to ``choices``.
     """
     rigid, nodal, weight, loads, joints = (
-        families.rigid, families.nodal, families.weight, families.loads, families.joints,
+        rigid_of(arrays), nodal_of(arrays), weight_of(arrays), loads_of(arrays), joints_of(arrays),
     )  # fmt: skip
-    bodies, nodes = families.bodies, families.nodes
+    bodies, nodes = bodies_of(arrays), nodes_of(arrays)
     q, v, a, theta = at.q, at.v, at.a, at.theta
     r[:] = 0.0
     out = np.zeros(r.size) if measured else r
@@ -219,10 +220,10 @@ def forces(families, at, replay, choices, measured, r, lift):
 
 
 @njit(**_JIT)
-def force_jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
+def force_jacobian(arrays, at, choices, weight_q, weight_v, weight_a, data):
     """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns."""
     rigid, nodal, joints, bodies, nodes = (
-        families.rigid, families.nodal, families.joints, families.bodies, families.nodes,
+        rigid_of(arrays), nodal_of(arrays), joints_of(arrays), bodies_of(arrays), nodes_of(arrays),
     )  # fmt: skip
     q, v, a, theta = at.q, at.v, at.a, at.theta
     data[:] = 0.0
@@ -254,12 +255,12 @@ def force_jacobian(families, at, choices, weight_q, weight_v, weight_a, data):
 
 
 @njit(**_JIT)
-def force_parameters(families, at, choices, lam, out):
+def force_parameters(arrays, at, choices, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
     rigid, nodal, weight, loads, joints = (
-        families.rigid, families.nodal, families.weight, families.loads, families.joints,
+        rigid_of(arrays), nodal_of(arrays), weight_of(arrays), loads_of(arrays), joints_of(arrays),
     )  # fmt: skip
-    bodies, nodes = families.bodies, families.nodes
+    bodies, nodes = bodies_of(arrays), nodes_of(arrays)
     q, v, a, theta = at.q, at.v, at.a, at.theta
     if rigid.start.size:
         inertia_parameters(theta, rigid.start, rigid.mass, rigid.inertia, q, v, a, False, lam, lam[:0], out)
@@ -294,9 +295,9 @@ def force_parameters(families, at, choices, lam, out):
 
 
 @njit(**_JIT)
-def move_parameters(families, at, bar, out):
+def move_parameters(arrays, at, bar, out):
     """Add the cotangents of the moves' coefficients for cotangents of prescribed coordinates, ``bar`` (n,), to out."""
-    loads = families.loads
+    loads = loads_of(arrays)
     for k in range(loads.table.shape[0]):
         if loads.table[k, 4] == 1:
             _load_parameters(k, loads, at, bar, out)

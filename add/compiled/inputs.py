@@ -19,11 +19,11 @@ from add.compiled.arrays import (
     N_INDEX,
     N_SIGNAL,
     SIGNAL,
-    unpacked,
 )
 from add.compiled.axes import axis_slopes
 from add.compiled.equations import at_rows, parts_of
 from add.compiled.joints import joint_arrays, linearised, pull
+from add.compiled.packed import axes_of, joints_of, links_of, loads_of
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, DRIVE
 from add.typing import FloatArray, IntArray
@@ -61,9 +61,9 @@ def _row(entry, indptr, found):
 
 
 @njit(**_JIT)
-def _most(families, signals):
+def _most(arrays, signals):
     """Return the number of coefficients that act, each as often as something follows it."""
-    axes, loads, joints, most = families.axes, families.loads, families.joints, 0
+    axes, loads, joints, most = axes_of(arrays), loads_of(arrays), joints_of(arrays), 0
     for k in range(axes.table.shape[0]):
         if axes.table[k, AXIS_LAW] == DRIVE:
             most += signals.table[axes.table[k, AXIS_SIGNAL], 2]
@@ -136,18 +136,17 @@ def inputs(arrays, at, room, choices, indptr):
     ``room`` is that of `add.compiled.equations.residual` at this state; ``indptr`` (n_theta + 1,) counts the directions
     that move each entry of theta.
     """
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    links, lifted, n = families.links, parts_of(families, room), at.q.size
+    links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     trees, there, rows = links.sizes.size > 0, at, n
     if trees:
         there, rows = at_rows(at, lifted), lifted.x.size
-    most = _most(families, at.signals)
+    most = _most(arrays, at.signals)
     found = Found(
         np.full(at.theta.size, -1), np.empty(most, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros((most, rows))
     )
     if not trees or links.touched.size:
-        _add_loads(families.loads, there, indptr, found)
-        _add_joints(families.joints, there, choices.codes, indptr, found)
+        _add_loads(loads_of(arrays), there, indptr, found)
+        _add_joints(joints_of(arrays), there, choices.codes, indptr, found)
     out = found.values
     if trees:
         same, p, out = links.sizes[1], lifted.p, np.zeros((most, n))
@@ -157,5 +156,5 @@ def inputs(arrays, at, room, choices, indptr):
                 if found.values[m, same + i] != 0.0:
                     for k in range(p.shape[1]):
                         out[m, same + k] += p[i, k] * found.values[m, same + i]
-        _add_drives(families.axes, at, indptr, found, out)
+        _add_drives(axes_of(arrays), at, indptr, found, out)
     return found.entries[: found.size[0]], out[: found.size[0]]

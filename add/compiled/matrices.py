@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Instant, unpacked
+from add.compiled.arrays import Instant
 from add.compiled.dense import factor, new_dense, solve_all
 from add.compiled.equations import new_lifted
 from add.compiled.families import Choices
+from add.compiled.packed import links_of
 from add.compiled.routines import call_inputs, call_matrices, call_parameters, call_residual
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
@@ -72,12 +73,12 @@ def state_matrices(arrays, routines, t, kin, theta, signals, choices, along):
 
     ``arrays`` is a `PackedFamilies`, ``kin`` q, v and a (n,) each, ``signals`` those of the instant.
     """
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
     q, v, a = kin
-    at, lifted = Instant(t, q, v, a, theta, signals), new_lifted(families)
+    at, lifted = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
     n, rows = q.size, 0
-    if families.links.sizes.size:
-        rows = families.links.sizes[0]
+    sizes = links_of(arrays).sizes
+    if sizes.size:
+        rows = sizes[0]
         held = Choices(choices.bodies, choices.nodes, choices.codes.copy())
         call_residual(routines.residual, (arrays, at, lifted, True, held, 0, np.empty(n)))
     out, by_rows = np.empty((3, n * n)), np.empty((3, rows * rows))

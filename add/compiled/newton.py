@@ -14,6 +14,7 @@ from add.compiled.arrays import Instant
 from add.compiled.dense import Dense, factor, new_dense, solve, take_block
 from add.compiled.equations import new_lifted
 from add.compiled.families import Choices
+from add.compiled.packed import layout_of
 from add.compiled.routines import call_jacobian, call_residual
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
@@ -66,13 +67,14 @@ class Iterate(NamedTuple):
 
 
 @njit(**_JIT)
-def new_iterate(families, n_codes):
+def new_iterate(arrays, n_codes):
     """Return room for an iterate."""
-    n = families.layout.size[0]
+    layout = layout_of(arrays)
+    n = layout.size[0]
     codes = np.zeros(n_codes, dtype=np.int8)
     return Iterate(
-        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), codes, new_lifted(families),
-        families.layout.free,
+        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), codes, new_lifted(arrays),
+        layout.free,
     )  # fmt: skip
 
 

@@ -17,13 +17,11 @@ from add.compiled.arrays import (
     Loads,
     Nodal,
     NodePairs,
-    PackedFamilies,
     Rigid,
     Weight,
-    empty,
-    packed,
 )
 from add.compiled.pack_trees import TREE_TERMS, pack_trees
+from add.compiled.packed import PackedFamilies, empty, packed
 from add.compiled.reasons import NotCompiled
 from add.contact.coefficients import NormalLaw
 from add.contact.penalty_bodies import BodyContact

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof
 
-from add.compiled.arrays import KINDS, Instant, Signals, empty, packed
+from add.compiled.arrays import KINDS, Instant, Signals
 from add.compiled.by_address import address, by_address
 from add.compiled.equations import jacobian, matrices, parameters, residual
 from add.compiled.families import Choices
 from add.compiled.inputs import inputs
+from add.compiled.packed import empty, packed
 from add.linalg.blas import addresses
 
 

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Instant, Signals, unpacked
+from add.compiled.arrays import Instant, Signals
 from add.compiled.dense import Dense, add_transposed, factor, new_dense, solve, take_block
 from add.compiled.equations import new_lifted
 from add.compiled.families import Choices, move_parameters, move_prescribed
 from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
+from add.compiled.packed import layout_of, links_of, loads_of
 from add.compiled.routines import call_matrices, call_parameters, call_residual
 from add.kernels.caching import njit
 from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
@@ -100,8 +101,7 @@ def take_steps(
 
     Returns how many were found, and the fields of their `Steps`.
     """
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
-    layout = families.layout
+    layout = layout_of(arrays)
     q_before, v_before = before
     n, n_free, n_rotations = layout.size[0], layout.free.size, layout.rotations.size
     u_given, none = given
@@ -112,7 +112,7 @@ def take_steps(
     tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
     bodies, nodes = np.empty((4 * n_steps, 3), dtype=np.int64), np.empty((4 * n_steps, 3), dtype=np.int64)
     ends, codes = np.zeros((n_steps + 1, 2), dtype=np.int64), np.zeros((n_steps, n_codes), dtype=np.int8)
-    point, trial, room = new_iterate(families, n_codes), new_iterate(families, n_codes), new_room(n, n_free)
+    point, trial, room = new_iterate(arrays, n_codes), new_iterate(arrays, n_codes), new_room(n, n_free)
     old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
     done = 0
     for k in range(n_steps):
@@ -127,7 +127,7 @@ def take_steps(
                 point.u[i] = stars[1, i] / c + (old_v[0, i] - old_v[1, i]) / formula.dt / (c * c)
         if layout.prescribed.size:
             at = Instant(formula.t, point.q, point.v, point.a, theta, now)
-            move_prescribed(families.loads, layout, at, start, point.q)
+            move_prescribed(loads_of(arrays), layout, at, start, point.q)
             for i in layout.prescribed:
                 point.u[i] = point.q[i] - stars[0, i]
         status, iterations, factorizations, allowed, swapped, chosen = solve_step(
@@ -163,18 +163,18 @@ def take_steps(
 
 
 @njit(**_JIT)
-def _pull_back(families, arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
+def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
     """Replace the cotangents (2, n) of the state after a step by those before it; see `pull_back_steps`.
 
     Returns whether the matrix could be solved with.
     """
-    layout, c = families.layout, formula.c
+    layout, c = layout_of(arrays), formula.c
     free, n, n_free = layout.free, layout.size[0], layout.free.size
     dense, lam_free, rest, b, lam, by_a, by_rates = (
         room.dense, room.lam_free, room.rest, room.b, room.lam, room.by_a, room.by_rates,
     )  # fmt: skip
     data, by_q, by_v, by_acceleration = room.data, room.parts[0], room.parts[1], room.parts[2]
-    if families.links.sizes.size:
+    if links_of(arrays).sizes.size:
         held = Choices(chosen.bodies, chosen.nodes, chosen.codes.copy())
         call_residual(routines.residual, (arrays, at, room.lifted, True, held, 0, by_a))
     call_matrices(routines.matrices, (arrays, at, room.lifted, chosen, room.over_rows, room.parts))
@@ -198,7 +198,7 @@ def _pull_back(families, arrays, routines, formula, at, chosen, room, q_bar, v_b
         for i in layout.prescribed:
             by_now[i] = q_bar[0, i] + c * v_bar[0, i] - whole[i]
             by_position[i] += by_now[i]
-        move_parameters(families, at, by_now, theta_bar)
+        move_parameters(arrays, at, by_now, theta_bar)
     add_transposed(by_acceleration, n, lam, by_a)
     add_transposed(by_v, n, lam, by_rates)
     for i in range(n):
@@ -243,12 +243,12 @@ def pull_back_steps(
     Returns the number of steps left, zero unless a matrix could not be solved with. ``by_position`` (n,) takes the
     cotangents of prescribed coordinates, ``theta_bar`` all but the share of where these begin.
     """
-    families = unpacked(arrays.ints, arrays.floats, arrays.places)
     (q_before, v_before), (q_bars, v_bars) = before, bars
-    layout = families.layout
+    layout = layout_of(arrays)
     n, n_free = layout.size[0], layout.free.size
-    lifted = new_lifted(families)
-    rows = families.links.sizes[0] if families.links.sizes.size else 0
+    lifted = new_lifted(arrays)
+    sizes = links_of(arrays).sizes
+    rows = sizes[0] if sizes.size else 0
     room = BackRoom(
         np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
         np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, n * n)), np.empty((3, rows * rows)),
@@ -270,7 +270,7 @@ def pull_back_steps(
             steps.bodies[ends[k, 0] : ends[k + 1, 0]], steps.nodes[ends[k, 1] : ends[k + 1, 1]], steps.codes[k]
         )
         at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
-        if not _pull_back(families, arrays, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
+        if not _pull_back(arrays, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
             return left
         q_bars[k] += bar_q
         v_bars[k] += bar_v

@@ -10,7 +10,7 @@ import numpy as np
 
 from add.equations.assembly import Assembly
 from add.kernels.initial_pose import nodes_pose_vjp
-from add.kernels.rotation import jacobian_coefficients, left_jacobian, rotation_matrix, turn_derivative
+from add.kernels.rotation import jacobian_coefficients, left_jacobian, rotation_matrix, skew, turn_derivative
 from add.typing import FloatArray, IntArray
 
 
@@ -74,7 +74,7 @@ class BodyPose(Pose):
         rotation = rotation_matrix(theta[self.orientation])
         arm = (self.rest - self.centre) @ rotation.T
         q[self.coordinates] = (theta[self.position] + self.rest @ rotation.T).ravel()
-        v[self.coordinates] = (theta[self.velocity] + np.cross(theta[self.angular_velocity], arm)).ravel()
+        v[self.coordinates] = (theta[self.velocity] + arm @ skew(theta[self.angular_velocity]).T).ravel()
 
     def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
         """Fill the body's part of the tangents."""

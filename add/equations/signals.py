@@ -259,7 +259,10 @@ class BSplineSignal(Signal):
     def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the degree + 1 B-splines that act at each time; as `acting`, for all times together."""
         t = np.clip(times, self.start, self.end)
-        first = np.array([self.interval(float(x)) for x in times], dtype=np.int64)
+        s = (times - self.start) / (self.end - self.start) * self.n_intervals
+        # As in `interval`.
+        first = (np.ceil(s - 1e-9) - 1 if self.degree == 0 else np.floor(s)).astype(np.int64)
+        first = np.clip(first, 0, self.n_intervals - 1)
         i = first + self.degree
         values = np.ones((times.size, 1))
         for p in range(1, self.degree + 1):

@@ -313,7 +313,8 @@ def detect(q, theta, contacts, frames):
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
     found, n_found, use_grid = np.arange(n_shapes), n_shapes, n_runs * n_shapes > MANY
     layer = _farthest(theta, contacts)
-    grid = _shape_grid(p if use_grid else p[:0], bounds if use_grid else bounds[:0])
+    none = found[:0]
+    grid = _shape_grid(p, bounds) if use_grid else (none, none, x[0], x[0], none, 0.0, none)
     for run in range(n_runs):
         first, stop = runs[run, FIRST], runs[run, STOP]
         many = stop - first > 2
