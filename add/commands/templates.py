@@ -275,7 +275,7 @@ def _two_bodies(given: Answers) -> dict[str, Any]:
         "time": {"dt": 0.0005, "duration": given["duration"], "integrator": "bdf2"},
         "bodies": {"left": ball(-1.0, given["young_left"], edge), "right": ball(1.0, given["young_right"], 0.9 * edge)},
         "contact": {"friction": given["friction"],
-                    "mesh": {"thickness": 0.12 * radius, "stiffness": 10.0 * hardest / radius, "onset": 0.06 * radius}},
+                    "mesh": {"thickness": 0.12 * radius, "stiffness": 20.0 * hardest / radius, "onset": 0.06 * radius}},
         "markers": {"left": {"body": "left", "surface": {"all": True}},
                     "right": {"body": "right", "surface": {"all": True}}},
         "objective": [{"type": "point", "marker": "right", "target": given["target"], "time": "end"}],

@@ -1,4 +1,4 @@
-"""The page of parameters is that of the scenes, and every scene says where its schema is."""
+"""The pages of parameters and pictures are those of the scenes, and every scene says where its schema is."""
 
 import json
 from pathlib import Path
@@ -30,3 +30,11 @@ def test_scenes_name_their_schema(path):
     raw = json.loads(path.read_text(encoding="utf-8"))
     assert next(iter(raw)) == "$schema"
     assert (path.parent / raw["$schema"]).resolve() == (ROOT / "docs" / "add-scene-1.schema.json").resolve()
+
+
+def test_gallery_shows_every_scene():
+    from scripts.make_gallery import PAGE as GALLERY, PICTURES, page
+
+    assert GALLERY.read_text(encoding="utf-8") == page(), "run python -m scripts.make_gallery"
+    scenes = {path.stem for path in (ROOT / "scenes").glob("*.json")}
+    assert {path.stem for path in PICTURES.glob("*.png")} == scenes
