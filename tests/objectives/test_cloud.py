@@ -236,3 +236,16 @@ def test_no_error_bars_for_clouds(tmp_path):
     bars = error_bars(loaded, problem, problem.x0, RunFolder(tmp_path / "run"))
     assert bars["parameters"] == {}
     assert "No error bars" in bars["contains"][0]
+
+
+def test_a_frame_that_no_parameter_moves(tmp_path):
+    """A frame at t = 0 and a material alone: its residuals have no tangents."""
+    loaded = scene(tmp_path, [path(t) + np.eye(3) * 0.06 for t in (0.0, 0.05)], [0.0, 0.05])
+    raw = json.loads(json.dumps(loaded.raw)) | {
+        "parameters": [{"path": "bodies.ball.material.young", "transform": "log"}]
+    }
+    problem = scene_from_dict(raw, folder=tmp_path).inverse_problem()
+    rho, jacobian = problem.residuals_and_jacobian(problem.x0)
+    _, gradient = problem.value_and_grad(problem.x0)
+    assert abs(gradient[0]) > 1e-12
+    assert 2.0 * jacobian.transposed(rho) == pytest.approx(gradient, rel=1e-8)
