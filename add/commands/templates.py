@@ -281,7 +281,7 @@ def _two_bodies(given: Answers) -> dict[str, Any]:
         "objective": [{"type": "point", "marker": "right", "target": given["target"], "time": "end"}],
         "parameters": [{"path": "bodies.left.velocity", "scale": 0.2}],
         "optimizer": {"method": "gauss-newton", "max_evaluations": 30},
-        "check": {"steps": 50},
+        "check": {"steps": 20},
     }  # fmt: skip
 
 

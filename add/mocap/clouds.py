@@ -52,7 +52,7 @@ class Clouds:
 
     def in_box(self, low: FloatArray, high: FloatArray) -> Clouds:
         """Return the points within a box."""
-        return self._where(((p >= low) & (p <= high)).all(axis=1) for p in self.points)
+        return self._where(np.asarray(((p >= low) & (p <= high)).all(axis=1)) for p in self.points)
 
     def above(self, point: FloatArray, normal: FloatArray) -> Clouds:
         """Return the points on the side of a plane to which its normal points: a table's own points are dropped."""
@@ -60,7 +60,7 @@ class Clouds:
 
     def of_colour(self, low: FloatArray, high: FloatArray) -> Clouds:
         """Return the points whose colours lie in a box of red, green and blue."""
-        return self._where(((c >= low) & (c <= high)).all(axis=1) for c in self.colours)
+        return self._where(np.asarray(((c >= low) & (c <= high)).all(axis=1)) for c in self.colours)
 
     def every(self, n: int) -> Clouds:
         """Return every n-th point of each frame."""
@@ -104,7 +104,7 @@ def read_clouds(path: str | PathLike[str], *, rate: float | None = None, scale: 
         raise InputError("the times of the frames do not increase", file=path)
     bytes_ = any(c.size and c.max() > 1.0 for c in colours)
     found = Clouds(times, tuple(scale * p for p in points), tuple(c / (255.0 if bytes_ else 1.0) for c in colours))
-    return found._where(np.isfinite(p).all(axis=1) for p in found.points)
+    return found._where(np.asarray(np.isfinite(p).all(axis=1)) for p in found.points)
 
 
 _Read = tuple[FloatArray, list[FloatArray], list[FloatArray]]
