@@ -63,6 +63,7 @@ def along_y(angle: float) -> list[float]:
 def scene(name: str, description: str, n: int, integrator: str = "bdf2") -> dict[str, Json]:
     """Return what all scenes begin with."""
     return {
+        "$schema": "../docs/add-scene-1.schema.json",
         "schema": "add-scene/1",
         "name": name,
         "description": description,

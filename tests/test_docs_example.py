@@ -2,7 +2,9 @@
 
 import importlib.util
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +24,14 @@ def blocks(page: str, language: str) -> list[str]:
     )
 
 
+#: Page -> what it leaves behind.
+TUTORIALS = {
+    "docs/my-silicone-specimen.md": ("start.png", "specimen.png", "runs/specimen/report.html", "prediction.csv"),
+    "docs/my-robot.md": ("arm.png", "reach.png", "angles.csv", "swing.png", "runs/swing/report.html"),
+    "docs/two-soft-bodies.md": ("touch.png", "runs/shot/report.html"),
+}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a file, since numba caches by it; from the checkout's root, as the pages say."""
@@ -35,6 +45,27 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, path.stem, module)
     spec.loader.exec_module(module)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorials(page: str, tmp_path: Path) -> None:
+    """Every block of a page, shell or Python, in order, in an empty folder, as a reader runs them."""
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert {language for language, _ in found} == {"sh", "python"}
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "add").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m add "$@"\n')
+    (programs / "add").chmod(0o755)
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    env = {**os.environ, "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]), "PYTHONPATH": str(ROOT)}
+    for number, (language, code) in enumerate(found):
+        command = ["bash", "-e", "-c", code] if language == "sh" else [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, f"block {number}:\n{code}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    for name in TUTORIALS[page]:
+        assert (folder / name).stat().st_size > 500, name
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/rigid-bodies.md"])

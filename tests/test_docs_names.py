@@ -73,6 +73,19 @@ def test_docstrings_name_things_that_exist():
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_reference_has_all_that_add_exports():
+    """Each name under its own heading, from the module that defines it."""
+    import add
+
+    found = dict(
+        re.findall(r"^::: (\S+)\n    options:\n      heading: add\.(\w+)$", text_of("docs/api.md"), re.MULTILINE)
+    )
+    assert set(found.values()) == set(add.__all__) - {"__version__"}
+    for home, name in found.items():
+        module, _, attribute = home.rpartition(".")
+        assert attribute == name and getattr(importlib.import_module(module), name) is getattr(add, name)
+
+
 # --- docs/architecture.md ------------------------------------------------------------------------------------------
 
 

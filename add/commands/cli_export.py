@@ -14,10 +14,14 @@ from add.errors import InputError
 _log = logging.getLogger(__name__)
 
 
-@click.command(short_help="Write the control signals of a scene or a run as a table.")
+@click.command(short_help="Write control signals, markers or the whole motion for other programs.")
 @click.argument("source", type=click.Path())
 @click.option("--controls", is_flag=True, help="Export signals: angles, torques, forces, given motions.")
-@click.option("--rate", type=float, required=True, help="Samples a second [Hz], such as 125.")
+@click.option("--markers", is_flag=True, help="Export the simulated markers of a run: .c3d, .trc or .csv.")
+@click.option("--vtk", is_flag=True, help="Export the motion of a run for ParaView: .pvd, with VTU files in a folder.")
+@click.option(
+    "--rate", type=float, help="Samples a second [Hz], such as 125 [default, not of controls: the steps of the run]."
+)
 @click.option("--signal", "names", multiple=True, metavar="NAME", help="A signal to export [default: all].")
 @click.option(
     "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
@@ -26,7 +30,7 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--max-rate", "rates", multiple=True, metavar="NAME=RATE", help="Largest change in a signal's unit a second."
 )
-@click.option("-o", "--output", required=True, type=click.Path(), help="Table to write, such as controls.csv.")
+@click.option("-o", "--output", required=True, type=click.Path(), help="File to write, such as controls.csv.")
 @console_options
 @strict_option
 def export(
@@ -34,21 +38,32 @@ def export(
     source: str,
     *,
     controls: bool,
-    rate: float,
+    markers: bool,
+    vtk: bool,
+    rate: float | None,
     names: tuple[str, ...],
     limits: tuple[str, ...],
     rates: tuple[str, ...],
     output: str,
 ) -> None:
-    """Write what SOURCE, a scene or a run folder, sends to its motors: `time_s`, then `name [unit]`.
+    """Write what SOURCE, a scene or a run folder, sends to its motors, or the motion of a run.
 
-    Limits that are not kept are warnings; with --strict nothing is written then.
+    --controls: `time_s`, then `name [unit]`. Limits that are not kept are warnings; with --strict nothing is written
+    then. --markers: capture files that `add recording` and other programs read. --vtk: bodies with displacement,
+    velocity, contact force, strain and stress.
     """
     from add.commands.export import Limits, beyond_limits, sampled_controls, scene_of
     from add.mocap import write_signals
 
+    if controls + markers + vtk != 1:
+        raise click.UsageError("Say what to export: one of --controls, --markers and --vtk.")
     if not controls:
-        raise click.UsageError("Say what to export: --controls.")
+        if names or limits or rates:
+            raise click.UsageError("--signal, --limit and --max-rate are for --controls.")
+        _motion(console, source, Path(output), rate, vtk)
+        return
+    if rate is None:
+        raise click.UsageError("--controls needs --rate.")
     signals = sampled_controls(scene_of(source).build(), rate, names)
     kept: dict[str, Limits] = {}
     for text in limits:
@@ -74,6 +89,24 @@ def export(
         "file": str(written[0]), "samples": int(signals[0].times.size), "rate": rate,
         "columns": [f"{signal.name} [{signal.unit}]" for signal in signals], "warnings": warnings,
     })  # fmt: skip
+
+
+def _motion(console: Console, source: str, output: Path, rate: float | None, vtk: bool) -> None:
+    """Write the motion of a run."""
+    from add.commands.export_run import export_markers, export_vtu
+    from add.commands.unfinished import to_view
+    from add.io.runfolder import RunFolder
+    from add.io.trajectory import read_run
+
+    path = Path(source)
+    if path.is_file() and path.suffix == ".json":
+        raise InputError("a scene has no motion yet", file=path, expected="the folder of a run: `add simulate` first")
+    if not output.parent.is_dir():
+        raise InputError("no such folder", file=output.parent)
+    data = read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
+    n = (export_vtu if vtk else export_markers)(data, output, rate)
+    console.say(f"{n} moments: {output}")
+    console.result({"file": str(output), "samples": n})
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -21,20 +21,48 @@ def loaded_scene(console: Console, scene: str) -> Any:
     return load_scene(scene)
 
 
+def _size(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """Return width and height in pixels."""
+    if value is None:
+        return None
+    width, _, height = value.lower().partition("x")
+    if not (width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192):
+        raise click.BadParameter("give width and height from 16 to 8192 pixels, such as 1280x800", context, option)
+    return int(width), int(height)
+
+
 @click.command(short_help="Look at RUN, a scene or a robot.")
 @click.argument("run", type=click.Path())
 @click.option(
+    "--quantity",
     "--colour",
     "--color",
-    type=click.Choice(["displacement", "speed", "stress", "contact"]),
+    type=click.Choice(["displacement", "speed", "strain", "stress", "contact"]),
     default="displacement",
     show_default=True,
-    help="What colours the bodies: way from the start, speed, von Mises stress, or contact force.",
+    help="What colours the bodies: way from the start, speed, largest strain, von Mises stress, or contact force.",
 )
+@click.option(
+    "--camera",
+    default="fit",
+    show_default=True,
+    metavar="PLACE",
+    help="Where the camera stands: fit, front, back, left, right, top, or a direction x,y,z; with 'follow' before it, "
+    "as in 'follow front', it moves with the bodies.",
+)
+@click.option(
+    "--size",
+    callback=_size,
+    metavar="WxH",
+    help="Of pictures and films, in pixels [default: 1280x800, of films 1280x720].",
+)
+@click.option("--edges", is_flag=True, help="Draw the edges of the elements on the surface.")
+@click.option("--forces/--no-forces", default=None, help="Contact forces as arrows [default: with --quantity contact].")
+@click.option("--plain", is_flag=True, help="Without shadows and ambient occlusion: faster.")
 @click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
 @click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
 @click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
-@click.option("--time", "at", type=float, help="Time of the screenshot [s] [default: the end].")
+@click.option("--time", "at", type=float, help="Time of the screenshot or the page [s] [default: the end].")
 @click.option("--fps", type=click.IntRange(min=1), default=30, show_default=True, help="Frames a second of the movie.")
 @click.option(
     "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
@@ -48,7 +76,12 @@ def view(
     console: Console,
     run: str,
     *,
-    colour: str,
+    quantity: str,
+    camera: str,
+    size: tuple[int, int] | None,
+    edges: bool,
+    forces: bool | None,
+    plain: bool,
     screenshot: str | None,
     movie: str | None,
     html: str | None,
@@ -59,22 +92,23 @@ def view(
     ignore: tuple[str, ...],
 ) -> None:
     """Look at RUN (a run folder), at a scene file as it starts, or at a robot's file (URDF, MJCF)."""
-    from add.view import export_html, movie as render_movie, screenshot as render_screenshot, show
+    from add.view import Look, export_html, movie as render_movie, screenshot as render_screenshot, show
 
+    look = Look(colour=quantity, camera=camera, arrows=forces, edges=edges, plain=plain)
     data = _run_data(console, run, base, ignore)
     written = []
     if screenshot:
-        written.append(render_screenshot(data, screenshot, time=at, colour=colour))
+        written.append(render_screenshot(data, screenshot, time=at, look=look, size=size or (1280, 800)))
     if movie:
-        written.append(render_movie(data, movie, fps=fps, speed=speed, colour=colour))
+        written.append(render_movie(data, movie, fps=fps, speed=speed, look=look, size=size or (1280, 720)))
     if html:
-        written.append(export_html(data, html, colour=colour))
+        written.append(export_html(data, html, time=at, look=look))
     for path in written:
         console.say(str(path))
     console.result([str(path) for path in written])
     if not (screenshot or movie or html):
         default_stops()  # a window would not let Python answer, and keeps nothing
-        show(data, colour=colour)
+        show(data, look=look)
 
 
 def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...]) -> Any:

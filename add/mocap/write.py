@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
 from add.mocap.take import Signal
 
-__all__ = ["write_pose_csv", "write_signals", "write_trc"]
+__all__ = ["write_c3d", "write_pose_csv", "write_signals", "write_trc"]
 
 
 def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:
@@ -54,6 +55,40 @@ def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:
         for k, (time, frame) in enumerate(zip(recording.times.tolist(), recording.positions, strict=True))
     )
     _write(file, [*head, *rows], "\t")
+
+
+def write_c3d(path: str | os.PathLike[str], recording: Recording) -> None:
+    """Write markers as C3D in millimetres with z up, as floats of 32 bits: to 1e-7 of the distance from the origin.
+
+    Raises
+    ------
+    InputError
+        If frames are not evenly spaced, or there are too many of them or of markers for the format.
+    """
+    import c3d
+
+    file = os.fspath(path)
+    n, m = recording.n_frames, recording.n_markers
+    if n < 2 or np.ptp(np.diff(recording.times)) > 1e-6 * float(recording.times[-1] - recording.times[0]):
+        raise InputError("a C3D needs frames that are evenly spaced", file=file, expected="a rate")
+    if n > 65535 or m > 255:
+        raise InputError(
+            "too much for a C3D", file=file, found=f"{n} frames of {m} markers", expected="at most 65535 of 255"
+        )
+    writer = c3d.Writer(point_rate=float(1.0 / np.diff(recording.times).mean()), point_units="mm  ")
+    writer.set_point_labels(list(recording.names))
+    writer.set_screen_axis("+X", "+Z")
+    for positions, valid in zip(recording.positions, recording.valid, strict=True):
+        rows = np.zeros((m, 5), dtype=np.float32)
+        rows[:, :3] = np.where(valid[:, None], 1000.0 * positions, 0.0)
+        rows[:, 3] = np.where(valid, 0.0, -1.0)
+        writer.add_frames([(rows, np.zeros((0, 0), dtype=np.float32))])
+    try:
+        with open(file, "wb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # there are no analog channels
+            writer.write(stream)
+    except OSError as error:
+        raise InputError("cannot write the file", file=file, found=error.strerror) from error
 
 
 def write_pose_csv(path: str | os.PathLike[str], pose: PoseRecording) -> None:

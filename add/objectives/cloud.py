@@ -184,7 +184,7 @@ class CloudTracking(LeastSquares):
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
         moved = self.surface.step_residual_tangents(state, theta, tangents, directions)
         frames = list(self.surface.frames(state, theta))
-        nodes = moved.values.reshape(len(frames), -1, 3, moved.index.size)
+        nodes = moved.values.reshape(len(frames), self.surface.points.n_points, 3, moved.index.size)
         rows = []
         for frame, found in met:
             _, slope = self._bent(found.distances)

@@ -360,12 +360,13 @@ class Tracking(LeastSquares):
         """Return the tangents with those of the place subtracted from which displacements count."""
         origin = self._memory().tangents
         assert origin is not None
+        if not origin.index.size:  # no parameter moves it
+            return found
         index = np.union1d(found.index, origin.index)
         values = np.zeros((found.values.shape[0], index.size))
         values[:, np.searchsorted(index, found.index)] = found.values
         places = np.searchsorted(index, origin.index)
-        moved = origin.values.reshape(-1, 3, origin.index.size)
-        first = 0
+        first, moved = 0, origin.values.reshape(-1, 3, origin.index.size)
         matrices = self._bendings(state, theta)
         for frame in self.frames(state, theta):
             seen = self.weights[frame] > 0.0
@@ -373,8 +374,7 @@ class Tracking(LeastSquares):
             rows = np.einsum("pik,ij->pjk", moved[seen], self.projector)
             if self.loss is not None:
                 rows = np.einsum("pij,pjk->pik", matrices[int(frame)][seen], rows)
-            rows = roots * rows
-            values[first : first + 3 * rows.shape[0], places] -= rows.reshape(-1, origin.index.size)
+            values[first : first + 3 * rows.shape[0], places] -= (roots * rows).reshape(-1, origin.index.size)
             first += 3 * rows.shape[0]
         return Columns(index, values)
 

@@ -24,6 +24,7 @@ from add.scene.spec.bodies import (
 )
 from add.scene.spec.cloud import (
     CloudBoxSpec as CloudBox,
+    CloudColourSpec as CloudColour,
     CloudObjectiveSpec as CloudObjective,
     CloudPlaneSpec as CloudPlane,
 )
@@ -152,6 +153,7 @@ __all__ = [
     "CapsuleObstacle",
     "CenterMarker",
     "CloudBox",
+    "CloudColour",
     "CloudObjective",
     "CloudPlane",
     "Collision",

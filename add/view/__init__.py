@@ -1,7 +1,8 @@
 """Pictures, films and a window of a run, through pyvista, which is imported when something is drawn."""
 
+from add.view.look import Look
 from add.view.quantities import COLOURS, Quantity, quantity
 from add.view.render import export_html, movie, screenshot
 from add.view.window import show
 
-__all__ = ["COLOURS", "Quantity", "export_html", "movie", "quantity", "screenshot", "show"]
+__all__ = ["COLOURS", "Look", "Quantity", "export_html", "movie", "quantity", "screenshot", "show"]

@@ -11,8 +11,6 @@ from add.view.hulls import solid_hull
 if TYPE_CHECKING:
     import pyvista
 
-VIEW_DIRECTION = np.array([0.55, -1.0, 0.42])
-"""From what is looked at to the camera."""
 _STATES = 200
 
 
@@ -28,24 +26,52 @@ def round_number(value: float) -> float:
     return float(next(m for m in (1.0, 2.0, 5.0, 10.0) if m * power >= value * (1.0 - 1e-9)) * power)
 
 
+def round_down(value: float) -> float:
+    """The nearest of 1, 2, 5 times a power of ten from below.
+
+    Examples
+    --------
+    >>> round_down(0.03)
+    0.02
+    """
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(next(m for m in (5.0, 2.0, 1.0) if m * power <= value * (1.0 + 1e-9)) * power)
+
+
+def middles(data: RunData) -> FloatArray:
+    """Middle of all bodies that move, in every state, (k, 3) [m]."""
+    found = [data.q[:, body.entries].reshape(data.n_states, -1, 3).mean(axis=1) for body in data.nodal]
+    found += [data.q[:, solid.entries][:, :3] for solid in data.solids if not solid.kinematic]
+    return np.mean(found, axis=0) if found else np.zeros((data.n_states, 3))
+
+
 def seen(x: FloatArray) -> BoolArray:
     """Which of the points (n, 3) are known."""
     return np.asarray(np.isfinite(x).all(axis=1))
 
 
-def framing_points(data: RunData) -> FloatArray:
-    """Points round all that moves in states spread over the run, (m, 3): what a camera should see."""
+def framing_points(data: RunData, middles: FloatArray | None = None) -> FloatArray:
+    """Points round all that moves in states spread over the run, (m, 3): what a camera should see.
+
+    A camera that follows sees the bodies alone, from their ``middles`` (k, 3) in all states: points are those about
+    that of the first.
+    """
     states = np.unique(np.linspace(0, data.n_states - 1, _STATES).round().astype(int))
     found = []
+    shifts = np.zeros((data.n_states, 3)) if middles is None else middles - middles[0]
+    shift = shifts[states]
     for body in data.nodal:
-        x = data.q[states, body.entries].reshape(len(states), -1, 3)
+        x = data.q[states, body.entries].reshape(len(states), -1, 3) - shift[:, None]
         ends = np.stack([x.min(axis=1), x.max(axis=1)])
         found += [ends[list(pick), :, range(3)].T for pick in np.ndindex(2, 2, 2)]
     for solid in data.solids:
         hull = solid_hull(solid)
         for k in states:
             rotation, position = data.pose(solid, int(k))
-            found.append(hull @ rotation.T + position)
+            found.append(hull @ rotation.T + position - shifts[k])
+    if middles is not None:
+        points = np.concatenate(found) if found else np.zeros((1, 3))
+        return points[seen(points)]
     for line in data.lines.values():
         ends = line.ends[states] if line.kind != "load" else line.ends[states, :1]
         found.append(ends.reshape(-1, 3))
@@ -68,12 +94,12 @@ def largest_body(data: RunData) -> float:
     return max(spans, default=0.0)
 
 
-def aim(plotter: "pyvista.Plotter", points: FloatArray, least: float) -> None:
-    """Look at ``points`` (m, 3), z up, from no nearer than ``least`` [m]."""
+def aim(plotter: "pyvista.Plotter", points: FloatArray, least: float, away: FloatArray) -> None:
+    """Look at ``points`` (m, 3) from the side of the unit vector ``away``, z up, from no nearer than ``least`` [m]."""
     camera = plotter.camera
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    away = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
-    right = np.cross((0.0, 0.0, 1.0), away)
+    # Seen from above y is up.
+    right = np.cross((0.0, 1.0, 0.0) if abs(away[2]) > 0.999 else (0.0, 0.0, 1.0), away)
     right /= np.linalg.norm(right)
     up = np.cross(away, right)
     camera.view_angle = 28.0
@@ -95,5 +121,5 @@ def aim(plotter: "pyvista.Plotter", points: FloatArray, least: float) -> None:
     centre = centre + 0.06 * half_width * distance * right
     camera.focal_point = tuple(centre)
     camera.position = tuple(centre + distance * away)
-    camera.up = (0.0, 0.0, 1.0)
+    camera.up = tuple(up)
     plotter.reset_camera_clipping_range()

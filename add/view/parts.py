@@ -1,7 +1,7 @@
 """The common base of the parts of a picture: the moment they show and the canvas they are drawn on."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyvista
 
 OBSTACLE_COLOUR, GIVEN_COLOUR, NEUTRAL_COLOUR = "#c9ced6", "#9aa4b2", "#d7dbe0"
-PLANE_COLOUR, GRID_COLOUR = "#f4f5f7", "#c3c9d2"
+PLANE_COLOUR, GRID_COLOUR, SHADOW_COLOUR = "#f4f5f7", "#c3c9d2", "#c4c7cd"
 MARKER_COLOUR, TARGET_COLOUR, ARROW_COLOUR, LOAD_COLOUR = "#0b57d0", "#d93025", "#202124", "#8430ce"
 EDGE_COLOUR, JOINT_COLOUR, SLACK_COLOUR = "#3c4043", "#b06000", "#9aa0a6"
 SHINE: dict[str, Any] = {"specular": 0.15, "specular_power": 12, "ambient": 0.12}
@@ -73,6 +73,7 @@ class Canvas:
     span : diagonal of the box round the whole motion [m]
     body_span : diagonal of the largest body [m]
     font : size of text
+    meshes : name -> what was added; mappers hold copies, which follow when a picture is drawn
     """
 
     data: RunData
@@ -81,9 +82,11 @@ class Canvas:
     span: float
     body_span: float
     font: int
+    meshes: dict[str, Any] = field(default_factory=dict)
 
     def add(self, mesh: Any, name: str, **style: Any) -> Any:
         """Add a mesh; the camera stays."""
+        self.meshes[name] = mesh
         return self.plotter.add_mesh(mesh, reset_camera=False, name=name, show_scalar_bar=False, **style)
 
 
@@ -93,6 +96,11 @@ class Part(ABC):
     @property
     def coloured(self) -> tuple[Any, ...]:
         """Actors that show the chosen quantity."""
+        return ()
+
+    @property
+    def casting(self) -> tuple[tuple[Any, Any], ...]:
+        """Surfaces that cast shadows, and their actors."""
         return ()
 
     @abstractmethod

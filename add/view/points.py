@@ -12,7 +12,7 @@ from add.view.quantities import Quantity
 
 @final
 class Points(Part):
-    """Markers with their whole paths as lines, targets the same."""
+    """Markers with their whole paths as lines, targets the same; between the two of a name, their residual."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._data = data = canvas.data
@@ -24,6 +24,8 @@ class Points(Part):
         if data.markers:
             _paths(canvas, list(data.markers.values()), MARKER_COLOUR, "marker paths")
             self._markers = _cloud(canvas, len(data.markers), MARKER_COLOUR, "markers", size)
+        self._pairs = [name for name in data.markers if name in data.targets]
+        self._residuals = _lines(canvas, len(self._pairs)) if self._pairs else None
         legend = []
         if data.markers and data.targets:
             legend = [("simulated", MARKER_COLOUR), ("recorded", TARGET_COLOUR)]
@@ -42,6 +44,10 @@ class Points(Part):
             self._markers.points = np.array([moment.of_states(x) for x in data.markers.values()])
         if self._targets is not None:
             self._targets.points = np.array([_at(times, x, moment.time) for times, x in data.targets.values()])
+        if self._residuals is not None:
+            ends = [(moment.of_states(data.markers[n]), _at(*data.targets[n], moment.time)) for n in self._pairs]
+            # A marker that is not seen has a line of no length.
+            self._residuals.points = np.array([(a, b if seen(b[None])[0] else a) for a, b in ends]).reshape(-1, 3)
 
 
 def _paths(canvas: Canvas, positions: list[FloatArray], colour: str, name: str) -> None:
@@ -59,6 +65,15 @@ def _cloud(canvas: Canvas, n: int, colour: str, name: str, size: float) -> Any:
 
     mesh = pyvista.PolyData(np.zeros((n, 3)))
     in_front(canvas.add(mesh, name, color=colour, point_size=size, render_points_as_spheres=True), -2.0 * size)
+    return mesh
+
+
+def _lines(canvas: Canvas, n: int) -> Any:
+    import pyvista
+
+    mesh = pyvista.PolyData(np.zeros((2 * n, 3)), lines=[part for k in range(n) for part in (2, 2 * k, 2 * k + 1)])
+    actor = canvas.add(mesh, "residuals", color=TARGET_COLOUR, line_width=2.0 * canvas.pixel, lighting=False)
+    in_front(actor, -66000.0)
     return mesh
 
 

@@ -13,9 +13,10 @@ from add.materials import element_loops
 from add.typing import FloatArray
 from add.view.hulls import solid_hull
 
-COLOURS = ("displacement", "speed", "stress", "contact")
+COLOURS = ("displacement", "speed", "strain", "stress", "contact")
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 _SAMPLES = 40
+_OF_ELEMENTS = ("strain", "stress")
 
 
 @final
@@ -80,14 +81,15 @@ def round_up(value: float) -> float:
 def quantity(data: RunData, name: str) -> Quantity:
     """Prepare one of `COLOURS`.
 
-    "displacement": |x - x(0)|, so that a body that was placed and turned starts at zero [m]. "speed" [m/s]. "stress":
+    "displacement": |x - x(0)|, so that a body that was placed and turned starts at zero [m]. "speed" [m/s]. "strain":
+    largest |stretch - 1| of the volume-averaged deformation gradient of elements, averaged to nodes [-]. "stress":
     von Mises stress of the volume-averaged Cauchy stress of elements, averaged to nodes by rest volume [Pa]; of soft
     bodies alone. "contact": magnitude of the contact force on a node [N]. Bodies whose motion is given do not count for
     the range.
     """
     if name not in COLOURS:
         raise InputError("unknown colour", found=repr(name), expected=" or ".join(map(repr, COLOURS)))
-    geometries = [quadrature_geometry(body.mesh) for body in data.bodies] if name == "stress" else []
+    geometries = [quadrature_geometry(body.mesh) for body in data.bodies] if name in _OF_ELEMENTS else []
     nodal = data.nodal
 
     def raw(b: int, k: int) -> FloatArray:
@@ -100,7 +102,8 @@ def quantity(data: RunData, name: str) -> Quantity:
             return np.linalg.norm(data.contact_force[k, body.entries].reshape(-1, 3), axis=1)
         if not isinstance(body, BodyData):
             return np.full(body.n_nodes, np.nan)
-        return von_mises(body, data.q[k, body.entries], geometries[b])
+        of_elements = von_mises if name == "stress" else stretching
+        return of_elements(body, data.q[k, body.entries], geometries[b])
 
     def raw_at(b: int, k: int, places: FloatArray) -> FloatArray:
         solid = data.solids[b]
@@ -129,15 +132,15 @@ def quantity(data: RunData, name: str) -> Quantity:
         values = values[np.isfinite(values)]
         if values.size:
             # One node at a notch or an impact must not make the rest of the body one colour.
-            top = max(top, float(values.max() if name != "stress" else np.quantile(values, 0.995)))
+            top = max(top, float(values.max() if name not in _OF_ELEMENTS else np.quantile(values, 0.995)))
             shown = True
-    si = {"displacement": "m", "speed": "m/s", "stress": "Pa", "contact": "N"}[name]
+    si = {"displacement": "m", "speed": "m/s", "stress": "Pa", "contact": "N", "strain": ""}[name]
     high = round_up(top) if top > 0.0 else 0.0
-    unit, factor = prefixed(si, high)
+    unit, factor = prefixed(si, high) if si else ("%", 100.0)
     high = round_up(high * factor) if high > 0.0 else 1.0
     # Forces on rigid bodies alone are arrows, not colours.
     shown = shown and (top > 0.0 or bool(data.bodies) or name != "contact")
-    title = {"stress": "von Mises stress", "contact": "contact force"}.get(name, name)
+    title = {"stress": "von Mises stress", "contact": "contact force", "strain": "largest strain"}.get(name, name)
     return Quantity(
         title,
         unit,
@@ -168,7 +171,27 @@ def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> Fl
         np.array([body.moduli]),
     )
     deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
-    elements = np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator))
+    return _at_nodes(body, np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator)), geometry)
+
+
+def stretching(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> FloatArray:
+    """Largest |lambda_i - 1| at the nodes of a body, (n,) [-]; lambda_i: singular values of F = sum_i x_i (dN_i/dX)^T.
+
+    Parameters
+    ----------
+    body : BodyData
+    q : (3 n,) its own entries
+    geometry : of its rest mesh
+    """
+    corners = q.reshape(-1, 3)[body.cells]
+    gradients = np.einsum("eqib,eq->eib", geometry.gradients, geometry.weights)
+    gradients /= geometry.weights.sum(axis=1)[:, None, None]
+    stretches = np.linalg.svd(np.einsum("eia,eib->eab", corners, gradients), compute_uv=False)
+    return _at_nodes(body, np.abs(stretches - 1.0).max(axis=1), geometry)
+
+
+def _at_nodes(body: BodyData, elements: FloatArray, geometry: QuadratureGeometry) -> FloatArray:
+    """Return the means of values of elements at the nodes, weighted by rest volume."""
     volumes = geometry.weights.sum(axis=1)
     nodes = body.cells.ravel()
     width = body.cells.shape[1]

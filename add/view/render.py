@@ -2,8 +2,8 @@
 
 import contextlib
 import logging
-import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from add.errors import InputError
 from add.io.atomic import replacing
 from add.io.trajectory import RunData
 from add.view.installed import require_pyvista
+from add.view.look import Look
 from add.view.scene3d import Scene3D
 
 if TYPE_CHECKING:
@@ -34,10 +35,8 @@ def screenshot(
     path: str | PathLike[str],
     time: float | None = None,
     *,
-    colour: str = "displacement",
+    look: Look | None = None,
     size: tuple[int, int] = (1280, 800),
-    arrows: bool | None = None,
-    edges: bool = False,
 ) -> Path:
     """Write a picture of one moment.
 
@@ -46,10 +45,8 @@ def screenshot(
     data : RunData
     path : .png, .jpg or .tif
     time : moment [s]; None: the end of the run
-    colour : one of `add.view.COLOURS`
+    look : what is shown, and how
     size : width and height in pixels
-    arrows : contact forces as arrows; None: when coloured by "contact"
-    edges : edges of the surface triangles
 
     Returns
     -------
@@ -59,7 +56,7 @@ def screenshot(
     path = _target(path, PICTURES)
     _require_finite(time)
     with _off_screen(size) as plotter:
-        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges, pixel=OVERSAMPLING)
+        scene = Scene3D(data, plotter, look, OVERSAMPLING)
         scene.set_time(float(data.t[-1] if time is None else time))
         _write(path, lambda temporary: plotter.screenshot(str(temporary), return_img=False))
     return path
@@ -71,10 +68,8 @@ def movie(
     fps: float = 30.0,
     speed: float = 1.0,
     *,
-    colour: str = "displacement",
+    look: Look | None = None,
     size: tuple[int, int] = (1280, 720),
-    arrows: bool | None = None,
-    edges: bool = False,
     progress: bool = False,
 ) -> Path:
     """Write a film of the whole run.
@@ -85,7 +80,7 @@ def movie(
     path : .mp4 (H.264) or .gif (which rounds the time between frames to 0.01 s)
     fps : frames per second of film
     speed : seconds of the run per second of film; 0.1 is slow motion, ten times slower
-    colour, size, arrows, edges : as for `screenshot`; an .mp4 has even sizes, odd ones are rounded down
+    look, size : as for `screenshot`; an .mp4 has even sizes, odd ones are rounded down
     progress : show a progress bar
 
     Returns
@@ -111,7 +106,7 @@ def movie(
         logger.warning("%s has only %d frames; a smaller speed than %g gives more", path, len(times), speed)
     size = (size[0] - size[0] % 2, size[1] - size[1] % 2)
     with _off_screen(size) as plotter:
-        scene = Scene3D(data, plotter, colour=colour, arrows=arrows, edges=edges, pixel=OVERSAMPLING)
+        scene = Scene3D(data, plotter, look, OVERSAMPLING)
 
         def write(temporary: Path) -> None:
             from tqdm import tqdm
@@ -126,24 +121,30 @@ def movie(
 
 
 def export_html(
-    data: RunData, path: str | PathLike[str], time: float | None = None, *, colour: str = "displacement"
+    data: RunData, path: str | PathLike[str], time: float | None = None, *, look: Look | None = None
 ) -> Path:
-    """Write one moment as an interactive page; needs trame, which is not installed with add."""
+    """Write a run, or one moment of it, as an interactive page: one file that needs no network.
+
+    Parameters
+    ----------
+    data : RunData
+    path : .html
+    time : the moment [s]; None: the whole run with a slider
+    look : what is shown, and how; a page has no ambient occlusion, and a camera that stands
+
+    Returns
+    -------
+    Path
+        What was written.
+    """
+    from add.view.page import page
+
     path = _target(path, (".html", ".htm"))
     _require_finite(time)
     with _off_screen((1280, 800)) as plotter:
-        scene = Scene3D(data, plotter, colour=colour, pixel=OVERSAMPLING)
-        scene.set_time(float(data.t[-1] if time is None else time))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # pyvista 0.49 moved the method to another package
-                _write(path, lambda temporary: plotter.export_html(temporary))
-        except (ImportError, AttributeError) as error:
-            raise InputError(
-                "a page needs trame: python -m pip install 'pyvista[jupyter]' (pyvista 0.49 and later: trame-pyvista); "
-                "pictures and films work without",
-                file=path,
-            ) from error
+        scene = Scene3D(data, plotter, replace(look or Look(), camera=(look or Look()).camera.removeprefix("follow ")))
+        text = page(scene, path.stem, time)
+    _write(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
     return path
 
 

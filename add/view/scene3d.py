@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from add.io.trajectory import RunData
+from add.typing import FloatArray
 from add.view.forces import Arrows
-from add.view.framing import aim, framing_points, largest_body
+from add.view.framing import aim, framing_points, largest_body, middles
 from add.view.joints import joint_actors
+from add.view.look import Look
 from add.view.parts import NEUTRAL_COLOUR, Canvas, Moment, Part
 from add.view.points import Points
 from add.view.quantities import Quantity, quantity
+from add.view.scale import Scale
+from add.view.shading import LIGHT, Shadows, occlude
 from add.view.solids import Solid, draw_goals
 from add.view.surfaces import nodal_parts
 from add.view.world import World
@@ -18,7 +22,13 @@ from add.view.world import World
 if TYPE_CHECKING:
     import pyvista
 
-COLOUR_MAPS = {"displacement": "viridis", "speed": "viridis", "stress": "plasma", "contact": "YlOrRd"}
+COLOUR_MAPS = {
+    "displacement": "viridis",
+    "speed": "viridis",
+    "strain": "plasma",
+    "stress": "plasma",
+    "contact": "YlOrRd",
+}
 
 
 @final
@@ -29,9 +39,7 @@ class Scene3D:
     ----------
     data : RunData
     plotter : pyvista.Plotter
-    colour : one of `add.view.COLOURS`
-    arrows : draw contact forces as arrows, in front of everything; None: when coloured by "contact"
-    edges : draw the edges of surface triangles
+    look : what is shown, and how
     pixel : pixels of the plotter per pixel of the picture (2 where it is anti-aliased by oversampling)
     """
 
@@ -39,46 +47,53 @@ class Scene3D:
         self,
         data: RunData,
         plotter: "pyvista.Plotter",
-        *,
-        colour: str = "displacement",
-        arrows: bool | None = None,
-        edges: bool = False,
+        look: Look | None = None,
         pixel: float = 1.0,
     ) -> None:
         self.data = data
         self.plotter = plotter
         self.time = float(data.t[0])
-        self._arrows_wanted = arrows
-        self._points = framing_points(data)
+        self.look = look = look or Look()
+        self._middles = middles(data)
+        self._points = framing_points(data, self._middles if look.follows else None)
+        self._kept = self._middles[0]
         span = float(np.linalg.norm(np.ptp(self._points, axis=0)))
-        span = span if span > 1e-9 else 1.0  # one point that stands still
+        self.span = span = span if span > 1e-9 else 1.0  # one point that stands still
         self._body_span = largest_body(data) or 0.2 * span
         font = int(np.clip(round(min(plotter.window_size) / 60), 7, 22))
         self._canvas = canvas = Canvas(data, plotter, pixel, span, self._body_span, font)
+        self.meshes = canvas.meshes
         step = float((data.t[-1] - data.t[0]) / max(len(data.t) - 1, 1))
         self._decimals = int(np.clip(np.ceil(-np.log10(step)), 0, 6)) if step > 0.0 else 2
         self._light()
         self._arrows = Arrows(canvas)
         self._parts: list[Part] = [
-            *nodal_parts(canvas, edges),
+            *nodal_parts(canvas, look.edges),
             *(Solid(canvas, b, solid) for b, solid in enumerate(data.solids)),
             World(canvas),
             *joint_actors(canvas),
             Points(canvas),
             self._arrows,
         ]
+        if not look.plain:
+            self._parts.append(Shadows(canvas, self._parts))
+            occlude(plotter, self._body_span)
+        self._scale = Scale(canvas)
+        self._parts.append(self._scale)
         draw_goals(canvas)
-        self._coloured = [actor for part in self._parts for actor in part.coloured]
+        self.coloured = [actor for part in self._parts for actor in part.coloured]
         self._bar = ""
         self.quantity: Quantity
-        self.set_colour(colour, draw=False)
-        self.set_time(self.time)
+        self.set_colour(look.colour, draw=False)
         self.reset_camera()
+        self.set_time(self.time)
 
     def set_time(self, time: float) -> None:
         """Move everything to a time [s]; between states linearly, outside of the run its end."""
         self.time = float(np.clip(time, self.data.t[0], self.data.t[-1]))
         moment = Moment.of(self.data.t, self.time)
+        if self.look.follows:
+            self._follow(moment.of_states(self._middles))
         for part in self._parts:
             part.move(moment, self.quantity)
         self.plotter.add_text(
@@ -91,7 +106,7 @@ class Scene3D:
         import pyvista
 
         self.quantity = quantity(self.data, colour)
-        for actor in self._coloured:
+        for actor in self.coloured:
             table = pyvista.LookupTable(COLOUR_MAPS[colour], n_values=256, scalar_range=self.quantity.range)
             table.nan_color = NEUTRAL_COLOUR
             actor.mapper.lookup_table = table
@@ -99,22 +114,35 @@ class Scene3D:
         if self._bar:
             self.plotter.remove_scalar_bar(self._bar, render=False)
             self._bar = ""
-        if self._coloured and self.quantity.shown:
+        if self.coloured and self.quantity.shown:
             font = self._canvas.font
             self._bar = self.quantity.title
             bar = self.plotter.add_scalar_bar(
-                self._bar, mapper=self._coloured[0].mapper, vertical=True, position_x=0.87, position_y=0.2,
+                self._bar, mapper=self.coloured[0].mapper, vertical=True, position_x=0.87, position_y=0.2,
                 width=0.055, height=0.6, n_labels=5, fmt="%.3g", title_font_size=font + 4,
                 label_font_size=font + 2, color="#202124", render=False,
             )  # fmt: skip
             bar.SetVerticalTitleSeparation(font)
-        self._arrows.show(colour == "contact" if self._arrows_wanted is None else self._arrows_wanted)
+        self._arrows.show(colour == "contact" if self.look.arrows is None else self.look.arrows)
         if draw:
             self.set_time(self.time)
 
     def reset_camera(self) -> None:
-        """Look at the whole motion, z up."""
-        aim(self.plotter, self._points, 1.5 * self._body_span)
+        """Look at the whole motion, or at the bodies that are followed, z up."""
+        self._kept = self._middles[0]
+        aim(self.plotter, self._points, 1.5 * self._body_span, self.look.direction)
+
+    def refit_scale(self) -> None:
+        """Fit the scale bar to a camera that was moved by hand."""
+        self._scale.move(Moment.of(self.data.t, self.time), self.quantity)
+
+    def _follow(self, middle: FloatArray) -> None:
+        """Move the camera with the middle of the bodies."""
+        camera = self.plotter.camera
+        step, self._kept = middle - self._kept, middle
+        camera.focal_point = tuple(np.add(camera.focal_point, step))
+        camera.position = tuple(np.add(camera.position, step))
+        self.plotter.reset_camera_clipping_range()
 
     def _light(self) -> None:
         """Parallel light from above, a weak one from the camera, a weaker one from below."""
@@ -123,7 +151,7 @@ class Scene3D:
         plotter = self.plotter
         plotter.set_background("white")
         plotter.remove_all_lights()
-        key = pyvista.Light(position=(0.7, -0.8, 1.9), focal_point=(0, 0, 0), light_type="scene light", intensity=0.72)
+        key = pyvista.Light(position=tuple(LIGHT), focal_point=(0, 0, 0), light_type="scene light", intensity=0.72)
         key.positional = False
         plotter.add_light(key)
         plotter.add_light(pyvista.Light(light_type="headlight", intensity=0.42))

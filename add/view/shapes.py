@@ -34,6 +34,14 @@ def with_normals(mesh: "pyvista.PolyData") -> "pyvista.PolyData":
     )  # fmt: skip
 
 
+def renew_normals(mesh: "pyvista.PolyData") -> None:
+    """Compute the normals of a mesh that moved; VTK keeps those that are there."""
+    mesh.point_data.remove("Normals")
+    mesh.compute_normals(
+        cell_normals=False, split_vertices=False, consistent_normals=False, auto_orient_normals=False, inplace=True
+    )
+
+
 def primitive(kind: int, size: FloatArray) -> "pyvista.PolyData":
     """Return the surface of a shape of `add.kernels.distance` in its frame; a plane is a square of side 2 size[0]."""
     import pyvista

@@ -42,6 +42,11 @@ class Solid(Part):
         """The surface, unless its motion is given."""
         return self._coloured
 
+    @property
+    def casting(self) -> tuple[tuple[Any, Any], ...]:
+        """The surface."""
+        return () if self._surface is None else ((self._surface, self._actors[0]),)
+
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Place the body."""
         matrix = pose_between(self._data, self._solid, moment)

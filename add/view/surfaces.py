@@ -7,7 +7,7 @@ import numpy as np
 from add.io.trajectory import BodyData, MassSpringData
 from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHINE, Canvas, Moment, Part, in_front
 from add.view.quantities import Quantity
-from add.view.shapes import shaded
+from add.view.shapes import renew_normals, shaded
 
 
 @final
@@ -39,16 +39,18 @@ class Surface(Part):
         """The surface."""
         return (self._actor,)
 
+    @property
+    def casting(self) -> tuple[tuple[Any, Any], ...]:
+        """The surface."""
+        return ((self._mesh, self._actor),)
+
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Move the nodes."""
         mesh, data, k, after = self._mesh, self._data, moment.before, moment.after
         nodes = mesh.point_data["node"]
         mesh.points = moment.between(data.positions(self._body, k), data.positions(self._body, after))[nodes]
         mesh.point_data["value"] = _values(self._index, moment, quantity)[nodes]
-        mesh.compute_normals(
-            cell_normals=False, split_vertices=False, consistent_normals=False, auto_orient_normals=False,
-            inplace=True,
-        )  # fmt: skip
+        renew_normals(mesh)
 
 
 @final

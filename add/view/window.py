@@ -8,26 +8,28 @@ from typing import Any, final
 from add.errors import InputError
 from add.io.trajectory import RunData
 from add.view.installed import require_pyvista
+from add.view.look import Look
 from add.view.quantities import COLOURS
 from add.view.scene3d import Scene3D
 
-HELP = "space play / pause    arrows step    1 displacement   2 speed   3 stress   4 contact    r reset    q quit"
+HELP = (
+    "space play, pause    arrows step    1 displacement   2 speed   3 strain   4 stress   5 contact   r reset   q quit"
+)
 _TICK = 33
 """Time between two pictures while playing [ms]."""
 
 
-def show(data: RunData, *, colour: str = "displacement", speed: float = 1.0, edges: bool = False) -> None:
+def show(data: RunData, *, look: Look | None = None, speed: float = 1.0) -> None:
     """Open a window and return when it is closed.
 
-    A slider moves the time; the button or the space key plays and pauses, the arrow keys step, 1 to 4 choose the
+    A slider moves the time; the button or the space key plays and pauses, the arrow keys step, 1 to 5 choose the
     colour, r resets time and camera.
 
     Parameters
     ----------
     data : RunData
-    colour : one of `add.view.COLOURS`
+    look : what is shown, and how
     speed : seconds of the run per second of playing
-    edges : edges of the surface triangles
 
     Raises
     ------
@@ -41,7 +43,7 @@ def show(data: RunData, *, colour: str = "displacement", speed: float = 1.0, edg
 
     plotter = pyvista.Plotter(title="add", window_size=[1280, 800], lighting="none")
     plotter.enable_anti_aliasing("msaa")
-    Player(data, plotter, colour=colour, speed=speed, edges=edges)
+    Player(data, plotter, look=look, speed=speed)
     plotter.show(auto_close=True)
 
 
@@ -49,13 +51,11 @@ def show(data: RunData, *, colour: str = "displacement", speed: float = 1.0, edg
 class Player:
     """The widgets and keys of the window, over a `Scene3D`."""
 
-    def __init__(
-        self, data: RunData, plotter: Any, *, colour: str = "displacement", speed: float = 1.0, edges: bool = False
-    ) -> None:
+    def __init__(self, data: RunData, plotter: Any, *, look: Look | None = None, speed: float = 1.0) -> None:
         self.data = data
         self.plotter = plotter
         self.speed = speed
-        self.scene = Scene3D(data, plotter, colour=colour, edges=edges)
+        self.scene = Scene3D(data, plotter, look)
         self.playing = False
         self._last = clock.monotonic()
         first, last = float(data.t[0]), float(data.t[-1])
@@ -69,7 +69,6 @@ class Player:
             color_off="#c9ced6",
         )  # fmt: skip
         plotter.add_text(HELP, position="upper_right", font_size=8, color="#5f6368", name="help")
-        plotter.add_axes(line_width=2, color="#202124", viewport=(0.0, 0.1, 0.14, 0.3))
         for key, action in self.keys().items():
             plotter.clear_events_for_key(key, raise_on_missing=False)
             plotter.add_key_event(key, action)
@@ -120,6 +119,7 @@ class Player:
 
     def tick(self, step: int = 0) -> None:
         """Move on by the time since the last tick, if playing."""
+        self.scene.refit_scale()
         now = clock.monotonic()
         passed, self._last = now - self._last, now
         if not self.playing:

@@ -162,6 +162,44 @@ def test_files(tmp_path):
     assert read_clouds(tmp_path / "c.csv", scale=1e-3).points[0].max() == pytest.approx(0.008)
 
 
+def test_colours(tmp_path):
+    """Bytes or shares, in all three kinds of file; what a filter drops takes its colours with it."""
+    points = [np.arange(9.0).reshape(3, 3), np.array([[1.0, np.nan, 2.0], [4.0, 5.0, 6.0]])]
+    tints = [np.array([[255, 0, 0], [0, 255, 0], [200, 30, 51]]), np.array([[0, 0, 255], [255, 0, 51]])]
+    times, frame = np.array([0.0, 0.5]), np.array([0, 0, 0, 1, 1])
+    np.savez(tmp_path / "a.npz", times=times, points=np.concatenate(points), frame=frame,
+             colours=np.concatenate(tints).astype(np.uint8))  # fmt: skip
+    np.savez(tmp_path / "b.npz", times=times, points=np.concatenate(points), frame=frame,
+             colours=np.concatenate(tints) / 255.0)  # fmt: skip
+    rows = "".join(
+        f"{t},{','.join(map(str, x))},{','.join(map(str, c))}\n"
+        for t, p, tint in zip(times, points, tints, strict=True)
+        for x, c in zip(p, tint, strict=True)
+    )
+    (tmp_path / "c.csv").write_text("time_s,x_m,y_m,z_m,red,green,blue\n" + rows)
+    (tmp_path / "ply").mkdir()
+    for k, (cloud, tint) in enumerate(zip(points, tints, strict=True)):
+        body = "\n".join(" ".join(map(str, [*x, *c])) for x, c in zip(cloud, tint, strict=True))
+        head = f"ply\nformat ascii 1.0\nelement vertex {len(cloud)}\n" + "".join(f"property float {a}\n" for a in "xyz")
+        head += "".join(f"property uchar {a}\n" for a in ("red", "green", "blue"))
+        (tmp_path / "ply" / f"{k:03d}.ply").write_text(head + "end_header\n" + body + "\n")
+    for name in ("a.npz", "b.npz", "c.csv", "ply"):
+        found = read_clouds(tmp_path / name, rate=2)
+        assert found.colours[0] == pytest.approx(tints[0] / 255.0), name
+        assert found.colours[1] == pytest.approx(tints[1][1:] / 255.0), name
+        red = found.of_colour(np.array([0.7, -np.inf, -np.inf]), np.array([np.inf, 0.2, 0.5]))
+        assert red.points[0] == pytest.approx(points[0][[0, 2]]) and red.points[1] == pytest.approx(points[1][1:])
+        assert [len(tint) for tint in red.every(2).colours] == [1, 1]
+
+
+def test_colours_that_are_not_there(tmp_path):
+    with pytest.raises(InputError, match="no colours"):
+        scene(tmp_path, [np.zeros((4, 3))], [0.02], colour={"min": [0.5, None, None]}).inverse_problem()
+    np.savez(tmp_path / "d.npz", times=[0.0], points=np.zeros((2, 3)), frame=[0, 0], colours=np.zeros((1, 3)))
+    with pytest.raises(InputError, match="one colour"):
+        read_clouds(tmp_path / "d.npz")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -198,3 +236,16 @@ def test_no_error_bars_for_clouds(tmp_path):
     bars = error_bars(loaded, problem, problem.x0, RunFolder(tmp_path / "run"))
     assert bars["parameters"] == {}
     assert "No error bars" in bars["contains"][0]
+
+
+def test_a_frame_that_no_parameter_moves(tmp_path):
+    """A frame at t = 0 and a material alone: its residuals have no tangents."""
+    loaded = scene(tmp_path, [path(t) + np.eye(3) * 0.06 for t in (0.0, 0.05)], [0.0, 0.05])
+    raw = json.loads(json.dumps(loaded.raw)) | {
+        "parameters": [{"path": "bodies.ball.material.young", "transform": "log"}]
+    }
+    problem = scene_from_dict(raw, folder=tmp_path).inverse_problem()
+    rho, jacobian = problem.residuals_and_jacobian(problem.x0)
+    _, gradient = problem.value_and_grad(problem.x0)
+    assert abs(gradient[0]) > 1e-12
+    assert 2.0 * jacobian.transposed(rho) == pytest.approx(gradient, rel=1e-8)

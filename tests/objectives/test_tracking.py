@@ -538,3 +538,36 @@ def test_displacements_of_a_run(tmp_path, crop, initial):
         d[i] = 1e-5 * max(abs(x[i]), 0.1)
         ends = [problem.value(x + s * d, replay=runs)[0] for s in (1, -1)]
         assert (ends[0] - ends[1]) / (2 * d[i]) == pytest.approx(gradient[i], rel=1e-5, abs=1e-6 * size)
+
+
+def test_displacements_from_a_start_that_no_parameter_moves(tmp_path):
+    """Gauss-Newton on a material alone: the place from which displacements count has no tangents."""
+    times = np.arange(5) / 100.0
+    drop = np.array([[0.1, 0.0, -4.0 * t * t] for t in times])
+    seen = np.ones((5, 1), dtype=bool)
+    write_csv(tmp_path / "take.csv", Recording(("tip",), times, drop[:, None], seen))
+    scene = scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.01, "steps": 4, "newton": {"atol": 1e-11}},
+            "bodies": {
+                "beam": {
+                    "type": "soft",
+                    "mesh": {"shape": "box", "size": [0.1, 0.03, 0.03], "divisions": [3, 1, 1]},
+                    "material": {"young": 2e4, "poisson": 0.3, "density": 1000, "viscosity": 10.0},
+                    "pins": [{"where": {"box": {"max": [-0.05, None, None]}}}],
+                }
+            },
+            "markers": {"tip": {"body": "beam", "point": [0.05, 0, 0]}},
+            "recording": {"file": "take.csv", "markers": {"tip": "tip"}, "displacement": True},
+            "objective": [{"type": "markers"}],
+            "parameters": [{"path": "bodies.beam.material.young", "transform": "log"}],
+        },
+        folder=tmp_path,
+    )
+    problem = scene.inverse_problem()
+    rho, jacobian = problem.residuals_and_jacobian(problem.x0)
+    value, gradient = problem.value_and_grad(problem.x0)
+    assert rho @ rho == pytest.approx(value, rel=1e-12)
+    assert abs(gradient[0]) > 1e-9
+    assert 2.0 * jacobian.transposed(rho) == pytest.approx(gradient, rel=1e-9)

@@ -62,6 +62,16 @@ QUICK = {
         2,
         ("touching", "slipping"),
     ),
+    "fig9_depth_ball": (
+        {
+            "bodies.ball.mesh.file": str(MESHES / "ball_small.msh"),
+            "bodies.ball.scale": 2.0,
+            "bodies.ball.position": [0.1, 0, 0.0502],
+            "objective.0.time_offset": 0.025,
+        },
+        12,
+        ("touching",),
+    ),
     "foam_ball": (
         {
             "bodies.ball.mesh.file": str(MESHES / "ball_small.msh"),

@@ -1,21 +1,30 @@
 """Pictures and films without a display."""
 
+import base64
 import dataclasses
 import itertools
+import json
+import re
+import shutil
+import subprocess
 
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
 from add.errors import InputError
+from add.geometry import quadrature_geometry
 from add.io.trajectory import ContactData, SolidData
-from add.view import COLOURS, export_html, movie, screenshot, show
+from add.view import COLOURS, Look, export_html, movie, screenshot, show
 from add.view.framing import framing_points
 from add.view.hulls import solid_hull
 from add.view.joints import coil
 from add.view.parts import Moment
+from add.view.quantities import stretching
+from add.view.shading import projected
 from add.view.shapes import solid_meshes
 from add.view.solids import pose_between
 
@@ -37,7 +46,7 @@ def picture(path):
 def test_every_colour(tmp_path, data):
     pictures = []
     for colour in COLOURS:
-        path = screenshot(data, tmp_path / f"{colour}.png", time=0.3, colour=colour, size=SMALL)
+        path = screenshot(data, tmp_path / f"{colour}.png", time=0.3, look=Look(colour=colour), size=SMALL)
         pictures.append(picture(path))
     for i, one in enumerate(pictures):
         for other in pictures[:i]:
@@ -47,7 +56,9 @@ def test_every_colour(tmp_path, data):
 @pytest.mark.parametrize("colour", COLOURS)
 def test_solids_links_and_goals(tmp_path, colour):
     data = solids_run(9)
-    start, end = (picture(screenshot(data, tmp_path / "a.png", t, colour=colour, size=SMALL)) for t in (0.0, 0.55))
+    start, end = (
+        picture(screenshot(data, tmp_path / "a.png", t, look=Look(colour=colour), size=SMALL)) for t in (0.0, 0.55)
+    )
     assert np.abs(start - end).mean() > 0.5
 
 
@@ -62,7 +73,9 @@ def test_one_thing_at_a_time(tmp_path):
     cases += [{"joints": {name: joint}} for name, joint in data.joints.items()]
     cases += [{"goals": {"spot": data.goals["spot"]}}, {"contacts": data.contacts, "solids": data.solids[:1]}]
     for case in cases:
-        path = screenshot(dataclasses.replace(bare, **case), tmp_path / "a.png", 0.4, size=(160, 120), arrows=True)
+        path = screenshot(
+            dataclasses.replace(bare, **case), tmp_path / "a.png", 0.4, look=Look(arrows=True), size=(160, 120)
+        )
         image = imageio.imread(path)[30:, :130, :3]  # without time and scalar bar
         assert image.min() < 220, case
 
@@ -130,13 +143,13 @@ def test_no_bodies_and_one_state(tmp_path, data):
         data, t=data.t[:n], q=np.zeros((n, 0)), v=np.zeros((n, 0)), contact_force=np.zeros((n, 0)), bodies=(),
         energy={}, newton_iterations=[], newton_residual=[], markers={}, targets={},
     )  # fmt: skip
-    picture(screenshot(empty, tmp_path / "a.png", size=SMALL, colour="contact"))
+    picture(screenshot(empty, tmp_path / "a.png", size=SMALL, look=Look(colour="contact")))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # imageio's reader leaves its pipes open
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])
 def test_movie(tmp_path, data, suffix):
-    path = movie(data, tmp_path / f"a{suffix}", fps=10.0, speed=0.5, size=(161, 120), colour="speed")
+    path = movie(data, tmp_path / f"a{suffix}", fps=10.0, speed=0.5, size=(161, 120), look=Look(colour="speed"))
     frames = np.stack([frame[..., :3] for frame in imageio.imiter(path)]).astype(float)
     assert frames.shape == (13, 120, 160, 3)  # 0.6 s at half the speed, both ends
     assert np.abs(frames[0] - frames[-1]).mean() > 2.0
@@ -151,7 +164,7 @@ def test_errors(tmp_path, data, monkeypatch):
     with pytest.raises(InputError, match="impossible speed"):
         movie(data, tmp_path / "a.mp4", speed=0.0)
     with pytest.raises(InputError, match="unknown colour"):
-        screenshot(data, tmp_path / "a.png", colour="red")
+        screenshot(data, tmp_path / "a.png", look=Look(colour="red"))
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setenv("WAYLAND_DISPLAY", "")
     monkeypatch.setattr("sys.platform", "linux")
@@ -159,13 +172,128 @@ def test_errors(tmp_path, data, monkeypatch):
         show(data)
 
 
-def test_html_says_what_it_needs(tmp_path, data):
-    pytest.importorskip("pyvista")
-    try:
-        import trame  # noqa: F401
-    except ImportError:
-        with pytest.raises(InputError, match="trame"):
-            export_html(data, tmp_path / "a.html")
+def test_page(tmp_path, data):
+    """One file without a network, with all moments of all parts."""
+    path = export_html(data, tmp_path / "a.html", look=Look(colour="strain"))
+    text = path.read_text(encoding="utf-8")
+    assert not re.findall(r"https?://", text)
+    scene = json.loads(re.search(r"const scene = (.*);", text).group(1))
+    assert scene["times"] == pytest.approx(data.t.tolist())
+    moving = [part for part in scene["parts"] if len(part["places"]) > 1]
+    assert moving and len(moving[0]["places"]) == data.n_states
+    places = np.frombuffer(base64.b64decode(moving[0]["places"][-1]), dtype=np.float32).reshape(-1, 3)
+    body = data.positions(data.bodies[0], data.n_states - 1)
+    assert np.abs(places.max(axis=0) - body[data.bodies[0].surface.ravel()].max(axis=0)).max() < 1e-6
+    tints = [np.frombuffer(base64.b64decode(item), dtype=np.uint8) for item in moving[0]["tints"]]
+    assert len(tints) == data.n_states and np.abs(tints[-1].astype(int) - tints[0]).max() > 20
+    assert "largest strain" in text
+    one = export_html(data, tmp_path / "b.html", 0.3).read_text(encoding="utf-8")
+    assert json.loads(re.search(r"const scene = (.*);", one).group(1))["times"] == [0.3]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium")
+@pytest.mark.parametrize("run", ["soft", "solids"])
+def test_page_in_a_browser(tmp_path, data, run):
+    """It draws, and the console has no errors."""
+    page = export_html(data if run == "soft" else solids_run(5), tmp_path / "a.html")
+    done = subprocess.run(
+        ["chromium", "--headless=new", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader",
+         "--enable-unsafe-swiftshader", "--enable-logging=stderr", "--virtual-time-budget=3000",
+         "--window-size=600,400", f"--screenshot={tmp_path / 'a.png'}", page.as_uri()],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr, done.stderr
+    image = imageio.imread(tmp_path / "a.png")[60:340, 30:440, :3].astype(float)
+    assert image.std() > 10.0 and (np.ptp(image, axis=2) > 20).any(), "blank, or grey"
+
+
+def test_strain():
+    """F = diag(1.2, 1, 0.9) strains by 20 %; a turn does not."""
+    body = sample_run(2, (2, 1, 1), "hex8").bodies[0]
+    geometry = quadrature_geometry(body.mesh)
+    stretched = body.rest * np.array([1.2, 1.0, 0.9])
+    assert stretching(body, stretched.ravel(), geometry) == pytest.approx(0.2, abs=1e-12)
+    turned = stretched @ Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix()
+    assert stretching(body, turned.ravel(), geometry) == pytest.approx(0.2, abs=1e-12)
+
+
+def test_shading_follows_a_body_that_turns(data):
+    """Normals point outwards in every state; VTK keeps those of the first if they are not taken away."""
+    from add.view.render import _off_screen
+    from add.view.scene3d import Scene3D
+
+    body = data.bodies[0]
+    turn = Rotation.from_rotvec([0.0, np.pi, 0.0]).as_matrix()
+    q = data.q.copy()
+    q[-1, body.entries] = (body.rest @ turn).ravel()
+    with _off_screen(SMALL) as plotter:
+        scene = Scene3D(dataclasses.replace(data, q=q), plotter)
+        scene.set_time(float(data.t[-1]))
+        mesh = scene._parts[0]._mesh
+        away = mesh.points - mesh.points.mean(axis=0)
+        assert ((away * mesh.point_data["Normals"]).sum(axis=1) > 0.0).all()
+
+
+def test_shadows_are_projections():
+    light = np.array([0.0, 0.6, 0.8])
+    points = np.array([[0.1, 0.2, 0.5], [0.0, 0.0, 0.0], [0.3, 0.1, -0.2]])
+    found = projected(points, np.zeros(3), np.array([0.0, 0.0, 1.0]), light)
+    assert found == pytest.approx(np.array([[0.1, 0.2 - 0.375, 0.0], [0.0, 0.0, 0.0], [0.3, 0.1, 0.0]]))
+
+
+@pytest.mark.parametrize(
+    ("camera", "away"),
+    [("front", [0, -1, 0]), ("top", [0, 0, 1]), ("follow left", [-1, 0, 0]), ("1,1,0", [2**-0.5, 2**-0.5, 0])],
+)
+def test_cameras(data, camera, away):
+    """They stand where they should, see the bodies, and follow them."""
+    from add.view.render import _off_screen
+    from add.view.scene3d import Scene3D
+
+    moved = data.q.copy()
+    moved[:, data.bodies[0].entries] += np.outer(data.t, np.tile([3.0, 0.0, 0.0], data.bodies[0].n_nodes))
+    run = dataclasses.replace(data, q=moved, markers={}, targets={}, obstacles=())
+    with _off_screen((200, 150)) as plotter:
+        scene = Scene3D(run, plotter, Look(camera=camera))
+        for k in (0, data.n_states - 1):
+            scene.set_time(float(data.t[k]))
+            assert np.asarray(plotter.camera.direction) == pytest.approx(-np.array(away), abs=1e-12)
+            for point in run.positions(run.bodies[0], k):
+                plotter.renderer.SetWorldPoint(*point, 1.0)
+                plotter.renderer.WorldToView()
+                assert (np.abs(plotter.renderer.GetViewPoint()[:2]) < 1.0).all()
+
+
+def test_residual_lines_and_scale(data):
+    """Lines join the markers of a name; the bar is as long as it says."""
+    from add.view.render import _off_screen
+    from add.view.scene3d import Scene3D
+
+    name, x = next(iter(data.markers.items()))
+    targets = {name: (data.t, x + np.array([0.0, 0.0, 0.05]))}
+    with _off_screen((400, 300)) as plotter:
+        scene = Scene3D(dataclasses.replace(data, targets=targets), plotter)
+        scene.set_time(float(data.t[3]))
+        ends = np.asarray(plotter.actors["residuals"].mapper.dataset.points)
+        assert ends[1] - ends[0] == pytest.approx([0.0, 0.0, 0.05], abs=1e-6)
+        scene._scale.move(Moment.of(data.t, 0.0), scene.quantity)
+        left, right = scene._scale._line.points[:2, 0]
+        value, unit = plotter.actors["scale"].input.split()
+        length = float(value) * {"m": 1.0, "mm": 1e-3}[unit]
+        camera = plotter.camera
+        sideways = np.cross(camera.direction, camera.up)
+        middle, seen = np.asarray(camera.focal_point), []
+        for point in (middle, middle + length * sideways / np.linalg.norm(sideways)):
+            plotter.renderer.SetWorldPoint(*point, 1.0)
+            plotter.renderer.WorldToView()
+            seen.append(plotter.renderer.GetViewPoint()[0])
+        assert right - left == pytest.approx(0.5 * (seen[1] - seen[0]), rel=1e-3)
+
+
+def test_unknown_camera(tmp_path, data):
+    for camera in ("behind", "1,2", "0,0,0", "follow nan,0,0"):
+        with pytest.raises(InputError, match="unknown camera"):
+            screenshot(data, tmp_path / "a.png", look=Look(camera=camera))
 
 
 def test_player(data):
@@ -176,13 +304,13 @@ def test_player(data):
     with _off_screen(SMALL) as plotter:
         player = Player(data, plotter)
         keys = player.keys()
-        assert set(keys) == {"space", "r", "Left", "Right", "1", "2", "3", "4"}
+        assert set(keys) == {"space", "r", "Left", "Right", "1", "2", "3", "4", "5"}
         keys["Right"]()
         assert player.scene.time == data.t[1]
         keys["Left"]()
         keys["Left"]()
         assert player.scene.time == 0.0
-        keys["3"]()
+        keys["4"]()
         assert "stress" in player.scene.quantity.title
         keys["space"]()
         assert player.playing

@@ -16,8 +16,9 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.selections import body_mesh
 from add.scene.read.files import asked_for_by
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.cloud import CloudObjectiveSpec
+from add.scene.spec.cloud import CloudBoxSpec, CloudColourSpec, CloudObjectiveSpec
 from add.ties import unit_vector
+from add.typing import FloatArray
 
 
 def cloud_tracking(
@@ -38,9 +39,11 @@ def cloud_tracking(
     time = built.scene.time
     clouds = clouds.shifted(item.time_offset).cropped(*(item.crop or (0.0, time.end))).cropped(0.0, time.end)
     if item.box is not None:
-        low = np.array([-np.inf if x is None else x for x in item.box.min])
-        high = np.array([np.inf if x is None else x for x in item.box.max])
-        clouds = clouds.in_box(low, high)
+        clouds = clouds.in_box(*_bounds(item.box))
+    if item.colour is not None:
+        if not clouds.colours:
+            raise InputError("the points of this cloud have no colours", file=item.file, place=f"{place}.colour")
+        clouds = clouds.of_colour(*_bounds(item.colour))
     if item.plane is not None:
         clouds = clouds.above(np.array(item.plane.point), unit_vector(np.array(item.plane.normal)))
     clouds = clouds.every(item.every)
@@ -55,3 +58,9 @@ def cloud_tracking(
     loss = None if item.loss_scale is None else losses[item.loss](item.loss_scale)
     triangles = np.searchsorted(outline.nodes, outline.triangles)
     return CloudTracking(sampler, triangles, clouds.points, 1.0 / clouds.n_points, loss)
+
+
+def _bounds(box: CloudBoxSpec | CloudColourSpec) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest corner."""
+    low = np.array([-np.inf if x is None else x for x in box.min])
+    return low, np.array([np.inf if x is None else x for x in box.max])

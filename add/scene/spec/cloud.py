@@ -37,6 +37,17 @@ class CloudPlaneSpec(Spec):
     normal: Direction = Field(description="to the side that counts; any length above 0 [-]")
 
 
+class CloudColourSpec(Spec):
+    """The box of colours that count, for clouds whose points have colours."""
+
+    min: tuple[Number | None, Number | None, Number | None] = Field(
+        (None, None, None), description="least red, green, blue, from 0 to 1 [-]; null = unbounded"
+    )
+    max: tuple[Number | None, Number | None, Number | None] = Field(
+        (None, None, None), description="most red, green, blue, from 0 to 1 [-]; null = unbounded"
+    )
+
+
 class CloudObjectiveSpec(Spec):
     """Mean squared distance of recorded points from the surface of a soft body, or a robust loss of it [m^2].
 
@@ -54,6 +65,7 @@ class CloudObjectiveSpec(Spec):
     time_offset: Number = Field(0.0, description="recording time at which the simulation's t = 0 [s]")
     crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
     box: CloudBoxSpec | None = Field(None, description="where points count; null = everywhere")
+    colour: CloudColourSpec | None = Field(None, description="colours that count; null = all")
     plane: CloudPlaneSpec | None = Field(None, description="points below it do not count; null = none")
     every: Count = Field(1, description="every n-th point of a frame counts")
     weight: Annotated[NonNegative, Field(description="factor of this term [-]")] = 1.0

@@ -1,0 +1,130 @@
+"""`add new`: templates are scenes that pass the checks, run and have confirmed gradients; answers are checked."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from add.commands.check_gradient import check_gradients
+from add.commands.cli import cli
+from add.commands.templates import TEMPLATES
+from add.errors import InputError
+from add.scene import apply_overrides, load_scene
+
+ARM = """<robot name="arm"><link name="base"/><link name="upper">{0}</link><link name="fore">{0}</link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>{1}</joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/><origin xyz="0 0 -0.3"/>{1}</joint>
+</robot>""".format(
+    '<inertial><origin xyz="0 0 -0.15"/><mass value="0.5"/><inertia ixx="4e-3" ixy="0" ixz="0" iyy="4e-3" iyz="0"'
+    ' izz="1e-4"/></inertial>',
+    '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/>',
+)
+SAID = {"robot": ("--set", "model=arm.urdf", "--set", "target=-0.3,0,-0.3")}
+#: What makes a gradient check take seconds, and lets things touch in it.
+QUICK = {
+    "two-bodies": {"bodies.left.position.0": -0.0505, "bodies.right.position.0": 0.0505,
+                   "bodies.left.velocity.0": 2.0, "time.dt": 0.001,
+                   "bodies.left.mesh.edge": 0.05, "bodies.right.mesh.edge": 0.045},
+    "throw": {"bodies.ball.position.2": 0.047, "bodies.ball.velocity": [0.8, 0, -0.5], "bodies.ball.mesh.edge": 0.05},
+}  # fmt: skip
+
+
+def run(*arguments, text=None):
+    return CliRunner().invoke(cli, ["new", *map(str, arguments)], input=text)
+
+
+def new(name, folder, monkeypatch, *arguments):
+    monkeypatch.chdir(folder)
+    (folder / "arm.urdf").write_text(ARM)
+    (folder / "scenes").mkdir(exist_ok=True)
+    asked = run(name, "--defaults", "-o", f"scenes/{name}.json", *SAID.get(name, ()), *arguments)
+    assert asked.exit_code == 0, asked.output
+    return folder / "scenes" / f"{name}.json"
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_are_scenes(name, tmp_path, monkeypatch):
+    """They load from another folder than that of the command, build, and say where their schema is."""
+    path = new(name, tmp_path, monkeypatch)
+    scene = load_scene(path)
+    built = scene.build()
+    assert scene.name and scene.description and scene.check
+    if scene.objective:
+        scene.inverse_problem()
+    assert built.simulation.n_steps > 10
+    schema = path.parent / json.loads(path.read_text())["$schema"]
+    assert json.loads(schema.read_text())["$id"] == "urn:add-scene:1"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_run(name, tmp_path, monkeypatch):
+    run = load_scene(new(name, tmp_path, monkeypatch)).build().run()
+    assert np.isfinite(run.q).all()
+    assert max(record.report.attempt for record in run.records) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TEMPLATES if name != "specimen"])
+def test_gradients_of_templates(name, tmp_path, monkeypatch):
+    scene = apply_overrides(load_scene(new(name, tmp_path, monkeypatch)), QUICK.get(name, {}))
+    (found,) = check_gradients(scene, n_steps=9)
+    assert found.passed
+    if name in QUICK:
+        assert found.decisions["touching"] > 0
+
+
+def test_a_recording_makes_a_fit(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{0.01 * k},{0.1},{0.015},{0.03 - 1e-4 * k}\n" for k in range(20))
+    (tmp_path / "take.csv").write_text("time_s,tip_x_m,tip_y_m,tip_z_m\n" + rows)
+    path = new("specimen", tmp_path, monkeypatch, "--set", "recording=take.csv", "--set", "markers=tip=0.1,0.015,0.03")
+    problem = load_scene(path).inverse_problem()
+    assert problem.labels() == ["bodies.specimen.material.young", "bodies.specimen.material.viscosity"]
+    assert json.loads(path.read_text())["recording"]["file"] == "../take.csv"
+
+
+def test_by_asking(tmp_path, monkeypatch):
+    """An answer that is none is asked for again; an empty one is the default."""
+    monkeypatch.chdir(tmp_path)
+    asked = run(text="throw\n-1\n0.04\n\n\n\n\n\n")
+    assert asked.exit_code == 0, asked.output
+    assert "radius: this is no answer" in asked.stderr
+    scene = json.loads((tmp_path / "throw.json").read_text())
+    assert scene["bodies"]["ball"]["mesh"]["radius"] == 0.04
+    assert scene["contact"]["friction"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("cube", "--defaults"), "no such template"),
+        (("throw", "--defaults", "--set", "radius=x"), "radius: this is no answer"),
+        (("throw", "--defaults", "--set", "size=1"), "no such question"),
+        (("throw", "--defaults", "--set", "radius"), "NAME=VALUE"),
+        (("robot", "--defaults"), "model: this is no answer"),
+        (("robot", "--defaults", "--set", "model=none.urdf"), "none.urdf"),
+        (("specimen", "--defaults", "--set", "size=1,2"), "three numbers"),
+        (("specimen", "--defaults", "--set", "poisson=0.5"), "below 0.5"),
+        (("specimen", "--defaults", "--set", "recording=none.c3d"), "none.c3d"),
+        (("throw", "--defaults", "-o", "none/a.json"), "no such folder"),
+    ],
+)
+def test_refusals(tmp_path, monkeypatch, arguments, said):
+    """An error, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    asked = run(*arguments)
+    assert isinstance(asked.exception, InputError) and said in str(asked.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_replaced(tmp_path, monkeypatch):
+    path = new("throw", tmp_path, monkeypatch)
+    asked = run("throw", "--defaults", "-o", path)
+    assert isinstance(asked.exception, InputError) and "already there" in str(asked.exception)
+
+
+def test_list():
+    asked = run("--list", "--json")
+    assert set(json.loads(asked.output)) == set(TEMPLATES)
