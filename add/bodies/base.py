@@ -71,6 +71,8 @@ class CarriedShape:
     ----------
     mesh : CollisionMesh or None
         Of the kind MESH, whose size is half its extent.
+    in_theta : str
+        Name of the block of theta (3,) that its sizes stand in; "" where they are no numbers.
     rotation, position : (3, 3), (3,)
         Pose of the shape's frame in the body's frame.
     """
@@ -80,6 +82,7 @@ class CarriedShape:
     rotation: FloatArray
     position: FloatArray
     mesh: CollisionMesh | None = None
+    in_theta: str = ""
 
 
 class ContactPoints(NamedTuple):

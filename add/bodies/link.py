@@ -7,8 +7,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import Block, Body, CarriedShape, ContactPoints, Layouts, Part, Picture
+from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.rigid import frame_state
+from add.bodies.shape_meshes import carried_mesh
 from add.equations.initial import Pose
 from add.equations.kinematics import Kinematics
 from add.equations.term import Term
@@ -64,8 +65,8 @@ class LinkBody(Body):
         return self.carried
 
     def parameters(self) -> list[Block]:
-        """Return nothing: its numbers are the tree's."""
-        return []
+        """Return sizes of its shapes; its other numbers are the tree's."""
+        return [(shape.in_theta, (3,), "m") for shape in self.shapes if shape.in_theta]
 
     def rows(self) -> tuple[int, int]:
         """Return the shape of its frame's origin and rotation vector."""
@@ -89,6 +90,10 @@ class LinkBody(Body):
         return ContactPoints(
             np.zeros(0, dtype=np.int64), self.points.reshape(-1, 3), self.radii, self.areas, self.shape_of
         )
+
+    def contact_mesh(self) -> ContactMesh | None:
+        """Return the surfaces of its shapes: boxes, cylinders and closed meshes, or one ball or capsule."""
+        return carried_mesh(self.carried)
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture | None:
         """Return its surface."""

@@ -7,8 +7,20 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import NO_POINTS, POSE_VECTORS, Block, Body, CarriedShape, ContactPoints, Layouts, Part, Picture
+from add.bodies.base import (
+    NO_POINTS,
+    POSE_VECTORS,
+    Block,
+    Body,
+    CarriedShape,
+    ContactMesh,
+    ContactPoints,
+    Layouts,
+    Part,
+    Picture,
+)
 from add.bodies.rigid import frame_state
+from add.bodies.shape_meshes import carried_mesh
 from add.equations.initial import Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.prescribed import PinMotion
@@ -33,6 +45,8 @@ class ObstacleBody(Body):
     name : str
     shape : CarriedShape
         In the frame.
+    by_mesh : bool
+        Whether it may meet others by its mesh.
     """
 
     order: ClassVar[int] = 2
@@ -40,6 +54,7 @@ class ObstacleBody(Body):
 
     name: str
     shape: CarriedShape
+    by_mesh: bool = False
 
     @property
     def moves(self) -> bool:
@@ -85,6 +100,10 @@ class ObstacleBody(Body):
     def contact_points(self) -> ContactPoints:
         """Return none: it is met."""
         return NO_POINTS
+
+    def contact_mesh(self) -> ContactMesh | None:
+        """Return the mesh of its shape, where it may meet by it."""
+        return carried_mesh([self.shape]) if self.by_mesh else None
 
     def placed(self, theta: FloatArray, at: Layouts) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return rotation (3, 3), position (3,) [m] and velocity (3,) [m/s] of the shape in the world at t = 0."""

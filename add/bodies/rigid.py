@@ -10,14 +10,13 @@ from scipy.spatial.transform import Rotation
 
 from add.bodies.base import POSE_VECTORS, Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.families import FRAME_INERTIA, WEIGHT
+from add.bodies.shape_meshes import shape_mesh
 from add.equations.initial import Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.site_gathering import NO_INDICES
 from add.equations.term import Term
-from add.geometry import box_surface, capsule_points
-from add.kernels.distance import BOX, CAPSULE, SPHERE
 from add.kernels.rotation import left_jacobian
 from add.typing import FloatArray, IntArray
 
@@ -82,7 +81,8 @@ class RigidBody(Body):
         """Return mass, inertia and centre of mass, and the pose."""
         at = f"bodies.{self.name}"
         own: list[Block] = [(f"{at}.mass", (), "kg"), (f"{at}.inertia", (6,), "kg m^2"), (f"{at}.centre", (3,), "m")]
-        return [*(own if self.moves else []), *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS)]
+        sizes: list[Block] = [(shape.in_theta, (3,), "m") for shape in self.shapes if shape.in_theta]
+        return [*(own if self.moves else []), *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS), *sizes]
 
     def signals(self) -> list[tuple[SignalParameter, str]]:
         """Return those of a given motion."""
@@ -131,21 +131,22 @@ class RigidBody(Body):
         return ContactPoints(np.zeros(0, dtype=np.int64), self.points.reshape(-1, 3), self.radii, self.areas)
 
     def contact_mesh(self) -> ContactMesh | None:
-        """Return the surface mesh, or that of a box; of a ball or a capsule, points and edges with a radius."""
-        kind, size = self.outline
-        vertices, triangles = self.vertices, self.triangles
-        if kind in (SPHERE, CAPSULE):
-            return _round_mesh(*size[:2]) if self.touching else None
-        if kind == BOX:
-            vertices, triangles = box_surface(2.0 * np.array(size))
-        if not triangles.size or not self.touching:
+        """Return the surface mesh, or that of a shape; of a ball or a capsule, points and edges with a radius."""
+        if not self.touching:
             return None
-        return ContactMesh(vertices, None, triangles, np.zeros((0, 2), dtype=np.int64))
+        kind, size = self.outline
+        if kind >= 0:
+            return shape_mesh(kind, size)
+        if not self.triangles.size:
+            return None
+        return ContactMesh(self.vertices, None, self.triangles, np.zeros((0, 2), dtype=np.int64))
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture:
         """Return geometry and centre of mass."""
         centre = theta[self.centre(at)] if self.moves else np.zeros(3)
         kind, size = self.outline
+        if self.shapes and self.shapes[0].in_theta:
+            size = tuple(theta[at.parameters[self.shapes[0].in_theta].indices])
         values = {
             "kinematic": self.kinematic,
             "centre": centre,
@@ -164,15 +165,6 @@ class RigidBody(Body):
     def fingerprint(self) -> list[Any]:
         """Return the collision points."""
         return [self.points, self.radii, self.areas]
-
-
-def _round_mesh(radius: float, half_length: float) -> ContactMesh:
-    """Return a ball, or a capsule along z whose points are so near that between them it is thinner by 3 %."""
-    points = capsule_points(radius, half_length, 0.5 * radius) if half_length else np.zeros((1, 3))
-    n = points.shape[0]
-    edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
-    areas = np.full(n, 4.0 * np.pi * radius * (radius + half_length) / n)
-    return ContactMesh(points, None, np.zeros((0, 3), dtype=np.int64), edges, radius, areas)
 
 
 def frame_state(kin: Kinematics, start: int) -> dict[str, Any]:

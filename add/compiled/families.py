@@ -15,7 +15,7 @@ import numpy as np
 from add.compiled.joints import joint_forces, joint_jacobian, joint_parameters
 from add.compiled.packed import bodies_of, joints_of, loads_of, nodal_of, nodes_of, rigid_of, weight_of
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Motion, unpacked as unpacked_contacts, unpacked_law
+from add.kernels.contact_arrays import Motion, no_growth, unpacked as unpacked_contacts, unpacked_law
 from add.kernels.contact_bodies import body_contact_force, decided_body_contact_force
 from add.kernels.contact_bodies_jacobian import Slots, body_contact_jacobian
 from add.kernels.contact_bodies_parameters import body_contact_parameters
@@ -291,7 +291,8 @@ def force_parameters(arrays, at, choices, lam, out):
                     out[nodes.tables[k, r, c]] -= bars[k, r, c]
     if choices.bodies.size:
         motion, contacts = Motion(at.t, q, v, theta), unpacked_contacts(bodies.ints, bodies.floats, bodies.fields)
-        body_contact_parameters(motion, contacts, unpacked_law(bodies.ints), choices.bodies, False, out, lam)
+        law = unpacked_law(bodies.ints)
+        body_contact_parameters(motion, contacts, law, no_growth(), choices.bodies, False, out, lam)
 
 
 @njit(**_JIT)

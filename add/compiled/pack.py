@@ -282,6 +282,8 @@ def _refuse_laws(term: BodyContact | PenaltyContact) -> None:
 def _bodies(term: BodyContact, n: int) -> tuple[AnyArray, ...]:
     """Return the arrays of contact between bodies, with the blocks of all pairs that may ever touch."""
     _refuse_laws(term)
+    if term.sizes is not None:
+        raise NotCompiled("sizes of shapes that are numbers")
     contacts, blocks = term.arrays, term.blocks
     nb = contacts.bodies.shape[0]
     run, shape = meeting_pairs(contacts).T

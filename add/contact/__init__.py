@@ -2,9 +2,11 @@
 
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.meshes import MeshContact, MeshPlaces
-from add.contact.penalty_bodies import BodyContact, ContactPlaces
+from add.contact.penalty_bodies import BodyContact
 from add.contact.penalty_nodes import PenaltyContact
+from add.contact.places import ContactPlaces
 from add.contact.shapes import Shapes
+from add.contact.sizes import Sizes, point_growth
 
 __all__ = [
     "BodyContact",
@@ -16,4 +18,6 @@ __all__ = [
     "PairParameters",
     "PenaltyContact",
     "Shapes",
+    "Sizes",
+    "point_growth",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, final
 
@@ -11,13 +11,15 @@ import numpy as np
 
 from add.contact.branches import NO_CONTACT, PairContact
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
+from add.contact.places import ContactPlaces
 from add.contact.point_runs import point_runs, spread_pairs
+from add.contact.sizes import Sizes
 from add.contact.sparsity import Blocks
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
-from add.kernels.contact_arrays import Contacts, Motion, packed as pack
+from add.kernels.contact_arrays import Contacts, Growth, Motion, no_growth, packed as pack
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
 from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
@@ -29,24 +31,6 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: How far ahead pairs are candidates, in steps.
 AHEAD = 2.0
-
-
-@final
-@dataclass(frozen=True)
-class ContactPlaces:
-    """The places where bodies touch, for display.
-
-    Attributes
-    ----------
-    place : (k, 3) world places [m]
-    force : (k, 3) force on the point's body there [N]; the shape's body takes minus that
-    point, shape : (k,) what touches what
-    """
-
-    place: FloatArray
-    force: FloatArray
-    point: IntArray
-    shape: IntArray
 
 
 @final
@@ -103,6 +87,8 @@ class BodyContact(PairContact):
     parts_apart : (m, 2)
         Parts of points and of shapes that never meet.
     normal_law : NormalLaw
+    sizes : Sizes or None
+        Where arms, radii and sizes stand in theta; those above are then read no more (`at`).
     """
 
     carrier: IntArray
@@ -131,10 +117,30 @@ class BodyContact(PairContact):
     shape_part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     parts_apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     normal_law: NormalLaw = NormalLaw.PENALTY
+    sizes: Sizes | None = None
+    _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.check_thickness()
         _ = self.arrays  # what is wrong is said now
+
+    def at(self, theta: FloatArray) -> BodyContact:
+        """Return the contact with the arms, radii and sizes of theta; itself where none stand there."""
+        if self.sizes is None:
+            return self
+        for kept, grown in self._last:
+            if np.array_equal(kept, theta):
+                return grown
+        points = self.sizes.points(theta)
+        size = self.sizes.shapes(self.size, theta)
+        grown = replace(self, arm=points[:, :3], radius=points[:, 3], size=size, sizes=None)
+        self._last[:] = [(theta.copy(), grown)]
+        return grown
+
+    @cached_property
+    def growth(self) -> Growth:
+        """What of points and shapes follows theta."""
+        return no_growth() if self.sizes is None else self.sizes.growth
 
     @cached_property
     def arrays(self) -> Contacts:
@@ -201,7 +207,7 @@ class BodyContact(PairContact):
     def free_share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the share of the ways that is free; see `PairContact.free_share`."""
         none = np.zeros_like(q0)
-        return float(free_points(Motion(0.0, q0, none, theta), Motion(0.0, q1, none, theta), self.arrays))
+        return float(free_points(Motion(0.0, q0, none, theta), Motion(0.0, q1, none, theta), self.at(theta).arrays))
 
     @property
     def n_points(self) -> int:
@@ -242,12 +248,12 @@ class BodyContact(PairContact):
     ) -> Decision:
         """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
         given = NO_CONTACT if sticking is None or not sticking.size else sticking
-        return kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *self.packed, given, out)
+        return kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *self.at(theta).packed, given, out)
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
         blocks = self.blocks
-        return None if blocks.constant else blocks.near(self.motion(kin, theta), AHEAD * dt)
+        return None if blocks.constant else self.at(theta).blocks.near(self.motion(kin, theta), AHEAD * dt)
 
     def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
         """Return which bodies and nodes touch which bodies, or a constant where that does not matter."""
@@ -270,7 +276,7 @@ class BodyContact(PairContact):
         """Return the places and forces of the touching pairs of a decision, ``reactions`` of sticking ones included."""
         rows = decision[decision[:, BITS] & ACTIVE != 0]
         place, force = np.empty((rows.shape[0], 3)), np.empty((rows.shape[0], 3))
-        kernel.body_contact_places(self.motion(kin, theta), self.arrays, self.kernel_law, rows, place, force)
+        kernel.body_contact_places(self.motion(kin, theta), self.at(theta).arrays, self.kernel_law, rows, place, force)
         constraint = self.stick_constraint(decision)
         if constraint is not None and reactions is not None:
             # The generalised force on the first three coordinates of the point's carrier is the force in world axes.
@@ -282,7 +288,7 @@ class BodyContact(PairContact):
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
-        return float(kernel.body_contact_energy(self.motion(kin, theta), self.arrays, self.kernel_law))
+        return float(kernel.body_contact_energy(self.motion(kin, theta), self.at(theta).arrays, self.kernel_law))
 
 
 @final
@@ -315,7 +321,7 @@ class BodyContactBranch(Term):
         """Add minus the contact forces."""
         if not self.decision.size:
             return
-        contact = self.contact
+        contact = self.contact.at(theta)
         kernel.body_contact_force(contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
@@ -324,7 +330,7 @@ class BodyContactBranch(Term):
             return
         contact = self.contact
         body_contact_jacobian(
-            kin.t, kin.q, kin.v, theta, *contact.packed, self.decision,
+            kin.t, kin.q, kin.v, theta, *contact.at(theta).packed, self.decision,
             weights.q, weights.v, contact.blocks.slots(self._keys), data, slots,
         )  # fmt: skip
 
@@ -332,8 +338,10 @@ class BodyContactBranch(Term):
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
     ) -> None:
         contact = self.contact
-        motion = contact.motion(kin, theta)
-        body_contact_parameters(motion, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force)
+        motion, arrays = contact.motion(kin, theta), contact.at(theta).arrays
+        body_contact_parameters(
+            motion, arrays, contact.kernel_law, contact.growth, self.decision, forward, by_theta, force
+        )
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters and of the centres of mass."""

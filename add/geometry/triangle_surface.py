@@ -96,3 +96,22 @@ def box_surface(size: ArrayLike) -> TriangleSurface:
     sides = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
     triangles = [[side[0], side[k], side[k + 1]] for side in sides for k in (1, 2)]
     return TriangleSurface(corners * np.asarray(size, dtype=float), np.array(triangles, dtype=np.int64))
+
+
+#: Sides of the prism that stands for a cylinder: between its edges it is thinner by 0.9 %.
+_SIDES = 24
+
+
+def cylinder_surface(radius: float, half_length: float) -> TriangleSurface:
+    """Return the prism of 24 sides whose edges lie on a cylinder along z, centred at the origin [m]."""
+    angles = 2.0 * np.pi * np.arange(_SIDES) / _SIDES
+    rim = np.column_stack([radius * np.cos(angles), radius * np.sin(angles), np.full(_SIDES, half_length)])
+    points = np.concatenate([rim * [1.0, 1.0, -1.0], rim, [[0.0, 0.0, -half_length], [0.0, 0.0, half_length]]])
+    k, after, low, high = np.arange(_SIDES), np.roll(np.arange(_SIDES), -1), 2 * _SIDES, 2 * _SIDES + 1
+    sides = [
+        np.column_stack([k, after, after + _SIDES]),
+        np.column_stack([k, after + _SIDES, k + _SIDES]),
+        np.column_stack([np.full(_SIDES, low), after, k]),
+        np.column_stack([np.full(_SIDES, high), k + _SIDES, after + _SIDES]),
+    ]
+    return TriangleSurface(points, np.concatenate(sides).astype(np.int64))

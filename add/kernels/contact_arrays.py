@@ -49,6 +49,30 @@ class Contacts(NamedTuple):
     stride: int
 
 
+class Growth(NamedTuple):
+    """How points and shapes follow sizes that stand in theta; all empty where none do.
+
+    Attributes
+    ----------
+    points : (np, 3) int64
+        Indices in theta of the sizes of the shape that each point is of; -1 for none.
+    arms : (np, 3, 4)
+        Derivatives of X and of the radius by these [-].
+    shapes : (ns, 3) int64
+        Indices in theta of the sizes of each shape, in the order of `distance.py`; -1 for none.
+    """
+
+    points: IntArray
+    arms: FloatArray
+    shapes: IntArray
+
+
+@njit(cache=True)
+def no_growth():
+    """Return the `Growth` of sizes that are no numbers."""
+    return Growth(np.empty((0, 3), dtype=np.int64), np.empty((0, 3, 4)), np.empty((0, 3), dtype=np.int64))
+
+
 class Packed(NamedTuple):
     """The arrays of `Contacts` one behind the other, for calls from Python, whose cost goes with their number.
 

@@ -1,20 +1,58 @@
 """Derivatives by the parameters of the contact forces of `contact_bodies.py`, whose symbols these are.
 
-A centre of mass X_c moves the points by -R dX_c (a) or the shapes by -R dX_c (b).
+A centre of mass X_c moves the points by -R dX_c (a) or the shapes by -R dX_c (b). Sizes move points and shapes, too: a
+radius moves a point or a shape along the normal, which does not turn it, and a half-length moves those features that
+stand at its end (`size_ways`).
 """
+
+import math
 
 import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_bodies import cross, evaluate, new_scratch
 from add.kernels.contact_detection import frames_of
-from add.kernels.contact_pairs import ACTIVE, BITS, add_matrices
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, add_matrices
+from add.kernels.distance import BOX, CYLINDER, RIM_BOTTOM, RIM_TOP, SIDE, SPHERE, TOP
 from add.kernels.rotation import turn
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
-    """Derivatives of r by k_n, k_d, k_t, c_f, thickness and the centres of mass, in either direction.
+def size_ways(o, feature, x, frames, n, out):
+    """Fill out (3, 3): columns by which a point moves towards shape o, seen from it, as its three sizes grow.
+
+    x (3,), n (3,)   place of the point and normal in world axes
+    """
+    shapes = frames.shapes
+    kind, R = shapes.kind[o], shapes.R[o]
+    out[:] = 0.0
+    if kind == BOX:
+        for c in range(3):
+            side = feature // 9 - 1.0 if c == 0 else (feature // 3 % 3 - 1.0 if c == 1 else feature % 3 - 1.0)
+            for r in range(3):
+                out[r, c] = -side * R[r, c]
+        return
+    end = 0.0
+    if kind != SPHERE and feature != SIDE:
+        end = 1.0 if feature == TOP or feature == RIM_TOP else -1.0
+    for r in range(3):
+        out[r, 0], out[r, 1] = -n[r], -end * R[r, 2]
+    if kind == CYLINDER and end != 0.0:
+        out[:, 0] = 0.0
+        if feature == RIM_TOP or feature == RIM_BOTTOM:
+            X0, X1 = 0.0, 0.0
+            for r in range(3):
+                y = x[r] - shapes.p[o, r]
+                X0, X1 = X0 + R[r, 0] * y, X1 + R[r, 1] * y
+            rho = math.sqrt(X0 * X0 + X1 * X1)
+            e0, e1 = (X0 / rho, X1 / rho) if rho > 0.0 else (1.0, 0.0)
+            for r in range(3):
+                out[r, 0] = -(R[r, 0] * e0 + R[r, 1] * e1)
+
+
+@njit(cache=True, error_model="numpy")
+def body_contact_parameters(motion, contacts, law, growth, rows, forward, theta_p, f):
+    """Derivatives of r by k_n, k_d, k_t, c_f, thickness, centres of mass and sizes, in either direction.
 
     forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
     forward True  (jvp)  f (n,) += dr/dtheta theta_p
@@ -25,11 +63,14 @@ def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
 
         point   delta = -R_a dX_c,  dnu = Omega x (delta - r H delta),  dl = delta - r H delta
         shape   delta =  R_b dX_c,  dnu = -r Omega x H delta,           dl = -r H delta
+
+    A size moves a point by delta = R_a dX - n dradius, as far as both go, and a shape by what `size_ways` says.
     """
     frames, scratch = frames_of(0, motion, contacts), new_scratch()
     q, bodies, B, k = motion.q, contacts.bodies, frames.B, frames.k
     S, L, Z = scratch.S, scratch.L, np.empty((8, 3))
-    A, K = np.empty((3, 3)), np.empty((3, 3))
+    A, K, M = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    index, grows = np.empty(3, dtype=np.int64), growth.points.shape[0] + growth.shapes.shape[0] > 0
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
             continue
@@ -84,20 +125,40 @@ def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
             z[0] += y[1] * spin[2] - y[2] * spin[1]
             z[1] += y[2] * spin[0] - y[0] * spin[2]
             z[2] += y[0] * spin[1] - y[1] * spin[0]
-        for side in range(2):
+        # The centres of mass of both bodies, then the sizes of the point and of the shape.
+        for cause in range(4 if grows else 2):
+            side = cause % 2
             body = a if side == 0 else b
             if body < 0:
                 continue
             sign = -1.0 if side == 0 else 1.0
             keep = 1.0 if side == 0 else 0.0
+            for c in range(3):
+                if cause < 2:
+                    index[c] = bodies[body, 1 + c]
+                else:
+                    index[c] = growth.points[i, c] if side == 0 else growth.shapes[o, c]
+            if index[0] < 0 and index[1] < 0 and index[2] < 0:
+                continue
+            if cause == 2:
+                for r in range(3):
+                    for c in range(3):
+                        M[r, c] = -n[r] * growth.arms[i, c, 3]
+                        for e in range(3):
+                            M[r, c] += B[body, r, e] * growth.arms[i, c, e]
+            elif cause == 3:
+                size_ways(o, rows[pair, FEATURE], scratch.x[0], frames, n, M)
+            else:
+                for r in range(3):
+                    for c in range(3):
+                        M[r, c] = sign * B[body, r, c]
             if forward:
                 delta, moved = Z[6], Z[7]
                 for r in range(3):
                     delta[r] = 0.0
                     for c in range(3):
-                        index = bodies[body, 1 + c]
-                        if index >= 0:
-                            delta[r] += sign * B[body, r, c] * theta_p[index]
+                        if index[c] >= 0:
+                            delta[r] += M[r, c] * theta_p[index[c]]
                 for r in range(3):
                     moved[r] = keep * delta[r]
                     for c in range(3):
@@ -116,10 +177,8 @@ def body_contact_parameters(motion, contacts, law, rows, forward, theta_p, f):
                     for c in range(3):
                         bar[r] += A[c, r] * lam[c] - lever * H[r, c] * z[c]
                 for c in range(3):
-                    index = bodies[body, 1 + c]
-                    if index >= 0:
-                        value = B[body, 0, c] * bar[0] + B[body, 1, c] * bar[1] + B[body, 2, c] * bar[2]
-                        theta_p[index] -= sign * value
+                    if index[c] >= 0:
+                        theta_p[index[c]] -= M[0, c] * bar[0] + M[1, c] * bar[1] + M[2, c] * bar[2]
         if forward:
             cross(dl, F, lam)
             for c in range(3):

@@ -1,6 +1,6 @@
 """Vertices of one mesh that are held on another: which may be, and which go on being held while places change.
 
-Only vertices that carry are held (`add.contact.sides`), and not those of round bodies; what else touches creeps. What
+Only vertices that carry are held (`add.contact.sides`); what else touches creeps. What
 is held keeps its feature during a step, also where its coefficients leave it by round-off: between two meshes of one
 grid each vertex is over an edge.
 """
@@ -32,8 +32,7 @@ def holdable_rows(rows, meshes):
     out = np.zeros(rows.shape[0], dtype=np.bool_)
     for row in range(rows.shape[0]):
         kind, i, j = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
-        # A round body's skin has an arm of its own, which the equations of what sticks do not know.
-        if kind < EDGE_EDGE and rows[row, FEATURE] >> REGION_BITS > 0 and not meshes.round[meshes.body[i]]:
+        if kind < EDGE_EDGE and rows[row, FEATURE] >> REGION_BITS > 0:
             out[row] = meshes.vertex_reach[meshes.body[i], other_body(kind, j, meshes)] >= 1.0
     return out
 

@@ -50,14 +50,22 @@ def add_cross(factor, a, b, out):
 
 
 @njit(**_JIT)
-def spin_derivatives(n, d, B, work):
-    """Fill D (4, 3, 3) = ds/dx_i, and add to K what the change of omega x s with the places does."""
-    c, P, Q, S, K, C, D = work.c, work.P, work.Q, work.S, work.K, work.C, work.D
-    w0, w1, w2 = B[OMEGA, 0], B[OMEGA, 1], B[OMEGA, 2]
+def way_derivatives(n, d, work):
+    """Fill D (4, 3, 3) = ds/dx_i."""
+    c, P, Q, S, D = work.c, work.P, work.Q, work.S, work.D
     for i in range(n):
         for a in range(3):
             for b in range(3):
                 D[i, a, b] = c[i] * (S[0, a] * S[0, b] + d * Q[a, b]) - d * P[WAYS + i, a] * S[0, b]
+
+
+@njit(**_JIT)
+def spin_derivatives(n, d, B, work):
+    """Fill D (4, 3, 3) = ds/dx_i, and add to K what the change of omega x s with the places does."""
+    c, K, C, D = work.c, work.K, work.C, work.D
+    w0, w1, w2 = B[OMEGA, 0], B[OMEGA, 1], B[OMEGA, 2]
+    way_derivatives(n, d, work)
+    for i in range(n):
         for b in range(3):
             x0 = w1 * D[i, 2, b] - w2 * D[i, 1, b]
             x1 = w2 * D[i, 0, b] - w0 * D[i, 2, b]

@@ -11,6 +11,13 @@ dn/dx_j = c_j Q/d - W_j n^T = N_j:
     dc/dx_j = -P (d y_j n^T + c_j Y) - (v_n I + n v_rel^T) N_j,        dc/dv_j = c_j P
     d(c_i P mu)/dx_j = -P mu (g_ij d n + c_j W_i)^T - c_i (n mu^T + (n . mu) I) N_j
 
+A vertex of a rigid body is held where the surfaces meet, at the closest point of the other side: at -s, s = d n, from
+its own place, as the skin of a round body (`mesh_spin.py`). Held at their own places, vertices that are not equally
+near would keep the body from rocking, and a ball from rolling. With the angular velocity omega of the body,
+
+    v_rel = sum c_i v_i - omega x s,   torque on it   -J^T (s x P mu),
+    dc/dx_j    and by the body as above, and further   -P (omega x ds/dx_j),   d(torque)/dx_j = -J^T (ds/dx_j x P mu)
+
 Which vertices may be held says `mesh_held.py`.
 """
 
@@ -22,6 +29,8 @@ from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.mesh_arrays import points_of, unnumbered
 from add.kernels.mesh_contact import evaluate, half_thicknesses, new_work, places_of
 from add.kernels.mesh_contact_jacobian import set_motions, turned_torque
+from add.kernels.mesh_spin import add_cross, add_spin, shift_motions, turned_by_moving, way_derivatives
+from add.kernels.rotation import turn_derivative
 from add.kernels.stencil import WAYS
 
 #: Coordinates of a pair: those of the vertex, then those of what it meets.
@@ -125,6 +134,22 @@ def _point_rows(n, d, mu, work, Cx, Cv, F, K):
 
 
 @njit(cache=True, error_model="numpy")
+def _turn_with_the_way(n, d, B, work, Cx):
+    """Fill D (4, 3, 3) = ds/dx_i, and take P (omega x ds/dx_i) from dc/dx (3, 12)."""
+    normal, D, omega = work.S[0], work.D, B[OMEGA]
+    way_derivatives(n, d, work)
+    for i in range(n):
+        for b in range(3):
+            x0 = omega[1] * D[i, 2, b] - omega[2] * D[i, 1, b]
+            x1 = omega[2] * D[i, 0, b] - omega[0] * D[i, 2, b]
+            x2 = omega[0] * D[i, 1, b] - omega[1] * D[i, 0, b]
+            along = normal[0] * x0 + normal[1] * x1 + normal[2] * x2
+            Cx[0, 3 * i + b] -= x0 - along * normal[0]
+            Cx[1, 3 * i + b] -= x1 - along * normal[1]
+            Cx[2, 3 * i + b] -= x2 - along * normal[2]
+
+
+@njit(cache=True, error_model="numpy")
 def stick_rows_of_vertices(q, v, theta, meshes, law, rows, reactions, out):
     """Fill ``out`` (StickRows, m = 15, p = 6) for vertices that stick to meshes, in world axes; bits are completed."""
     rate, by_v, by_q, geometric, by_centre, geometric_by_centre, limit, stiffness = out
@@ -133,12 +158,15 @@ def stick_rows_of_vertices(q, v, theta, meshes, law, rows, reactions, out):
     Cx, Cv, F, K = np.zeros((3, 12)), np.zeros((3, 12)), np.zeros((4, 3)), np.zeros((12, 12))
     U, Z, G, D = np.zeros((4, 3, 6)), np.zeros((4, 3, 6)), np.zeros((3, 3)), np.zeros((3, 3))
     begin, wide, delta, rates = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64), np.zeros(3), np.zeros(3)
+    E, shift, moved, turned, torque = np.zeros((3, 6)), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     for row in range(rows.shape[0]):
         touches = rows[row, BITS] & ACTIVE != 0
         n, _, _, d, _, _, weight, _, _, values, found = evaluate(
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
-        normal, v_rel, mu = work.S[0], work.S[1], reactions[row]
+        normal, v_rel, mu, own = work.S[0], work.S[1], reactions[row], points[p[0], 1]
+        if own >= 0 and not meshes.round[meshes.body[p[0]]]:
+            add_spin(places.B[own], d, work.S)
         limit[row] = weight * values.c_f * found[1][0] if touches else -1.0
         stiffness[row] = weight * values.k_t
         v_n = normal[0] * v_rel[0] + normal[1] * v_rel[1] + normal[2] * v_rel[2]
@@ -146,12 +174,19 @@ def stick_rows_of_vertices(q, v, theta, meshes, law, rows, reactions, out):
             rate[row, a] = v_rel[a] - v_n * normal[a]
         by_v[row], by_q[row], geometric[row], by_centre[row], geometric_by_centre[row] = 0.0, 0.0, 0.0, 0.0, 0.0
         _point_rows(n, d, mu, work, Cx, Cv, F, K)
+        E[:] = 0.0
+        if own >= 0:
+            _turn_with_the_way(n, d, places.B[own], work, Cx)
+            for a in range(3):
+                shift[a] = -d * normal[a]
         for k in range(n):
             carrier, b = points[p[k], 0], points[p[k], 1]
             wide[k] = meshes.carriers[carrier, 1] if carrier >= 0 else 0
             begin[k] = 0 if k == 0 else OWN + (3 * (k - 1) if b < 0 else 0)
             if b >= 0:
                 set_motions(k, p[k], b, 1.0, 0.0, places, U, Z)
+                if k == 0:
+                    shift_motions(k, places.B[b], 1.0, 0.0, shift, Z, E)
             else:
                 for a in range(3):
                     for e in range(6):
@@ -161,15 +196,16 @@ def stick_rows_of_vertices(q, v, theta, meshes, law, rows, reactions, out):
                 at = begin[k] + e
                 for a in range(3):
                     for f in range(3):
-                        by_v[row, a, at] += Cv[a, 3 * k + f] * U[k, f, e]
+                        by_v[row, a, at] += Cv[a, 3 * k + f] * (U[k, f, e] + (E[f, e] if k == 0 else 0.0))
                         by_q[row, a, at] += Cx[a, 3 * k + f] * U[k, f, e] + Cv[a, 3 * k + f] * Z[k, f, e]
             for i in range(n):
                 for a in range(wide[k]):
                     for e in range(wide[i]):
                         total = 0.0
                         for f in range(3):
+                            way = U[k, f, a] + (E[f, a] if k == 0 else 0.0)
                             for h in range(3):
-                                total += U[k, f, a] * K[3 * k + f, 3 * i + h] * U[i, h, e]
+                                total += way * K[3 * k + f, 3 * i + h] * U[i, h, e]
                         geometric[row, begin[k] + a, begin[i] + e] += total
             b = points[p[k], 1]
             if b >= 0:
@@ -178,6 +214,23 @@ def stick_rows_of_vertices(q, v, theta, meshes, law, rows, reactions, out):
                 for a in range(3):
                     for e in range(3):
                         geometric[row, begin[k] + 3 + a, begin[k] + 3 + e] += D[a, e]
+        if own >= 0:
+            for i in range(n):
+                for e in range(wide[i]):
+                    for a in range(3):
+                        moved[a] = 0.0
+                        for f in range(3):
+                            moved[a] += work.D[i, a, f] * U[i, f, e]
+                    turned_by_moving(moved, -1.0, F[0], places.B[own], turned)
+                    for a in range(3):
+                        geometric[row, 3 + a, begin[i] + e] += turned[a]
+            s = bodies[own, 0]
+            torque[0], torque[1], torque[2] = 0.0, 0.0, 0.0
+            add_cross(1.0, shift, F[0], torque)
+            turn_derivative(-1.0, q[s + 3 : s + 6], torque, places.k[own], G)
+            for a in range(3):
+                for e in range(3):
+                    geometric[row, 3 + a, 3 + e] += G[a, e]
         for i in range(n):
             b = points[p[i], 1]
             if b < 0:
@@ -197,11 +250,20 @@ def stick_rows_of_vertices(q, v, theta, meshes, law, rows, reactions, out):
                     for a in range(wide[k]):
                         total = 0.0
                         for f in range(3):
+                            way = U[k, f, a] + (E[f, a] if k == 0 else 0.0)
                             for h in range(3):
-                                total += U[k, f, a] * K[3 * k + f, 3 * i + h] * delta[h]
+                                total += way * K[3 * k + f, 3 * i + h] * delta[h]
                         geometric_by_centre[row, begin[k] + a, column] += total
                 t0 = delta[1] * F[i, 2] - delta[2] * F[i, 1]
                 t1 = delta[2] * F[i, 0] - delta[0] * F[i, 2]
                 t2 = delta[0] * F[i, 1] - delta[1] * F[i, 0]
                 for a in range(3):
                     geometric_by_centre[row, begin[i] + 3 + a, column] += J[0, a] * t0 + J[1, a] * t1 + J[2, a] * t2
+                if own >= 0:
+                    for a in range(3):
+                        moved[a] = 0.0
+                        for f in range(3):
+                            moved[a] += work.D[i, a, f] * delta[f]
+                    turned_by_moving(moved, -1.0, F[0], places.B[own], turned)
+                    for a in range(3):
+                        geometric_by_centre[row, 3 + a, column] += turned[a]

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from add.bodies import Body, CarriedShape, ContactPoints, Layouts
-from add.contact import BodyContact, NormalLaw, PairParameters, PenaltyContact, Shapes
+from add.contact import BodyContact, NormalLaw, PairParameters, PenaltyContact, Shapes, Sizes, point_growth
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints, WorldFrames
 from add.equations.site_gathering import NO_INDICES
+from add.kernels.contact_arrays import Growth
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
 from add.model.obstacles import ContactModel, Obstacle
 from add.typing import FloatArray, IntArray
@@ -112,9 +113,39 @@ def contact_terms(
             shape_part=shape_owner * most + np.array([0] * len(obstacles) + numbers, dtype=np.int64),
             parts_apart=np.array(sorted(single), dtype=np.int64).reshape(-1, 2),
             normal_law=contact.normal_law,
+            sizes=_sizes_in_theta(bodies, found, len(obstacles), at, order[kept]),
         )
     )
     return tuple(terms)
+
+
+def _sizes_in_theta(
+    bodies: Sequence[Body], found: Sequence[ContactPoints], n_obstacles: int, at: Layouts, kept: IntArray
+) -> Sizes | None:
+    """Return which points, of which ``kept`` are in the term, and shapes follow sizes in theta; None if none do."""
+    if not any(shape.in_theta for body in bodies for shape in body.shapes):
+        return None
+    index, arms, base = [np.zeros((0, 3), np.int64)], [np.zeros((0, 3, 4))], [np.zeros((0, 4))]
+    of_shapes = [np.full((n_obstacles, 3), -1, dtype=np.int64)]
+    for body, points in zip(bodies, found, strict=True):
+        n, own = points.radii.size, _shapes_of(points)
+        numbers, slopes = np.full((n, 3), -1, dtype=np.int64), np.zeros((n, 3, 4))
+        places = np.column_stack([points.arms if body.has_frame else np.zeros((n, 3)), points.radii])
+        for k, shape in enumerate(body.shapes):
+            rows = at.parameters[shape.in_theta].indices if shape.in_theta else np.full(3, -1)
+            of_shapes.append(np.asarray(rows, dtype=np.int64)[None])
+            mine = np.flatnonzero(own == k)
+            if shape.in_theta and mine.size:
+                numbers[mine] = rows
+                slopes[mine] = point_growth(
+                    shape.kind, shape.size, shape.rotation, shape.position, points.arms[mine]
+                )  # fmt: skip
+                places[mine] -= np.einsum("c,pca->pa", shape.size, slopes[mine])
+        index.append(numbers)
+        arms.append(slopes)
+        base.append(places)
+    growth = Growth(np.concatenate(index)[kept], np.concatenate(arms)[kept], np.concatenate(of_shapes))
+    return Sizes(growth, np.concatenate(base)[kept])
 
 
 def _shapes_of(points: ContactPoints) -> IntArray:

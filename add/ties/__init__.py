@@ -14,6 +14,7 @@ from add.ties.directions import (
 from add.ties.links import LinkPose
 from add.ties.physics import DampingFromRestitution, LameFromYoung
 from add.ties.places import Distance, PlaceOnOther
+from add.ties.solids import SolidMass
 
 __all__ = [
     "AxesAcross",
@@ -27,6 +28,7 @@ __all__ = [
     "PlaceOnOther",
     "Rule",
     "Selected",
+    "SolidMass",
     "Tie",
     "TiltVector",
     "TiltedDirection",

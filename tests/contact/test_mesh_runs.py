@@ -165,6 +165,27 @@ def test_a_block_on_a_mesh_sticks_truly(cells: tuple[int, int]) -> None:
     assert slides[0] == pytest.approx(incline(True, 0.1)[0], rel=0.02)
 
 
+def test_a_rigid_block_on_a_rigid_mesh_sticks_truly() -> None:
+    """Its corners are held where the surfaces meet; held at their own places they would keep it from settling."""
+    raw = inclined(False, 0.6, friction_law="hybrid")
+    block = {"geometry": {"shape": "box", "size": [0.1, 0.1, 0.05]}, "type": "rigid", "density": 1000.0}
+    ground = {"geometry": {"shape": "box", "size": [0.5, 0.3, 0.03]}, "type": "kinematic", "position": [0, 0, -0.015]}
+    raw["bodies"] = {"block": block | {"position": [0.0, 0.0, 0.0288]}, "ground": ground}
+    raw["contact"]["pairs"] = [{"between": ["block", "ground"], "by_meshes": True}]
+    raw["time"]["steps"] = 150
+    del raw["obstacles"]
+    scene, trajectory = run_of(raw)
+    (term,) = scene.model.term(MeshContact)
+    number = scene.simulation.system.deciding.index(term)
+    counts = [term.describe(record.decisions[number]) for record in trajectory.records]
+    assert counts[-1] == {"touching": 4, "sticking": 4, "slipping": 0, "creeping": 0}
+    assert all(count["creeping"] == 0 for count in counts)
+    assert np.abs(trajectory.state(150).v[0]).max() < 1e-9
+    assert np.abs(trajectory.state(150).q[0] - trajectory.state(100).q[0]).max() < 1e-9
+    # Until it has settled it leans, downhill by micrometres.
+    assert np.abs(trajectory.state(150).q[0][:2]).max() < 5e-6
+
+
 def test_gradient_of_blocks_that_stick_and_slip() -> None:
     """Hybrid friction between soft meshes: held differences, with one block that stands and another that slides."""
     raw = inclined(True, 0.6, (6, 5), friction_law="hybrid")

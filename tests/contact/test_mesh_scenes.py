@@ -25,9 +25,6 @@ SPRING = {"type": "spring", "stiffness": 1.0} | {side: {"body": side, "at": [0, 
 BALL = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "density": 500.0}
 
 
-CYLINDER = {"shape": "cylinder", "radius": 0.05, "half_length": 0.05}
-
-
 def at(body: dict[str, Any], z: float, **more: Any) -> dict[str, Any]:
     return body | {"position": [0.0, 0.0, z]} | more
 
@@ -107,9 +104,6 @@ def test_numbers() -> None:
          "thicker than the mesh is wide"),
         ({"a": at(BOX, 0.0, contact={"self": True}), "b": at(SOFT, 0.2)}, {}, "bodies.a.contact.self",
          "can meet themselves"),
-        ({"a": at(SOFT, 0.0), "b": at(BALL, 0.2) | {"geometry": CYLINDER}},
-         {"pairs": [{"between": ["a", "b"], "by_meshes": True}]},
-         "contact.pairs.0.by_meshes", "no mesh to meet others by"),
         ({"a": at(SOFT, 0.0), "b": at(SOFT, 0.2)}, {"pairs": [{"between": ["a", "b"], "restitution": 0.5}]},
          "contact.pairs.0.restitution", "give 'damping' for meshes"),
         ({"a": at(SOFT, 0.0), "b": SOFT | OVERLAP}, {}, "bodies", "surfaces pass through each other at the start"),

@@ -31,7 +31,7 @@ def held(carriers: str, region: int, seed: int) -> tuple[MeshContact, StickingVe
     return contact, hold, kin, theta
 
 
-@pytest.mark.parametrize("carriers", CARRIERS)
+@pytest.mark.parametrize("carriers", [*CARRIERS, "round-nodes", "round-rigid", "round-static"])
 @pytest.mark.parametrize("region", REGIONS)
 def test_derivatives(region: int, carriers: str) -> None:
     _, hold, kin, theta = held(carriers, region, region)
@@ -43,7 +43,7 @@ def test_derivatives(region: int, carriers: str) -> None:
     assert found.v > 0.0 and (found.q > 0.0) != (carriers == "nodes-static" and region == FACE)
     names = {LAYOUT.describe(i) for i in found.parameters}
     for side, kind in zip("ab", carriers.split("-"), strict=True):
-        assert any(name.startswith(f"centre_{side}") for name in names) == (kind == "rigid")
+        assert any(name.startswith(f"centre_{side}") for name in names) == (kind in ("rigid", "round"))
     rates = np.zeros(3)
     hold.residual(kin, np.zeros(3), theta, np.zeros(kin.q.size), rates)
     assert np.linalg.norm(rates) > 0.01 and hold.limits(kin, theta)[0] > 0.0

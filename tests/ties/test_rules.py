@@ -7,6 +7,7 @@ import pkgutil
 import numpy as np
 import pytest
 
+import add.geometry
 import add.ties
 from add.kernels.rotation import rotation_matrix
 from add.kernels.trees import BALL, FIXED, HINGE, Tree
@@ -19,6 +20,7 @@ from add.ties import (
     LinkPose,
     PlaceOnOther,
     Rule,
+    SolidMass,
     TiltedDirection,
     TiltVector,
     axes_across,
@@ -50,6 +52,7 @@ RULE_CASES = {
     # On both branches of the helper axis.
     AxesAcross: (AxesAcross(), np.array([[0.48, -0.6, 0.64], [0.96, 0.0, -0.28], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])),
     PlaceOnOther: (PlaceOnOther(), np.stack([POSES, POSES[::-1]])),
+    SolidMass: (SolidMass("capsule", 0, 7, False), np.array([[500.0, 0.1, 0.3], [2.0, 0.4, 0.2]])),
     Distance: (Distance(), np.stack([np.append(POSES, [0.3, -0.1, 0.2]), np.append(POSES[::-1], [0.0, 0.0, 0.0])])),
 }
 
@@ -109,3 +112,25 @@ def test_a_place_on_the_other_body_is_the_same_point():
     # Where the distance is zero it has a kink; the slope there is set to 0 and is finite.
     together = np.zeros((1, 18))
     assert not Distance().derivative(together).any()
+
+
+SIZES = {"box": [0.2, 0.3, 0.5], "sphere": [0.3], "cylinder": [0.2, 0.4], "capsule": [0.2, 0.4]}
+
+
+@pytest.mark.parametrize("shape", SIZES)
+def test_masses_follow_sizes(shape):
+    """Density or mass, all or part, against the solids themselves; and the slopes of each."""
+    sizes = SIZES[shape]
+    arguments = (sizes,) if shape == "box" else (sizes[0], 2.0 * sizes[1]) if shape == "cylinder" else sizes
+    solid = getattr(add.geometry, f"{shape}_solid")(*arguments)
+    moments = solid.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    for first, by_mass in (7.0, False), (7.0, True):
+        per = first / solid.volume if by_mass else first
+        x, expected = np.array([[first, *sizes]]), np.append(first if by_mass else first * solid.volume, per * moments)
+        for start, stop in ((0, 7), (0, 1), (1, 7)):
+            rule = SolidMass(shape, start, stop, by_mass)
+            assert rule.value(x)[0] == pytest.approx(expected[start:stop], rel=1e-14, abs=1e-16)
+            for j in range(x.shape[1]):
+                h = 1e-5 * np.eye(x.shape[1])[j]
+                slope = (rule.value(x + h) - rule.value(x - h)) / 2e-5
+                assert rule.derivative(x)[:, :, j] == pytest.approx(slope, rel=1e-7, abs=1e-8)

@@ -18,6 +18,7 @@ from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.obstacles import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.geometry_sizes import link_sizes
 from add.scene.build.link_contact import link_body
 from add.scene.build.link_starts import link_starts
 from add.scene.build.numbers import SceneParameter
@@ -95,6 +96,7 @@ def articulated_body(
     for link in robot.links:
         if is_body(link):
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
+            numbers += link_sizes(link, body.links.get(link.name), f"{at}.links.{link.name}")
     carrier = {link.name: k for k, link in enumerate(robot.links)}
     for key in places:
         on, where, turn = robot.place(key)

@@ -73,7 +73,7 @@ def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, 
             area,
             CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh),
         )
-    carried = CarriedShape(_SHAPES[shape.shape], size, shape.rotation, shape.position)
+    carried = CarriedShape(_SHAPES[shape.shape], size, shape.rotation, shape.position, in_theta=shape.in_theta)
     r, h = size[0], size[1]
     if shape.shape == "box":
         a, b, c = (2.0 * half for half in size)

@@ -12,6 +12,7 @@ from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.model import Model, class_pairs, edge_lengths, half_thickness, meeting_meshes
+from add.scene.build.geometry_sizes import is_adjustable
 from add.scene.build.numbers import SceneParameter
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray
@@ -55,8 +56,8 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
     common: list[tuple[str, float]] = []
     thickness = {}
     for body, mesh in zip(meeting.bodies, meeting.meshes, strict=True):
-        given, target = spec.bodies[body.name].contact, f"bodies.{body.name}.half_thickness"
-        own = None if given is None else given.thickness
+        said, target = spec.bodies.get(body.name), f"bodies.{body.name}.half_thickness"
+        own = None if said is None or said.contact is None else said.contact.thickness
         if mesh.radius and own is not None:
             raise InputError(
                 "the skin of a ball or a capsule is its radius",
@@ -64,6 +65,9 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
                 found=f"{own:g} m, and a radius of {mesh.radius:g} m",
                 expected="null, or another radius",
             )
+        if mesh.radius and is_adjustable(getattr(said, "geometry", None)):
+            thickness[body.name] = 2.0 * mesh.radius
+            continue  # its radius says it
         if mesh.radius or (own is None and shared is None):
             thickness[body.name] = 2.0 * half_thickness(mesh)
             out.append(SceneParameter(target, np.array(0.5 * thickness[body.name]), "m", ((target, 1.0),), True))
@@ -89,11 +93,11 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
     settings, contact = spec.contact.mesh, spec.contact
     onset = settings.onset or contact.onset or ONSET * reach
     ramp = settings.damping_ramp or contact.damping_ramp or onset
-    for key, said, value in (("onset", settings.onset, onset), ("damping_ramp", settings.damping_ramp, ramp)):
+    for key, asked, value in (("onset", settings.onset, onset), ("damping_ramp", settings.damping_ramp, ramp)):
         targets = tuple((f"{name}.{'ramp' if key == 'damping_ramp' else key}", 1.0) for name in names)
         if targets:
             path = f"contact.mesh.{key}"
-            out.append(SceneParameter(path, np.array(value), "m", targets, said is None))
+            out.append(SceneParameter(path, np.array(value), "m", targets, asked is None))
     return out
 
 
@@ -127,6 +131,7 @@ def _require_meshes(spec: SceneSpec, model: Model) -> None:
     """Refuse what asks for meshes that are not there."""
     met = {frozenset(pair) for pair in _names(model)}
     meshes = {body.name for body in model.bodies if body.contact_mesh() is not None}
+    known = {body.name for body in model.bodies}
     for name, body in spec.bodies.items():
         if body.contact is not None and body.contact.meets_itself and frozenset((name,)) not in met:
             raise InputError(
@@ -152,12 +157,13 @@ def _require_meshes(spec: SceneSpec, model: Model) -> None:
             continue
         at = f"contact.pairs.{k}.by_meshes"
         for side in row.sides:
-            if side in spec.obstacles or (side in spec.bodies and side not in meshes):
+            if (side in spec.obstacles or side in known) and side not in meshes:
                 raise InputError(
                     "it has no mesh to meet others by",
                     place=at,
                     found=f"'{side}'",
-                    expected="soft and mass-spring bodies, boxes, surfaces of files, balls and capsules",
+                    expected="soft and mass-spring bodies, boxes, cylinders, surfaces of files, balls and capsules; "
+                    "links of these, but no ball or capsule beside others",
                 )
         if not frozenset(row.sides) <= meshes:
             continue  # classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +58,10 @@ class Adjustable(NamedTuple):
     derived: list[Derived]
 
 
-def adjustable_obstacle(name: str, spec: ObstacleSpec) -> Adjustable:
-    """Return an obstacle whose place, direction and velocity are numbers.
+def adjustable_obstacle(name: str, spec: ObstacleSpec, by_mesh: bool = False) -> Adjustable:
+    """Return an obstacle with coordinates, whose place, direction and velocity are numbers where it is adjustable.
+
+    ``by_mesh``: whether it may meet others by its mesh.
 
     The frame of a plane is the world's but for the place: theta turns it by the rotation vector of the tilt, which is
     linear in the two tilts. The frame of another shape is its own.
@@ -79,4 +82,6 @@ def adjustable_obstacle(name: str, spec: ObstacleSpec) -> Adjustable:
         turn = rotation_vector(spec.orientation)
         numbers.append(SceneParameter(f"{at}.orientation", turn, "rad", ((f"{at}.start.orientation", 1.0),)))
     shape = CarriedShape(still.kind, still.size, rotation, np.zeros(3), still.mesh)
-    return Adjustable(ObstacleBody(name, shape), numbers, derived)
+    if not spec.adjustable:
+        numbers = [replace(number, fixed=True) for number in numbers]
+    return Adjustable(ObstacleBody(name, shape, by_mesh), numbers, derived)

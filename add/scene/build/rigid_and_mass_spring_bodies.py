@@ -26,8 +26,10 @@ from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.geometry_sizes import following_masses, is_adjustable, size_numbers
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh, select_points
+from add.scene.build.ties import Derived
 from add.scene.read.files import asked_for_by
 from add.scene.spec.rigid import (
     BoxGeometrySpec,
@@ -60,8 +62,8 @@ def pose_numbers(at: str, body: Any) -> list[SceneParameter]:
 
 def rigid_body(
     name: str, body: RigidBodySpec | KinematicBodySpec, driven: MakeSignalParameter
-) -> tuple[RigidBody, list[SceneParameter]]:
-    """Return a rigid or kinematic body and its numbers.
+) -> tuple[RigidBody, list[SceneParameter], list[Derived]]:
+    """Return a rigid or kinematic body, its numbers, and what of theta follows from them.
 
     Raises
     ------
@@ -78,14 +80,15 @@ def rigid_body(
     points, radii, area, outline = _collision(body, vertices, triangles)
     shapes: tuple[CarriedShape, ...] = ()
     if outline[0] >= 0 and body.collision.shape:
-        shapes = (CarriedShape(*outline, np.eye(3), np.zeros(3)),)
+        sized = f"{at}.geometry" if is_adjustable(geometry) else ""
+        shapes = (CarriedShape(*outline, np.eye(3), np.zeros(3), in_theta=sized),)
     elif isinstance(geometry, FileGeometrySpec) and body.collision.shape and body.collision.closed:
         with asked_for_by(f"{at}.geometry.file"):
             mesh = collision_mesh(geometry.file, vertices, triangles)
         shapes = (CarriedShape(distance.MESH, mesh.half_extent, np.eye(3), np.zeros(3), mesh),)
     touching = bool(body.collision.shape)
     areas = np.full(radii.size, area / max(radii.size, 1))
-    numbers = pose_numbers(at, body)
+    numbers = [*pose_numbers(at, body), *size_numbers(at, geometry, bool(shapes))]
     if isinstance(body, KinematicBodySpec):
         moves = [
             None if value is None else driven(value, f"{at}.{key}", unit, 3)
@@ -98,10 +101,13 @@ def rigid_body(
         moving = RigidBody(
             name, points, radii, areas, shapes, True, moves[0], moves[1], vertices, triangles, outline, touching
         )
-        return moving, numbers
+        return moving, numbers, []
     numbers += _mass_numbers(at, body, vertices, triangles)
+    derived: list[Derived] = []
+    if is_adjustable(geometry):
+        numbers, derived = following_masses(at, body, numbers)
     solid = RigidBody(name, points, radii, areas, shapes, False, None, None, vertices, triangles, outline, touching)
-    return solid, numbers
+    return solid, numbers, derived
 
 
 def _solid(at: str, geometry: object, vertices: FloatArray, triangles: IntArray) -> MassProperties:

@@ -19,6 +19,7 @@ from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings
 from add.scene.build.layers import refuse_layers, refuse_soft_max_of_meshes
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
@@ -105,12 +106,16 @@ def _build(scene: SceneSpec) -> BuiltScene:
             apart |= found.apart
             shapes_apart |= found.shapes_apart
             continue
-        made, more = _body(name, body, driven)
+        made, more, follows = _body(name, body, driven)
         bodies.append(made)
         extra += more
+        derived += follows
     require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
-    obstacles = [obstacle(name, item) for name, item in spec.obstacles.items() if not item.adjustable]
-    for adjustable in (adjustable_obstacle(name, item) for name, item in spec.obstacles.items() if item.adjustable):
+    meshed = {name for pair in _by_meshes(spec, ContactClasses.read(spec)) for name in pair}
+    with_frame = {name for name, item in spec.obstacles.items() if item.adjustable or name in meshed}
+    obstacles = [obstacle(name, item) for name, item in spec.obstacles.items() if name not in with_frame]
+    for name in (name for name in spec.obstacles if name in with_frame):
+        adjustable = adjustable_obstacle(name, spec.obstacles[name], name in meshed)
         bodies.append(adjustable.body)
         extra += adjustable.numbers
         derived += adjustable.derived
@@ -128,10 +133,11 @@ def _build(scene: SceneSpec) -> BuiltScene:
     contact = replace(_contact_model(spec, parts.connected, apart), shapes_apart=frozenset(shapes_apart))
     refuse_soft_max_of_meshes(bodies, contact)
     model = modelled(contact)
+    refuse_sizes(spec, model)
     numbers = SceneParameters(
         spec,
         model.system.parameters,
-        [*extra, *skins(spec, model)],
+        [*with_radii(extra, model), *skins(spec, model)],
         [*derived, *parts.derived, *marks.derived],
         areas(model),
     )
@@ -178,12 +184,12 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
 
 def _body(
     name: str, body: SoftBodySpec | MassSpringBodySpec | RigidBodySpec | KinematicBodySpec, driven: MakeSignalParameter
-) -> tuple[Body, list[SceneParameter]]:
-    """Return a body and the numbers that it brings, those of soft bodies apart."""
+) -> tuple[Body, list[SceneParameter], list[Derived]]:
+    """Return a body, the numbers that it brings, those of soft bodies apart, and what of theta follows from them."""
     if isinstance(body, SoftBodySpec):
-        return _soft_body(name, body, driven), []
+        return _soft_body(name, body, driven), [], []
     if isinstance(body, MassSpringBodySpec):
-        return mass_spring_body(name, body, driven)
+        return (*mass_spring_body(name, body, driven), [])
     return rigid_body(name, body, driven)
 
 

@@ -32,6 +32,7 @@ class RobotGeometry:
     file : of a mesh, as it was found or, where it was not, as the robot's file names it
     origin : link of the file that the shape was given to; another one than its link where fixed links were merged
     friction : coefficient of sliding friction [-], None where the file gives none
+    in_theta : path of its geometry in the scene, where its sizes are numbers
     """
 
     shape: str
@@ -44,6 +45,7 @@ class RobotGeometry:
     file: str = ""
     origin: str = ""
     friction: float | None = None
+    in_theta: str = ""
 
 
 @final

@@ -28,7 +28,7 @@ from add.scene.robots.read import read_robot
 from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, TreeJointSpec
 from add.scene.spec.common import BodyContactSpec
 from add.scene.spec.link_loops import with_parts
-from add.scene.spec.rigid import BoxGeometrySpec, CapsuleGeometrySpec, CylinderGeometrySpec, SphereGeometrySpec
+from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, SphereGeometrySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.typing import FloatArray
 
@@ -267,12 +267,15 @@ def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, 
         geometry = item.geometry
         w, x, y, z = item.orientation
         turn, position = Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(item.position)
-        if isinstance(geometry, BoxGeometrySpec):
-            out.append(RobotGeometry("box", tuple(0.5 * size for size in geometry.size), position, turn))
-        elif isinstance(geometry, SphereGeometrySpec):
-            out.append(RobotGeometry("sphere", (geometry.radius,), position, turn))
-        elif isinstance(geometry, CapsuleGeometrySpec | CylinderGeometrySpec):
-            out.append(RobotGeometry(geometry.shape, (geometry.radius, geometry.half_length), position, turn))
+        if not isinstance(geometry, FileGeometrySpec):
+            if isinstance(geometry, BoxGeometrySpec):
+                sizes: tuple[float, ...] = tuple(0.5 * size for size in geometry.size)
+            elif isinstance(geometry, SphereGeometrySpec):
+                sizes = (geometry.radius,)
+            else:
+                sizes = (geometry.radius, geometry.half_length)
+            path = f"{at}.shapes.{k}.geometry" if geometry.adjustable else ""
+            out.append(RobotGeometry(geometry.shape, sizes, position, turn, in_theta=path))
         else:
             with asked_for_by(f"{at}.shapes.{k}.geometry.file"):
                 vertices, triangles = read_surface(geometry.file)

@@ -28,21 +28,29 @@ from add.scene.spec.common import (
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
 
-class BoxGeometrySpec(Spec):
+class _SizedSpec(Spec):
+    adjustable: Flag = Field(
+        False,
+        description="whether its sizes are numbers that parameters may name; masses and inertias that follow from a "
+        "geometry then follow them, and a ball meets meshes with its radius",
+    )
+
+
+class BoxGeometrySpec(_SizedSpec):
     """A box centred at the origin of the body's frame."""
 
     shape: Literal["box"] = Field("box", description="kind of shape")
     size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
 
 
-class SphereGeometrySpec(Spec):
+class SphereGeometrySpec(_SizedSpec):
     """A ball centred at the origin of the body's frame."""
 
     shape: Literal["sphere"] = Field("sphere", description="kind of shape")
     radius: Positive = Field(description="radius [m]")
 
 
-class CapsuleGeometrySpec(Spec):
+class CapsuleGeometrySpec(_SizedSpec):
     """A cylinder along z with round ends, centred at the origin of the body's frame."""
 
     shape: Literal["capsule"] = Field("capsule", description="kind of shape")
@@ -50,7 +58,7 @@ class CapsuleGeometrySpec(Spec):
     half_length: Positive = Field(description="half the length of the straight part [m]")
 
 
-class CylinderGeometrySpec(Spec):
+class CylinderGeometrySpec(_SizedSpec):
     """A cylinder along z with flat ends, centred at the origin of the body's frame."""
 
     shape: Literal["cylinder"] = Field("cylinder", description="kind of shape")
