@@ -10,11 +10,13 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.points import PointMap
-from add.equations.tangents import Columns, Directions, StateTangents, generic
+from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents, generic
 from add.objectives.base import LeastSquares
+from add.objectives.frames_over import FramesOver
 from add.objectives.interpolation import Interpolant, StepWeights
 from add.objectives.losses import Loss, bend, bending
 from add.objectives.state_columns import StateReads
+from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
 
@@ -141,25 +143,28 @@ class Tracking(LeastSquares):
 
     def steps(self, theta: FloatArray) -> IntArray:
         """Return the steps that end the frames' intervals, and that from which displacements count."""
-        frames = self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
+        frames = self.intervals(theta)
         if self.reference is None:
             return np.unique(frames)
         return np.unique([*frames, int(self._intervals(np.array(self.reference_time(theta))))])
 
+    def intervals(self, theta: FloatArray) -> IntArray:
+        """Return the numbers (n_frames,) of the steps that end the frames' intervals."""
+        return self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
+
     def frames(self, state: State, theta: FloatArray) -> IntArray:
         """Return the frames of the interval that ends at ``state``."""
-        interval = self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
-        first, last = np.searchsorted(interval, [state.step, state.step + 1])
+        first, last = np.searchsorted(self.intervals(theta), [state.step, state.step + 1])
         return np.arange(first, last)
 
     @property
-    def _between(self) -> Interpolant:
+    def between(self) -> Interpolant:
         """The interpolant between two steps; without a clock no frame lies beyond the run."""
         return Interpolant(self.dt, self.last if self.clock is not None else None)
 
     def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return d observed / dt (n_points, 3) of the interpolant [m/s]."""
-        return self._combine(state, self._between.slopes(state.step, self.simulation_times(theta)[frame]), theta)
+        return self._combine(state, self.between.slopes(state.step, self.simulation_times(theta)[frame]), theta)
 
     def _combine(self, state: State, coefficients: StepWeights, theta: FloatArray) -> FloatArray:
         x0, v0, x1, v1 = coefficients
@@ -171,7 +176,7 @@ class Tracking(LeastSquares):
 
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""
-        return self._combine(state, self._between.weights(state.step, self.simulation_times(theta)[frame]), theta)
+        return self._combine(state, self.between.weights(state.step, self.simulation_times(theta)[frame]), theta)
 
     def _memory(self) -> Origin:
         if self.origin is None:
@@ -194,7 +199,7 @@ class Tracking(LeastSquares):
     def differences(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return (frame, d = P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
         if self._starts_at(state, theta):
-            coefficients = self._between.weights(state.step, self.reference_time(theta))
+            coefficients = self.between.weights(state.step, self.reference_time(theta))
             self._memory().place = self._combine(state, coefficients, theta)
         frames = self.frames(state, theta)
         if not frames.size:
@@ -249,13 +254,13 @@ class Tracking(LeastSquares):
         theta_bar: FloatArray,
     ) -> None:
         """Add the pull-back of the cotangent ``bar`` of the points at a time of this interval."""
-        x0, v0, x1, v1 = self._between.weights(state.step, time)
+        x0, v0, x1, v1 = self.between.weights(state.step, time)
         for k, x, v in ((0, x1, v1), (1, x0, v0)):
             if x != 0.0 or v != 0.0:
                 kin = _pair(state, k)
                 self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
         if self.clock is not None:
-            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self._between.slopes(state.step, time), theta))
+            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self.between.slopes(state.step, time), theta))
 
     def residual_tangents(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
@@ -299,10 +304,10 @@ class Tracking(LeastSquares):
         )
         out = []
         for time in times:
-            x0, v0, x1, v1 = self._between.weights(state.step, time)
+            x0, v0, x1, v1 = self.between.weights(state.step, time)
             change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now
             if self.clock is not None and theta_dot[self.clock].any():
-                rate = self._combine(state, self._between.slopes(state.step, time), theta)
+                rate = self._combine(state, self.between.slopes(state.step, time), theta)
                 change = change - np.multiply.outer(rate, theta_dot[self.clock])
             out.append(change)
         return out
@@ -310,6 +315,21 @@ class Tracking(LeastSquares):
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
         """Return `residuals` of all samples of the interval that count, as one vector [m]."""
         return self._counting((f, r) for f, r in self.residuals(state, theta))
+
+    def run_residuals(self, run: Trajectory, theta: FloatArray) -> FloatArray:
+        """Return the residuals of all states of a run, one behind the other; displacements state by state."""
+        if self.reference is not None or run.initial.step:
+            return super().run_residuals(run, theta)
+        rest = FramesOver(self, run, theta, 0, run.n_steps)
+        return np.concatenate([self.step_residuals(run.initial, theta), rest.residuals()])
+
+    def stretch_residual_tangents(
+        self, run: Trajectory, first: int, theta: FloatArray, tangents: StretchTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents of the residuals of consecutive states of a run; of displacements state by state."""
+        if self.reference is not None or run.initial.step:
+            return super().stretch_residual_tangents(run, first, theta, tangents, directions)
+        return FramesOver(self, run, theta, first - 1, first + tangents.n - 1).tangents(tangents, directions)
 
     def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
         """Return the rows of (frame, (n_points, 3, ...)) whose samples count, (3 n, ...)."""
