@@ -15,6 +15,7 @@ from add.objectives.base import LeastSquares
 from add.objectives.frames_over import FramesOver
 from add.objectives.interpolation import Interpolant, StepWeights
 from add.objectives.losses import Loss, bend, bending
+from add.objectives.origin import Origin, times_each
 from add.objectives.state_columns import StateReads
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
@@ -23,24 +24,6 @@ from add.typing import FloatArray, IntArray
 def _pair(state: State, k: int) -> Kinematics:
     """Return pair k of a state as the maps take it."""
     return Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
-
-
-@final
-@dataclass
-class Origin:
-    """The places of the points of one run at the time from which displacements count.
-
-    Attributes
-    ----------
-    place : (n_points, 3), None before the run gets there [m]
-    bar : (n_points, 3)
-        Sum of the cotangents of ``place`` from all frames that were pulled back.
-    tangents : tangents of ``place`` that Gauss-Newton keeps, None before the run gets there
-    """
-
-    place: FloatArray | None = None
-    bar: FloatArray | None = None
-    tangents: Columns | None = None
 
 
 @final
@@ -275,7 +258,7 @@ class Tracking(LeastSquares):
         matrices = self._bendings(state, theta)
         out = []
         for frame, change in zip(frames, found, strict=True):
-            bent = _times(matrices.get(int(frame)), np.einsum("pi...,ij->pj...", change, self.projector))
+            bent = times_each(matrices.get(int(frame)), np.einsum("pi...,ij->pj...", change, self.projector))
             out.append(np.sqrt(self.weights[frame]).reshape(-1, *[1] * (bent.ndim - 1)) * bent)
         return out
 
@@ -413,8 +396,3 @@ class Tracking(LeastSquares):
         """Number of samples (point and frame) that count; displacements from a frame say nothing at that frame."""
         counting = np.ones(self.times.size, dtype=bool) if self.reference is None else self.times != self.reference
         return int((self.weights[counting] > 0.0).sum())
-
-
-def _times(matrices: FloatArray | None, vectors: FloatArray) -> FloatArray:
-    """Return M_p v_p of every point and direction; without matrices the vectors."""
-    return vectors if matrices is None else np.einsum("pij,pj...->pi...", matrices, vectors)

@@ -16,7 +16,8 @@ def tumbling(dt: float, steps: int) -> BuiltScene:
         "time": {"dt": dt, "steps": steps, "integrator": "bdf2"},
         "gravity": [0, 0, 0],
         "bodies": {"tree": {
-            "type": "articulated", "base": "free", "velocity": [0.01, 0.02, -0.01], "angular_velocity": [0.6, 0.3, -0.4],
+            "type": "articulated", "base": "free", "velocity": [0.01, 0.02, -0.01],
+            "angular_velocity": [0.6, 0.3, -0.4],
             "links": {"body": link, "arm": link | {"mass": 0.4}, "hand": link | {"mass": 0.2}},
             "joints": {"body": {}, "arm": {"parent": "body", "axis": [1, 0, 0], "position": [0, 0.1, 0.1], "rate": 0.5},
                        "hand": {"parent": "arm", "type": "ball", "position": [0.1, 0, -0.2]}},
