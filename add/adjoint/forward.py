@@ -11,9 +11,10 @@ import numpy as np
 
 from add.adjoint.prefetch import linearisations, prefetch_assemblers
 from add.equations.kinematics import StateTangent
-from add.equations.tangents import Directions, SparseMatrix, StateTangents
+from add.equations.tangents import Directions, SparseMatrix, StateTangents, StretchTangents
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective
+from add.simulation.blocks import Records
 from add.simulation.run import Simulation, Trajectory
 from add.typing import FloatArray
 
@@ -104,6 +105,21 @@ def sweep(
 
     Whoever walks through them should hold BLAS to one thread, as runs do: the products are small.
     """
+    for part in stretches(simulation, trajectory, theta, directions, initial):
+        if isinstance(part, StretchTangents):
+            yield from part.states()
+        else:
+            yield part
+
+
+def stretches(
+    simulation: Simulation,
+    trajectory: Trajectory,
+    theta: FloatArray,
+    directions: Directions,
+    initial: StateTangents | None = None,
+) -> Iterator[StateTangents | StretchTangents]:
+    """Yield what `sweep` does, the tangents of several states at once where one compiled call has them."""
     assembler = simulation.assembler()
     stepper = simulation.differentiable
     if initial is None:
@@ -113,15 +129,27 @@ def sweep(
     else:
         tangents = initial
     yield tangents
-    if simulation.threads <= 1 or not trajectory.records:
-        for record in trajectory.records:
-            tangents = stepper.pushforward(assembler, record, theta, tangents, directions)
-            yield tangents
+    records = trajectory.records
+    if assembler.compiled is None and simulation.threads > 1 and records:
+        # What threads are to share: the analysis of the pattern and the size of its factors.
+        stepper.linearise(assembler, records[0], theta)
+        assemblers = prefetch_assemblers(assembler, simulation.threads)
+        with closing(linearisations(stepper, assemblers, theta, records)) as steps:
+            for record, step in zip(records, steps, strict=True):
+                tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)
+                yield tangents
         return
-    # What threads are to share: the analysis of the pattern and the size of its factors.
-    stepper.linearise(assembler, trajectory.records[0], theta)
-    assemblers = prefetch_assemblers(assembler, simulation.threads)
-    with closing(linearisations(stepper, assemblers, theta, trajectory.records)) as steps:
-        for record, step in zip(trajectory.records, steps, strict=True):
-            tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)
-            yield tangents
+    blocks = (
+        list(records.blocks())[::-1] if isinstance(records, Records) else [(k, None, 1) for k in range(len(records))]
+    )
+    for number, block, n in blocks:
+        done = 0
+        while done < n:
+            part = block and stepper.push_stretch(assembler, block, range(done, n), theta, tangents, directions)
+            if part:
+                tangents, done = part.last, done + part.n
+                yield part
+            else:
+                tangents = stepper.pushforward(assembler, records[number + done], theta, tangents, directions)
+                done += 1
+                yield tangents

@@ -16,6 +16,7 @@ from add.compiled.newton import Criteria
 from add.compiled.packed import empty, packed
 from add.compiled.routines import NONE, signatures
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
+from add.compiled.tangents import push_steps
 from add.kernels.caching import is_kept
 
 
@@ -59,7 +60,8 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     along = Along(counts, counts, one, 0, False)
     matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], along
     of_step = families, NONE, Reading(0.0, 0.0, one, 2), (one, one, one), one, now, given[1], along
+    push = (*common, steps, 0, 1, signals, one, along, counts, four)
     return (
-        (take_steps, take), (pull_back_steps, back), (state_matrices, matrices),
-        (step_matrices, of_step), (take_each, take_many), (pull_back_each, back_many),
+        (take_steps, take), (pull_back_steps, back), (state_matrices, matrices), (step_matrices, of_step),
+        (take_each, take_many), (pull_back_each, back_many), (push_steps, push),
     )  # fmt: skip

@@ -15,10 +15,11 @@ from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import routines
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
+from add.compiled.tangents import push_steps
 from add.compiled.windows import CHUNK, windows
-from add.equations.tangents import Columns, Directions
+from add.equations.tangents import Columns, Directions, StateTangents
 from add.equations.term import Decision, Decisions
-from add.typing import AnyArray, FloatArray
+from add.typing import AnyArray, FloatArray, IntArray
 
 _NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
 _NOTHING: FloatArray = np.zeros(0)
@@ -189,6 +190,23 @@ class CompiledRun:
             self.system.families, routines(), reading, *instant, self._choices(decisions), along
         )
         return (transition, Columns(index, by_theta)) if solved else None
+
+    def push(
+        self, block: Block, first: int, n: int, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> tuple[int, IntArray, FloatArray, FloatArray]:
+        """Push the tangents of the state before step ``first`` of a block through n steps, all coordinates free.
+
+        Returns how many steps could be solved with, the directions (k,) that have moved anything, those of ``tangents``
+        first, and the tangents (steps, k, n_coordinates) of q and v after each step, before a change of chart.
+        """
+        theta, dot = plain(theta), tangents.dot
+        self._at(theta)
+        dots = np.stack([dot.q, dot.v]).reshape(2, 2, -1, tangents.index.size)
+        found: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
+            self.system.families, routines(), block.timing, block.steps, first, n, self._signals(block.timing, block.n),
+            theta, self._along(directions), plain(tangents.index), plain(np.transpose(dots, (0, 1, 3, 2))),
+        )  # fmt: skip
+        return found
 
     def _instant(
         self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], theta: FloatArray

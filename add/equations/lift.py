@@ -68,6 +68,20 @@ class Embedding(ABC):
         """Return dPhi/dtheta and d(P u)/dtheta (m, k) by these numbers."""
         return np.zeros((self.n_rows, 0)), np.zeros((self.n_rows, 0))
 
+    def place_over(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Phi (k, m) and P (k, m, n) at k places q (k, n)."""
+        found = [self.place(one, theta) for one in q]
+        return np.stack([x for x, _ in found]), np.stack([p for _, p in found])
+
+    def rates_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return Q (k, m, n) at k states (k, n)."""
+        return np.stack([self.rates(*one, theta) for one in zip(q, v, strict=True)])
+
+    def by_parameters_over(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dPhi/dtheta and d(P u)/dtheta (k, m, n_p) at k places and vectors (k, n)."""
+        found = [self.by_parameters(*one, theta) for one in zip(q, u, strict=True)]
+        return np.stack([x for x, _ in found]), np.stack([rate for _, rate in found])
+
 
 @final
 @dataclass(frozen=True)
@@ -118,7 +132,7 @@ class Lift:
         return not self.embeddings
 
     @cached_property
-    def _blocks(self) -> list[tuple[Embedding, slice, slice, slice]]:
+    def blocks(self) -> list[tuple[Embedding, slice, slice, slice]]:
         """(embedding, coordinates, rows, entries of P) of every embedded body."""
         out, q, x, p = [], self.n_same, self.n_same, 1
         for e in self.embeddings:
@@ -135,7 +149,7 @@ class Lift:
         """
         same = np.arange(self.n_same, dtype=np.int64)
         counts, coordinate, number = [np.ones(self.n_same, dtype=np.int64)], [same], [np.zeros_like(same)]
-        for e, q, _, p in self._blocks:
+        for e, q, _, p in self.blocks:
             rows, columns = np.nonzero(e.structure)
             counts.append(np.bincount(rows, minlength=e.n_rows).astype(np.int64))
             coordinate.append((q.start + columns).astype(np.int64))
@@ -150,7 +164,7 @@ class Lift:
 
     def embedded_matrix(self, entries: FloatArray) -> FloatArray:
         """Return P or Q, of embedded rows and coordinates alone, dense; ``entries`` as in `LiftedState`."""
-        return np.asarray(block_diag(*(entries[part].reshape(e.n_rows, -1) for e, _, _, part in self._blocks)))
+        return np.asarray(block_diag(*(entries[part].reshape(e.n_rows, -1) for e, _, _, part in self.blocks)))
 
     def kinematics(self, kin: Kinematics, theta: FloatArray) -> Kinematics:
         """Return the state of motion on the rows of X; ``kin`` itself where X is q."""
@@ -161,9 +175,9 @@ class Lift:
         x, v, a = np.empty(self.rows.n), np.empty(self.rows.n), np.zeros(self.rows.n)
         for out, given in ((x, kin.q), (v, kin.v), (a, kin.a)):
             out[: self.n_same] = given[: self.n_same]
-        size = self._blocks[-1][3].stop if self._blocks else 1
+        size = self.blocks[-1][3].stop if self.blocks else 1
         p, q = np.ones(size), np.zeros(size)
-        for e, own, rows, entries in self._blocks:
+        for e, own, rows, entries in self.blocks:
             x[rows], block = e.place(kin.q[own], theta)
             v[rows] = block @ kin.v[own]
             p[entries] = block.ravel()
@@ -175,7 +189,7 @@ class Lift:
         """Return P times vectors (n_q, ...), as (n_x, ...); ``by`` the entries of another matrix of that pattern."""
         out = np.empty((self.rows.n, *vector.shape[1:]))
         out[: self.n_same] = vector[: self.n_same] if by is None else 0.0
-        for e, own, rows, entries in self._blocks:
+        for e, own, rows, entries in self.blocks:
             out[rows] = (at.p if by is None else by)[entries].reshape(e.n_rows, -1) @ vector[own]
         return out
 
@@ -183,7 +197,7 @@ class Lift:
         """Add P^T times vectors (n_x, ...) to ``out`` (n_q, ...); ``by`` as in `push`."""
         if by is None:
             out[: self.n_same] += force[: self.n_same]
-        for e, own, rows, entries in self._blocks:
+        for e, own, rows, entries in self.blocks:
             out[own] += (at.p if by is None else by)[entries].reshape(e.n_rows, -1).T @ force[rows]
 
     @cached_property
@@ -195,7 +209,7 @@ class Lift:
         self, kin: Kinematics, theta: FloatArray, u: FloatArray, x_bar: FloatArray, u_bar: FloatArray, out: FloatArray
     ) -> None:
         """Add x_bar^T dPhi/dtheta + u_bar^T d(P u)/dtheta to ``out`` (n_theta,)."""
-        for e, own, rows, _ in self._blocks:
+        for e, own, rows, _ in self.blocks:
             if e.parameters.size:
                 by_place, by_rate = e.by_parameters(kin.q[own], u[own], theta)
                 np.add.at(out, e.parameters, x_bar[rows] @ by_place + u_bar[rows] @ by_rate)
@@ -205,7 +219,7 @@ class Lift:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the tangents dPhi/dtheta theta_dot and d(P u)/dtheta theta_dot, (n_x, ...) each, of (n_theta, ...)."""
         place, rate = np.zeros((2, self.rows.n, *theta_dot.shape[1:]))
-        for e, own, rows, _ in self._blocks:
+        for e, own, rows, _ in self.blocks:
             if e.parameters.size:
                 by_place, by_rate = e.by_parameters(kin.q[own], u[own], theta)
                 along = theta_dot[e.parameters]
@@ -216,7 +230,7 @@ class Lift:
         self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, force: FloatArray, out: FloatArray
     ) -> None:
         """Add (dP/dtheta theta_dot)^T force to ``out`` (n_q,)."""
-        for e, own, rows, _ in self._blocks:
+        for e, own, rows, _ in self.blocks:
             if e.parameters.size and theta_dot[e.parameters].any():
                 for k, unit in enumerate(np.eye(e.n_coordinates)):
                     by_rate = e.by_parameters(kin.q[own], unit, theta)[1]
@@ -224,7 +238,7 @@ class Lift:
 
     def bend(self, kin: Kinematics, theta: FloatArray, force: FloatArray, along: FloatArray, out: FloatArray) -> None:
         """Add sum_i force_i d2Phi_i/dq2 times vectors (n_q, ...) to ``out`` (n_q, ...); ``force`` (n_x,)."""
-        for e, own, rows, _ in self._blocks:
+        for e, own, rows, _ in self.blocks:
             out[own] += e.curvature(kin.q[own], theta, force[rows]) @ along[own]
 
     def moved_by(self, is_free: BoolArray) -> BoolArray:
@@ -239,7 +253,7 @@ class Lift:
         -1 stands for none, as in ``rows``.
         """
         out = [np.where(rows < self.n_same, rows, -1)]
-        for _, own, x, _ in self._blocks:
+        for _, own, x, _ in self.blocks:
             inside = ((rows >= x.start) & (rows < x.stop)).any(axis=1)
             part = np.full((rows.shape[0], own.stop - own.start), -1, dtype=np.int64)
             part[inside] = np.arange(own.start, own.stop)
@@ -248,9 +262,9 @@ class Lift:
 
     def curvature_pattern(self) -> tuple[IntArray, IntArray]:
         """Return (rows, cols) of the second derivatives of all embeddings, in q."""
-        pairs = [np.meshgrid(*2 * [np.arange(q.start, q.stop)], indexing="ij") for _, q, _, _ in self._blocks]
+        pairs = [np.meshgrid(*2 * [np.arange(q.start, q.stop)], indexing="ij") for _, q, _, _ in self.blocks]
         return tuple(np.concatenate([pair[k].ravel() for pair in pairs]).astype(np.int64) for k in range(2))  # type: ignore[return-value]
 
     def curvature(self, kin: Kinematics, theta: FloatArray, force: FloatArray) -> FloatArray:
         """Return sum_i force_i d2Phi_i/dq2 at the entries of `curvature_pattern`."""
-        return np.concatenate([e.curvature(kin.q[own], theta, force[rows]).ravel() for e, own, rows, _ in self._blocks])
+        return np.concatenate([e.curvature(kin.q[own], theta, force[rows]).ravel() for e, own, rows, _ in self.blocks])

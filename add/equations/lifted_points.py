@@ -9,6 +9,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.equations.lift import Lift
+from add.equations.lift_over import LiftedStates
 from add.equations.points import PointMap
 from add.typing import FloatArray, IntArray
 
@@ -32,6 +33,12 @@ class LiftedPoints(PointMap):
         """Number of points."""
         return self.inner.n_points
 
+    @property
+    def numbers(self) -> IntArray:
+        """Indices of those of the points on X, and of those that X depends on."""
+        own = [e.parameters for e, *_ in self.lift.blocks]
+        return np.unique(np.concatenate([self.inner.numbers, *own]))
+
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3)."""
         return self.inner.points(self.lift.kinematics(kin, theta), theta)
@@ -46,6 +53,25 @@ class LiftedPoints(PointMap):
             place, rate = lift.parameter_jvp(kin, theta, kin.v, theta_dot)
             place_dot, rate_dot = place_dot + place, rate_dot + rate
         return self.inner.jvp(at.kin, theta, place_dot, rate_dot, theta_dot)
+
+    def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (k, n_points, 3) in k states."""
+        at = LiftedStates.at(self.lift, q, v, theta)
+        return self.inner.points_over(at.x, at.v, theta)
+
+    def jvp_over(
+        self,
+        q: FloatArray,
+        v: FloatArray,
+        theta: FloatArray,
+        q_dot: FloatArray,
+        v_dot: FloatArray,
+        theta_dot: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents (k, c, n_points, 3) of positions and velocities in k states along c directions."""
+        at = LiftedStates.at(self.lift, q, v, theta)
+        x_dot, rate_dot = at.push(q_dot, v_dot, theta_dot)
+        return self.inner.jvp_over(at.x, at.v, theta, x_dot, rate_dot, theta_dot)
 
     def vjp(
         self,

@@ -21,6 +21,11 @@ class PointMap(ABC):
     def n_points(self) -> int:
         """Number of points."""
 
+    @property
+    @abstractmethod
+    def numbers(self) -> IntArray:
+        """Indices of the numbers of theta that the points may depend on."""
+
     @abstractmethod
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3)."""
@@ -51,6 +56,29 @@ class PointMap(ABC):
         """Add the cotangents of (q, v, theta) for cotangents of positions and velocities (n_points, 3)."""
 
     @abstractmethod
+    def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (k, n_points, 3) in k states; q and v (k, n)."""
+
+    @abstractmethod
+    def jvp_over(
+        self,
+        q: FloatArray,
+        v: FloatArray,
+        theta: FloatArray,
+        q_dot: FloatArray,
+        v_dot: FloatArray,
+        theta_dot: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents (k, c, n_points, 3) of positions and velocities in k states along c directions.
+
+        Parameters
+        ----------
+        q, v : (k, n)
+        q_dot, v_dot : (k, c, n)
+        theta_dot : (c, n_theta)
+        """
+
+    @abstractmethod
     def select(self, rows: IntArray) -> PointMap:
         """Return the map of some of the points."""
 
@@ -79,6 +107,12 @@ class LinearPoints(PointMap):
         """Add J_p^T K_p J_p of every point, K_p = blocks[p] (3, 3), to ``data[slots]``."""
 
     @final
+    @property
+    def numbers(self) -> IntArray:
+        """None."""
+        return np.zeros(0, dtype=np.int64)
+
+    @final
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3); theta is not read."""
         return self.gather(kin.q), self.gather(kin.v)
@@ -89,6 +123,25 @@ class LinearPoints(PointMap):
     ) -> tuple[FloatArray, FloatArray]:
         """Return J q_dot and J v_dot."""
         return self.gather(q_dot), self.gather(v_dot)
+
+    @final
+    def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (k, n_points, 3) in k states."""
+        return np.moveaxis(self.gather(q.T), 2, 0), np.moveaxis(self.gather(v.T), 2, 0)
+
+    @final
+    def jvp_over(
+        self,
+        q: FloatArray,
+        v: FloatArray,
+        theta: FloatArray,
+        q_dot: FloatArray,
+        v_dot: FloatArray,
+        theta_dot: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return J q_dot and J v_dot (k, c, n_points, 3)."""
+        x, rate = (np.moveaxis(self.gather(np.moveaxis(dot, 2, 0)), (2, 3), (0, 1)) for dot in (q_dot, v_dot))
+        return x, rate
 
     @final
     def vjp(

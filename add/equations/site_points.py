@@ -33,6 +33,12 @@ class SitePoints(PointMap):
         """Number of points."""
         return self.sites.kind.size
 
+    @property
+    def numbers(self) -> IntArray:
+        """Indices of arms and centres of mass."""
+        place = self.sites.place
+        return np.unique(place[place >= 0])
+
     def _evaluate(self, kin: Kinematics, theta: FloatArray) -> Evaluation:
         return Evaluation(self.sites, _no_law(self.n_points), kin.q, kin.v, kin.t, theta)
 
@@ -56,6 +62,36 @@ class SitePoints(PointMap):
             )  # fmt: skip
         shape = (n, 3, *q_dot.shape[1:])
         return np.moveaxis(x_dot, 0, -1).reshape(shape), np.moveaxis(rate_dot, 0, -1).reshape(shape)
+
+    def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (k, n_points, 3) in k states."""
+        one = Kinematics(q.ravel(), v.ravel(), v.ravel(), 0.0, 0)
+        y, y_dot = self._repeated(*q.shape).points(one, theta)
+        return y.reshape(q.shape[0], -1, 3), y_dot.reshape(q.shape[0], -1, 3)
+
+    def jvp_over(
+        self,
+        q: FloatArray,
+        v: FloatArray,
+        theta: FloatArray,
+        q_dot: FloatArray,
+        v_dot: FloatArray,
+        theta_dot: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents (k, c, n_points, 3) of positions and velocities in k states along c directions."""
+        one = Kinematics(q.ravel(), v.ravel(), v.ravel(), 0.0, 0)
+        k, c, _ = q_dot.shape
+        by_q, by_v = (np.moveaxis(dot, 1, 2).reshape(-1, c) for dot in (q_dot, v_dot))
+        found = self._repeated(*q.shape).jvp(one, theta, by_q, by_v, theta_dot.T)
+        x, rate = (np.moveaxis(part.reshape(k, -1, 3, c), 3, 1) for part in found)
+        return x, rate
+
+    def _repeated(self, k: int, n: int) -> SitePoints:
+        """Return the points of k states of n coordinates, one behind the other, as those of one state."""
+        f, again = self.sites, np.tile(np.arange(self.n_points), k)
+        shifts = np.repeat(n * np.arange(k), self.n_points)[:, None]
+        dofs = np.where(f.dofs[again] >= 0, f.dofs[again] + shifts, -1)
+        return SitePoints(Sites(f.kind[again], dofs, f.weights[again], f.arm[again], f.centre[again]))
 
     def vjp(
         self,

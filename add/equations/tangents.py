@@ -7,7 +7,7 @@ derivative by them, times their rows of the directions, is all that a step adds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import final
@@ -146,6 +146,39 @@ class StateTangents:
         """Return the columns of the tangents along these directions, all of which have set in."""
         order = np.argsort(self.index)
         return order[np.searchsorted(self.index, columns, sorter=order)]
+
+
+@final
+@dataclass(frozen=True)
+class StretchTangents:
+    """Tangents of the newest pairs of consecutive states, along those of c directions that have moved any of them.
+
+    Attributes
+    ----------
+    index : (c,)
+        Which direction each tangent belongs to.
+    q, v : (k + 1, c, n)
+        Row 0 is of the state before the k states.
+    last : StateTangents
+        Of the last state, whose older pair is that of a state after a change of chart if there was one.
+    """
+
+    index: IntArray
+    q: FloatArray
+    v: FloatArray
+    last: StateTangents
+
+    @property
+    def n(self) -> int:
+        """Number of states k."""
+        return self.q.shape[0] - 1
+
+    def states(self) -> Iterator[StateTangents]:
+        """Yield the tangents of the k states."""
+        for k in range(1, self.n):
+            pairs = (np.ascontiguousarray(x[[k, k - 1]].transpose(0, 2, 1)) for x in (self.q, self.v))
+            yield StateTangents(self.index, StateTangent(*pairs))
+        yield self.last
 
 
 @final

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.equations.lift import Embedding
-from add.kernels import tree_map as kernel
+from add.kernels import tree_map as kernel, tree_map_over as over
 from add.kernels.trees import Tree
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -86,3 +86,24 @@ class TreeEmbedding(Embedding):
         kernel.link_parameters(self.tree, theta, self.links, q, u, place, rate)
         rows, columns = self._placed
         return place[:, rows, columns], rate[:, rows, columns]
+
+    def place_over(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Phi and P at k places."""
+        x, p = np.empty((q.shape[0], self.n_rows)), np.empty((q.shape[0], self.n_rows, self.n))
+        over.place_links_over(self.tree, theta, self.links, np.ascontiguousarray(q), x, p)
+        return x, p
+
+    def rates_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return Q at k states."""
+        out = np.empty((q.shape[0], self.n_rows, self.n))
+        over.link_rates_over(self.tree, theta, self.links, np.ascontiguousarray(q), np.ascontiguousarray(v), out)
+        return out
+
+    def by_parameters_over(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dPhi/dtheta and d(P u)/dtheta at k places."""
+        shape = (q.shape[0], self.n_rows, *self.tree.placement.shape)
+        place, rate = np.empty(shape), np.empty(shape)
+        q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
+        over.link_parameters_over(self.tree, theta, self.links, q, u, place, rate)
+        rows, columns = self._placed
+        return place[:, :, rows, columns], rate[:, :, rows, columns]

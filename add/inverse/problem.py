@@ -10,9 +10,10 @@ from typing import Any, final
 import numpy as np
 import scipy.sparse as sp
 
-from add.adjoint import Schedule, sweep, value_and_gradient
+from add.adjoint import Schedule, value_and_gradient
+from add.adjoint.forward import stretches
 from add.adjoint.reverse import Evaluation, evaluate
-from add.equations.tangents import Directions
+from add.equations.tangents import Columns, Directions, StretchTangents
 from add.errors import InputError
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
 from add.inverse.maps import Composed, Injection, Transformed
@@ -265,8 +266,7 @@ class InverseProblem(Summarised):
                 observers=observers,
             )
             runs[experiment.name] = run
-            for state in run.states():
-                of_runs += [root * part.step_residuals(state, theta) for root, part in parts]
+            of_runs += [root * part.run_residuals(run, theta) for root, part in parts]
             of_parameters += [root * part.parameter_residuals(theta) for root, part in parts]
         return Residuals(x.copy(), np.concatenate(of_runs + of_parameters), runs, window)
 
@@ -286,14 +286,21 @@ class InverseProblem(Summarised):
             theta, run = mapping.forward(x), point.runs[experiment.name]
             directions = Directions(mapping.jacobian(x)[:, free])
             parts, _ = experiment.squares_within(point.window)
+            by_part: list[list[Columns]] = [[] for _ in parts]
             with one_blas_thread():
-                for k, tangents in enumerate(sweep(experiment.simulation, run, theta, directions)):
-                    state = run.state(k)
-                    for root, part in parts:
-                        found = part.step_residual_tangents(state, theta, tangents, directions)
-                        rows = np.zeros((found.values.shape[0], free.size))
-                        rows[:, found.index] = root * found.values
-                        dense.append(rows)
+                number = 0
+                for dot in stretches(experiment.simulation, run, theta, directions):
+                    for (_, part), out in zip(parts, by_part, strict=True):
+                        if isinstance(dot, StretchTangents):
+                            out.append(part.stretch_residual_tangents(run, number, theta, dot, directions))
+                        else:
+                            out.append(part.step_residual_tangents(run.state(number), theta, dot, directions))
+                    number += dot.n if isinstance(dot, StretchTangents) else 1
+            for (root, _), out in zip(parts, by_part, strict=True):
+                for found in out:
+                    rows = np.zeros((found.values.shape[0], free.size))
+                    rows[:, found.index] = root * found.values
+                    dense.append(rows)
             sparse += [root * (part.parameter_residual_jacobian(theta) @ directions.matrix) for root, part in parts]
         return Jacobian(np.concatenate(dense), sp.csr_array(sp.vstack(sparse)))
 

@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
+from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
 
@@ -92,6 +93,27 @@ class LeastSquares(Objective):
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
     ) -> Columns:
         """Return the tangents (r, k) of `step_residuals`, by the state and by theta itself."""
+
+    def run_residuals(self, run: Trajectory, theta: FloatArray) -> FloatArray:
+        """Return the residuals of all states of a run, one behind the other."""
+        return np.concatenate([np.zeros(0), *(self.step_residuals(state, theta) for state in run.states())])
+
+    def stretch_residual_tangents(
+        self, run: Trajectory, first: int, theta: FloatArray, tangents: StretchTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents of the residuals of consecutive states of a run, number ``first`` the first of them."""
+        found = [
+            self.step_residual_tangents(run.state(first + k), theta, dot, directions)
+            for k, dot in enumerate(tangents.states())
+        ]
+        index = np.unique(np.concatenate([columns.index for columns in found]))
+        values = np.zeros((sum(columns.values.shape[0] for columns in found), index.size))
+        row = 0
+        for columns in found:
+            stop = row + columns.values.shape[0]
+            values[row:stop, np.searchsorted(index, columns.index)] = columns.values
+            row = stop
+        return Columns(index, values)
 
     @property
     def sample_weight(self) -> float:

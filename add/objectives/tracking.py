@@ -10,35 +10,20 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.points import PointMap
-from add.equations.tangents import Columns, Directions, StateTangents, generic
+from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents, generic
 from add.objectives.base import LeastSquares
+from add.objectives.frames_over import FramesOver
 from add.objectives.interpolation import Interpolant, StepWeights
 from add.objectives.losses import Loss, bend, bending
+from add.objectives.origin import Origin, times_each
 from add.objectives.state_columns import StateReads
+from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
 
 def _pair(state: State, k: int) -> Kinematics:
     """Return pair k of a state as the maps take it."""
     return Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
-
-
-@final
-@dataclass
-class Origin:
-    """The places of the points of one run at the time from which displacements count.
-
-    Attributes
-    ----------
-    place : (n_points, 3), None before the run gets there [m]
-    bar : (n_points, 3)
-        Sum of the cotangents of ``place`` from all frames that were pulled back.
-    tangents : tangents of ``place`` that Gauss-Newton keeps, None before the run gets there
-    """
-
-    place: FloatArray | None = None
-    bar: FloatArray | None = None
-    tangents: Columns | None = None
 
 
 @final
@@ -141,25 +126,28 @@ class Tracking(LeastSquares):
 
     def steps(self, theta: FloatArray) -> IntArray:
         """Return the steps that end the frames' intervals, and that from which displacements count."""
-        frames = self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
+        frames = self.intervals(theta)
         if self.reference is None:
             return np.unique(frames)
         return np.unique([*frames, int(self._intervals(np.array(self.reference_time(theta))))])
 
+    def intervals(self, theta: FloatArray) -> IntArray:
+        """Return the numbers (n_frames,) of the steps that end the frames' intervals."""
+        return self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
+
     def frames(self, state: State, theta: FloatArray) -> IntArray:
         """Return the frames of the interval that ends at ``state``."""
-        interval = self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
-        first, last = np.searchsorted(interval, [state.step, state.step + 1])
+        first, last = np.searchsorted(self.intervals(theta), [state.step, state.step + 1])
         return np.arange(first, last)
 
     @property
-    def _between(self) -> Interpolant:
+    def between(self) -> Interpolant:
         """The interpolant between two steps; without a clock no frame lies beyond the run."""
         return Interpolant(self.dt, self.last if self.clock is not None else None)
 
     def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return d observed / dt (n_points, 3) of the interpolant [m/s]."""
-        return self._combine(state, self._between.slopes(state.step, self.simulation_times(theta)[frame]), theta)
+        return self._combine(state, self.between.slopes(state.step, self.simulation_times(theta)[frame]), theta)
 
     def _combine(self, state: State, coefficients: StepWeights, theta: FloatArray) -> FloatArray:
         x0, v0, x1, v1 = coefficients
@@ -171,7 +159,7 @@ class Tracking(LeastSquares):
 
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""
-        return self._combine(state, self._between.weights(state.step, self.simulation_times(theta)[frame]), theta)
+        return self._combine(state, self.between.weights(state.step, self.simulation_times(theta)[frame]), theta)
 
     def _memory(self) -> Origin:
         if self.origin is None:
@@ -194,7 +182,7 @@ class Tracking(LeastSquares):
     def differences(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return (frame, d = P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
         if self._starts_at(state, theta):
-            coefficients = self._between.weights(state.step, self.reference_time(theta))
+            coefficients = self.between.weights(state.step, self.reference_time(theta))
             self._memory().place = self._combine(state, coefficients, theta)
         frames = self.frames(state, theta)
         if not frames.size:
@@ -249,13 +237,13 @@ class Tracking(LeastSquares):
         theta_bar: FloatArray,
     ) -> None:
         """Add the pull-back of the cotangent ``bar`` of the points at a time of this interval."""
-        x0, v0, x1, v1 = self._between.weights(state.step, time)
+        x0, v0, x1, v1 = self.between.weights(state.step, time)
         for k, x, v in ((0, x1, v1), (1, x0, v0)):
             if x != 0.0 or v != 0.0:
                 kin = _pair(state, k)
                 self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
         if self.clock is not None:
-            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self._between.slopes(state.step, time), theta))
+            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self.between.slopes(state.step, time), theta))
 
     def residual_tangents(
         self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
@@ -270,7 +258,7 @@ class Tracking(LeastSquares):
         matrices = self._bendings(state, theta)
         out = []
         for frame, change in zip(frames, found, strict=True):
-            bent = _times(matrices.get(int(frame)), np.einsum("pi...,ij->pj...", change, self.projector))
+            bent = times_each(matrices.get(int(frame)), np.einsum("pi...,ij->pj...", change, self.projector))
             out.append(np.sqrt(self.weights[frame]).reshape(-1, *[1] * (bent.ndim - 1)) * bent)
         return out
 
@@ -299,10 +287,10 @@ class Tracking(LeastSquares):
         )
         out = []
         for time in times:
-            x0, v0, x1, v1 = self._between.weights(state.step, time)
+            x0, v0, x1, v1 = self.between.weights(state.step, time)
             change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now
             if self.clock is not None and theta_dot[self.clock].any():
-                rate = self._combine(state, self._between.slopes(state.step, time), theta)
+                rate = self._combine(state, self.between.slopes(state.step, time), theta)
                 change = change - np.multiply.outer(rate, theta_dot[self.clock])
             out.append(change)
         return out
@@ -310,6 +298,21 @@ class Tracking(LeastSquares):
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
         """Return `residuals` of all samples of the interval that count, as one vector [m]."""
         return self._counting((f, r) for f, r in self.residuals(state, theta))
+
+    def run_residuals(self, run: Trajectory, theta: FloatArray) -> FloatArray:
+        """Return the residuals of all states of a run, one behind the other; displacements state by state."""
+        if self.reference is not None or run.initial.step:
+            return super().run_residuals(run, theta)
+        rest = FramesOver(self, run, theta, 0, run.n_steps)
+        return np.concatenate([self.step_residuals(run.initial, theta), rest.residuals()])
+
+    def stretch_residual_tangents(
+        self, run: Trajectory, first: int, theta: FloatArray, tangents: StretchTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents of the residuals of consecutive states of a run; of displacements state by state."""
+        if self.reference is not None or run.initial.step:
+            return super().stretch_residual_tangents(run, first, theta, tangents, directions)
+        return FramesOver(self, run, theta, first - 1, first + tangents.n - 1).tangents(tangents, directions)
 
     def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
         """Return the rows of (frame, (n_points, 3, ...)) whose samples count, (3 n, ...)."""
@@ -393,8 +396,3 @@ class Tracking(LeastSquares):
         """Number of samples (point and frame) that count; displacements from a frame say nothing at that frame."""
         counting = np.ones(self.times.size, dtype=bool) if self.reference is None else self.times != self.reference
         return int((self.weights[counting] > 0.0).sum())
-
-
-def _times(matrices: FloatArray | None, vectors: FloatArray) -> FloatArray:
-    """Return M_p v_p of every point and direction; without matrices the vectors."""
-    return vectors if matrices is None else np.einsum("pij,pj...->pi...", matrices, vectors)

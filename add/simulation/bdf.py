@@ -12,7 +12,7 @@ from add.compiled.newton import Criteria
 from add.compiled.run import Block
 from add.equations import charts
 from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.simulation.blocks import record_of, state_after, turned
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import Linearised, NewtonSolve
@@ -20,6 +20,9 @@ from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
+
+#: Numbers that the tangents of a stretch of states may take.
+MOST_TANGENTS = 1 << 21
 
 
 @final
@@ -192,6 +195,40 @@ class BDF(DifferentiableStepper):
             before.q[k] += c * alpha * (bar.v + c * bar.a - state_bar.v[0])
             before.v[k] += c * alpha * bar.a
         return before
+
+    def push_stretch(
+        self,
+        assembler: Assembler,
+        block: Block,
+        steps: range,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+    ) -> StretchTangents | None:
+        """Push tangents through steps of a block in one compiled call; see `DifferentiableStepper.push_stretch`.
+
+        Not beyond a change of chart, nor through more steps than have room (`MOST_TANGENTS`). None where there are no
+        compiled steps, coordinates are prescribed, or a matrix cannot be solved with.
+        """
+        if assembler.compiled is None or assembler.system.partition.prescribed.size:
+            return None
+        first, n = steps.start, max(1, min(len(steps), MOST_TANGENTS // (2 * directions.n * assembler.system.n + 1)))
+        changes = np.flatnonzero(block.steps.turned[first : first + n].any(axis=1))
+        n = int(changes[0]) + 1 if changes.size else n
+        done, index, q, v = assembler.compiled.push(block, first, n, theta, tangents, directions)
+        if done < n:
+            return None
+        before = np.zeros((2, 1, index.size, assembler.system.n))
+        before[:, 0, : tangents.index.size] = tangents.dot.q[0].T, tangents.dot.v[0].T
+        q, v = np.concatenate([before[0], q]), np.concatenate([before[1], v])
+        pairs = (np.ascontiguousarray(x[[n, n - 1]].transpose(0, 2, 1)) for x in (q, v))
+        after = StateTangent(*pairs)
+        if changes.size:
+            record = record_of(block, first + n - 1)
+            assert record.unchanged is not None
+            after = charts.pushforward(record.unchanged, record.charts, after)
+            q[n], v[n] = after.q[0].T, after.v[0].T
+        return StretchTangents(index, q, v, StateTangents(index, after))
 
     def pushforward(
         self,

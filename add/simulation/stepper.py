@@ -8,8 +8,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from add.compiled.run import Block
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.equations.term import Decisions
 from add.simulation.implicit_solve import Linearised, Solution
 from add.solve.step_equations import NewtonOptions, NewtonReport
@@ -205,6 +206,21 @@ class DifferentiableStepper(Stepper):
         """Return the transition (2 m n, 2 m n) of a step and its derivatives along directions, as of `StepJacobians`.
 
         None where no one call makes them, or the matrix of the step cannot be solved with.
+        """
+        return None
+
+    def push_stretch(
+        self,
+        assembler: Assembler,
+        block: Block,
+        steps: range,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+    ) -> StretchTangents | None:
+        """Push the tangents of the state before ``steps`` of a block through the first of these, one at least.
+
+        None where no one call does.
         """
         return None
 

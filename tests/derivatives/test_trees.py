@@ -119,7 +119,7 @@ def test_own_terms(built, rng, kind):
 def test_work_of_placements_is_that_of_the_columns(built, rng):
     """The contracted derivatives by placements against those written out."""
     kin, theta = state(built, rng), built.theta
-    for embedding, block in zip(built.model.lift.embeddings, built.model.lift._blocks, strict=True):
+    for embedding, block in zip(built.model.lift.embeddings, built.model.lift.blocks, strict=True):
         q, v = kin.q[block[1]], kin.v[block[1]]
         x_bar, u_bar = rng.normal(size=(2, embedding.n_rows))
         by_place, by_rate = embedding.by_parameters(q, v, theta)
