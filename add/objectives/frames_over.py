@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import Protocol, final
 
 import numpy as np
 
+from add.equations.points import PointMap
 from add.equations.tangents import Columns, Directions, StretchTangents
-from add.objectives.losses import bend, bending
+from add.objectives.interpolation import Interpolant
+from add.objectives.losses import Loss, bend, bending
 from add.simulation.run import Trajectory
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from add.objectives.tracking import Tracking
+
+class Tracked(Protocol):
+    """The part of `add.objectives.tracking.Tracking` that frames read; its attributes stand there."""
+
+    @property
+    def points(self) -> PointMap: ...
+    @property
+    def targets(self) -> FloatArray: ...
+    @property
+    def weights(self) -> FloatArray: ...
+    @property
+    def projector(self) -> FloatArray: ...
+    @property
+    def loss(self) -> Loss | None: ...
+    @property
+    def clock(self) -> int | None: ...
+    @property
+    def between(self) -> Interpolant: ...
+    def intervals(self, theta: FloatArray) -> IntArray: ...
+    def simulation_times(self, theta: FloatArray) -> FloatArray: ...
 
 
 @final
@@ -27,7 +47,7 @@ class FramesOver:
     rows : (k,) numbers of the states around them
     """
 
-    def __init__(self, tracking: Tracking, run: Trajectory, theta: FloatArray, before: int, last: int) -> None:
+    def __init__(self, tracking: Tracked, run: Trajectory, theta: FloatArray, before: int, last: int) -> None:
         self.tracking, self.run, self.theta, self.before = tracking, run, theta, before
         interval = tracking.intervals(theta)
         self.frames = np.arange(*np.searchsorted(interval, [before + 1, last + 1]))
