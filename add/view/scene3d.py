@@ -29,6 +29,8 @@ COLOUR_MAPS = {
     "stress": "plasma",
     "contact": "YlOrRd",
 }
+#: Of the colour bar, in widths of the picture.
+BAR_WIDTH = 0.055
 
 
 @final
@@ -117,9 +119,12 @@ class Scene3D:
         if self.coloured and self.quantity.shown:
             font = self._canvas.font
             self._bar = self.quantity.title
+            # The title is centred on the bar, some 0.55 em a letter: in small pictures it would leave at the edge.
+            title = 0.55 * len(self._bar) * (font + 4) / self.plotter.window_size[0]
+            left = min(0.87, 0.99 - 0.5 * (title + BAR_WIDTH))
             bar = self.plotter.add_scalar_bar(
-                self._bar, mapper=self.coloured[0].mapper, vertical=True, position_x=0.87, position_y=0.2,
-                width=0.055, height=0.6, n_labels=5, fmt="%.3g", title_font_size=font + 4,
+                self._bar, mapper=self.coloured[0].mapper, vertical=True, position_x=left, position_y=0.2,
+                width=BAR_WIDTH, height=0.6, n_labels=5, fmt="%.3g", title_font_size=font + 4,
                 label_font_size=font + 2, color="#202124", render=False,
             )  # fmt: skip
             bar.SetVerticalTitleSeparation(font)
