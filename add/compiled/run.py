@@ -201,7 +201,7 @@ class CompiledRun:
         """
         theta, dot = plain(theta), tangents.dot
         self._at(theta)
-        dots = np.stack([dot.q, dot.v]).reshape(2, 2, -1, tangents.index.size)
+        dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
         found: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
             self.system.families, routines(), block.timing, block.steps, first, n, self._signals(block.timing, block.n),
             theta, self._along(directions), plain(tangents.index), plain(np.transpose(dots, (0, 1, 3, 2))),

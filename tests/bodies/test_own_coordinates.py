@@ -206,8 +206,8 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> add.Scene:
     made = builder.rigid_body
 
     def body(name, spec, driven):
-        solid, numbers = made(name, spec, driven)
-        return (Turntable(name) if name == "table" else solid), numbers
+        solid, *follows = made(name, spec, driven)
+        return (Turntable(name) if name == "table" else solid), *follows
 
     monkeypatch.setattr(builder, "rigid_body", body)
     return add.scene_from_dict(SCENE)
