@@ -139,7 +139,7 @@ class BodyContact(PairContact):
 
     @cached_property
     def growth(self) -> Growth:
-        """What of points and shapes follows theta."""
+        """The derivatives of points and shapes by sizes in theta."""
         return no_growth() if self.sizes is None else self.sizes.growth
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where bodies touch, and with what forces, for display."""
+"""Places and forces of contact between bodies, for display."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from add.typing import FloatArray, IntArray
 
 
 class Sizes(NamedTuple):
-    """What of the points and shapes of a contact term follows theta, linearly.
+    """Points and shapes of a contact term as linear functions of sizes in theta.
 
     Attributes
     ----------

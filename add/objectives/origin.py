@@ -1,4 +1,4 @@
-"""What a tracking of displacements remembers of a run, and products of matrices with the vectors of points."""
+"""The origin of tracked displacements in a run, and products of matrices with the vectors of points."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ DIRECTIONS = {
 @final
 @dataclass(frozen=True)
 class Look:
-    """What a picture shows, and how.
+    """The contents and the style of a picture.
 
     Attributes
     ----------

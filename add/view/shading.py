@@ -18,7 +18,7 @@ _LEAST_SLOPE = 0.5
 
 @final
 class Shadows(Part):
-    """What bodies keep the main light from, on planes below them: their surfaces, projected along the light.
+    """Shadows of bodies on planes below them: their surfaces, projected along the main light.
 
     A shadow map would do bodies on each other, too; that of VTK leaves bands on large planes.
     """
