@@ -12,6 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from faults.runs import SAYS_STEPPED
 
 from add.commands.cli import main
 from add.mocap import Recording, write_csv
@@ -76,12 +77,12 @@ def run(*arguments) -> int:
     return end.value.code
 
 
-def begin(*arguments) -> subprocess.Popen:
-    command = [sys.executable, "-m", "add", *(str(a) for a in arguments)]
+def begin(*arguments, program=("-m", "add")) -> subprocess.Popen:
+    command = [sys.executable, *(str(a) for a in (*program, *arguments))]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def wait_until(condition, process: subprocess.Popen, limit: float = 120.0) -> None:
+def wait_until(condition, process: subprocess.Popen, limit: float = 300.0) -> None:
     end = time.monotonic() + limit
     while not condition():
         if process.poll() is not None or time.monotonic() > end:
@@ -301,9 +302,9 @@ def test_changed_recording_is_refused(tmp_path, capsys):
 def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected, word):
     raw = {**SCENE, "time": {"dt": 0.0005, "steps": 100_000}}
     (tmp_path / "long.json").write_text(json.dumps(raw))
-    process = begin("simulate", tmp_path / "long.json", "-o", tmp_path / "run")
-    wait_until((tmp_path / "run" / "versions.json").is_file, process)
-    time.sleep(3.0)  # kernels are read from disk before the first step
+    says = (SAYS_STEPPED, tmp_path / "stepped")
+    process = begin("simulate", tmp_path / "long.json", "-o", tmp_path / "run", program=says)
+    wait_until((tmp_path / "stepped").is_file, process)
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (expected, "")

@@ -45,8 +45,12 @@ FIT = {
 }
 
 
-def command(*arguments):
-    return [sys.executable, "-c", READY, *map(str, arguments)]
+#: A process that writes the file named first once a step is done.
+SAYS_STEPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "support", "says_stepped.py")
+
+
+def command(*arguments, program=("-c", READY)):
+    return [sys.executable, *program, *map(str, arguments)]
 
 
 def signals_as_usual():
@@ -55,12 +59,12 @@ def signals_as_usual():
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
-def begun(folder, *arguments, **options):
+def begun(folder, *arguments, program=("-c", READY), **options):
     """Start a command of add."""
     env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(add.__file__)), "OMP_NUM_THREADS": "1"}
     usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": signals_as_usual}
     options = usual | options
-    return subprocess.Popen(command(*arguments), cwd=folder, env=env, **options)
+    return subprocess.Popen(command(*arguments, program=program), cwd=folder, env=env, **options)
 
 
 def ran(folder, *arguments, **options):

@@ -81,7 +81,7 @@ def test_a_link_is_not_followed(tmp_path):
     assert (tmp_path / "precious").read_text() == "kept"
 
 
-def wait_for(condition, seconds=120.0):
+def wait_for(condition, seconds=300.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -10,7 +10,7 @@ import time
 import numba
 import numpy as np
 import pytest
-from faults.runs import FIT, begun, command, ran, same_run, scene
+from faults.runs import FIT, SAYS_STEPPED, begun, command, ran, same_run, scene
 from faults.test_locks import wait_for
 
 from add.io.lock import holder_of
@@ -19,9 +19,8 @@ from add.machine.interrupts import GRACE, Terminated, stops_are_interruptions, s
 
 def long_run(tmp_path, steps=200_000):
     (tmp_path / "scene.json").write_text(json.dumps(scene(steps)))
-    process = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q")
-    wait_for(lambda: (tmp_path / "run" / "versions.json").exists())
-    time.sleep(1.0)
+    process = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q", program=(SAYS_STEPPED, "stepped"))
+    wait_for(lambda: (tmp_path / "stepped").exists())
     return process
 
 
