@@ -51,6 +51,7 @@ class _Stopped(click.ClickException):
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(version)s")
 def cli() -> None:
     """Differentiable simulation of soft bodies with frictional contact.
 

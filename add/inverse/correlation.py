@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from add.inverse.fit_rows import FitRows
 from add.typing import BoolArray, FloatArray
@@ -87,7 +87,7 @@ def correlation(rows: FitRows) -> Correlation:
     rho, pairs = _over_time(unit, seen)
     pairs = pairs * independent / n_series
     lags = min(10, n_frames // 4)
-    p_value = float(chi2.sf(float((pairs[1 : lags + 1] * rho[1 : lags + 1] ** 2).sum()), lags))
+    p_value = float(chdtrc(lags, float((pairs[1 : lags + 1] * rho[1 : lags + 1] ** 2).sum())))
     time = _integrated(rho, pairs, n_frames)
     shared = _between_series(unit, seen, time)
     each = [_integrated(*_over_time(unit[:, k], seen[:, k]), n_frames) for k in markers]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.stats import f as fisher
+from scipy.special import fdtri
 
 from add.errors import SolverError
 from add.inverse.problem import InverseProblem
@@ -68,7 +68,7 @@ def profile(
     search = _Search(problem, x, k)
     best, n_samples = search.constrained(float(x[k]))
     s2 = best / max(n_samples - problem.n, 1) * widening**2
-    limit = best + s2 * float(fisher.ppf(coverage, 1.0, max(freedom, 1.0)))
+    limit = best + s2 * float(fdtri(1.0, max(freedom, 1.0), coverage))
     lower, upper = problem.bounds
     ends = []
     for sign, bound in ((-1.0, float(lower[k])), (1.0, float(upper[k]))):

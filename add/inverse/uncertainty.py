@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from add.inverse.correlation import Correlation, correlation
 from add.inverse.fit_rows import FitRows, fit_rows
@@ -72,7 +72,7 @@ class Uncertainty:
     @property
     def half_widths(self) -> FloatArray:
         """Half widths of the 95 % intervals: Student's t times what scatters, and twice the discretisation."""
-        scatter = student.ppf(0.5 + 0.5 * COVERAGE, np.maximum(self.freedom, 1.0)) * self.statistical
+        scatter = stdtrit(np.maximum(self.freedom, 1.0), 0.5 + 0.5 * COVERAGE) * self.statistical
         return np.hypot(scatter, 2.0 * np.nan_to_num(self.discretisation))
 
     @property

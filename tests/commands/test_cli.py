@@ -364,6 +364,7 @@ def test_schema_and_version(add):
     assert code == 0 and parsed(out)["title"]
     code, out, _ = add("version")
     assert code == 0 and out.strip() == parsed(add("version", "--json")[1])["add"]
+    assert add("--version")[:2] == (0, out)
 
 
 def test_help_of_every_command(add):
