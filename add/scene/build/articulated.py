@@ -19,6 +19,7 @@ from add.model.obstacles import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.geometry_sizes import link_sizes
+from add.scene.build.link_bones import bones_of
 from add.scene.build.link_contact import link_body
 from add.scene.build.link_starts import link_starts
 from add.scene.build.numbers import SceneParameter
@@ -124,6 +125,9 @@ def articulated_body(
     )
     tree = replace(tree, kept_rows=independent_rows(tree, numbers))
     links = [link_body(name, link, body, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
+    if not any(link.vertices.size for link in links):
+        bones = bones_of(robot)
+        links = [replace(link, vertices=bones[link.link][0], triangles=bones[link.link][1]) for link in links]
     links += [
         LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in (*places, *ends)
     ]
