@@ -1,0 +1,25 @@
+"""Hook of MkDocs: pages link to files beside `docs/` (scenes, modules), and the site gets copies of these."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+#: A link from a page in `docs/` to a file beside it.
+_BESIDE = re.compile(r"\]\(\.\./([\w./-]+)\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the files that pages link to."""
+    linked = {path for page in files.documentation_pages() for path in _BESIDE.findall(page.content_string)}
+    for path in sorted(linked):
+        if (ROOT / path).is_file():
+            files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lead links to the copies, and those of a copy to the pages."""
+    return markdown.replace("](docs/", "](") if page.file.generated_by else _BESIDE.sub(r"](\1)", markdown)
