@@ -319,13 +319,15 @@ def warm(console: Console) -> None:
 
     They are kept on disk until a compiled function of the program changes. Without them such scenes run all the same.
     """
-    from add.compiled.available import available, warm
+    from add.commands.parallel.workers import cores
+    from add.commands.warm import warm
+    from add.compiled.available import available
 
     if available():
         console.say("compiled steps are there")
         return
     console.say("compiling the steps of small systems, which takes some minutes")
-    warm()
+    warm(cores())
     console.say("done")
 
 

@@ -28,11 +28,19 @@ def available() -> bool:
     return all(is_kept(*call) for call in _all())
 
 
-def warm() -> None:
-    """Compile the steps, which takes minutes, and keep them on disk."""
-    for function, signature in _all():
-        function.compile(signature)
-    available.cache_clear()
+def stages() -> tuple[range, range]:
+    """Return the numbers of all functions: those that are called, then their callers.
+
+    Functions of one stage may be compiled side by side, in processes of their own.
+    """
+    called, n = len(signatures()), len(_all())
+    return range(called), range(called, n)
+
+
+def compile_function(number: int) -> None:
+    """Compile one of the functions and keep it on disk; one that is kept there already is loaded."""
+    function, signature = _all()[number]
+    function.compile(signature)
 
 
 def _all() -> list[tuple[Any, tuple[Any, ...]]]:

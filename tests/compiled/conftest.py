@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from numba import config
 
-from add.compiled.available import available, warm
+from add.commands.warm import warm
+from add.compiled.available import available
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,5 +20,5 @@ def compiled_steps(tmp_path_factory: pytest.TempPathFactory) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         available.cache_clear()
         if not available():
-            warm()
+            warm(1)
     assert available()

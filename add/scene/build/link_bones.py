@@ -47,4 +47,3 @@ def _bone(end: FloatArray) -> FloatArray:
     other = np.cross(axis, side)
     middle = _WIDEST * end
     return np.array([np.zeros(3), middle + side, middle + other, middle - side, middle - other, end])
-
