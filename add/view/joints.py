@@ -43,8 +43,8 @@ class Lines(Part):
         )
         if top > 0.0:
             bar = canvas.plotter.add_scalar_bar(
-                f"tension [{unit}]", mapper=self._taut_actor.mapper, vertical=False, position_x=0.03, position_y=0.03,
-                width=0.2, height=0.06, n_labels=3, fmt="%.3g", title_font_size=canvas.font + 2,
+                f"tension [{unit}]", mapper=self._taut_actor.mapper, vertical=False, position_x=0.42, position_y=0.03,
+                width=0.2, height=0.06, n_labels=2, fmt="%.3g", title_font_size=canvas.font + 2,
                 label_font_size=canvas.font, color="#202124", render=False,
             )  # fmt: skip
             bar.SetVerticalTitleSeparation(canvas.font // 3)
