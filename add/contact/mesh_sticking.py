@@ -1,4 +1,4 @@
-"""The equations that hold vertices of one mesh on another."""
+"""The equations that hold vertices and edges of one mesh on another."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from add.typing import FloatArray, IntArray
 
 
 @final
-class StickingVertices(StickingRows):
-    """Vertices that stick to faces, edges and vertices of other meshes; reactions in world axes."""
+class StickingPrimitives(StickingRows):
+    """Vertices that stick to other meshes, and edges that stick to edges; reactions in world axes."""
 
     def __init__(self, meshes: Meshes, law: Law, keys: IntArray, decision: Decision, rows: Decision) -> None:
         super().__init__(decision, rows)
@@ -36,7 +36,7 @@ class StickingVertices(StickingRows):
 
     @property
     def dofs(self) -> IntArray:
-        """The coordinates of what carries the vertex, then those of what it meets."""
+        """The coordinates of what carries the vertex or the first edge, then those of what it meets."""
         return self._indices[0]
 
     @property
@@ -56,7 +56,7 @@ class StickingVertices(StickingRows):
         """Return the rows at ``kin`` with ``reactions``."""
         out = new_stick_rows(self.rows.shape[0], kernel.WIDTH, 6)
         rows = self.rows.copy()
-        kernel.stick_rows_of_vertices(kin.q, kin.v, theta, self.meshes, self.law, rows, reactions, out)
+        kernel.stick_rows_of_primitives(kin.q, kin.v, theta, self.meshes, self.law, rows, reactions, out)
         return out
 
     def add_geometry(

@@ -12,8 +12,8 @@ import numpy as np
 from add.contact.branches import NO_CONTACT, RowContact
 from add.contact.candidates import Primitives, candidates
 from add.contact.coefficients import FrictionLaw, NormalLaw
-from add.contact.mesh_sticking import StickingVertices
-from add.contact.sides import Sides, both_sides
+from add.contact.mesh_sticking import StickingPrimitives
+from add.contact.sides import Sides, both_sides, edge_normals
 from add.contact.sticking import StickingRows
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics, Weights
@@ -79,7 +79,7 @@ class MeshContact(RowContact):
     thickness : (n_bodies,)
         Indices in theta of the half-thicknesses of the bodies [m]; -1 is zero.
     law : FrictionLaw
-        Hybrid friction holds vertices that carry.
+        Hybrid friction holds vertices that carry, and edges that cross.
     total_normal, adhesive_damping : as in `BodyContact`
     sides : Sides
         Which pairs count; by default all alike.
@@ -126,6 +126,7 @@ class MeshContact(RowContact):
             areas=surface.vertex_areas,
             edge_areas=surface.edge_areas,
             squares=((ends[:, 1] - ends[:, 0]) ** 2).sum(axis=1),
+            edge_normals=edge_normals(surface),
             body=surface.body,
             meets=np.ascontiguousarray(surface.meets),
             round=np.ascontiguousarray(surface.round),
@@ -239,11 +240,11 @@ class MeshContact(RowContact):
         return np.unique(self.tables[:, :, :3])
 
     def holdable(self, decision: Decision) -> BoolArray:
-        """Return which rows (k,) may be held: vertices that carry, counted positively."""
+        """Return which rows (k,) may be held: vertices that carry and edges that cross, counted positively."""
         return np.asarray(holdable_rows(decision, self.arrays))
 
     def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
-        return StickingVertices(self.arrays, self.kernel_law, self.keys(decision, candidates), decision, rows)
+        return StickingPrimitives(self.arrays, self.kernel_law, self.keys(decision, candidates), decision, rows)
 
     def places(
         self, kin: Kinematics, theta: FloatArray, decision: Decision, reactions: FloatArray | None = None

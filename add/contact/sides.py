@@ -73,15 +73,21 @@ def one_side(surface: ContactSurface) -> Sides:
     return Sides(shares, reach, fold_cosines(surface) < ROUND, GUARD)
 
 
-def fold_cosines(surface: ContactSurface) -> FloatArray:
-    """Return the cosine of the angle between the rest normals of the two faces of each edge; -1 if they are not two."""
+def edge_normals(surface: ContactSurface) -> FloatArray:
+    """Return the rest normals (n_edges, 2, 3) of the two faces of each edge; zeros if they are not two."""
     a, b, c = (surface.rest[surface.faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
     order = np.argsort(surface.face_edges.ravel(), kind="stable")
     last = np.cumsum(surface.edge_faces)
-    out = np.full(surface.n_edges, -1.0)
+    out = np.zeros((surface.n_edges, 2, 3))
     inner = np.flatnonzero(surface.edge_faces == 2)
-    one, two = order[last[inner] - 2] // 3, order[last[inner] - 1] // 3
-    out[inner] = np.einsum("ij,ij->i", normals[one], normals[two])
+    for side in range(2):
+        out[inner, side] = normals[order[last[inner] - 2 + side] // 3]
     return out
+
+
+def fold_cosines(surface: ContactSurface) -> FloatArray:
+    """Return the cosine of the angle between the rest normals of the two faces of each edge; -1 if they are not two."""
+    normals = edge_normals(surface)
+    return np.where(surface.edge_faces == 2, np.einsum("ij,ij->i", normals[:, 0], normals[:, 1]), -1.0)

@@ -27,6 +27,7 @@ class Meshes(NamedTuple):
     rest : (n_p, 3) [m]
     areas, edge_areas : (n_p,), (n_e,) [m^2]
     squares : (n_e,) squared rest lengths [m^2]
+    edge_normals : (n_e, 2, 3) of the rest faces of each edge, zero where there are not two
     body : (n_p,)
     meets : (n_bodies, n_bodies)
     round : (n_bodies,) see `mesh_spin.py`
@@ -47,6 +48,7 @@ class Meshes(NamedTuple):
     areas: FloatArray
     edge_areas: FloatArray
     squares: FloatArray
+    edge_normals: FloatArray
     body: IntArray
     meets: BoolArray
     round: BoolArray

@@ -33,7 +33,7 @@ from add.kernels.mesh_arrays import (
     unnumbered,
     weight_of,
 )
-from add.kernels.mesh_held import with_given_vertices
+from add.kernels.mesh_held import with_given_rows
 from add.kernels.mesh_pairs import touching_rows
 from add.kernels.mesh_spin import add_cross, add_spin, round_side
 from add.kernels.rotation import turn
@@ -246,7 +246,7 @@ def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
     places, half = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes)
     if not covers(near, places.x, half):
         return np.zeros((0, 3), dtype=np.int64), False
-    rows = with_given_vertices(touching_rows(near.vf, near.ee, places.x, half, meshes), given, places.x, half, meshes)
+    rows = with_given_rows(touching_rows(near.vf, near.ee, places.x, half, meshes), given, places.x, half, meshes)
     if rows.shape[0]:
         _add_force(places, theta, meshes, law, False, rows, half, q, out)
     return rows, True

@@ -9,12 +9,14 @@ from support.reference_tables import table
 
 from add.contact import FrictionLaw, NormalLaw
 from add.contact.meshes import MeshContact
+from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.site_gathering import NO_INDICES
+from add.kernels.contact_pairs import FEATURE
 from add.kernels.mesh_arrays import MOLLIFIED, points_of, unnumbered, weight_of
 
-NO_EDGES = np.zeros((0, 2), dtype=np.int64)
+NO_EDGES, NO_FACES = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
 
 
 def contact_of(case: str) -> tuple[MeshContact, Kinematics, np.ndarray, dict[str, np.ndarray]]:
@@ -78,6 +80,33 @@ def test_energy_and_force_of_the_wall() -> None:
     way = 1e-6 * r * force / np.abs(force).max()
     before, after = (walled.energy(replace(kin, q=kin.q + sign * way), theta) for sign in (-1.0, 1.0))
     assert before - after == pytest.approx(2.0 * force @ way, rel=1e-6)
+
+
+@pytest.mark.parametrize("sided", [False, True])
+def test_no_set_of_pairs_pulls(sided: bool) -> None:
+    """Ropes along each other at any small angle: rows with negative weights leave a force that parts them."""
+    rng, least, negative = np.random.default_rng(2), [], 0
+    x = np.column_stack([np.linspace(-1.0, 1.0, 5), np.zeros(5), np.zeros(5)])
+    edges = np.column_stack([np.arange(4), np.arange(1, 5)])
+    for k in range(40):
+        angle, lift = (0.0 if k % 4 == 0 else 10.0 ** rng.uniform(-4.0, 0.0)), rng.uniform(0.01, 0.09)
+        turned = x @ np.array([[np.cos(angle), np.sin(angle), 0], [-np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+        shift = np.array([rng.uniform(-0.3, 0.3), rng.uniform(-0.02, 0.02), lift])
+        parts = [
+            SurfacePart(places, NO_FACES, edges, 15 * i, np.arange(5), NO_INDICES, 0, 0.0)
+            for i, places in enumerate((x, turned + shift))
+        ]
+        surface = ContactSurface.of(parts)
+        surface = replace(surface, edge_areas=np.full(surface.n_edges, 0.3), vertex_areas=np.full(10, 0.3))
+        sides = one_side(surface) if sided else None
+        contact = MeshContact(surface, np.arange(6).reshape(1, 1, 6), np.array([6, 7]), FrictionLaw.NONE, sides=sides)
+        theta = np.array([1e4, 0.0, 0.0, 0.0, 0.01, 0.0, 0.05, 0.05])
+        q = np.concatenate([x.ravel(), (turned + shift).ravel()])
+        kin = Kinematics(q, np.zeros(30), np.zeros(30), 0.0, 1)
+        negative += int((contact.decide(kin, theta)[:, FEATURE] < 0).sum())
+        assert contact.energy(kin, theta) > 0.0
+        least.append(contact.forces(kin, theta)[15:].reshape(-1, 3)[:, 2].sum())
+    assert min(least) > 0.0 and negative > 100
 
 
 @pytest.mark.parametrize("case", CASES)

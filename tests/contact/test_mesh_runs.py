@@ -111,6 +111,47 @@ def test_crossed_edges_of_two_boxes_do_not_pass() -> None:
     assert max(term.describe(record.decisions[number])["touching"] for record in trajectory.records) == 4
 
 
+def crossed_bars(damping: float, **more: Any) -> dict[str, Any]:
+    """Return a scene of a rigid bar across a rigid one, under a slanted gravity; their corners are far away."""
+    bar = {"shape": "box", "size": [1.0, 0.1, 0.1]}, {"shape": "box", "size": [0.1, 0.4, 0.1]}
+    return {
+        "gravity": [1.0, 0.7, -9.7],
+        "time": {"dt": 0.002, "steps": 300, "integrator": "bdf1"},
+        "bodies": {
+            "low": {"geometry": bar[0], "type": "kinematic"},
+            "up": {"geometry": bar[1], "type": "rigid", "density": 500.0, "position": [0.02, 0.01, 0.1101]} | more,
+        },
+        "contact": {
+            "friction": 0.5, "friction_law": "hybrid", "pairs": [{"between": ["low", "up"], "by_meshes": True}],
+            "mesh": {"thickness": 0.01, "stiffness": 1e8, "damping": damping},
+        },
+    }  # fmt: skip
+
+
+def test_crossed_bars_stand_truly() -> None:
+    """Edges on edges are held where they cross: in every step that they touch, and to round-off once they rest."""
+    scene, trajectory = run_of(crossed_bars(2e6))
+    (term,) = scene.model.term(MeshContact)
+    number = scene.simulation.system.deciding.index(term)
+    counts = [term.describe(record.decisions[number]) for record in trajectory.records]
+    assert counts[-1] == {"touching": 4, "sticking": 4, "slipping": 0, "creeping": 0}
+    assert all(count["creeping"] == 0 for count in counts)
+    assert np.abs(trajectory.state(300).v[0]).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_gradient_of_crossed_bars_that_stick_and_slip() -> None:
+    """Held differences, reverse and forward: one run that rocks and sticks, one that slides."""
+    for speed, wanted in ((0.0, "sticking"), (0.5, "slipping")):
+        raw = crossed_bars(1e6, velocity=[speed, 0.3 * speed, 0.0], position=[0.02, 0.01, 0.1098])
+        raw["time"]["steps"] = 8
+        scene = scene_from_dict({"schema": "add-scene/1", **raw}).build()
+        newton = replace(scene.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
+        simulation = replace(scene.simulation, stepper=replace(scene.simulation.stepper, newton=newton))
+        objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
+        assert events(simulation, check_gradient_of_run(simulation, objective))[wanted] > 10
+
+
 def inclined(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9), **more: Any) -> dict[str, Any]:
     """Return a scene of a soft block on an incline of 0.2 rad: a plane, or another mesh."""
     slope = 0.2

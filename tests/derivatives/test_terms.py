@@ -12,7 +12,7 @@ from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_c
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
 from add.contact import BodyContact, FrictionLaw, PenaltyContact
-from add.contact.mesh_sticking import StickingVertices
+from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
@@ -113,7 +113,7 @@ ELSEWHERE = {
     MeshContactBranch,
     StickingBodies,
     StickingNodes,
-    StickingVertices,
+    StickingPrimitives,
     AffineDrive,
     BallFriction,
     BallLaws,
