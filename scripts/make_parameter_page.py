@@ -86,6 +86,9 @@ REST: dict[str, Any] = {
     "contact": {"stiffness": 1e3, "friction": 0.3, "damping": 1.0, "stick_stiffness": 1.0,
                 "pairs": [{"body": "cube", "obstacle": "floor", "friction": 0.2, "stiffness": 1e3, "damping": 1.0,
                            "stick_stiffness": 1.0}]},
+    "markers": {"corner": {"body": "cube", "point": [0.05, 0.05, 0.05]}},
+    "recording": {"file": "data/recordings/foam_ball.csv", "markers": {"corner": "corner"}, "place": {}},
+    "objective": [{"type": "cloud", "body": "block", "file": "data/recordings/depth_ball.npz", "place": {}}],
     "couplings": {
         "spring": {"type": "spring", **_ENDS, "stiffness": 10, "damping": 1, "length": 0.1},
         "cable": {"type": "cable", **_ENDS, "stiffness": 10, "length": 0.1},
@@ -180,7 +183,7 @@ def page() -> str:
     found = numbers()
     titles = {"gravity": "The whole scene", "bodies": "Bodies", "couplings": "Couplings", "contact": "Contact",
               "obstacles": "Obstacles", "signals": "Signals", "markers": "Markers and recordings"}  # fmt: skip
-    home = {"recording": "markers"}
+    home = {"recording": "markers", "objective": "markers"}
     parts = []
     for key, title in titles.items():
         rows = [(p, *found[p]) for p in sorted(found) if home.get(p.split(".")[0], p.split(".")[0]) == key]

@@ -28,7 +28,7 @@ def blocks(page: str, language: str) -> list[str]:
 TUTORIALS = {
     "docs/my-silicone-specimen.md": ("start.png", "specimen.png", "runs/specimen/report.html", "prediction.csv"),
     "docs/my-robot.md": ("arm.png", "reach.png", "angles.csv", "swing.png", "runs/swing/report.html"),
-    "docs/two-soft-bodies.md": ("touch.png", "runs/shot/report.html"),
+    "docs/two-soft-bodies.md": ("touch.png", "runs/shot/report.html", "runs/spin/report.html"),
 }
 
 

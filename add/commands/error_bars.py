@@ -20,7 +20,9 @@ from add.inverse.uncertainty import Uncertainty, uncertainty, with_discretisatio
 from add.io.runfolder import RunFolder
 from add.objectives import Tracking
 from add.objectives.cloud import CloudTracking
+from add.objectives.whitened import WhitenedTracking
 from add.scene import Scene, experiment_scenes
+from add.scene.build.placements import recording_placement
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -53,7 +55,7 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     except TypeError:  # a part that is no sum of squares
         fitted = any(item.recording is not None for item in problem.experiments)
         return {"parameters": {}, "contains": [_NO_BARS_OF_OTHERS]} if fitted else None
-    if any(not isinstance(part, Tracking) for part in parts):
+    if any(not isinstance(part, Tracking | WhitenedTracking) for part in parts):
         of_clouds = any(isinstance(part, CloudTracking) for part in parts)
         return {"parameters": {}, "contains": [_NO_BARS_OF_CLOUDS if of_clouds else _NO_BARS]}
     found = uncertainty(problem, x)
@@ -207,7 +209,9 @@ def _weak(scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertain
     directions = weak_directions(found)[:5]
     if not directions:
         return []
-    candidates = _candidates(scene, problem, x) if scene.uncertainty.candidates else {}
+    # A marker more has a noise in metres, to which residuals in standard deviations do not compare.
+    in_metres = all(isinstance(p, Tracking) for item in problem.experiments for _, p in item.objective.as_squares())
+    candidates = _candidates(scene, problem, x) if scene.uncertainty.candidates and in_metres else {}
     labels, slope = problem.labels(), problem.design.pushforward(x, np.ones(problem.n))
     values = problem.values(x)
     out = []
@@ -263,19 +267,24 @@ def _candidates(scene: Scene, problem: InverseProblem, x: FloatArray) -> dict[st
         fitted = any(item is experiment for item in problem.experiments)
         built = scenes[experiment.name].build()
         others = [name for name in built.marker_names if name not in recording.names]
-        options = []
+        options: list[tuple[str, Tracking, FloatArray | None]] = []
         if not fitted:
-            options.append((f"take '{experiment.name}'", tracking))
+            options.append((f"take '{experiment.name}'", tracking, None))
         if others:
             index = np.array([built.marker_names.index(name) for name in others])
             shape = (tracking.times.size, len(others))
             more = replace(
-                tracking, points=built.markers.select(index), targets=np.zeros((*shape, 3)), weights=np.ones(shape)
+                tracking,
+                points=built.markers.select(index),
+                targets=np.zeros((*shape, 3)),
+                weights=np.ones(shape),
+                placement=recording_placement(built.scene, built.model.system.parameters, tuple(others)),
             )
-            options.append((f"recording {', '.join(others)} in '{experiment.name}'", more))
-        for name, chosen in options:
+            theta = problem.theta(x, experiment)
+            options.append((f"recording {', '.join(others)} in '{experiment.name}'", more, theta))
+        for name, chosen, theta_seen in options:
             try:
-                out[name] = fit_rows(problem, x, as_candidate(experiment, chosen))
+                out[name] = fit_rows(problem, x, as_candidate(experiment, chosen, theta_seen))
             except (SolverError, InputError) as error:
                 _log.info("%s is not tried: %s", name, error)
     return out

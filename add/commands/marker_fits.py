@@ -52,7 +52,7 @@ def samples(experiment: Experiment, trajectory: Trajectory, theta: FloatArray) -
             valid = tracking.weights[frame] > 0.0
             found[frame, valid] = difference[valid]
     seen = np.isfinite(found).all(axis=2)
-    targets = np.where(seen[:, :, None], tracking.targets, np.nan)
+    targets = np.where(seen[:, :, None], tracking.placed(slice(None), theta), np.nan)
     times = tracking.simulation_times(theta)
     dt = experiment.simulation.stepper.dt
     return Samples(experiment.recording.names, times, found, targets, float(trajectory.t[-1]), dt)

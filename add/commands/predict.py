@@ -14,6 +14,7 @@ from add.inverse.prediction import Prediction, predict
 from add.io.atomic import replacing
 from add.io.runfolder import RESULT, RunFolder
 from add.scene import Scene
+from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording
 from add.typing import FloatArray
 
@@ -21,7 +22,8 @@ __all__ = ["carried", "predict_scene", "write_prediction"]
 
 _log = logging.getLogger(__name__)
 
-#: Ends of paths that say where a motion begins or when it was recorded: they are not carried to another motion.
+#: Ends of paths that say where a motion begins or when it was recorded: they are not carried to another
+#: motion, nor is the place of a recording.
 _OWN = ("position", "orientation", "velocity", "angular_velocity", "time_offset")
 
 
@@ -47,7 +49,7 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
     chosen = {
         label: entry
         for label, entry in known.items()
-        if "@" not in label and label.partition("[")[0].rpartition(".")[2] not in _OWN
+        if "@" not in label and ".place." not in label and label.partition("[")[0].rpartition(".")[2] not in _OWN
     }
     if not chosen:
         raise InputError("no number of the fit holds for another motion", expected="--parameter PATH")
@@ -106,8 +108,9 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     }
     if recording is not None:
         displaced = bool(scene.recording and scene.recording.displacement)
-        offset = found.positions[0] - recording.positions[0] if displaced else 0.0
-        apart = found.positions - recording.positions - offset
+        recorded = placed_positions(scene, built.model.system.parameters, recording, theta)
+        offset = found.positions[0] - recorded[0] if displaced else 0.0
+        apart = found.positions - recorded - offset
         seen = recording.valid
         noise = float((result.get("fit") or {}).get("rms") or _rms(result)) / np.sqrt(3.0)
         band = 1.96 * np.hypot(found.errors, noise)

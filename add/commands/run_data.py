@@ -20,6 +20,7 @@ from add.model.impacts import worth_saying
 from add.scene.build.built import BuiltScene
 from add.scene.build.contact_forces import contact_forces, contact_terms
 from add.scene.build.numbers import CLOCK
+from add.scene.build.placements import placed_positions
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.terms import BallLimits, Elastic, Gravity, Inertia, JointLimits, JointSprings, OnLengths, TreeInertia
@@ -121,13 +122,14 @@ def run_data(
     if recording is not None:
         spec = built.scene.recording
         # Displacements are drawn from where the simulated markers are when they count from.
-        offset = np.zeros((recording.n_markers, 3)) if origin is None else origin - recording.positions[0]
+        positions = placed_positions(built.scene, layout, recording, theta)
+        offset = np.zeros((recording.n_markers, 3)) if origin is None else origin - positions[0]
         # A fitted clock shifts the recording.
         shift = 0.0 if spec is None else spec.time_offset - float(layout.view(theta, CLOCK))
         for j, name in enumerate(recording.names):
             if name in directions:
                 continue
-            targets[name] = (recording.times + shift, recording.positions[:, j] + offset[j])
+            targets[name] = (recording.times + shift, positions[:, j] + offset[j])
     return RunData(
         t=trajectory.t[kept],
         q=q,

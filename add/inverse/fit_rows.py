@@ -13,6 +13,7 @@ from add.inverse.experiment import Experiment
 from add.inverse.problem import InverseProblem
 from add.linalg import one_blas_thread
 from add.objectives import LeastSquares, Tracking
+from add.objectives.whitened import WhitenedTracking
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -61,20 +62,28 @@ class FitRows:
 
 
 def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray, IntArray]:
-    """Return frame and series of the rows of one step, in the order of `Tracking.step_residuals`."""
-    assert isinstance(part, Tracking)
+    """Return frame and series of the rows of one step, in the order of `step_residuals`."""
+    assert isinstance(part, Tracking | WhitenedTracking)
     number, series = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for frame in frames:
-        points = np.flatnonzero(part.weights[frame] > 0.0)
-        number.append(np.full(3 * points.size, frame))
-        series.append((first + 3 * points[:, None] + np.arange(3)).ravel())
+        if isinstance(part, WhitenedTracking):
+            rows = part.rows(int(frame))
+        else:
+            rows = (3 * np.flatnonzero(part.weights[frame] > 0.0)[:, None] + np.arange(3)).ravel()
+        number.append(np.full(rows.size, frame))
+        series.append(first + rows)
     return np.concatenate(number), np.concatenate(series)
 
 
-def _parts(experiment: Experiment) -> list[tuple[float, Tracking]]:
+def _width(part: Tracking | WhitenedTracking) -> int:
+    """Return how many rows a frame has at most."""
+    return part.matrices.shape[1] if isinstance(part, WhitenedTracking) else 3 * part.points.n_points
+
+
+def _parts(experiment: Experiment) -> list[tuple[float, Tracking | WhitenedTracking]]:
     """Return what of an objective looks at a run, with the roots of its weights."""
     pairs, _ = experiment.squares_within(None)
-    return [(root, part) for root, part in pairs if part.looks and isinstance(part, Tracking)]
+    return [(root, part) for root, part in pairs if part.looks and isinstance(part, Tracking | WhitenedTracking)]
 
 
 def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> FitRows:
@@ -90,7 +99,7 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
     directions = Directions(mapping.jacobian(x))
     trajectory = experiment.simulation.run(theta)
     parts = _parts(experiment)
-    first = np.cumsum([0, *(3 * part.points.n_points for _, part in parts)])
+    first = np.cumsum([0, *(_width(part) for _, part in parts)])
     labels: list[tuple[IntArray, IntArray]] = []
     values: list[FloatArray] = [np.zeros(0)]
     slopes: list[FloatArray] = [np.zeros((0, problem.n))]
@@ -108,13 +117,15 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
                 labels.append(_labels(part, part.frames(state, theta), int(offset)))
     frame, series = (np.concatenate([pair[i] for pair in labels] or [np.zeros(0, dtype=np.int64)]) for i in range(2))
     names = experiment.recording.names if experiment.recording is not None else ()
+    if any(isinstance(part, WhitenedTracking) for _, part in parts):
+        names = ()  # rows are combinations of the coordinates of all
     return FitRows(experiment.name, frame, series, names, np.concatenate(values), np.concatenate(slopes), squares)
 
 
 def residuals_of(experiment: Experiment, theta: FloatArray, trajectory: Trajectory) -> FloatArray:
     """Return the weighted residuals of a run, ordered by series and frame, whatever the step of the run."""
     parts = _parts(experiment)
-    first = np.cumsum([0, *(3 * part.points.n_points for _, part in parts)])
+    first = np.cumsum([0, *(_width(part) for _, part in parts)])
     values, labels = [np.zeros(0)], []
     for state in trajectory.states():
         for (root, part), offset in zip(parts, first, strict=False):

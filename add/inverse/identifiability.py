@@ -68,9 +68,21 @@ def weak_directions(found: Uncertainty) -> list[Weak]:
     return sorted(out, key=lambda item: -item.spread)
 
 
-def as_candidate(experiment: Experiment, tracking: Tracking) -> Experiment:
-    """Return an experiment that sees every sample of a tracking with weight one, be it recorded or not."""
+def as_candidate(experiment: Experiment, tracking: Tracking, theta: FloatArray | None = None) -> Experiment:
+    """Return an experiment that sees every sample of a tracking with weight one, be it recorded or not.
+
+    With ``theta``, what it sees is that run: where a recording's place is a parameter, samples depend on it.
+    """
     seen = replace(tracking, weights=np.ones(tracking.weights.shape), loss=None, reference=None)
+    if theta is not None and tracking.placement is not None:
+        if tracking.reference is not None:  # positions are seen here: where the recording lies is not known
+            seen = replace(seen, placement=None)
+        else:
+            targets = seen.targets.copy()
+            for state in experiment.simulation.run(theta).states():
+                for frame in seen.frames(state, theta):
+                    targets[frame] = tracking.placement.recorded(seen.observed(state, int(frame), theta), theta)
+            seen = replace(seen, targets=targets)
     return replace(experiment, objective=WeightedSum((1.0,), (seen,)), tracking=seen)
 
 

@@ -21,17 +21,21 @@ _QUATERNION = ("qw", "qx", "qy", "qz")
 _VELOCITY = ("vx_m_s", "vy_m_s", "vz_m_s")
 _SPIN_WORLD = ("wx_rad_s", "wy_rad_s", "wz_rad_s")
 _SPIN_BODY = ("wx_body_rad_s", "wy_body_rad_s", "wz_body_rad_s")
+_SIGMAS = ("sigma_position_m", "sigma_angle_rad")
+_COVARIANCE = tuple(f"cov_{i}{j}" for i in range(1, 7) for j in range(i, 7))
 _ANGLE, _RATE = "_rad", "_rad_s"
 
 
 def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> PoseRecording:
-    """Read the pose of a rigid body from a CSV file, every cell of it filled.
+    """Read the pose of a rigid body from a CSV file; rows in which the whole pose is blank are gaps.
 
     Columns: `time_s` first, then in any order `x_m, y_m, z_m`, `qw, qx, qy, qz`, and, where recorded, the velocity
     `vx_m_s, vy_m_s, vz_m_s` in world axes and the angular velocity, as `wx_rad_s, wy_rad_s, wz_rad_s` in world axes
     or as `wx_body_rad_s, wy_body_rad_s, wz_body_rad_s` in the body's, which is turned into world axes here:
-    omega = R omega_body. All other columns are kept in `extra` under their names. Comments, blank lines and line ends
-    as in `read_csv`.
+    omega = R omega_body. How sure the pose is: `sigma_position_m` and `sigma_angle_rad`, standard deviations of each
+    coordinate, or `cov_11`, `cov_12` to `cov_66`, the upper half of the covariance of x, y, z [m] and of a small
+    rotation about the world's x, y, z [rad], as ROS has it. All other columns are kept in `extra` under their names.
+    Comments, blank lines and line ends as in `read_csv`.
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | 
     InputError : one line with file, line and column, what was found and what was expected
     """
     header = read_header(os.fspath(path), columns)
-    known = (_POSITION, _QUATERNION, _VELOCITY, _SPIN_WORLD, _SPIN_BODY)
+    known = (_POSITION, _QUATERNION, _VELOCITY, _SPIN_WORLD, _SPIN_BODY, _SIGMAS, _COVARIANCE)
     given = {group: _complete(header, group) for group in known}
     for group in (_POSITION, _QUATERNION):
         if not given[group]:
@@ -60,7 +64,14 @@ def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | 
             place=f"line {header.line}",
             expected=f"either {', '.join(_SPIN_WORLD)} or {', '.join(_SPIN_BODY)}",
         )
-    table = _filled(header)
+    if given[_SIGMAS] and given[_COVARIANCE]:
+        raise InputError(
+            "two kinds of errors of the pose",
+            file=header.file,
+            place=f"line {header.line}",
+            expected=f"either {', '.join(_SIGMAS)} or {_COVARIANCE[0]} to {_COVARIANCE[-1]}",
+        )
+    table = _filled(header, (*_POSITION, *_QUATERNION))
     named = {heading for group in known for heading in group}
     others = [(k, heading) for k, heading in enumerate(header.columns) if k and heading not in named]
     quaternion = _values(table, _QUATERNION)
@@ -81,6 +92,7 @@ def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | 
         _values(table, _SPIN_WORLD) if given[_SPIN_WORLD] else None,
         {heading: table.values[:, k] for k, heading in others},
         header.file,
+        _covariances(table) if given[_SIGMAS] or given[_COVARIANCE] else None,
     )
     if not given[_SPIN_BODY]:
         return recording
@@ -148,9 +160,26 @@ def _complete(header: Header, group: Sequence[str]) -> bool:
     return bool(present)
 
 
-def _filled(header: Header) -> Table:
-    """Read the rows, none of whose cells may be blank or NaN."""
+def _covariances(table: Table) -> NDArray[np.float64]:
+    """Return the covariances (nf, 6, 6) that the columns give."""
+    if _SIGMAS[0] in table.header.columns:
+        sigmas = _values(table, _SIGMAS)
+        return np.einsum("fi,ij->fij", np.repeat(sigmas**2, 3, axis=1), np.eye(6))
+    out = np.zeros((len(table.lines), 6, 6))
+    rows, columns = np.triu_indices(6)
+    out[:, rows, columns] = out[:, columns, rows] = _values(table, _COVARIANCE)
+    return out
+
+
+def _filled(header: Header, gaps: Sequence[str] = ()) -> Table:
+    """Read the rows, none of whose cells may be blank or NaN; those where all of ``gaps`` are blank are left out."""
     table = read_rows(header)
+    if gaps:
+        seen: NDArray[np.bool_] = np.asarray(~np.isnan(_values(table, gaps)).all(axis=1))
+        if not seen.any():
+            raise InputError("the body is seen in no frame", file=header.file, expected="one pose at least")
+        lines = [line for line, kept in zip(table.lines, seen, strict=True) if kept]
+        table = Table(header, lines, table.values[seen])
     missing = np.argwhere(np.isnan(table.values))
     if len(missing):
         row, column = missing[0]

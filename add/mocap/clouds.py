@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -43,6 +43,10 @@ class Clouds:
     def shifted(self, time: float) -> Clouds:
         """Return the clouds on a clock whose zero is at ``time`` of this one [s]."""
         return replace(self, times=self.times - time)
+
+    def moved(self, to: Callable[[FloatArray], FloatArray]) -> Clouds:
+        """Return the clouds with each frame's points where ``to`` puts them."""
+        return replace(self, points=tuple(to(p) for p in self.points))
 
     def cropped(self, start: float, stop: float) -> Clouds:
         """Return the frames in [start, stop] [s]."""

@@ -43,6 +43,8 @@ class PoseRecording:
     angular_velocity : (nf, 3) in WORLD axes, or None [rad/s]
     extra : other columns, name -> (nf,), such as the angle of a joint
     source : where it came from, for messages (a path, usually)
+    covariance : (nf, 6, 6) of the position of the frame's origin [m^2] and of a small rotation about the world's axes
+        [rad^2], or None; symmetric, positive definite
     """
 
     times: NDArray[np.float64]
@@ -52,6 +54,7 @@ class PoseRecording:
     angular_velocity: NDArray[np.float64] | None = None
     extra: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     source: str = "recording"
+    covariance: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         times = np.array(self.times, dtype=np.float64)
@@ -74,6 +77,8 @@ class PoseRecording:
         for name, value in (("velocity", self.velocity), ("angular_velocity", self.angular_velocity)):
             if value is not None:
                 arrays[name] = self._column(name, value, times, (3,))
+        if self.covariance is not None:
+            arrays["covariance"] = _positive(self._column("covariance", self.covariance, times, (6, 6)), self.source)
         extra = {name: self._column(name, values, times, ()) for name, values in self.extra.items()}
         for array in (*arrays.values(), *extra.values()):
             array.setflags(write=False)
@@ -136,6 +141,7 @@ class PoseRecording:
             velocity=None if self.velocity is None else self.velocity[keep],
             angular_velocity=None if self.angular_velocity is None else self.angular_velocity[keep],
             extra={name: values[keep] for name, values in self.extra.items()},
+            covariance=None if self.covariance is None else self.covariance[keep],
         )
 
     def with_origin(self, t0: float) -> PoseRecording:
@@ -157,7 +163,19 @@ class PoseRecording:
             quaternion=quaternion,
             velocity=None if self.velocity is None else self.velocity @ turn.T,
             angular_velocity=None if self.angular_velocity is None else self.angular_velocity @ turn.T,
+            covariance=None if self.covariance is None else self._turned_covariance(turn),
         )
+
+    def scaled(self, factor: float) -> PoseRecording:
+        """Return the poses with every length times a factor."""
+        by = np.repeat([factor, 1.0], 3)
+        covariance = None if self.covariance is None else self.covariance * np.outer(by, by)
+        velocity = None if self.velocity is None else factor * self.velocity
+        return replace(self, position=factor * self.position, velocity=velocity, covariance=covariance)
+
+    def _turned_covariance(self, turn: NDArray[np.float64]) -> NDArray[np.float64]:
+        both = np.kron(np.eye(2), turn)
+        return np.asarray(both @ np.asarray(self.covariance) @ both.T)
 
     def markers(self, points: ArrayLike, names: Sequence[str] | None = None) -> Recording:
         """Trajectories of points fixed to the body, x + R X, as if they had been markers.
@@ -173,3 +191,22 @@ class PoseRecording:
         labels = tuple(f"point_{k}" for k in range(len(fixed))) if names is None else tuple(names)
         positions = self.position[:, None] + np.einsum("fij,mj->fmi", self.rotations, fixed)
         return Recording(labels, self.times, positions, np.ones(positions.shape[:2], dtype=bool), self.source)
+
+
+def _positive(covariance: NDArray[np.float64], source: str) -> NDArray[np.float64]:
+    """Return covariances (nf, 6, 6), of which each is symmetric and positive definite."""
+    # In units of their own sizes: metres and radians do not compare.
+    size = np.sqrt(np.maximum(np.einsum("fii->fi", covariance), 1e-300))
+    scaled = covariance / (size[:, :, None] * size[:, None, :])
+    wrong = np.abs(scaled - scaled.transpose(0, 2, 1)).max(axis=(1, 2)) > 1e-6
+    wrong |= np.linalg.eigvalsh(scaled).min(axis=1) <= 1e-9
+    if wrong.any():
+        frame = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            "no covariance of a pose",
+            file=source,
+            place=f"frame {frame}",
+            found=f"variances {np.einsum('ii->i', covariance[frame]).tolist()}",
+            expected="a symmetric, positive definite matrix",
+        )
+    return np.asarray(0.5 * (covariance + covariance.transpose(0, 2, 1)))

@@ -13,6 +13,7 @@ from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents
 from add.objectives.base import LeastSquares
 from add.objectives.losses import Loss
+from add.objectives.placement import Placement
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray
 
@@ -122,6 +123,8 @@ class CloudTracking(LeastSquares):
     clouds : one a frame, (n_f, 3) [m]
     weight : of every point [-]
     loss : Loss, optional
+    placement : Placement, optional
+        Turns, moves and scales the clouds by theta: ds = n . dp.
     """
 
     surface: Tracking
@@ -129,6 +132,7 @@ class CloudTracking(LeastSquares):
     clouds: tuple[FloatArray, ...]
     weight: float
     loss: Loss | None = None
+    placement: Placement | None = None
 
     def within(self, start: float, stop: float, *, last: int | None = None) -> CloudTracking:
         """Return the objective of the frames in [start, stop]; the weights of what is left sum to what they did."""
@@ -137,13 +141,15 @@ class CloudTracking(LeastSquares):
         left = sum(map(len, clouds))
         weight = self.weight * sum(map(len, self.clouds)) / left if left else self.weight
         surface = self.surface.within(start, stop, mean=False, last=last)
-        return CloudTracking(surface, self.triangles, clouds, weight, self.loss)
+        return CloudTracking(surface, self.triangles, clouds, weight, self.loss, self.placement)
 
     def _met(self, state: State, theta: FloatArray) -> Iterable[tuple[int, Closest]]:
         for frame in self.surface.frames(state, theta):
             if len(self.clouds[frame]):
                 vertices = self.surface.observed(state, int(frame), theta)
-                yield int(frame), closest_points(self.clouds[frame], vertices, self.triangles)
+                points = self.clouds[frame]
+                placed = points if self.placement is None else self.placement.places(points, theta)
+                yield int(frame), closest_points(placed, vertices, self.triangles)
 
     def _bent(self, s: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residuals sign(s) sqrt(w rho(s^2)) and their derivative by s."""
@@ -174,6 +180,8 @@ class CloudTracking(LeastSquares):
             for i in range(3):
                 np.add.at(bar, self.triangles[met.triangles, i], met.weights[:, i : i + 1] * force)
             self.surface.pull(state, times[frame], bar, theta, state_bar, theta_bar)
+            if self.placement is not None:
+                self.placement.pull(self.clouds[frame], -force, theta, theta_bar)
 
     def step_residual_tangents(
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
@@ -183,14 +191,24 @@ class CloudTracking(LeastSquares):
         if not met:
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
         moved = self.surface.step_residual_tangents(state, theta, tangents, directions)
+        placing = np.zeros(0, dtype=np.int64) if self.placement is None else self.placement.entries
+        own = directions.touching(directions.among(placing))
+        index = np.union1d(moved.index, own)
+        by_nodes, by_placing = np.searchsorted(index, moved.index), np.searchsorted(index, own)
+        along = directions.block(placing, own)
         frames = list(self.surface.frames(state, theta))
         nodes = moved.values.reshape(len(frames), self.surface.points.n_points, 3, moved.index.size)
         rows = []
         for frame, found in met:
             _, slope = self._bent(found.distances)
             at = nodes[frames.index(frame)][self.triangles[found.triangles]]
-            rows.append(-slope[:, None] * np.einsum("mi,mk,mikc->mc", found.weights, found.normals, at))
-        return Columns(moved.index, np.concatenate(rows))
+            row = np.zeros((slope.size, index.size))
+            row[:, by_nodes] = -np.einsum("mi,mk,mikc->mc", found.weights, found.normals, at)
+            if self.placement is not None:
+                by_entry = np.einsum("mi,mik->mk", found.normals, self.placement.jacobian(self.clouds[frame], theta))
+                row[:, by_placing] += by_entry @ along
+            rows.append(slope[:, None] * row)
+        return Columns(index, np.concatenate(rows))
 
     @property
     def looks(self) -> bool:

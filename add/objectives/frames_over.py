@@ -10,6 +10,7 @@ from add.equations.points import PointMap
 from add.equations.tangents import Columns, Directions, StretchTangents
 from add.objectives.interpolation import Interpolant
 from add.objectives.losses import Loss, bend, bending
+from add.objectives.placement import Placement
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
@@ -30,9 +31,12 @@ class Tracked(Protocol):
     @property
     def clock(self) -> int | None: ...
     @property
+    def placement(self) -> Placement | None: ...
+    @property
     def between(self) -> Interpolant: ...
     def intervals(self, theta: FloatArray) -> IntArray: ...
     def simulation_times(self, theta: FloatArray) -> FloatArray: ...
+    def placed(self, frames: IntArray, theta: FloatArray) -> FloatArray: ...
 
 
 @final
@@ -73,7 +77,7 @@ class FramesOver:
 
     def _differences(self) -> FloatArray:
         """Return d = P (x - y) (n_frames, n_points, 3)."""
-        return (self._places() - self.tracking.targets[self.frames]) @ self.tracking.projector
+        return (self._places() - self.tracking.placed(self.frames, self.theta)) @ self.tracking.projector
 
     def residuals(self) -> FloatArray:
         """Return the residuals of all samples that count, frame after frame, as `Tracking.step_residuals` does."""
@@ -90,7 +94,9 @@ class FramesOver:
         if not self.frames.size:
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
         clock = np.array([] if tracking.clock is None else [tracking.clock], dtype=np.int64)
-        own = directions.touching(directions.among(np.concatenate([tracking.points.numbers, clock])))
+        placement = tracking.placement
+        placing = clock[:0] if placement is None else placement.entries
+        own = directions.touching(directions.among(np.concatenate([tracking.points.numbers, clock, placing])))
         index = np.union1d(tangents.index, own)
         theta_dot = np.zeros((index.size, self.theta.size))
         for column, place in zip(own, np.searchsorted(index, own), strict=True):
@@ -102,6 +108,9 @@ class FramesOver:
         change = self._between(*tracking.points.jvp_over(q, v, self.theta, q_dot, v_dot, theta_dot))
         if theta_dot[:, clock].any():
             change -= theta_dot[:, clock, None] * self._places(slopes=True)[:, None]
+        if placement is not None and theta_dot[:, placing].any():
+            slopes = placement.jacobian(tracking.targets[self.frames], self.theta)
+            change -= np.einsum("fpik,ck->fcpi", slopes, theta_dot[:, placing])
         change = change @ tracking.projector
         if tracking.loss is not None:
             difference = self._differences()

@@ -88,6 +88,6 @@ def bend(loss: Loss, d: FloatArray) -> FloatArray:
 
 
 def bending(loss: Loss, d: FloatArray) -> FloatArray:
-    """Return d r / d d = g I + 2 (dg / d s^2) d d^T, (n, 3, 3)."""
+    """Return d r / d d = g I + 2 (dg / d s^2) d d^T, (n, 3, 3), of vectors of any length."""
     g, slope = _root(loss, d)
-    return g[:, None, None] * np.eye(3) + 2.0 * slope[:, None, None] * d[:, :, None] * d[:, None, :]
+    return g[:, None, None] * np.eye(d.shape[1]) + 2.0 * slope[:, None, None] * d[:, :, None] * d[:, None, :]

@@ -15,7 +15,8 @@ from add.objectives.base import LeastSquares
 from add.objectives.frames_over import FramesOver
 from add.objectives.interpolation import Interpolant, StepWeights
 from add.objectives.losses import Loss, bend, bending
-from add.objectives.origin import Origin, times_each
+from add.objectives.origin import Origin, less_origin, times_each
+from add.objectives.placement import Placement
 from add.objectives.state_columns import StateReads
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
@@ -61,6 +62,8 @@ class Tracking(LeastSquares):
         end.
     loss : Loss, optional
         rho; default: the square.
+    placement : Placement, optional
+        Turns, moves and scales the targets by theta.
     """
 
     points: PointMap
@@ -74,6 +77,7 @@ class Tracking(LeastSquares):
     clock_start: float = 0.0
     last: int | None = None
     loss: Loss | None = None
+    placement: Placement | None = None
     origin: Origin | None = field(default=None, repr=False)
     _interval: IntArray = field(init=False, repr=False)
 
@@ -117,6 +121,11 @@ class Tracking(LeastSquares):
         """Return the time from which displacements count, on the simulation's clock [s]."""
         assert self.reference is not None
         return self.reference + self._shift(theta)
+
+    def placed(self, frames: int | IntArray | slice, theta: FloatArray) -> FloatArray:
+        """Return the targets of frames where the placement puts them (..., n_points, 3) [m]."""
+        targets = self.targets[frames]
+        return targets if self.placement is None else self.placement.places(targets, theta)
 
     def _starts_at(self, state: State, theta: FloatArray) -> bool:
         """Whether displacements count from the interval that ends at ``state``."""
@@ -194,7 +203,7 @@ class Tracking(LeastSquares):
             offset = place
         out = []
         for frame in frames:
-            difference = self.observed(state, frame, theta) - offset - self.targets[frame]
+            difference = self.observed(state, frame, theta) - offset - self.placed(frame, theta)
             out.append((int(frame), difference @ self.projector))
         return out
 
@@ -219,6 +228,8 @@ class Tracking(LeastSquares):
             if self.loss is not None:
                 bar *= self.loss.slope((difference * difference).sum(axis=1))[:, None]
             self.pull(state, times[frame], bar, theta, state_bar, theta_bar)
+            if self.placement is not None:
+                self.placement.pull(self.targets[frame], -bar, theta, theta_bar)
             if self.reference is not None:
                 memory = self._memory()
                 memory.bar = -bar if memory.bar is None else memory.bar - bar
@@ -258,6 +269,9 @@ class Tracking(LeastSquares):
         matrices = self._bendings(state, theta)
         out = []
         for frame, change in zip(frames, found, strict=True):
+            if self.placement is not None:
+                slopes = self.placement.jacobian(self.targets[frame], theta)
+                change = change - np.einsum("pik,k...->pi...", slopes, theta_dot[self.placement.entries])
             bent = times_each(matrices.get(int(frame)), np.einsum("pi...,ij->pj...", change, self.projector))
             out.append(np.sqrt(self.weights[frame]).reshape(-1, *[1] * (bent.ndim - 1)) * bent)
         return out
@@ -331,6 +345,8 @@ class Tracking(LeastSquares):
         entries = theta_bar != 0.0
         if self.clock is not None:
             entries[self.clock] = True
+        if self.placement is not None:
+            entries[self.placement.entries] = True
         return StateReads(state, theta, np.flatnonzero(read), np.flatnonzero(entries))
 
     def step_residual_tangents(
@@ -357,29 +373,11 @@ class Tracking(LeastSquares):
         if not (size and reads):
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
         found = reads.columns(residuals, size, tangents, directions)
-        return found if self.reference is None else self._less_origin(found, state, theta)
-
-    def _less_origin(self, found: Columns, state: State, theta: FloatArray) -> Columns:
-        """Return the tangents with those of the place subtracted from which displacements count."""
+        if self.reference is None:
+            return found
         origin = self._memory().tangents
         assert origin is not None
-        if not origin.index.size:  # no parameter moves it
-            return found
-        index = np.union1d(found.index, origin.index)
-        values = np.zeros((found.values.shape[0], index.size))
-        values[:, np.searchsorted(index, found.index)] = found.values
-        places = np.searchsorted(index, origin.index)
-        first, moved = 0, origin.values.reshape(-1, 3, origin.index.size)
-        matrices = self._bendings(state, theta)
-        for frame in self.frames(state, theta):
-            seen = self.weights[frame] > 0.0
-            roots = np.sqrt(self.weights[frame][seen])[:, None, None]
-            rows = np.einsum("pik,ij->pjk", moved[seen], self.projector)
-            if self.loss is not None:
-                rows = np.einsum("pij,pjk->pik", matrices[int(frame)][seen], rows)
-            values[first : first + 3 * rows.shape[0], places] -= (roots * rows).reshape(-1, origin.index.size)
-            first += 3 * rows.shape[0]
-        return Columns(index, values)
+        return less_origin(found, origin, self.weights[frames], self.projector, self._bendings(state, theta), frames)
 
     @property
     def looks(self) -> bool:

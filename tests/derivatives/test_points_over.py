@@ -14,6 +14,7 @@ from add.equations.points import PointMap
 from add.equations.site_points import SitePoints
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents, generic
 from add.objectives import Cauchy, Tracking
+from add.objectives.placement import Placement
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 
@@ -75,11 +76,14 @@ def swinging() -> BuiltScene:
     return scene_from_dict(raw).build()
 
 
-@pytest.mark.parametrize(("loss", "clock"), [(None, None), (Cauchy(0.05), None), (Cauchy(0.05), 3)])
-def test_frames_of_several_steps(loss: Cauchy | None, clock: int | None, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    ("loss", "clock", "place"), [(None, None, False), (Cauchy(0.05), None, True), (Cauchy(0.05), 3, True)]
+)
+def test_frames_of_several_steps(loss: Cauchy | None, clock: int | None, place: bool, rng: np.random.Generator) -> None:
     """Frames at their own rate, some of them missing, one at the start, some beyond the end, seen in one plane.
 
-    With a clock, an entry of theta that nothing else reads here, those beyond the end see the last state.
+    With a clock, an entry of theta that nothing else reads here, those beyond the end see the last state. Entries of
+    theta that place the recording stand for their like; they turn, move and scale what was recorded.
     """
     built = swinging()
     theta, run, n = built.theta, built.run(), 2
@@ -89,7 +93,7 @@ def test_frames_of_several_steps(loss: Cauchy | None, clock: int | None, rng: np
     tracking = Tracking(
         built.markers, built.simulation.stepper.dt, times, rng.normal(size=(*shape, 3)), weights,
         np.diag([1.0, 0.0, 1.0]), loss=loss, clock=clock, clock_start=0.0 if clock is None else theta[clock] - 2e-3,
-        last=run.n_steps,
+        last=run.n_steps, placement=Placement(np.arange(4, 7), np.arange(7, 10), 10, np.ones(3)) if place else None,
     )  # fmt: skip
     by_step = [tracking.step_residuals(run.state(k), theta) for k in range(10)]
     assert sum(part.size for part in by_step) == 3 * np.count_nonzero(

@@ -65,16 +65,30 @@ def path(t):
     return np.array([0.5 * t, 0.2 * t, -0.5 * 9.81 * t**2])
 
 
-@pytest.mark.parametrize("loss", [{}, {"loss": "soft-l1", "loss_scale": 0.004}, {"loss": "huber", "loss_scale": 0.004}])
+PLACE = {"turn": [0.1, -0.2, 0.15], "move": [0.002, -0.003, 0.001], "scale": 0.98, "about": [0.01, 0.0, -0.02]}
+CASES = [
+    {},
+    {"loss": "soft-l1", "loss_scale": 0.004},
+    {"loss": "huber", "loss_scale": 0.004},
+    {"loss": "huber", "loss_scale": 0.004, "place": PLACE, "time_offset": 0.0021},
+]
+
+
+@pytest.mark.parametrize("loss", CASES)
 def test_gradient_with_faces_edges_and_vertices(tmp_path, loss):
-    """Adjoint and forward tangents against central differences, between steps and on them."""
+    """Adjoint and forward tangents against central differences, between steps and on them; place and clock."""
     rng = np.random.default_rng(11)
     times = [0.02, 0.035, 0.06]
     directions = rng.normal(size=(3, 60, 3))
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
     radii = rng.uniform(0.040, 0.075, size=(3, 60, 1))
-    problem = scene(tmp_path, [path(t) + d * r for t, d, r in zip(times, directions, radii, strict=True)], times,
-                    **loss).inverse_problem()  # fmt: skip
+    loaded = scene(tmp_path, [path(t) + d * r for t, d, r in zip(times, directions, radii, strict=True)], times, **loss)
+    if "place" in loss:
+        raw = loaded.raw
+        raw["parameters"] += [{"path": f"objective.0.place.{key}"} for key in ("turn", "move", "scale")]
+        raw["parameters"].append({"path": "objective.0.time_offset", "scale": 0.01})
+        loaded = scene_from_dict(raw, folder=tmp_path)
+    problem = loaded.inverse_problem()
     x = problem.x0
     (experiment,) = problem.experiments
     cloud = experiment.objective.objectives[0]

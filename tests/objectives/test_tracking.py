@@ -10,8 +10,9 @@ from add.equations.kinematics import State, StateTangent
 from add.equations.points import WeightedPoints
 from add.errors import InputError
 from add.mocap import Recording, write_csv
-from add.objectives import Tracking, WeightedSum, total
+from add.objectives import Cauchy, Tracking, WeightedSum, total
 from add.objectives.interpolation import hermite
+from add.objectives.placement import Placement
 from add.scene import scene_from_dict
 from add.scene.build.targets import at_steps
 
@@ -200,6 +201,16 @@ KINDS = {
     "displacement and clock from before the start": ({"reference": 0.1, **CLOCK}, np.array([0.131])),
     "displacement and clock from after the end": ({"reference": 0.1, **CLOCK}, np.array([-0.231])),
 }
+PLACE = {"placement": Placement(np.arange(3) + 1, np.arange(3) + 4, 7, np.array([0.3, -0.2, 0.5]))}
+TURNED = {"placement": replace(PLACE["placement"], moves=np.array([1.0, 0.0]), scales=np.array([1.0, 0.0]))}
+SHIFTED = {"placement": replace(PLACE["placement"], moves=np.zeros(1))}
+PLACED = np.array([0.031, 0.8, -0.5, 0.3, 0.2, 0.1, -0.3, 1.1])
+KINDS |= {
+    "place and clock": (PLACE | CLOCK, PLACED),
+    "place and a loss": (PLACE | {"loss": Cauchy(0.5)}, PLACED),
+    "a place and a direction": (TURNED, PLACED),
+    "place of displacements": (SHIFTED | {"reference": 0.1, "projector": np.diag([1.0, 0.0, 1.0])}, PLACED),
+}
 TIMES = [0.0, 0.02, 0.1, 0.13, 0.2, 0.25, 0.31, 9.0]
 
 
@@ -241,6 +252,16 @@ def test_pullback_and_tangents(kind):
             less = np.sqrt(objective.weights[frame])[:, None] * (origin * np.ones((2, 3)) @ objective.projector)
             together += 2.0 * np.vdot(r, t - less)
     assert together == pytest.approx(slope, rel=1e-11, abs=1e-11)
+
+
+def test_placement():
+    """A quarter turn about a point, twice as long, moved; displacements and directions; and back."""
+    theta = np.array([0.0, 0.0, 0.5 * np.pi, 1.0, 2.0, 3.0, 2.0])
+    place = Placement(np.arange(3), np.arange(3) + 3, 6, np.array([1.0, 0.0, 0.0]),
+                      np.array([1.0, 0.0, 0.0]), np.array([1.0, 1.0, 0.0]))  # fmt: skip
+    y = np.tile([2.0, 0.0, 5.0], (3, 1))
+    assert place.places(y, theta) == pytest.approx(np.array([[2, 4, 13], [0, 4, 10], [0, 2, 5]]))
+    assert place.recorded(place.places(y, theta), theta) == pytest.approx(y)
 
 
 def test_displacements_count_from_the_reference():

@@ -16,6 +16,7 @@ from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene
+from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording, recording_doubts
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.spec.contact_classes import ContactClasses
@@ -261,14 +262,17 @@ def _recording(built: BuiltScene) -> Iterator[str]:
         yield from (f"recording.file: {spec.file}: {text}" for text in recording_doubts(spec))
     except InputError:  # said where the recording is needed
         return
+    if any(path.startswith("recording.place") for item in built.scene.parameters for path in item.all_paths()):
+        return
     starts = _starts(built)
+    positions = placed_positions(built.scene, built.model.system.parameters, recording, built.theta)
     found = []
     for k, name in enumerate(recording.names):
         marker = built.scene.markers[name]
         frames = np.flatnonzero(recording.valid[:, k])
         if isinstance(marker, DirectionMarkerSpec) or not frames.size or _searched(built, marker.body):
             continue
-        path, times = recording.positions[frames, k], recording.times[frames]
+        path, times = positions[frames, k], recording.times[frames]
         away, allowed, scaled = _apart(built, marker.body, path, times, *starts[name])
         if away > allowed:
             found.append((away, name, scaled <= allowed))

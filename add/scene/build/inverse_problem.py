@@ -25,6 +25,8 @@ from add.scene.build.numbers import CLOCK
 from add.scene.build.one_step import judged_simulation, one_step_objective
 from add.scene.build.over_time import over_time
 from add.scene.build.phase_overrides import number_overrides
+from add.scene.build.placements import recording_placement
+from add.scene.build.pose_weights import whitened
 from add.scene.build.recordings import load_recording
 from add.scene.build.scene import build
 from add.scene.build.targets import target_tracking
@@ -224,12 +226,14 @@ def _experiment(
             continue
         if isinstance(item, MarkersObjectiveSpec):
             recording, tracking = _marker_tracking(built, place)
-            if item.loss_scale is not None:
-                tracking = replace(tracking, loss=_LOSSES[item.loss](item.loss_scale))
-            followed = tracking
-            parts.append(tracking)
+            loss = None if item.loss_scale is None else _LOSSES[item.loss](item.loss_scale)
+            weighted = whitened(built.scene, recording, tracking, loss, place)
+            followed = tracking if loss is None else replace(tracking, loss=loss)
+            parts.append(followed if weighted is None else weighted)
         elif isinstance(item, CloudObjectiveSpec):
-            parts.append(cloud_tracking(item, built, f"objective.{k}", _LOSSES))
+            own = built.scene.objective[k]  # files and placements are those of the experiment
+            assert isinstance(own, CloudObjectiveSpec)
+            parts.append(cloud_tracking(own, built, k, _LOSSES))
         elif isinstance(item, OneStepObjectiveSpec):
             parts.append(one_step_objective(item, built, f"objective.{k}"))
         elif isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):
@@ -306,5 +310,6 @@ def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking
         clock,
         spec.recording.time_offset,
         spec.time.n_steps,
+        placement=recording_placement(spec, built.model.system.parameters, recording.names),
     )
     return recording, tracking

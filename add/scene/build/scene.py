@@ -26,6 +26,7 @@ from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.obstacles import adjustable_obstacle, obstacle
+from add.scene.build.placements import placement_blocks
 from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid_body
 from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.signals import require_width, signal_of
@@ -123,6 +124,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     marks = MarkerParts()
     extra += parts.numbers
     blocks = [*own_blocks, *parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]
+    blocks += placement_blocks(spec, marks)
     extra += marks.numbers
     if spec.recording is not None:
         blocks.append((CLOCK, (), "s"))

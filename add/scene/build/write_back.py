@@ -10,12 +10,14 @@ import numpy as np
 from add.errors import InputError
 from add.inverse import Experiment, InverseProblem
 from add.inverse.validation import in_order
+from add.objectives.cloud import CloudTracking
 from add.scene.build.numbers import CLOCK
 from add.scene.build.scene import build
 from add.scene.read.coordinates import file_value
 from add.scene.read.paths import get_value, set_value
 from add.scene.read.reader import S, check_scene, experiment_scenes, from_source
-from add.scene.spec.objective import ProximityObjectiveSpec
+from add.scene.spec.cloud import CloudObjectiveSpec
+from add.scene.spec.objective import PriorObjectiveSpec, ProximityObjectiveSpec
 from add.typing import FloatArray
 
 
@@ -55,16 +57,18 @@ def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
                 entry = built.numbers.layout[root]
                 value = file_value(root, numbers[entry.indices.ravel()], get_value(whole, root))
                 own = raw["experiments"][k] if scene.experiments else None
-                if spec.experiment is None:
+                taken = own is not None and own.get("recording") is not None and root.startswith("recording.")
+                if spec.experiment is None and not taken:
                     set_value(raw, root, value, full)
                 elif own is not None:
                     _override(own, root, value)
-                if root == CLOCK:
-                    crop = _crop(experiment, item, float(value))
+                if root.endswith("time_offset"):
+                    section = root.rpartition(".")[0]
+                    crop = _crop(experiment, item, root, float(value))
                     if own is None:
-                        raw["recording"]["crop"] = crop
+                        set_value(raw, f"{section}.crop", crop, full)
                     else:
-                        _override(own, "recording.crop", crop)
+                        _override(own, f"{section}.crop", crop)
     for entry in raw["parameters"]:
         entry.pop("start", None)
     return from_source(check_scene(raw, None, type(scene)), scene.source)
@@ -79,11 +83,20 @@ def _numbers(problem: InverseProblem, experiment: Experiment, x: FloatArray) -> 
     return placed.forward(np.clip(problem.values(x), lower, upper))
 
 
-def _crop(experiment: Experiment, scene: S, offset: float) -> list[float]:
-    """Return the times between which the frames of a recording lie that counted before its clock was moved [s]."""
-    recording, before = experiment.recording, scene.recording
-    assert recording is not None and before is not None
-    times = recording.times + before.time_offset - offset
+def _crop(experiment: Experiment, scene: S, clock: str, offset: float) -> list[float]:
+    """Return the times between which the frames lie that counted before the clock at a path was moved [s]."""
+    if clock == CLOCK:
+        recording, before = experiment.recording, scene.recording
+        assert recording is not None and before is not None
+        times = recording.times + before.time_offset - offset
+    else:
+        k = int(clock.split(".")[1])
+        cloud = scene.objective[k]
+        assert isinstance(cloud, CloudObjectiveSpec)
+        of_runs = sum(not isinstance(other, PriorObjectiveSpec) for other in scene.objective[:k])
+        part = experiment.objective.objectives[of_runs]
+        assert isinstance(part, CloudTracking)
+        times = part.surface.times + cloud.time_offset - offset
     end = scene.time.end
     # Half a frame more, for rounding, where there is a frame that shall not count.
     room = 0.5 * float(np.diff(times).min(initial=end))
@@ -93,7 +106,7 @@ def _crop(experiment: Experiment, scene: S, offset: float) -> list[float]:
 def _override(experiment: dict[str, Any], path: str, value: Any) -> None:
     section, _, rest = path.partition(".")
     if section == "recording" and experiment.get("recording") is not None:
-        experiment["recording"][rest] = value
+        set_value(experiment["recording"], rest, value)
         return
     overrides = experiment.setdefault("overrides", {})
     overrides.pop(path, None)  # what comes last counts

@@ -1,6 +1,7 @@
 """Checks of what is fitted: parameters that exist and differ, and what refers to them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from add.scene.read.checks import end_of, inside, named, twice
@@ -18,6 +19,10 @@ from add.scene.spec.scene import SceneSpec, TimeSpec
 #: Sections whose numbers are no physics, so that no derivative with respect to them exists.
 _FIXED = ("time", "objective", "parameters", "optimizer", "uncertainty", "experiments", "output", "check", "expect")
 
+#: Keys of a cloud that experiments may override, and those whose numbers are parameters.
+OWN_OF_CLOUDS = ("file", "rate", "scale", "time_offset", "place", "crop", "box", "plane", "colour", "every")
+_NUMBERS_OF_CLOUDS = ("time_offset", "place")
+
 
 def check_design(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[Problem]:
     """Parameters and what refers to them; `full` and `experiments` are whole scenes with their defaults."""
@@ -31,12 +36,19 @@ def _labels(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[s
     out = []
     for item in spec.parameters:
         name = "+".join(item.all_paths()) + (f"@{item.experiment}" if item.experiment else "")
-        values, _ = number_at(
-            full if item.experiment is None else experiments[item.experiment], item.all_paths()[0], ""
-        )
+        values, _ = number_at(_whole(item, full, experiments), item.all_paths()[0], "")
         entries = item.components or tuple(range(len(values)))
         out += [name] if entries == (0,) else [f"{name}[{i}]" for i in entries]
     return out
+
+
+def _whole(item: ParameterSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the scene, with its defaults, whose numbers a parameter names first."""
+    if item.experiment is not None:
+        return experiments[item.experiment]
+    if full.get("recording") is None and item.all_paths()[0].startswith("recording."):
+        return next(iter(experiments.values()), full)  # each has its own, and all share this number
+    return full
 
 
 def _references(spec: SceneSpec, end: float) -> Iterator[Problem]:
@@ -56,7 +68,7 @@ def _references(spec: SceneSpec, end: float) -> Iterator[Problem]:
     for i, path in enumerate(spec.uncertainty.profile):
         yield from named(f"uncertainty.profile.{i}", "entry of `parameters`", path, declared)
     for k, item in enumerate(spec.objective):
-        if isinstance(item, PriorObjectiveSpec):
+        if isinstance(item, PriorObjectiveSpec) and spec.parameters:  # one run of experiments has none
             yield from named(f"objective.{k}.parameter", "entry of `parameters`", item.parameter, declared)
             if is_direction(".".join(item.parameter.split(".")[:3])):
                 yield Problem(
@@ -73,7 +85,7 @@ def _parameters(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, di
         if item.experiment is not None and item.experiment not in experiments:
             yield from named(f"{place}.experiment", "experiment", item.experiment, experiments)
             continue
-        scene = full if item.experiment is None else experiments[item.experiment]
+        scene = _whole(item, full, experiments)
         values: list[list[float]] = []
         for i, path in enumerate(item.all_paths()):
             at = f"{place}.path" if item.path is not None else f"{place}.paths.{i}"
@@ -84,7 +96,7 @@ def _parameters(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, di
             values.append(value)
             yield from check_frozen(spec, path, at)
             if item.experiment is None:
-                yield from _shadowed(spec, path, at)
+                yield from _shadowed(spec, path, at, experiments)
         if len(values) == len(item.all_paths()):
             yield from _start(item, values, place)
 
@@ -92,7 +104,7 @@ def _parameters(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, di
 def number_at(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], Problem | None]:
     """The numbers at a path, flattened, or why it has none that may change."""
     section = path.split(".")[0]
-    if section in _FIXED:
+    if section in _FIXED and not of_cloud(scene, path, _NUMBERS_OF_CLOUDS):
         return [], Problem(at, f"numbers in '{section}' cannot be parameters", f"'{path}'")
     message, close = explain_missing(scene, path)
     if message != "is there":
@@ -118,6 +130,14 @@ def number_at(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], P
     if any(isinstance(x, int) for x in flat):
         return [], Problem(at, "counts in whole numbers and cannot change smoothly", f"'{path}', {shown(value)}")
     return flat, None
+
+
+def of_cloud(scene: dict[str, Any], path: str, among: tuple[str, ...]) -> bool:
+    """Return whether a path names one of these keys of an objective that is a cloud, or what is below."""
+    section, number, key, *_ = [*path.split("."), "", ""]
+    items = scene.get("objective") or ()
+    known = section == "objective" and number.isdigit() and int(number) < len(items)
+    return known and key in among and items[int(number)]["type"] == "cloud"
 
 
 def _flat(value: Any) -> list[float] | None:
@@ -161,11 +181,22 @@ def _start(item: ParameterSpec, values: list[list[float]], place: str) -> Iterat
             return
 
 
-def _shadowed(spec: SceneSpec, path: str, at: str) -> Iterator[Problem]:
-    """A shared parameter must not be overridden in an experiment: it would be unclear which of the two counts."""
+def _shadowed(spec: SceneSpec, path: str, at: str, experiments: dict[str, dict[str, Any]]) -> Iterator[Problem]:
+    """A shared parameter must not be overridden in an experiment: it would be unclear which of the two counts.
+
+    Numbers of recordings may be shared by experiments with recordings of their own where all have the same there.
+    """
+    if path.startswith("recording."):
+        values = {name: number_at(scene, path, at) for name, scene in experiments.items()}
+        for name, (value, problem) in values.items():
+            if problem is not None:
+                yield replace(problem, message=f"in experiment '{name}', {problem.message}")
+            elif value != next(iter(values.values()))[0]:
+                text = f"the experiments share this number, but theirs differ: see '{name}'"
+                yield Problem(at, text, f"'{path}', {shown(value)}", "'experiment' in the parameter, or one value")
+        return
     for item in spec.experiments:
-        overrides = [*item.overrides, *(["recording"] if item.recording is not None else [])]
-        for other in overrides:
+        for other in item.overrides:
             if covers(path, other) or covers(other, path):
                 yield Problem(
                     at,

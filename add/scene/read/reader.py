@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from add.errors import InputError
 from add.machine.files import is_text, nodes, read_regular, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
-from add.scene.read.parameter_checks import check_design
+from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, of_cloud
 from add.scene.read.path_slots import path_slots
 from add.scene.read.paths import explain_missing, get_value, nearest, set_value
 from add.scene.read.phase_checks import check_phase_overrides
@@ -320,11 +320,9 @@ def _check_phases(scene: SceneSpec) -> list[Problem]:
 
 
 def _shared_raw(raw: dict[str, Any]) -> dict[str, Any]:
-    """The part of the scene that a run needs: no experiments, no parameters, nor what refers to them; no checks."""
+    """The part of the scene that a run needs: no experiments, no parameters, no checks."""
     left_out = ("experiments", "parameters", "check", "expect")
     result = {key: copy.deepcopy(value) for key, value in raw.items() if key not in left_out}
-    if "objective" in result:
-        result["objective"] = [term for term in result["objective"] if term["type"] != "prior"]
     if "optimizer" in result:
         result["optimizer"].pop("phases", None)
     return result
@@ -336,7 +334,8 @@ def _experiment_raw(raw: dict[str, Any], full: dict[str, Any], k: int) -> tuple[
     problems = []
     for path in item.get("overrides", {}):
         section = path.split(".")[0]
-        if section in ("schema", "experiments", "parameters", "optimizer", "uncertainty", "objective", "expect"):
+        shared = ("schema", "experiments", "parameters", "optimizer", "uncertainty", "objective", "expect")
+        if section in shared and not of_cloud(full, path, OWN_OF_CLOUDS):
             at = f"experiments.{k}.overrides.{path}"
             problems.append(Problem(at, f"an experiment cannot override '{section}': all share it", f"'{path}'"))
     if not problems:

@@ -12,7 +12,7 @@ from add.errors import InputError
 from add.mocap import PoseRecording, Recording, release_time, rigid_fit
 from add.mocap.flights import flight_of_point, flight_spin
 from add.mocap.recording import require_names
-from add.scene.read.recordings import markers_of, pose_of, take_of
+from add.scene.read.recordings import placed_markers, placed_pose, take_of
 from add.scene.spec.markers import PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -92,9 +92,9 @@ def _flight(spec: SceneSpec, name: str, body: RigidBodySpec) -> dict[str, list[f
     take = take_of(recording)
     source, gravity = take.source, np.array(spec.gravity)
     if recording.pose is not None and recording.pose.body == name:
-        pose = pose_of(take, recording).with_origin(recording.time_offset)
+        pose = placed_pose(take, recording).with_origin(recording.time_offset)
     elif recording.markers is not None:
-        seen = markers_of(take, recording).with_origin(recording.time_offset)
+        seen = placed_markers(take, recording).with_origin(recording.time_offset)
         places = {
             file: np.array(marker.point)
             for file, scene in recording.markers.items()

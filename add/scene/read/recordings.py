@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
 from add.mocap import PoseRecording, Recording, Take, read_take, register
 from add.mocap.recording import require_names
 from add.scene.spec.markers import RecordingSpec
+from add.typing import FloatArray
 
-__all__ = ["markers_of", "pose_of", "take_of"]
+__all__ = ["markers_of", "placed_markers", "placed_pose", "pose_of", "take_of"]
 
 
 def take_of(spec: RecordingSpec) -> Take:
@@ -31,4 +35,31 @@ def pose_of(take: Take, spec: RecordingSpec) -> PoseRecording:
     """Return the pose of the body that the scene names, true to scale."""
     assert spec.pose is not None
     pose = take.body(spec.pose.name)
-    return replace(pose, position=spec.scale * pose.position)
+    return pose.scaled(spec.scale)
+
+
+def placed_markers(take: Take, spec: RecordingSpec) -> Recording:
+    """Return `markers_of` where the scene's own numbers of `place` put them."""
+    recording = markers_of(take, spec)
+    return replace(recording, positions=_placed(np.asarray(recording.positions), spec))
+
+
+def placed_pose(take: Take, spec: RecordingSpec) -> PoseRecording:
+    """Return `pose_of` where the scene's own numbers of `place` put it."""
+    pose = pose_of(take, spec)
+    if spec.place is None:
+        return pose
+    turned = Rotation.from_rotvec(spec.place.turn) * Rotation.from_quat(pose.quaternion[:, [1, 2, 3, 0]])
+    return PoseRecording(
+        pose.times, _placed(pose.position, spec), turned.as_quat()[:, [3, 0, 1, 2]], source=pose.source
+    )
+
+
+def _placed(points: FloatArray, spec: RecordingSpec) -> FloatArray:
+    """Return points (..., 3) where the scene's own numbers of `place` put them."""
+    place = spec.place
+    if place is None:
+        return points
+    turn = Rotation.from_rotvec(place.turn).as_matrix()
+    about = np.array(place.about)
+    return np.asarray(about + np.array(place.move) + place.scale * (points - about) @ turn.T)

@@ -22,6 +22,8 @@ def check_frozen(spec: SceneSpec, path: str, at: str) -> Iterator[Problem]:
     section, name, key, *_ = [*path.split("."), "", ""]
     if section == "bodies" and key in ("position", "orientation"):
         yield from _chosen_nodes(spec, name, path, at)
+    if section == "recording" and name == "place":
+        yield from _unseen(spec, key, path, at)
     if section == "markers" and key in ("point", "direction"):
         yield from _recorded(spec, name, path, at)
 
@@ -46,6 +48,19 @@ def _takes_nodes(spec: SceneSpec, body: str | None) -> bool:
     if isinstance(item, MassSpringBodySpec):
         return not (isinstance(item.mesh, PointsMeshSpec) and len(item.mesh.points) == 1)
     return isinstance(item, SoftBodySpec)
+
+
+def _unseen(spec: SceneSpec, key: str, path: str, at: str) -> Iterator[Problem]:
+    """A place that no sample of the recording depends on."""
+    for recording in [spec.recording, *(item.recording for item in spec.experiments)]:
+        if recording is None or recording.place is None:
+            continue
+        if key == "move" and recording.displacement:
+            yield Problem(
+                at, "displacements do not tell where the recording lies", f"'{path}'", '"displacement": false'
+            )
+        if key in ("move", "scale") and recording.angles is not None:
+            yield Problem(at, "angles turn with the recording, but do not move", f"'{path}'", "recording.place.turn")
 
 
 def _recorded(spec: SceneSpec, marker: str, path: str, at: str) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from add.scene.spec.common import (
     Window,
     problem,
 )
+from add.scene.spec.markers import PlacementSpec
 
 
 class CloudBoxSpec(Spec):
@@ -63,6 +64,11 @@ class CloudObjectiveSpec(Spec):
     rate: Positive | None = Field(None, description="frames a second of a folder of .ply files [Hz]")
     scale: Positive = Field(1.0, description="factor from the file's unit to metres [-]")
     time_offset: Number = Field(0.0, description="recording time at which the simulation's t = 0 [s]")
+    place: PlacementSpec | None = Field(
+        None,
+        description="where it lies in the scene, in numbers that a fit may find; `box` and `plane` choose points where "
+        "the scene's own numbers put them; null = where it is",
+    )
     crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
     box: CloudBoxSpec | None = Field(None, description="where points count; null = everywhere")
     colour: CloudColourSpec | None = Field(None, description="colours that count; null = all")

@@ -105,6 +105,23 @@ class RegisterSpec(Spec):
     )
 
 
+class PlacementSpec(Spec):
+    """Where recorded points y lie in the scene: about + move + scale exp([turn]x) (y - about).
+
+    Its numbers may be parameters, such as `recording.place.move`: an unknown registration, shared or of each take.
+    Directions turn alone; displacements turn and scale alone.
+    """
+
+    turn: Vector3 = Field((0.0, 0.0, 0.0), description="rotation vector of the recording, world axes [rad]")
+    move: Vector3 = Field((0.0, 0.0, 0.0), description="translation of the recording, world axes [m]")
+    scale: Positive = Field(1.0, description="factor on recorded lengths [-]")
+    about: Vector3 = Field(
+        (0.0, 0.0, 0.0),
+        description="the point that turn and scale leave where it is [m]; near the recorded points, translation and "
+        "rotation hardly depend on each other",
+    )
+
+
 class MaskSpec(Spec):
     """A stretch of one marker that is left out."""
 
@@ -137,6 +154,9 @@ class PoseSourceSpec(Spec):
 
     body: BodyName = Field(description="name of the body")
     name: NonEmpty | None = Field(None, description="its name in the file; null = the only one there")
+    covariances: Flag = Field(
+        True, description="weight each frame by the covariance of its pose, where the file has them; false = all alike"
+    )
     joint: JointAngleSpec | None = Field(None, description="a second body, by the angle of its hinge")
 
 
@@ -167,6 +187,9 @@ class RecordingSpec(Spec):
     scale: Positive = Field(1.0, description="true over recorded length, for cameras that were not well calibrated [-]")
     register_: RegisterSpec | None = Field(
         None, alias="register", description="rigid registration; null = the recording is in the scene's frame"
+    )
+    place: PlacementSpec | None = Field(
+        None, description="where it lies then, in numbers that a fit may find; null = where it is"
     )
     markers: Annotated[dict[NonEmpty, Name], Field(min_length=1)] | None = Field(
         None, description="the file holds markers: recording marker name -> scene marker name"

@@ -49,7 +49,10 @@ Weight = Annotated[NonNegative, Field(description="factor of this term [-]")]
 
 
 class MarkersObjectiveSpec(Spec):
-    """Mean squared distance of the markers from the recording, or a robust loss of it [m^2]."""
+    """Mean squared distance of the markers from the recording, or a robust loss of it [m^2].
+
+    Of poses with covariances the mean of the squares of their six errors in standard deviations [-].
+    """
 
     type: Literal["markers"] = Field("markers", description="kind of objective")
     weight: Weight = 1.0
@@ -60,7 +63,9 @@ class MarkersObjectiveSpec(Spec):
         "k^2 ln(1 + s^2/k^2)",
     )
     loss_scale: Positive | None = Field(
-        None, description="distance from which on a sample counts less, such as three times the noise [m]"
+        None,
+        description="distance from which on a sample counts less, such as three times the noise [m]; of poses with "
+        "covariances, in standard deviations of a whole pose",
     )
 
     @model_validator(mode="after")
