@@ -22,8 +22,9 @@ from scripts.reproduction.entry import SCENES, Context, Entry, Outcome, Row, clo
 HEADS = "way [m]; lowest height [m]; largest tilt, bend [degrees]"
 #: Stiffness of the motors [N m/rad]: nearly ideal, as the scene has it, and over two decades below.
 GAINS: tuple[float, ...] = (1e5, 1e4, 3e3, 1e3, 3e2, 1e2)
-#: Those for which the gait is found again; those on soft feet, and the one for which it is found again there.
+#: Those for which the gait is found again.
 AGAIN: tuple[float, ...] = (1e3, 1e2)
+#: Those on soft feet, and the one for which it is found again there.
 SOFT_GAINS: tuple[float, ...] = (1e5, 1e4, 1e3, 3e2, 1e2)
 SOFT = 1e3
 #: Evaluations of an optimisation: on hard and on soft feet; steps; how far the robot is to walk [m].
