@@ -165,6 +165,28 @@ def test_trajectories_converge(name, integrator):
     assert order == pytest.approx({"bdf1": 1.0, "bdf2": 2.0}[integrator], abs=0.25), errors
 
 
+@pytest.mark.slow  # minutes: 1e5 steps each
+@pytest.mark.parametrize("name", ["cartpole", "pendulum7", "mixed_joints", "random_tree12", "half_cheetah",
+                                  "double_pendulum", "a1"])  # fmt: skip
+def test_trajectories_at_the_finest_step(name):
+    """Places of all links [m] over the whole second with dt = 1e-5, by pieces from sample to sample."""
+    dynamics, reference = loaded("dynamics", name), loaded("trajectories", name)
+    steps, dt = 5000, 1e-5
+    time = {"dt": dt, "steps": steps, "integrator": "bdf2"}
+    simulation = (built := scene(name, dynamics, time=time, free=True)).simulation
+    system = Coordinates(built, dynamics["joints"])
+    wanted = [system.q(np.array(sample)) for sample in reference["q"]]
+    assert np.allclose(reference["t"], steps * dt * np.arange(len(wanted)))
+    place = built.model.lift.embeddings[0].place
+    q_dot, _ = system.rates(wanted[0], np.array(reference["v"][0]), np.zeros(system.n))
+    state, errors = simulation.state(wanted[0], q_dot), []
+    for k, q in enumerate(wanted[1:], 1):
+        run = simulation.run(built.theta, state=state, n_steps=k * steps)
+        state = run.state(run.n_steps)
+        errors.append(np.abs(place(state.q[0], built.theta)[0] - place(q, built.theta)[0]).max())
+    assert max(errors) < 1e-5, errors
+
+
 @pytest.mark.parametrize("name", ["cartpole", "pendulum7", "jump_worm"])
 def test_torques_of_given_motions(name):
     """Inverse dynamics: each joint moves as q + v t + a t^2 / 2, which BDF2 differentiates exactly; r is tau."""
