@@ -56,7 +56,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
         "fig14",
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
-    hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 8)))
+    hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
     assert short == [*figures, "cma", "table1", "table2", *hard, *robots]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
@@ -345,11 +345,12 @@ def test_jacobians_of_robots_are_those_of_their_steps(robots):
 
 
 @pytest.mark.slow
-def test_drone_is_moved_by_the_relaxed_gradient_alone(robots):
+def test_drone_is_moved_by_the_relaxed_and_the_explored_gradient_alone(robots):
     values = robots("robots2").values
     assert values["plain slope"] < 1e-12 and values["platform slope"] == 0.0
     exact, relaxed = values["curves"]["exact"], values["curves"]["relaxed"]
     assert exact[-1] == exact[0] and relaxed[-1] < 0.99 * relaxed[0]
+    assert values["curves"]["explored"][-1] < 0.9 * exact[0]
 
 
 @pytest.mark.slow
@@ -396,3 +397,11 @@ def test_gait_fails_on_soft_motors_until_it_is_found_again(run):
     assert values["100"]["bend"] > 5.0 > 1.0 > values["100000"]["bend"], "degrees"
     assert values["1000 again"]["way"] > values["1000"]["way"]
     assert values["soft 100000"]["bend"] < 1.0
+
+
+@pytest.mark.slow
+def test_jump_of_atlas_is_found_by_exact_gradients(robots):
+    """60 steps with three evaluations: the feet are not up yet."""
+    values = robots("robots8").values
+    assert values["error"] < 1e-6 and values["objective"][1] < values["objective"][0]
+    assert max(values["depth"]) < 2e-3

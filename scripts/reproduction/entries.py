@@ -30,6 +30,7 @@ from scripts.reproduction import (
     robot_friction,
     robot_gait,
     robot_jacobians,
+    robot_jump,
     robot_throw,
     robot_worm,
     table1,
@@ -69,5 +70,6 @@ MODULES = (
     robot_throw,
     robot_friction,
     robot_gait,
+    robot_jump,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}
