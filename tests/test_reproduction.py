@@ -350,7 +350,7 @@ def test_drone_is_moved_by_the_relaxed_and_the_explored_gradient_alone(robots):
     assert values["plain slope"] < 1e-12 and values["platform slope"] == 0.0
     exact, relaxed = values["curves"]["exact"], values["curves"]["relaxed"]
     assert exact[-1] == exact[0] and relaxed[-1] < 0.99 * relaxed[0]
-    assert values["curves"]["explored"][-1] < 0.9 * exact[0]
+    assert values["curves"]["explored"][-1] < 0.95 * exact[0]
 
 
 @pytest.mark.slow

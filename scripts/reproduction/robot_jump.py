@@ -89,7 +89,8 @@ def jump(stand: Stand, steps: int, most: int) -> dict[str, Any]:
     x, y, z, w = Rotation.from_rotvec(stand.q[3:6]).as_quat().tolist()
     raw = atlas(joints, steps, DT, position=stand.q[:3].tolist(), orientation=[w, x, y, z], drives=drives)
     # Not the feet: whether an ankle slaps its stop after take-off decides where they are, and the landscape is rough.
-    high = {"type": "point", "marker": "pelvis", "target": [0, 0, stand.q[2] + RISE], "axes": "z", "time": "end"}
+    rise = RISE * (steps / STEPS) ** 2  # by the same acceleration
+    high = {"type": "point", "marker": "pelvis", "target": [0, 0, stand.q[2] + rise], "axes": "z", "time": "end"}
     upright = [{"type": "point", "marker": "up", "target": [0, 0, 1], "time": share * steps * DT, "weight": 0.1}
                for share in (0.2, 0.4, 0.6, 0.8, 1.0)]  # fmt: skip
     return raw | {
