@@ -1,4 +1,4 @@
-"""Where a recording lies in the scene, as numbers that a fit may find: a rotation, a translation, a scale."""
+"""Placement of a recording in the scene, as numbers that a fit may find: a rotation, a translation, a scale."""
 
 from __future__ import annotations
 

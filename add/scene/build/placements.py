@@ -1,4 +1,4 @@
-"""Where recordings lie in a scene, and when point clouds begin: numbers that parameters may name."""
+"""Placements of recordings in a scene, and beginnings of point clouds: numbers that parameters may name."""
 
 from __future__ import annotations
 

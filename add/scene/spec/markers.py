@@ -106,7 +106,7 @@ class RegisterSpec(Spec):
 
 
 class PlacementSpec(Spec):
-    """Where recorded points y lie in the scene: about + move + scale exp([turn]x) (y - about).
+    """Place of recorded points y in the scene: about + move + scale exp([turn]x) (y - about).
 
     Its numbers may be parameters, such as `recording.place.move`: an unknown registration, shared or of each take.
     Directions turn alone; displacements turn and scale alone.
