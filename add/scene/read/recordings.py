@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from add.mocap import PoseRecording, Recording, Take, read_take, register
 from add.mocap.recording import require_names
+from add.objectives.placement import Placement
 from add.scene.spec.markers import RecordingSpec
 from add.typing import FloatArray
 
@@ -60,6 +61,5 @@ def _placed(points: FloatArray, spec: RecordingSpec) -> FloatArray:
     place = spec.place
     if place is None:
         return points
-    turn = Rotation.from_rotvec(place.turn).as_matrix()
-    about = np.array(place.about)
-    return np.asarray(about + np.array(place.move) + place.scale * (points - about) @ turn.T)
+    numbers = np.array([*place.turn, *place.move, place.scale])
+    return Placement(np.arange(3), np.arange(3, 6), 6, np.array(place.about)).places(points, numbers)
