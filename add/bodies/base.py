@@ -21,7 +21,7 @@ from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.site_gathering import NO_INDICES, Site
 from add.equations.sites import SiteKind
-from add.equations.term import Constraint, Term
+from add.equations.term import Constraint, DecidingTerm, Term
 from add.errors import InputError
 from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray, IntArray
@@ -51,8 +51,8 @@ class Family(ABC):
     of_coordinates: ClassVar[bool] = False
 
     @abstractmethod
-    def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
-        """Return the terms of all bodies' parts, mostly one."""
+    def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> Sequence[Term | DecidingTerm]:
+        """Return the terms of all bodies' parts, mostly one; those with branches are written over q."""
 
 
 class Part(NamedTuple):

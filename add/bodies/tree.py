@@ -26,7 +26,7 @@ from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.lift import Embedding
 from add.equations.prescribed import PinMotion
-from add.equations.term import Constraint, Term
+from add.equations.term import Constraint, DecidingTerm, Term
 from add.equations.tree_embedding import TreeEmbedding
 from add.equations.tree_pose import TreePose
 from add.kernels.rotation import left_jacobian, rotation_matrix
@@ -35,6 +35,7 @@ from add.terms import (
     BallFriction,
     BallLaws,
     BallLimits,
+    HeldResistance,
     JointDrive,
     JointLimits,
     JointResistance,
@@ -51,7 +52,7 @@ class OfCoordinates(Family):
 
     of_coordinates: ClassVar[bool] = True
 
-    def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
+    def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term | DecidingTerm]:
         """Return the parts."""
         return list(parts)
 
@@ -227,8 +228,9 @@ class TreeBody(Body):
         start = at.dofs[self.name].start
         return [*loops, *joint_couplings(self.couplings, [start + first for first in self.first], at)]
 
-    def _laws(self, start: int, at: Layouts) -> list[Term]:
-        springs, friction, balls, dry = [], [], [], []
+    def _laws(self, start: int, at: Layouts) -> list[Term | DecidingTerm]:
+        springs, balls, dry = [], [], []
+        resisting: dict[bool, list[tuple[int, ...]]] = {False: [], True: []}
         for first, joint in zip(self.first, self.joints, strict=True):
             if joint.kind not in (HINGE, SLIDE, BALL) or not joint.n:
                 continue
@@ -241,8 +243,12 @@ class TreeBody(Body):
                 if joint.rough:
                     dry.append((start + first, number["dry_friction"], number["slip_speed"]))
             else:
-                friction.append((start + first, number["damping"], number["dry_friction"], number["slip_speed"]))
-        found = ((JointSprings, springs), (JointResistance, friction), (BallLaws, balls), (BallFriction, dry))
+                keys = ("damping", "dry_friction", "slip_speed")
+                resisting[joint.held].append((start + first, *(number[key] for key in keys)))
+        found = (
+            (JointSprings, springs), (JointResistance, resisting[False]), (HeldResistance, resisting[True]),
+            (BallLaws, balls), (BallFriction, dry),
+        )  # fmt: skip
         return [term(*np.array(rows, dtype=np.int64).T) for term, rows in found if rows]
 
     def _limits(self, start: int, at: Layouts) -> list[Term]:

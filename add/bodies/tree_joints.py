@@ -35,7 +35,9 @@ class TreeJoint:
     limited : bool
         Whether it has limits; of a ball, a highest angle by which it is turned.
     rough : bool
-        Whether a ball has dry friction.
+        Whether it has dry friction.
+    held : bool
+        Whether the dry friction of a hinge or slide holds: `HeldResistance`.
     massless : bool
         Whether its link is a mere place.
     motion : SignalParameter, optional
@@ -53,6 +55,7 @@ class TreeJoint:
     massless: bool = False
     motion: SignalParameter | None = None
     rough: bool = False
+    held: bool = False
 
     @property
     def n(self) -> int:

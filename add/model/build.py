@@ -25,7 +25,7 @@ from add.equations.points import PointMap
 from add.equations.prescribed import Motion
 from add.equations.step_limit import AllLimits, StepLimit
 from add.equations.system import System
-from add.equations.term import Term
+from add.equations.term import DecidingTerm, Term
 from add.errors import InputError
 from add.joints.parts import HingeStart, JointPart
 from add.model.contact_terms import contact_terms
@@ -138,7 +138,7 @@ def build_model(
     smooth, deciding = joint_terms(joint_parts, bodies, at)
     initial = InitialState(dofs.n, tuple(_poses(bodies, starts, at)))
     motion = _motion(bodies, at, initial)
-    forces, own = _family_terms(bodies, at)
+    forces, own, held = _family_terms(bodies, at)
     forces += smooth
     meshes = mesh_term(bodies, contact, at)
     of_points = contact_terms(bodies, obstacles, contact, at)
@@ -157,7 +157,7 @@ def build_model(
         DofPartition(dofs.n, motion.prescribed),
         motion,
         (*forces, *own),
-        tuple(choices),
+        (*choices, *held),
         tuple(constraints),
         np.array([start for body in bodies for start in body.rotations(at)], dtype=np.int64),
         _limit(meshes, of_points, lift),
@@ -178,8 +178,8 @@ def _limit(
     return limit if limit is None or lift.is_identity else LiftedLimit(limit, lift)
 
 
-def _family_terms(bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list[Term]]:
-    """Return the terms of all families: on rows of X, and on coordinates."""
+def _family_terms(bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list[Term], list[DecidingTerm]]:
+    """Return the terms of all families: on rows of X, on coordinates, and those with branches, on coordinates."""
     gathered: dict[Family, list[Any]] = {}
     single: list[Term] = []
     for part in (part for body in bodies for part in body.parts(at)):
@@ -187,9 +187,16 @@ def _family_terms(bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list
             single.append(part)
         else:
             gathered.setdefault(part.family, []).append(part.arrays)
-    found = {family: family.terms(parts, at.parameters) for family, parts in gathered.items()}
-    rows = [term for family, terms in found.items() for term in terms if not family.of_coordinates]
-    return [*rows, *single], [term for family, terms in found.items() for term in terms if family.of_coordinates]
+    rows: list[Term] = []
+    own: list[Term] = []
+    deciding: list[DecidingTerm] = []
+    for family, parts in gathered.items():
+        for term in family.terms(parts, at.parameters):
+            if isinstance(term, DecidingTerm):
+                deciding.append(term)
+            else:
+                (own if family.of_coordinates else rows).append(term)
+    return [*rows, *single], own, deciding
 
 
 def _poses(bodies: Sequence[Body], starts: Sequence[HingeStart], at: Layouts) -> list[Pose]:

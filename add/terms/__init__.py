@@ -3,6 +3,7 @@
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
+from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBranch
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
@@ -22,6 +23,9 @@ __all__ = [
     "Elastic",
     "ElementBatch",
     "Gravity",
+    "HeldJoints",
+    "HeldResistance",
+    "HeldResistanceBranch",
     "Inertia",
     "JointCouplings",
     "JointDrive",

@@ -223,6 +223,7 @@ def test_what_compiled_steps_lack() -> None:
         "LiftedDecidingTerm",
         "BallFriction",
         "BallLimits",
+        "HeldResistance",  # hybrid
         "OnLengths",  # tendons, and actuators on lengths
         "AffineDrive",
     }

@@ -29,6 +29,9 @@ from add.terms import (
     BallLimits,
     Elastic,
     Gravity,
+    HeldJoints,
+    HeldResistance,
+    HeldResistanceBranch,
     Inertia,
     JointCouplings,
     JointDrive,
@@ -98,7 +101,7 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, _couplings, _body_contact, _mesh_contact,
-#: _mesh_sticking, _stick_constraint, _lift, _trees.
+#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints.
 ELSEWHERE = {
     RigidInertia,
     *COUPLINGS,
@@ -118,6 +121,9 @@ ELSEWHERE = {
     BallFriction,
     BallLaws,
     BallLimits,
+    HeldJoints,
+    HeldResistance,
+    HeldResistanceBranch,
     JointCouplings,
     JointDrive,
     JointResistance,

@@ -36,6 +36,8 @@ _KINDS = {"fixed": FIXED, "hinge": HINGE, "slide": SLIDE, "ball": BALL, "free": 
 _NONE = TreeJointSpec()
 #: What joints have where neither scene nor file says anything.
 _DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
+#: The slip speed of dry friction that holds: nothing creeps at it, so that it may be small.
+_HELD_SLIP_SPEED = 1e-3
 
 
 @final
@@ -91,7 +93,8 @@ def articulated_body(
     joints = []
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said = body.joints.get(joint.name, _NONE)
-        joints.append(_tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}"))
+        made = _tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}")
+        joints.append(replace(made, held=_is_held(made, said, body, f"{at}.joints.{joint.name}")))
         place, own, hard = f"{at}.joints.{joint.name}", not (loose and k == 0), body.limits == "hard"
         numbers += _joint_numbers(place, joint, said, joints[-1], pose, starts=own, hard=hard)
     for link in robot.links:
@@ -223,6 +226,17 @@ def _tree_joint(
     )
 
 
+def _is_held(joint: TreeJoint, said: TreeJointSpec, body: ArticulatedBodySpec, at: str) -> bool:
+    """Return whether a joint's dry friction holds: of a hinge or slide that moves by forces."""
+    moved = joint.kind in (HINGE, SLIDE) and joint.n > 0 and joint.motion is None
+    if said.dry_friction_law == "hybrid" and not moved:
+        raise InputError(
+            "dry friction holds hinges and slides that follow no other and have no given motion",
+            place=f"{at}.dry_friction_law", found="'hybrid'", expected="'tanh'",
+        )  # fmt: skip
+    return moved and joint.rough and (said.dry_friction_law or body.dry_friction_law) == "hybrid"
+
+
 def _limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
     lower = joint.lower if said.lower is None else said.lower
     upper = joint.upper if said.upper is None else said.upper
@@ -254,7 +268,8 @@ def _joint_numbers(
         per, per_rate, force = ("N/m", "N s/m", "N") if made.kind == SLIDE else ("N m/rad", "N m s/rad", "N m")
         for key, usual, of in (
             ("stiffness", joint.stiffness, per), ("damping", joint.damping, per_rate),
-            ("dry_friction", joint.dry_friction, force), ("slip_speed", _DEFAULTS["slip_speed"], f"{unit}/s"),
+            ("dry_friction", joint.dry_friction, force),
+            ("slip_speed", _HELD_SLIP_SPEED if made.held else _DEFAULTS["slip_speed"], f"{unit}/s"),
             ("armature", joint.armature, "kg" if made.kind == SLIDE else "kg m^2"),
         ):  # fmt: skip
             given = getattr(said, key)

@@ -34,13 +34,15 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
     Raises
     ------
     InputError
-        If a loop does not close, or is singular in its closed pose.
+        If a loop does not close, or is singular in its closed pose, or if dry friction holds more joints of it than
+        move independently.
     """
     if not (tree.loops or tree.couplings):
         return np.zeros(0, dtype=np.int64)
     system = _TreeAlone(tree, numbers)
     q = system.closed()
     if not tree.loops:
+        _check_held(tree, system, system.matrices(q)[0])
         return np.zeros(0, dtype=np.int64)
     rng = np.random.default_rng(0)
     poses = [q, *(q + _NEAR * rng.standard_normal(q.size) for _ in range(_POSES))]
@@ -59,7 +61,22 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
             found=f"{kept.size} independent rows, singular values {here[0]:.3g} to {here[-1]:.3g}",
             expected="another start, or fewer loops",
         )
+    _check_held(tree, system, np.concatenate([pairs[0][0], pairs[0][1][kept]]))
     return kept
+
+
+def _check_held(tree: TreeBody, system: _TreeAlone, rows: FloatArray) -> None:
+    """Refuse to hold joints whose rates depend on each other: closed loops in q contradict rates of zero in v."""
+    held = [first for first, joint in zip(tree.first, tree.joints, strict=True) if joint.held]
+    rest = ~np.isin(system.free, held)
+    size = np.linalg.svd(rows, compute_uv=False)[0]
+    left = np.linalg.svd(rows[:, rest], compute_uv=False)
+    if held and (rest.sum() < rows.shape[0] or left.min() < 1e-6 * size):
+        raise InputError(
+            "dry friction holds joints that do not move independently: their loops are rigid while all stick",
+            place=f"bodies.{tree.name}", found=f"{len(held)} joints with the law 'hybrid'",
+            expected='"dry_friction_law": "tanh" of some of them',
+        )  # fmt: skip
 
 
 def _without(own: FloatArray, loops: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -98,6 +115,7 @@ class _TreeAlone:
         self.initial = InitialState(n, (tree.pose(at),))
         held = [first for first, joint in zip(tree.first, tree.joints, strict=True) if joint.motion is not None]
         self.held = np.array(held, dtype=np.int64)
+        self.free = np.setdiff1d(np.arange(n), self.held)
 
     def closed(self) -> FloatArray:
         """Return the coordinates (n,) nearest to the start, by first order, in which all loops are closed."""
@@ -111,9 +129,8 @@ class _TreeAlone:
 
     def matrices(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of the equations between joints, and of the loops' rows, by free coordinates."""
-        free = np.setdiff1d(np.arange(self.n), self.held)
         parts = []
         for constraints in (self.couplings, self.loops):
             assembly = Assembly(tuple(constraints), self.n, self.held)
-            parts.append(assembly.rows_by_coordinates(q, self.theta)[:, free])
+            parts.append(assembly.rows_by_coordinates(q, self.theta)[:, self.free])
         return parts[0], parts[1]

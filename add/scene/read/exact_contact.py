@@ -35,6 +35,13 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
                 "contact.friction_law", f"articulated bodies ('{name}') do not know this law", "'exact'",
                 "'none', 'linear', 'tanh', 'hybrid' or 'impulse'",
             )  # fmt: skip
+        if law == "impulse":
+            held = {f"joints.{key}.": joint.dry_friction_law for key, joint in tree.joints.items()}
+            for key in [key for key, dry in {"": tree.dry_friction_law, **held}.items() if dry == "hybrid"]:
+                yield Problem(
+                    f"bodies.{name}.{key}dry_friction_law", "the friction law 'impulse' holds no joints", "'hybrid'",
+                    "'tanh', or another contact.friction_law",
+                )  # fmt: skip
         if law != "impulse" and tree.limits == "hard":
             yield Problem(
                 f"bodies.{name}.limits", f"the friction law '{law}' has no hard limits", "'hard'",

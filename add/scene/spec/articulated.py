@@ -82,10 +82,13 @@ class TreeJointSpec(Spec):
     )
     damping: NonNegative | None = Field(None, description="damping [N m s/rad, N s/m]; null = the file's, or 0")
     dry_friction: NonNegative | None = Field(
-        None, description="tau of the torque or force tau tanh(rate / slip_speed) [N m, N]; null = the file's, or 0"
+        None, description="tau, the largest torque or force of dry friction [N m, N]; null = the file's, or 0"
+    )
+    dry_friction_law: Literal["tanh", "hybrid"] | None = Field(
+        None, description="its law, as the body's `dry_friction_law` says; null = the body's"
     )
     slip_speed: Positive | None = Field(
-        None, description="rate at which dry friction is felt [rad/s, m/s]; null = 0.01"
+        None, description="rate at which dry friction is felt [rad/s, m/s]; null = 0.01, or 0.001 by the law `hybrid`"
     )
     armature: NonNegative | None = Field(None, description="inertia of its motor [kg m^2, kg]; null = the file's, or 0")
     lower: Number | None = Field(None, description="lower limit [rad, m]; null = the file's, or none")
@@ -169,6 +172,11 @@ class ArticulatedBodySpec(Spec):
         "penalty",
         description="stops of its hinges and slides: springs and dampers, or `hard`, with the friction law `impulse`: "
         "they give not at all, and stop what arrives without a rebound",
+    )
+    dry_friction_law: Literal["tanh", "hybrid"] = Field(
+        "tanh",
+        description="dry friction of its hinges and slides: tau tanh(rate / slip_speed), which creeps, or `hybrid`: a "
+        "joint at rest is held by an equation while that takes no more than tau, and slips with tau",
     )
     tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
     loops: dict[Name, LoopSpec] = Field(

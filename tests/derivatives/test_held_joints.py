@@ -1,0 +1,133 @@
+"""Dry friction of joints that holds: its equations against differences, and gradients of runs that stick and slip."""
+
+import numpy as np
+import pytest
+from simulation.test_step_jacobians import check_step
+from support.run_checks import check_gradient_of_run
+from support.small_models import RoughObjective
+
+import add
+from add.adjoint import Cotangents, pullback, pushforward
+from add.equations.kinematics import Kinematics, Weights
+from add.scene.build.built import BuiltScene
+from add.simulation.run import Trajectory
+from add.terms import HeldResistance
+from add.terms.held_friction import DOWN, RELEASED, STICKS, UP
+from add.testing import check_constraint, check_deciding_term, check_term
+
+LINK = {"mass": 0.8, "inertia": [0.01, 0.012, 0.005, 0, 0, 0.001], "center_of_mass": [0.02, 0.01, -0.15]}
+
+
+def arm(integrator: str = "bdf1", steps: int = 40, **joints: dict) -> BuiltScene:
+    """Return a hinge that a torque drives to and fro, a slide and a hinge behind it; all have dry friction."""
+    own = {
+        "a": {"axis": [0, 1, 0.2], "dry_friction": 3.0, "damping": 0.05, "value": 0.1},
+        "b": {"parent": "a", "type": "slide", "axis": [0.2, 0, 1], "position": [0, 0, -0.3], "dry_friction": 17.0},
+        "c": {"parent": "b", "axis": [0.3, 1, 0], "position": [0, 0, -0.1], "dry_friction": 1.1, "value": 0.1},
+    }
+    for name, more in joints.items():
+        own[name] |= more
+    wanted = {"type": "spline", "times": [0, 0.05, 0.1, 0.15, 0.2], "values": [0, 14, -8, 0, 0]}
+    return add.scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.005, "steps": steps, "integrator": integrator, "newton": {"atol": 1e-13, "rtol": 1e-14}},
+            "bodies": {"arm": {"type": "articulated", "dry_friction_law": "hybrid", "joints": own,
+                               "links": {name: LINK for name in own},
+                               "drives": {"motor": {"joint": "a", "input": {"signal": "torque"}}}}},
+            "signals": {"torque": wanted},
+        }
+    ).build()  # fmt: skip
+
+
+def law_of(built: BuiltScene) -> HeldResistance:
+    """Return the only term with branches."""
+    (term,) = built.simulation.system.deciding
+    assert isinstance(term, HeldResistance)
+    return term
+
+
+def moved(built: BuiltScene, rng: np.random.Generator) -> Kinematics:
+    """Return a state in which the first joint creeps, the second slips up and the third down."""
+    q, _ = built.model.initial.evaluate(built.theta)
+    v = np.array([0.4, 1.7, -2.5]) * built.theta[law_of(built).slip]
+    return Kinematics(q, v, rng.normal(size=3), 0.03, 3)
+
+
+def test_equations(rng: np.random.Generator) -> None:
+    built = arm(**{name: {"slip_speed": 0.3} for name in "abc"})
+    term, kin, layout = law_of(built), moved(built, rng), built.model.system.parameters
+    decision, found = check_deciding_term(term, kin, built.theta, rng=rng, layout=layout, scales={"v": 0.05})
+    assert decision.tolist() == [0, UP, DOWN] and found.v > 0.0
+    assert term.describe(decision) == {"sticking": 0, "slipping": 2, "creeping": 1}
+    creeping, slipping, held = ("dry_friction", "slip_speed"), ("dry_friction",), ()
+    for bits, keys in ((RELEASED, creeping), (RELEASED | UP, slipping), (STICKS, held)):
+        branch = term.on_branch(np.array([bits, 0, STICKS]))
+        found = check_term(branch, kin, built.theta, rng=rng, layout=layout, scales={"v": 0.05})
+        own = {layout.describe(i).rsplit(".", 1)[1] for i in found.parameters if ".a." in layout.describe(i)}
+        assert own == {"damping", *keys}
+    constraint = term.stick_constraint(np.array([STICKS, UP, STICKS]))
+    assert constraint is not None and constraint.n_rows == 6
+    mu = rng.normal(size=6)
+    found = check_constraint(constraint, kin, mu, built.theta, rng=rng, layout=layout)
+    assert found.v > 0.0 and found.q == 0.0
+    rows = np.zeros(6)
+    constraint.residual(kin, mu, built.theta, np.zeros(3), rows)
+    assert rows.tolist() == [kin.v[0], 0, 0, kin.v[2], 0, 0]
+    # The solver's share of the matrix, in the slots of the frozen term, is p by_v^T by_u.
+    operators, data = constraint.operators(kin, built.theta), np.zeros(3)
+    by_u = Weights(1.0, 30.0, 900.0).v * operators.by_v
+    constraint.add_products(2.0, operators.by_v, by_u, data, np.arange(3))
+    assert data.tolist() == [60.0, 0.0, 60.0]
+
+
+def phases(built: BuiltScene, run: Trajectory) -> list[str]:
+    """Return what each joint did, a letter for each spell: s sticks, l slips, c creeps."""
+    decisions = np.array([record.decisions[0] for record in run.records])
+    letters = np.where(decisions & STICKS, "s", np.where(decisions & (UP | DOWN), "l", "c"))
+    return ["".join(a for a, b in zip(row, ["", *row[:-1]], strict=True) if a != b) for row in letters.T]
+
+
+def check_phases(built: BuiltScene, run: Trajectory) -> np.ndarray:
+    """All joints stick, slip and stick, two of them twice; return which stick, step by step."""
+    assert phases(built, run) == ["slsls", "sls", "slsls"], phases(built, run)
+    held = np.array([record.decisions[0] & STICKS != 0 for record in run.records])
+    assert np.abs(run.v[1:][held]).max() < 1e-12
+    return held
+
+
+def test_gradient_of_a_run(rng: np.random.Generator) -> None:
+    """Reverse against forward mode and held differences along all numbers of the scene at once."""
+    built = arm("bdf2")
+    simulation, numbers = built.simulation, built.numbers
+    assert simulation.packed is None, "steps are made by the terms"
+    run = simulation.run(built.theta)
+    check_phases(built, run)
+    q_bar, v_bar = rng.normal(size=(2, *run.q.shape))
+    gradient = pullback(simulation, run, built.theta, Cotangents(q_bar, v_bar))
+    along = np.maximum(np.abs(numbers.values), 0.1) * rng.normal(size=numbers.values.size)
+    theta_dot = numbers.ties.pushforward(numbers.values, along)
+    tangents = pushforward(simulation, run, built.theta, [theta_dot])
+    forward = (q_bar * tangents.q[0]).sum() + (v_bar * tangents.v[0]).sum()
+    assert gradient @ theta_dot == pytest.approx(forward, rel=1e-10)
+    sides = []
+    for sign in (1.0, -1.0):
+        theta = numbers.ties.forward(numbers.values + sign * 1e-6 * along)
+        there = simulation.run(theta, replay=run.replay)
+        sides.append((q_bar * there.q).sum() + (v_bar * there.v).sum())
+    assert forward == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-6)
+    layout = simulation.system.parameters
+    for joint in "abc":
+        assert abs(gradient[layout[f"bodies.arm.joints.{joint}.dry_friction"].start]) > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_gradient_by_every_number(integrator: str) -> None:
+    """Number by number, by all schedules, and Jacobians of steps in which one joint or two stick."""
+    built = arm(integrator)
+    objective = RoughObjective(np.random.default_rng(1).normal(size=3))
+    run = check_gradient_of_run(built.simulation, objective)
+    held = check_phases(built, run).sum(axis=1)
+    for count in (1, 2):
+        check_step(built.simulation, run.step(int(np.flatnonzero(held == count)[0])), np.random.default_rng(2))
