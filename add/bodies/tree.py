@@ -35,6 +35,7 @@ from add.terms import (
     BallFriction,
     BallLaws,
     BallLimits,
+    HeldBalls,
     HeldResistance,
     JointDrive,
     JointLimits,
@@ -229,8 +230,10 @@ class TreeBody(Body):
         return [*loops, *joint_couplings(self.couplings, [start + first for first in self.first], at)]
 
     def _laws(self, start: int, at: Layouts) -> list[Term | DecidingTerm]:
-        springs, balls, dry = [], [], []
+        springs, balls = [], []
+        # By whether the dry friction holds.
         resisting: dict[bool, list[tuple[int, ...]]] = {False: [], True: []}
+        dry: dict[bool, list[tuple[int, ...]]] = {False: [], True: []}
         for first, joint in zip(self.first, self.joints, strict=True):
             if joint.kind not in (HINGE, SLIDE, BALL) or not joint.n:
                 continue
@@ -241,13 +244,13 @@ class TreeBody(Body):
             if joint.kind == BALL:
                 balls.append((start + first, number["damping"], number["armature"]))
                 if joint.rough:
-                    dry.append((start + first, number["dry_friction"], number["slip_speed"]))
+                    dry[joint.held].append((start + first, number["dry_friction"], number["slip_speed"]))
             else:
                 keys = ("damping", "dry_friction", "slip_speed")
                 resisting[joint.held].append((start + first, *(number[key] for key in keys)))
         found = (
             (JointSprings, springs), (JointResistance, resisting[False]), (HeldResistance, resisting[True]),
-            (BallLaws, balls), (BallFriction, dry),
+            (BallLaws, balls), (BallFriction, dry[False]), (HeldBalls, dry[True]),
         )  # fmt: skip
         return [term(*np.array(rows, dtype=np.int64).T) for term, rows in found if rows]
 

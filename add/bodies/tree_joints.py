@@ -37,7 +37,7 @@ class TreeJoint:
     rough : bool
         Whether it has dry friction.
     held : bool
-        Whether the dry friction of a hinge or slide holds: `HeldResistance`.
+        Whether the dry friction holds: `HeldResistance`, `HeldBalls`.
     massless : bool
         Whether its link is a mere place.
     motion : SignalParameter, optional

@@ -3,6 +3,7 @@
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
+from add.terms.held_balls import HeldBalls, HeldBallsBranch, HeldTurns
 from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBranch
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
@@ -23,9 +24,12 @@ __all__ = [
     "Elastic",
     "ElementBatch",
     "Gravity",
+    "HeldBalls",
+    "HeldBallsBranch",
     "HeldJoints",
     "HeldResistance",
     "HeldResistanceBranch",
+    "HeldTurns",
     "Inertia",
     "JointCouplings",
     "JointDrive",

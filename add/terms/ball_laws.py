@@ -14,7 +14,7 @@ from add.kernels.ball_friction import ball_friction
 from add.typing import FloatArray, IntArray
 
 
-class _ThreeByThree(Term):
+class RotationLaw(Term):
     """Forces on rotation vectors, each by itself: blocks of derivatives."""
 
     depends: ClassVar[str] = "qv"
@@ -70,7 +70,7 @@ class _ThreeByThree(Term):
 
 @final
 @dataclass(frozen=True)
-class BallFriction(_ThreeByThree):
+class BallFriction(RotationLaw):
     """r_w = J_l(w)^T tau tanh(|omega| / s) omega / |omega|, omega = J_l(w) w_dot.
 
     Attributes
@@ -105,7 +105,7 @@ class BallFriction(_ThreeByThree):
 
 @final
 @dataclass(frozen=True)
-class BallLimits(_ThreeByThree):
+class BallLimits(RotationLaw):
     """r_w = (k s(e) + d e' s'(e)) w / |w|, e = |w| - upper: a stop for the angle by which a ball is turned.
 
     The ramp s is that of `add.terms.JointLimits`. Angles are at most pi: beyond it the rotation vector changes chart.

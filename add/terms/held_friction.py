@@ -1,10 +1,12 @@
 """Dry friction of joints that holds: a joint at rest is kept there by an equation, one that moves is braked.
 
-The hybrid friction of contact (Geilinger et al. 2020, section 4.3), for coordinates v of hinges and slides:
+The hybrid friction of contact (Geilinger et al. 2020, section 4.3), for rates v of hinges, slides and balls:
 
-    stick   v = 0 with the reaction mu, |mu| <= tau:    r = d v + mu
-    slip    r = d v + tau sign(v)
-    creep   r = d v + f tau v / v_s, |v| < v_s / f
+    stick   v = 0 with the reaction mu, |mu| <= tau
+    slip    tau v / |v|
+    creep   f tau v / v_s, |v| < v_s / f
+
+r is that and, of hinges and slides, the damping d v. Of balls it is J_l(w)^T times that, v = omega = J_l(w) w_dot.
 
 `add.solve.hybrid_friction` decides: what creeps with f = 1 is held, what is held beyond tau is let go within the step,
 and then creeps with f = `STIFFER` at most.
@@ -12,6 +14,7 @@ and then creeps with f = `STIFFER` at most.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -29,10 +32,136 @@ STIFFER = 1e3
 REST = 1e-10
 
 
+class HeldFriction(StickingTerm):
+    """Dry friction that holds; a decision has the bits of every joint.
+
+    Attributes
+    ----------
+    friction, slip : (m,) indices in theta of tau and v_s
+    """
+
+    friction: IntArray
+    slip: IntArray
+
+    @abstractmethod
+    def rates(self, kin: Kinematics) -> FloatArray:
+        """Return v (m, k): one number a hinge or slide, three a ball."""
+
+    @abstractmethod
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
+        """Return the smooth term of this branch, without reactions."""
+
+    @abstractmethod
+    def held(self, which: IntArray) -> StickConstraint:
+        """Return the equations of some joints, one at least, by number."""
+
+    @final
+    def _decided(self, kin: Kinematics, theta: FloatArray, given: Decision | None = None) -> Decision:
+        """Return the branch at ``kin``, with the bits STICKS and RELEASED of ``given``."""
+        kept = np.zeros(self.slip.size, dtype=np.int64) if given is None or not given.size else given
+        kept = kept & (STICKS | RELEASED)
+        v = self.rates(kin)
+        slips = np.sqrt((v * v).sum(axis=1)) * np.where(kept & RELEASED, STIFFER, 1.0) >= theta[self.slip]
+        # A ball slips which way it turns.
+        way = np.where(v[:, 0] < 0.0, DOWN, UP) if v.shape[1] == 1 else UP
+        return np.where((kept & STICKS == 0) & slips, kept | way, kept)
+
+    @final
+    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return which joints slip, and which way."""
+        return self._decided(kin, theta)
+
+    @final
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> None:
+        """Return None: the pattern is the same for all decisions."""
+
+    @final
+    def decided_residual(
+        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
+    ) -> Decision:
+        """Decide and add the torques; ``sticking`` goes on sticking."""
+        decision = self._decided(kin, theta, sticking)
+        self.on_branch(decision).residual(kin, theta, out)
+        return decision
+
+    @final
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return how many joints stick, slip and creep."""
+        sticking, slipping = (int((decision & bits != 0).sum()) for bits in (STICKS, UP | DOWN))
+        return {"sticking": sticking, "slipping": slipping, "creeping": self.slip.size - sticking - slipping}
+
+    @final
+    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return (n,) generalised forces without reactions [N, N m]."""
+        out = np.zeros_like(kin.q)
+        self.decided_residual(kin, theta, out)
+        return -out
+
+    @final
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return zero: it stores none."""
+        return 0.0
+
+    # --- sticking -----------------------------------------------------------------------------------------------------
+
+    @property
+    @final
+    def sticking(self) -> HeldFriction:
+        """The term itself."""
+        return self
+
+    @final
+    def stick(self, decision: Decision) -> Decision:
+        """Return the decision with all joints sticking that do not slip."""
+        return np.where(decision & (UP | DOWN) == 0, STICKS, decision)
+
+    @final
+    def stick_touching(self, decision: Decision) -> Decision:
+        """Return the decision with all joints sticking."""
+        return np.full_like(decision, STICKS)
+
+    @final
+    def all_sticking(self, decision: Decision) -> bool:
+        """Return whether all joints stick."""
+        return bool(np.all(decision & STICKS))
+
+    @final
+    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
+        """Return that all joints stick; None if one of them moves."""
+        if np.abs(self.rates(kin)).max(initial=0.0) > REST:
+            return None
+        return np.full(self.slip.size, STICKS, dtype=np.int64)
+
+    @final
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:
+        """Return the equations of the joints that stick."""
+        which = np.flatnonzero(decision & STICKS)
+        return self.held(which) if which.size else None
+
+    @final
+    def release(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision with some of the sticking joints released."""
+        out = decision.copy()
+        out[np.flatnonzero(decision & STICKS)[rows]] = RELEASED
+        return out
+
+    @final
+    def without(self, decision: Decision, rows: BoolArray) -> Decision:
+        """Return the decision without some of its equations, as if they had never been."""
+        out = decision.copy()
+        out[np.flatnonzero(decision & STICKS)[rows]] = 0
+        return out
+
+    @final
+    def is_sticking(self, decision: Decision, other: Decision) -> BoolArray:
+        """Return which of the joints that stick in ``decision`` stick in another one, too."""
+        return np.asarray(other[decision & STICKS != 0] & STICKS != 0)
+
+
 @final
 @dataclass(frozen=True)
-class HeldResistance(StickingTerm):
-    """Damping, and dry friction that holds, of hinges and slides; a decision has the bits of every joint.
+class HeldResistance(HeldFriction):
+    """Damping, and dry friction that holds, of hinges and slides.
 
     Attributes
     ----------
@@ -46,93 +175,17 @@ class HeldResistance(StickingTerm):
     friction: IntArray
     slip: IntArray
 
-    def _decided(self, kin: Kinematics, theta: FloatArray, given: Decision | None = None) -> Decision:
-        """Return the branch at ``kin``, with the bits STICKS and RELEASED of ``given``."""
-        kept = np.zeros(self.dof.size, dtype=np.int64) if given is None or not given.size else given
-        kept = kept & (STICKS | RELEASED)
-        v = kin.v[self.dof]
-        slips = np.abs(v) * np.where(kept & RELEASED, STIFFER, 1.0) >= theta[self.slip]
-        return np.where((kept & STICKS == 0) & slips, kept | np.where(v > 0.0, UP, DOWN), kept)
-
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return which joints slip, and which way."""
-        return self._decided(kin, theta)
-
-    def structure(self, decision: Decision, candidates: Candidates | None = None) -> None:
-        """Return None: the pattern is the same for all decisions."""
+    def rates(self, kin: Kinematics) -> FloatArray:
+        """Return the rates (m, 1) of the coordinates."""
+        return kin.v[self.dof][:, None]
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> HeldResistanceBranch:
         """Return the smooth term of this branch, without reactions."""
         return HeldResistanceBranch(self, decision)
 
-    def decided_residual(
-        self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
-    ) -> Decision:
-        """Decide and add the torques; ``sticking`` goes on sticking."""
-        decision = self._decided(kin, theta, sticking)
-        self.on_branch(decision).residual(kin, theta, out)
-        return decision
-
-    def describe(self, decision: Decision) -> dict[str, int]:
-        """Return how many joints stick, slip and creep."""
-        sticking, slipping = (int((decision & bits != 0).sum()) for bits in (STICKS, UP | DOWN))
-        return {"sticking": sticking, "slipping": slipping, "creeping": self.dof.size - sticking - slipping}
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised forces without reactions [N, N m]."""
-        out = np.zeros_like(kin.q)
-        self.decided_residual(kin, theta, out)
-        return -out
-
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return zero: it stores none."""
-        return 0.0
-
-    # --- sticking -----------------------------------------------------------------------------------------------------
-
-    @property
-    def sticking(self) -> HeldResistance:
-        """The term itself."""
-        return self
-
-    def stick(self, decision: Decision) -> Decision:
-        """Return the decision with all joints sticking that do not slip."""
-        return np.where(decision & (UP | DOWN) == 0, STICKS, decision)
-
-    def stick_touching(self, decision: Decision) -> Decision:
-        """Return the decision with all joints sticking."""
-        return np.full_like(decision, STICKS)
-
-    def all_sticking(self, decision: Decision) -> bool:
-        """Return whether all joints stick."""
-        return bool(np.all(decision & STICKS))
-
-    def at_rest(self, kin: Kinematics, theta: FloatArray) -> Decision | None:
-        """Return that all joints stick; None if one of them moves."""
-        if np.abs(kin.v[self.dof]).max(initial=0.0) > REST:
-            return None
-        return np.full(self.dof.size, STICKS, dtype=np.int64)
-
-    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> HeldJoints | None:
-        """Return the equations of the joints that stick."""
-        which = np.flatnonzero(decision & STICKS)
-        return HeldJoints(self, which) if which.size else None
-
-    def release(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision with some of the sticking joints released."""
-        out = decision.copy()
-        out[np.flatnonzero(decision & STICKS)[rows]] = RELEASED
-        return out
-
-    def without(self, decision: Decision, rows: BoolArray) -> Decision:
-        """Return the decision without some of its equations, as if they had never been."""
-        out = decision.copy()
-        out[np.flatnonzero(decision & STICKS)[rows]] = 0
-        return out
-
-    def is_sticking(self, decision: Decision, other: Decision) -> BoolArray:
-        """Return which of the joints that stick in ``decision`` stick in another one, too."""
-        return np.asarray(other[decision & STICKS != 0] & STICKS != 0)
+    def held(self, which: IntArray) -> HeldJoints:
+        """Return the equations of some joints, by number."""
+        return HeldJoints(self, which)
 
 
 @final

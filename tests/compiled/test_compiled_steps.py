@@ -223,7 +223,8 @@ def test_what_compiled_steps_lack() -> None:
         "LiftedDecidingTerm",
         "BallFriction",
         "BallLimits",
-        "HeldResistance",  # hybrid
+        "HeldBalls",  # hybrid, as the next
+        "HeldResistance",
         "OnLengths",  # tendons, and actuators on lengths
         "AffineDrive",
     }

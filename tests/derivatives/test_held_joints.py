@@ -1,5 +1,7 @@
 """Dry friction of joints that holds: its equations against differences, and gradients of runs that stick and slip."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from simulation.test_step_jacobians import check_step
@@ -11,8 +13,8 @@ from add.adjoint import Cotangents, pullback, pushforward
 from add.equations.kinematics import Kinematics, Weights
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
-from add.terms import HeldResistance
-from add.terms.held_friction import DOWN, RELEASED, STICKS, UP
+from add.terms import HeldBalls, HeldResistance, HeldTurns
+from add.terms.held_friction import DOWN, RELEASED, STICKS, UP, HeldFriction
 from add.testing import check_constraint, check_deciding_term, check_term
 
 LINK = {"mass": 0.8, "inertia": [0.01, 0.012, 0.005, 0, 0, 0.001], "center_of_mass": [0.02, 0.01, -0.15]}
@@ -81,6 +83,51 @@ def test_equations(rng: np.random.Generator) -> None:
     assert data.tolist() == [60.0, 0.0, 60.0]
 
 
+def balls(integrator: str = "bdf1", **more: object) -> BuiltScene:
+    """Return two balls in a row, the first far from its chart's middle, that fall and are braked."""
+    own = {
+        "a": {"type": "ball", "dry_friction": 5.5, "value": [0.9, -1.6, 2.0], "rate": [1.0, 3.0, -1.0]} | more,
+        "b": {"type": "ball", "parent": "a", "position": [0, 0, -0.3], "dry_friction": 1.5,
+              "value": [0.2, 0.5, 0.3]} | more,
+    }  # fmt: skip
+    time = {"dt": 0.005, "steps": 50, "integrator": integrator, "newton": {"atol": 1e-13, "rtol": 1e-14}}
+    body = {"type": "articulated", "dry_friction_law": "hybrid", "links": {"a": LINK, "b": LINK}, "joints": own}
+    return add.scene_from_dict({"schema": "add-scene/1", "time": time, "bodies": {"arm": body}}).build()
+
+
+def test_equations_of_balls(rng: np.random.Generator) -> None:
+    built = balls(slip_speed=2.0)
+    (term,), layout = built.simulation.system.deciding, built.model.system.parameters
+    assert isinstance(term, HeldBalls)
+    q, _ = built.model.initial.evaluate(built.theta)
+    kin = Kinematics(q, np.array([0.4, 0.2, -0.3, 3.0, -1.0, 2.0]), rng.normal(size=6), 0.03, 3)
+    decision, found = check_deciding_term(term, kin, built.theta, rng=rng, layout=layout, scales={"q": 0.1, "v": 0.1})
+    assert decision.tolist() == [0, UP] and found.q > 0.0 and found.v > 0.0
+    for bits, keys in ((RELEASED, {"dry_friction", "slip_speed"}), (RELEASED | UP, {"dry_friction"}), (STICKS, set())):
+        branch = term.on_branch(np.array([STICKS, bits]))
+        found = check_term(branch, kin, built.theta, rng=rng, layout=layout, scales={"q": 0.1, "v": 0.1})
+        assert {layout.describe(i).rsplit(".", 1)[1] for i in found.parameters} == keys
+    # One of them alone, so that places in the frozen term count.
+    constraint, mu = term.stick_constraint(np.array([UP, STICKS])), rng.normal(size=3)
+    assert isinstance(constraint, HeldTurns)
+    found = check_constraint(constraint, kin, mu, built.theta, rng=rng, layout=layout, scales={"q": 0.1, "v": 0.1})
+    assert found.q > 0.0 and found.v > 0.0
+    weights, (rows, cols), n = Weights(1.0, 30.0, 900.0, 1.0), constraint.pattern(6), 6
+    values, whole = np.zeros(rows.size), np.zeros((9, 9))
+    constraint.jacobian(kin, mu, built.theta, weights, values, np.arange(rows.size))
+    np.add.at(whole, (rows, cols), values)
+    rows, cols = term.on_branch(decision).pattern()
+    operators = constraint.operators(kin, built.theta)
+    by_u = weights.q * operators.by_q + weights.v * operators.by_v
+    parts = np.zeros((2, rows.size))
+    constraint.add_geometry(kin, mu, built.theta, weights.q, parts[0], np.arange(rows.size))
+    constraint.add_products(2.0, operators.by_v, by_u, parts[1], np.arange(rows.size))
+    for part, expected in zip(parts, (whole[:n, :n], 2.0 * whole[:n, n:] @ whole[n:, :n]), strict=True):
+        found = np.zeros((n, n))
+        np.add.at(found, (rows, cols), part)
+        assert found == pytest.approx(expected, abs=1e-12 * np.abs(expected).max())
+
+
 def phases(built: BuiltScene, run: Trajectory) -> list[str]:
     """Return what each joint did, a letter for each spell: s sticks, l slips, c creeps."""
     decisions = np.array([record.decisions[0] for record in run.records])
@@ -89,16 +136,21 @@ def phases(built: BuiltScene, run: Trajectory) -> list[str]:
 
 
 def check_phases(built: BuiltScene, run: Trajectory) -> np.ndarray:
-    """All joints stick, slip and stick, two of them twice; return which stick, step by step."""
-    assert phases(built, run) == ["slsls", "sls", "slsls"], phases(built, run)
-    held = np.array([record.decisions[0] & STICKS != 0 for record in run.records])
-    assert np.abs(run.v[1:][held]).max() < 1e-12
-    return held
+    """All joints stick, slip and stick, two of them twice, or balls slip and stick; return which stick in each step."""
+    (term,), spells = built.simulation.system.deciding, phases(built, run)
+    assert isinstance(term, HeldFriction)
+    assert spells == (["ls", "ls"] if isinstance(term, HeldBalls) else ["slsls", "sls", "slsls"])
+    decisions = np.array([record.decisions[0] for record in run.records])
+    assert isinstance(term, HeldBalls) or (decisions & RELEASED).any(), "a joint is let go within a step"
+    rates = np.array([term.rates(record.kin) for record in run.records])
+    assert np.abs(rates[decisions & STICKS != 0]).max() < 1e-12
+    return decisions & STICKS != 0
 
 
-def test_gradient_of_a_run(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("make", [arm, balls])
+def test_gradient_of_a_run(make: Callable[[str], BuiltScene], rng: np.random.Generator) -> None:
     """Reverse against forward mode and held differences along all numbers of the scene at once."""
-    built = arm("bdf2")
+    built = make("bdf2")
     simulation, numbers = built.simulation, built.numbers
     assert simulation.packed is None, "steps are made by the terms"
     run = simulation.run(built.theta)
@@ -117,17 +169,17 @@ def test_gradient_of_a_run(rng: np.random.Generator) -> None:
         sides.append((q_bar * there.q).sum() + (v_bar * there.v).sum())
     assert forward == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-6)
     layout = simulation.system.parameters
-    for joint in "abc":
+    for joint in "abc" if make is arm else "ab":
         assert abs(gradient[layout[f"bodies.arm.joints.{joint}.dry_friction"].start]) > 0.01
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
-def test_gradient_by_every_number(integrator: str) -> None:
-    """Number by number, by all schedules, and Jacobians of steps in which one joint or two stick."""
-    built = arm(integrator)
-    objective = RoughObjective(np.random.default_rng(1).normal(size=3))
-    run = check_gradient_of_run(built.simulation, objective)
+@pytest.mark.parametrize(("make", "integrator"), [(arm, "bdf1"), (arm, "bdf2"), (balls, "bdf2")])
+def test_gradient_by_every_number(make: Callable[[str], BuiltScene], integrator: str) -> None:
+    """Number by number, by all schedules; of joints with one coordinate also Jacobians of steps in which some stick."""
+    built = make(integrator)
+    n = built.simulation.system.n
+    run = check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(1).normal(size=n)))
     held = check_phases(built, run).sum(axis=1)
-    for count in (1, 2):
+    for count in (1, 2) if make is arm else ():
         check_step(built.simulation, run.step(int(np.flatnonzero(held == count)[0])), np.random.default_rng(2))

@@ -10,21 +10,24 @@ from bodies.test_trees_hybrid import scene as on_floor
 from support.walker import TURNED, walker
 
 import add
+from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
 from add.terms import HeldResistance
-from add.terms.held_friction import STICKS
+from add.terms.held_friction import STICKS, HeldFriction
 
 G = 9.81
 INERTIA = 0.4
 
 
 def joint(kind: str, *, friction: float, dt: float, steps: int, integrator: str = "bdf1", **more: object) -> BuiltScene:
-    """A link on one joint: 1 kg on a slide, or a hinge through its centre of mass."""
-    own = {"type": kind, "axis": [0, 0, 1], "dry_friction": friction} | more
-    drive = {"joint": "a", "input": own.pop("force", 0.0)}
+    """A link on one joint: 1 kg on a slide, or a hinge or ball in its centre of mass."""
+    own = {"type": kind, "dry_friction": friction} | more
+    own |= {} if kind == "ball" else {"axis": [0, 0, 1]}
+    force = own.pop("force", None)
+    drives = {} if force is None else {"motor": {"joint": "a", "input": force}}
     body = {
-        "type": "articulated", "dry_friction_law": "hybrid", "joints": {"a": own}, "drives": {"motor": drive},
+        "type": "articulated", "dry_friction_law": "hybrid", "joints": {"a": own}, "drives": drives,
         "links": {"a": {"mass": 1.0, "inertia": [INERTIA] * 3 + [0, 0, 0], "center_of_mass": [0, 0, 0]}},
     }  # fmt: skip
     time = {"dt": dt, "steps": steps, "integrator": integrator}
@@ -46,6 +49,24 @@ def test_a_joint_holds_up_to_its_limit(integrator: str, kind: str, load: float, 
             continue
         expected = (share - np.sign(share)) * tau / inertia * run.t
         assert run.v[:, 0] == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_a_ball_stops() -> None:
+    """It turns about a fixed axis, slower by tau/I, and stays where it stops."""
+    tau, omega = 2.0, np.array([0.6, -0.8, 1.2])
+    built = joint("ball", friction=tau, dt=0.01, steps=60, rate=omega.tolist())
+    run, size = built.run(), np.linalg.norm(omega)
+    expected = np.maximum(size - tau / INERTIA * run.t, 0.0)
+    rates = np.array([run.v[0], *(law_rates(built, record.kin) for record in run.records)])
+    assert rates == pytest.approx(expected[:, None] * omega / size, abs=1e-9)
+    assert 20 < np.count_nonzero(expected) < 40 and np.abs(run.q[-20:] - run.q[-1]).max() < 1e-12
+
+
+def law_rates(built: BuiltScene, kin: Kinematics) -> np.ndarray:
+    """Return the rates of the only joint."""
+    (law,) = built.simulation.system.deciding
+    assert isinstance(law, HeldFriction)
+    return law.rates(kin)[0]
 
 
 def test_a_pendulum_loses_the_same_in_every_swing() -> None:
@@ -112,13 +133,12 @@ def changed(**more: object) -> Any:
 
 
 def test_refused() -> None:
-    for more in ({"type": "ball"}, {"motion": 0.3}):
-        with pytest.raises(InputError, match=r"arm\.joints\.a\.dry_friction_law: .* holds hinges and slides"):
-            changed(**more).build()
+    with pytest.raises(InputError, match=r"arm\.joints\.a\.dry_friction_law: .* holds hinges, slides and balls"):
+        changed(motion=0.3).build()
     raw = four_bar("hinge", dry_friction_law="hybrid")
     for own in raw["bodies"]["bar"]["joints"].values():
         own["dry_friction"] = 0.1
-    with pytest.raises(InputError, match=r"bodies\.bar: .* do not move independently.*3 joints"):
+    with pytest.raises(InputError, match=r"bodies\.bar: .* do not move independently.*3 coordinates"):
         add.scene_from_dict(raw).build()
     for name in ("coupler", "rocker"):
         raw["bodies"]["bar"]["joints"][name]["dry_friction_law"] = "tanh"

@@ -227,11 +227,11 @@ def _tree_joint(
 
 
 def _is_held(joint: TreeJoint, said: TreeJointSpec, body: ArticulatedBodySpec, at: str) -> bool:
-    """Return whether a joint's dry friction holds: of a hinge or slide that moves by forces."""
-    moved = joint.kind in (HINGE, SLIDE) and joint.n > 0 and joint.motion is None
+    """Return whether a joint's dry friction holds: of one that moves by forces."""
+    moved = joint.kind in (HINGE, SLIDE, BALL) and joint.n > 0 and joint.motion is None
     if said.dry_friction_law == "hybrid" and not moved:
         raise InputError(
-            "dry friction holds hinges and slides that follow no other and have no given motion",
+            "dry friction holds hinges, slides and balls that follow no other and have no given motion",
             place=f"{at}.dry_friction_law", found="'hybrid'", expected="'tanh'",
         )  # fmt: skip
     return moved and joint.rough and (said.dry_friction_law or body.dry_friction_law) == "hybrid"

@@ -67,14 +67,16 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
 
 def _check_held(tree: TreeBody, system: _TreeAlone, rows: FloatArray) -> None:
     """Refuse to hold joints whose rates depend on each other: closed loops in q contradict rates of zero in v."""
-    held = [first for first, joint in zip(tree.first, tree.joints, strict=True) if joint.held]
+    held = [
+        first + k for first, joint in zip(tree.first, tree.joints, strict=True) if joint.held for k in range(joint.n)
+    ]
     rest = ~np.isin(system.free, held)
     size = np.linalg.svd(rows, compute_uv=False)[0]
     left = np.linalg.svd(rows[:, rest], compute_uv=False)
     if held and (rest.sum() < rows.shape[0] or left.min() < 1e-6 * size):
         raise InputError(
             "dry friction holds joints that do not move independently: their loops are rigid while all stick",
-            place=f"bodies.{tree.name}", found=f"{len(held)} joints with the law 'hybrid'",
+            place=f"bodies.{tree.name}", found=f"{len(held)} coordinates with the law 'hybrid'",
             expected='"dry_friction_law": "tanh" of some of them',
         )  # fmt: skip
 

@@ -175,7 +175,7 @@ class ArticulatedBodySpec(Spec):
     )
     dry_friction_law: Literal["tanh", "hybrid"] = Field(
         "tanh",
-        description="dry friction of its hinges and slides: tau tanh(rate / slip_speed), which creeps, or `hybrid`: a "
+        description="dry friction of its joints: tau tanh(rate / slip_speed), which creeps, or `hybrid`: a "
         "joint at rest is held by an equation while that takes no more than tau, and slips with tau",
     )
     tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
