@@ -227,6 +227,7 @@ def test_a_rigid_block_on_a_rigid_mesh_sticks_truly() -> None:
     assert np.abs(trajectory.state(150).q[0][:2]).max() < 5e-6
 
 
+@pytest.mark.slow
 def test_gradient_of_blocks_that_stick_and_slip() -> None:
     """Hybrid friction between soft meshes: held differences, with one block that stands and another that slides."""
     raw = inclined(True, 0.6, (6, 5), friction_law="hybrid")

@@ -119,14 +119,19 @@ QUICK = {
 }
 #: Scenes with so many numbers that even two steps take a while.
 LARGE = (
+    "ball_in_ring",
     "fig11b_bunny",
     "fig5_tori",
+    "fig7_foam_sphere",
     "fig8_foam_cube",
+    "fig9_depth_ball",
     "four_bar",
+    "loose_camera",
     "pressed_ball",
     "robot_rigid",
     "robot_soft_feet",
     "sheet_flip",
+    "two_soft_balls",
 )
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
 FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
