@@ -18,6 +18,7 @@ from scripts.reproduction.page import Pack
 from scripts.reproduction.published import PUBLISHED
 from scripts.reproduction.running import LAWS, scene, with_law
 from scripts.reproduction.tasks import Tasks
+from scripts.reproduction.tennis_chain import arrival
 
 
 @pytest.fixture
@@ -54,6 +55,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
         "fig11b",
         "fig12",
         "fig14",
+        "tennis",
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
@@ -110,6 +112,21 @@ def test_recordings_are_approached(run, key):
     values = run(key).values
     assert values["rms"] < 0.02
     assert values["simulations"] >= 3
+
+
+@pytest.mark.slow
+def test_material_is_carried_to_a_throw_and_the_throw_to_the_wall(run):
+    values = run("tennis").values
+    assert set(values) == {"found.world", "found.own", "guessed.world", "guessed.own"}
+    assert all(0.0 < error < 0.2 for error in values.values())
+
+
+def test_arrival_is_where_the_path_passes_the_plane():
+    path = np.array([[0.0, 0.0, 1.0], [1.0, 0.5, 2.0], [3.0, 1.5, 0.0]])
+    there = arrival(np.array([0.0, 0.1, 0.2]), path, np.array([2.0, 1.0, 4.0]))
+    assert there.time == pytest.approx(0.15) and there.error == pytest.approx(3.0)
+    with pytest.raises(ValueError, match="does not come"):
+        arrival(np.array([0.0, 0.1, 0.2]), path, np.array([4.0, 1.0, 4.0]))
 
 
 def test_throws_arrive(run):

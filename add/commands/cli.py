@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from add import __version__
+from add.commands.cli_carry import carry
 from add.commands.cli_compare import compare
 from add.commands.cli_converge import converge
 from add.commands.cli_export import export
@@ -104,7 +105,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_mesh_depths(result)
 
 
-for command in (view, plot, info, recording, compare, converge, mesh, new, predict, export):
+for command in (view, plot, info, recording, carry, compare, converge, mesh, new, predict, export):
     cli.add_command(command)
 
 

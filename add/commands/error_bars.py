@@ -13,6 +13,8 @@ from add.commands.convergence_file import CONVERGENCE, errors_for, read_converge
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.bootstrap import bootstrap
+from add.inverse.cloud_correlation import CloudCorrelation
+from add.inverse.correlation import Correlation
 from add.inverse.fit_rows import FitRows, fit_rows
 from add.inverse.identifiability import Weak, as_candidate, remedies, weak_directions
 from add.inverse.profile import profile
@@ -29,10 +31,7 @@ _log = logging.getLogger(__name__)
 
 _NO_BARS_OF_OTHERS = "No error bars: a part of the objective is no sum of squares."
 _NO_BARS = "No error bars: the objective has terms that are no samples of markers frame by frame."
-_NO_BARS_OF_CLOUDS = (
-    "No error bars: the objective has a point cloud, whose neighbouring points share their errors; fit several "
-    "takes, or stretches of the recording by themselves, and compare."
-)
+_NO_BARS_OF_BOTH = "No error bars: markers and point clouds in one objective, whose errors do not compare."
 #: Pairs of parameters whose errors are correlated beyond this are named.
 TIED = 0.95
 #: A candidate is worth a sentence if it lowers the spread along a weak direction at least so many times.
@@ -55,9 +54,10 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     except TypeError:  # a part that is no sum of squares
         fitted = any(item.recording is not None for item in problem.experiments)
         return {"parameters": {}, "contains": [_NO_BARS_OF_OTHERS]} if fitted else None
-    if any(not isinstance(part, Tracking | WhitenedTracking) for part in parts):
-        of_clouds = any(isinstance(part, CloudTracking) for part in parts)
-        return {"parameters": {}, "contains": [_NO_BARS_OF_CLOUDS if of_clouds else _NO_BARS]}
+    if any(not isinstance(part, Tracking | WhitenedTracking | CloudTracking) for part in parts):
+        return {"parameters": {}, "contains": [_NO_BARS]}
+    if 0 < sum(isinstance(part, CloudTracking) for part in parts) < len(parts):
+        return {"parameters": {}, "contains": [_NO_BARS_OF_BOTH]}
     found = uncertainty(problem, x)
     if found is None:
         return None
@@ -135,18 +135,26 @@ def _residuals(found: Uncertainty) -> dict[str, Any]:
     """Return for each take how white its residuals are and how many samples they are worth."""
     out = {}
     for rows, looked in zip(found.rows, found.correlations, strict=True):
+        if isinstance(looked, CloudCorrelation):
+            out[rows.name] = _of_both(looked) | {"share": looked.share, "length": looked.length}
+            continue
         series = np.unique(rows.series // 3)
         names = [rows.markers[k] if k < len(rows.markers) else f"target {k}" for k in series]
-        out[rows.name] = {
-            "frames": looked.n_frames,
-            "coordinates": looked.n_samples,
-            "effective": looked.effective,
-            "white": looked.is_white if looked.tested else None,
-            "p_value": _number(looked.p_value),
-            "frames_per_independent": looked.time,
-            "per_marker": {name: float(tau) for name, tau in zip(names, looked.per_marker, strict=True)},
-        }
+        each = {name: float(tau) for name, tau in zip(names, looked.per_marker, strict=True)}
+        out[rows.name] = _of_both(looked) | {"per_marker": each}
     return out
+
+
+def _of_both(looked: Correlation | CloudCorrelation) -> dict[str, Any]:
+    """Return what markers and clouds have in common."""
+    return {
+        "frames": looked.n_frames,
+        "coordinates": looked.n_samples,
+        "effective": looked.effective,
+        "white": looked.is_white if looked.tested else None,
+        "p_value": _number(looked.p_value),
+        "frames_per_independent": looked.time,
+    }
 
 
 def _contents(found: Uncertainty) -> list[str]:
@@ -156,7 +164,8 @@ def _contents(found: Uncertainty) -> list[str]:
     untested = [rows.name for rows, looked in zip(found.rows, found.correlations, strict=True) if not looked.tested]
     if wide:
         texts = [
-            f"{rows.name}: {looked.n_samples} coordinates count for {looked.effective:.3g}"
+            f"{rows.name}: {looked.n_samples} {'points' if rows.of_clouds else 'coordinates'} count for "
+            f"{looked.effective:.3g}"
             for rows, looked in zip(found.rows, found.correlations, strict=True)
             if not looked.is_white
         ]

@@ -16,9 +16,10 @@ from add.io.runfolder import RESULT, RunFolder
 from add.scene import Scene
 from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording
+from add.scene.build.write_back import labelled
 from add.typing import FloatArray
 
-__all__ = ["carried", "predict_scene", "write_prediction"]
+__all__ = ["carried", "fit_of", "predict_scene", "write_prediction"]
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +34,8 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
     Parameters
     ----------
     result : of a fit
-    paths : labels that are wanted; default: all that no take has for itself and that are no start of a motion
+    paths : labels that are wanted, or paths of vectors, for all their components; default: all that no take has for
+        itself and that are no start of a motion
 
     Raises
     ------
@@ -41,11 +43,12 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
         If a label is not among the fit's, or nothing is carried.
     """
     known: dict[str, dict[str, Any]] = result.get("parameters") or {}
-    missing = [path for path in paths if path not in known]
+    asked = {path: [label for label in known if path in (label, label.partition("[")[0])] for path in paths}
+    missing = [path for path, labels in asked.items() if not labels]
     if missing:
         raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
     if paths:
-        return {path: known[path] for path in paths}
+        return {label: known[label] for labels in asked.values() for label in labels}
     chosen = {
         label: entry
         for label, entry in known.items()
@@ -54,6 +57,20 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
     if not chosen:
         raise InputError("no number of the fit holds for another motion", expected="--parameter PATH")
     return chosen
+
+
+def fit_of(run: RunFolder) -> dict[str, Any]:
+    """Return the result of the fit in a folder.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if run.command != "optimize" or not run.result.is_file():
+        raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
+    result: dict[str, Any] = run.read_json(RESULT)
+    return result
 
 
 def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Prediction, dict[str, Any]]:
@@ -74,21 +91,15 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     SolverError
         If the run fails.
     """
-    if run.command != "optimize" or not run.result.is_file():
-        raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
-    result: dict[str, Any] = run.read_json(RESULT)
+    result = fit_of(run)
     if not scene.markers:
         raise InputError("there is nothing to predict", file=scene.source, place="markers", expected="at least one")
     chosen = carried(result, paths)
     built = scene.build()
     numbers = built.numbers
     values: FloatArray = numbers.values.copy()
-    index = []
-    for label, entry in chosen.items():
-        path, _, component = label.partition("[")
-        at, _ = numbers.resolve(path)
-        index.append(int(at[int(component.rstrip("]")) if component else 0]))
-        values[index[-1]] = entry["value"]
+    index = [labelled(numbers, label) for label in chosen]
+    values[index] = [entry["value"] for entry in chosen.values()]
     theta = numbers.ties.forward(values)
     slopes = numbers.ties.jacobian(values).tocsc()[:, index].tocsr()
     covariance, blank = _covariance(result, list(chosen))

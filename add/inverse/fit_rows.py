@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -13,11 +13,15 @@ from add.inverse.experiment import Experiment
 from add.inverse.problem import InverseProblem
 from add.linalg import one_blas_thread
 from add.objectives import LeastSquares, Tracking
+from add.objectives.cloud import CloudTracking
 from add.objectives.whitened import WhitenedTracking
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["FitRows", "fit_rows", "residuals_of"]
+#: Objectives that compare a run with a recording, frame by frame.
+Looking = Tracking | WhitenedTracking | CloudTracking
+
+__all__ = ["FitRows", "clouds_of", "fit_rows", "residuals_of"]
 
 
 @final
@@ -34,6 +38,7 @@ class FitRows:
     residual : (m,) weighted as the objective weights them
     slopes : (m, n)
     raw_squares : sum of the squares before the factors of the objective's parts
+    places : (m, 3) of points of clouds on the body as it was at t = 0 [m]; none for markers
     """
 
     name: str
@@ -43,6 +48,12 @@ class FitRows:
     residual: FloatArray
     slopes: FloatArray
     raw_squares: float
+    places: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+
+    @property
+    def of_clouds(self) -> bool:
+        """Whether the residuals are those of points, which no frame has again."""
+        return len(self.places) > 0
 
     def table(self, values: FloatArray) -> FloatArray:
         """Return values (m, ...) of the residuals as (frames, series, ...), zero where there is none."""
@@ -63,11 +74,13 @@ class FitRows:
 
 def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray, IntArray]:
     """Return frame and series of the rows of one step, in the order of `step_residuals`."""
-    assert isinstance(part, Tracking | WhitenedTracking)
+    assert isinstance(part, Looking)
     number, series = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for frame in frames:
         if isinstance(part, WhitenedTracking):
             rows = part.rows(int(frame))
+        elif isinstance(part, CloudTracking):
+            rows = np.arange(len(part.clouds[frame]))
         else:
             rows = (3 * np.flatnonzero(part.weights[frame] > 0.0)[:, None] + np.arange(3)).ravel()
         number.append(np.full(rows.size, frame))
@@ -75,15 +88,22 @@ def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray,
     return np.concatenate(number), np.concatenate(series)
 
 
-def _width(part: Tracking | WhitenedTracking) -> int:
+def _width(part: Looking) -> int:
     """Return how many rows a frame has at most."""
+    if isinstance(part, CloudTracking):
+        return max(map(len, part.clouds))
     return part.matrices.shape[1] if isinstance(part, WhitenedTracking) else 3 * part.points.n_points
 
 
-def _parts(experiment: Experiment) -> list[tuple[float, Tracking | WhitenedTracking]]:
+def _parts(experiment: Experiment) -> list[tuple[float, Looking]]:
     """Return what of an objective looks at a run, with the roots of its weights."""
     pairs, _ = experiment.squares_within(None)
-    return [(root, part) for root, part in pairs if part.looks and isinstance(part, Tracking | WhitenedTracking)]
+    return [(root, part) for root, part in pairs if part.looks and isinstance(part, Looking)]
+
+
+def clouds_of(experiment: Experiment) -> bool:
+    """Whether an experiment is compared with point clouds."""
+    return any(isinstance(part, CloudTracking) for _, part in _parts(experiment))
 
 
 def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> FitRows:
@@ -103,6 +123,7 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
     labels: list[tuple[IntArray, IntArray]] = []
     values: list[FloatArray] = [np.zeros(0)]
     slopes: list[FloatArray] = [np.zeros((0, problem.n))]
+    places: list[FloatArray] = [np.zeros((0, 3))]
     squares = 0.0
     with one_blas_thread():
         for k, tangents in enumerate(sweep(experiment.simulation, trajectory, theta, directions)):
@@ -115,11 +136,16 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
                 slopes.append(np.zeros((residual.size, problem.n)))
                 slopes[-1][:, found.index] = root * found.values
                 labels.append(_labels(part, part.frames(state, theta), int(offset)))
+                if isinstance(part, CloudTracking):
+                    places.append(part.step_places(state, theta, trajectory.kinematics(0)))
     frame, series = (np.concatenate([pair[i] for pair in labels] or [np.zeros(0, dtype=np.int64)]) for i in range(2))
     names = experiment.recording.names if experiment.recording is not None else ()
     if any(isinstance(part, WhitenedTracking) for _, part in parts):
         names = ()  # rows are combinations of the coordinates of all
-    return FitRows(experiment.name, frame, series, names, np.concatenate(values), np.concatenate(slopes), squares)
+    return FitRows(
+        experiment.name, frame, series, names, np.concatenate(values), np.concatenate(slopes), squares,
+        np.concatenate(places),
+    )  # fmt: skip
 
 
 def residuals_of(experiment: Experiment, theta: FloatArray, trajectory: Trajectory) -> FloatArray:

@@ -9,8 +9,9 @@ from typing import final
 import numpy as np
 from scipy.special import stdtrit
 
+from add.inverse.cloud_correlation import CloudCorrelation, cloud_correlation
 from add.inverse.correlation import Correlation, correlation
-from add.inverse.fit_rows import FitRows, fit_rows
+from add.inverse.fit_rows import FitRows, clouds_of, fit_rows
 from add.inverse.problem import InverseProblem
 from add.typing import BoolArray, FloatArray
 
@@ -61,7 +62,7 @@ class Uncertainty:
     discretisation: FloatArray
     freedom: FloatArray
     at_bound: BoolArray
-    correlations: tuple[Correlation, ...]
+    correlations: tuple[Correlation | CloudCorrelation, ...]
     rows: tuple[FitRows, ...]
 
     @property
@@ -103,14 +104,14 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
     Returns
     -------
     Uncertainty or None
-        None where no experiment has a recording or there are too few samples.
+        None where no experiment has a recording or a cloud, or there are too few samples.
 
     Raises
     ------
     SolverError
         If a run fails at x.
     """
-    rows = [fit_rows(problem, x, item) for item in problem.experiments if item.recording is not None]
+    rows = [fit_rows(problem, x, item) for item in problem.experiments if item.recording is not None or clouds_of(item)]
     total = sum(p.sample_weight for e in problem.experiments for _, p in e.objective.as_squares())
     return uncertainty_of_rows(problem, x, rows, total)
 
@@ -136,7 +137,7 @@ def uncertainty_of_rows(
     seen = size > BLIND * size[0]
     inverse = (vt[seen].T / size[seen] ** 2) @ vt[seen]
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
-    found = [correlation(item) for item in rows]
+    found = [cloud_correlation(item) if item.of_clouds else correlation(item) for item in rows]
     white, wide = np.zeros((n, n)), np.zeros((n, n))
     effective = 0.0
     for item, looked in zip(free, found, strict=True):

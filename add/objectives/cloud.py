@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.spatial import cKDTree
 
-from add.equations.kinematics import State, StateTangent
+from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents
 from add.objectives.base import LeastSquares
 from add.objectives.losses import Loss
@@ -164,6 +164,16 @@ class CloudTracking(LeastSquares):
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
         """Return the residuals of all points of the frames of this interval [m]."""
         return np.concatenate([np.zeros(0), *(self._bent(met.distances)[0] for _, met in self._met(state, theta))])
+
+    def step_places(self, state: State, theta: FloatArray, first: Kinematics) -> FloatArray:
+        """Return where the closest points of the frames of this interval were in another state of the body (m, 3)."""
+        vertices = self.surface.points.points(first, theta)[0][self.triangles]
+        at = [np.einsum("mi,mik->mk", met.weights, vertices[met.triangles]) for _, met in self._met(state, theta)]
+        return np.concatenate([np.zeros((0, 3)), *at])
+
+    def frames(self, state: State, theta: FloatArray) -> IntArray:
+        """Return the frames of this interval."""
+        return self.surface.frames(state, theta)
 
     def step_value(self, state: State, theta: FloatArray) -> float:
         """Return the part of the frames of this interval."""

@@ -35,6 +35,7 @@ from scripts.reproduction import (
     robot_worm,
     table1,
     table2,
+    tennis_chain,
 )
 from scripts.reproduction.entry import Entry
 
@@ -54,6 +55,7 @@ MODULES = (
     fig11b_search,
     fig12_policy,
     fig14_tool,
+    tennis_chain,
     cma_comparison,
     cma_counts,
     table1,

@@ -1,4 +1,4 @@
-"""`add predict`: the errors of a fit carried to another motion, against closed forms."""
+"""`add predict` and `add carry`: numbers of a fit and their errors in another motion, against closed forms."""
 
 import csv
 import json
@@ -91,6 +91,26 @@ def test_refusals(fit, tmp_path):
     assert isinstance(asked.exception, InputError) and "no fit" in str(asked.exception)
 
 
+def test_numbers_are_carried_into_another_scene(fit, tmp_path):
+    """The scene that is written has the fit's number, its own other numbers, and starts its own search there."""
+    sections = {
+        "objective": [{"type": "point", "marker": "m", "target": [0, 0, -1], "time": "end"}],
+        "parameters": [{"path": "gravity", "components": [2], "start": -3.0}, {"path": "bodies.p.velocity"}],
+    }
+    other, written = scene(tmp_path, "other", start=(0, 0, 2.0), **sections), tmp_path / "carried.json"
+    asked = run("carry", fit / "run", other, "-o", written)
+    assert asked.exit_code == 0, asked.output
+    entry = json.loads((fit / "run" / "result.json").read_text())["parameters"]["gravity[2]"]
+    raw = json.loads(written.read_text())
+    assert raw["gravity"] == [0, 0, entry["value"]] and "gravity[2] = -9.8" in asked.output
+    assert "start" not in raw["parameters"][0] and raw["bodies"]["p"]["mesh"] == {"points": [[0, 0, 2.0]]}
+    again = run("carry", fit / "run", other, "-o", written)
+    assert isinstance(again.exception, InputError) and "--force" in str(again.exception)
+    assert run("carry", fit / "run", other, "-o", written, "--force", "--parameter", "gravity").exit_code == 0
+    lost = run("carry", fit / "run", other, "-o", tmp_path / "none" / "c.json")
+    assert isinstance(lost.exception, InputError) and "no such folder" in str(lost.exception)
+
+
 def test_starts_and_numbers_of_one_take_stay_behind():
     known = {
         "bodies.b.material.young": {},
@@ -99,6 +119,7 @@ def test_starts_and_numbers_of_one_take_stay_behind():
         "recording.time_offset": {},
     }
     assert list(carried({"parameters": known})) == ["bodies.b.material.young"]
-    assert list(carried({"parameters": known}, ("bodies.b.velocity[0]",))) == ["bodies.b.velocity[0]"]
+    for asked in ("bodies.b.velocity[0]", "bodies.b.velocity"):
+        assert list(carried({"parameters": known}, (asked,))) == ["bodies.b.velocity[0]"]
     with pytest.raises(InputError, match="holds for another motion"):
         carried({"parameters": {"bodies.b.velocity[0]": {}}})

@@ -243,13 +243,31 @@ def test_refusals(tmp_path):
         scene_from_dict(raw).inverse_problem()
 
 
-def test_no_error_bars_for_clouds(tmp_path):
-    """Neighbouring points share their errors: a bar that counts them as samples would be too small."""
-    loaded = scene(tmp_path, [path(t) + np.eye(3) * 0.06 for t in (0.02, 0.05)], [0.02, 0.05])
-    problem = loaded.inverse_problem()
-    bars = error_bars(loaded, problem, problem.x0, RunFolder(tmp_path / "run"))
-    assert bars["parameters"] == {}
-    assert "No error bars" in bars["contains"][0]
+def test_error_bars_of_a_cloud(tmp_path):
+    """They hold the truth; points that share their errors, a bulge towards the camera, make them wider."""
+    rng = np.random.default_rng(4)
+    times = np.arange(1, 9) / 100.0
+    problem = scene(tmp_path, [path(t) + np.zeros((1, 3)) for t in times], times).inverse_problem()
+    truth = np.array([0.55, 0.15, 0.05, 2500.0, 0.0, 3.0, 1.0])
+    frames = seen(problem, truth, times, rng)
+    bars = {}
+    for name, size in (("white", 0.0), ("shared", 2e-3)):
+        moved = []
+        for points, t in zip(frames, times, strict=True):
+            away = points - path(t) - np.array([0.05 * t, -0.05 * t, 0.05 * t])
+            bulge = size * np.exp(-((away[:, [0, 2]] - [0.015, 0.01]) ** 2).sum(axis=1) / 0.02**2)
+            moved.append(points + bulge[:, None] * [0.0, 1.0, 0.0])
+        loaded = scene(tmp_path, moved, times)
+        fitted = loaded.inverse_problem()
+        found = error_bars(loaded, fitted, fitted.optimize().x, RunFolder(tmp_path / name))
+        bars[name] = found["parameters"], found["residuals"]["scene"], " ".join(found["contains"])
+    for k, axis in enumerate("012"):
+        entry = bars["white"][0][f"bodies.ball.velocity[{axis}]"]
+        assert entry["interval_lower"] < truth[k] < entry["interval_upper"]
+        other = bars["shared"][0][f"bodies.ball.velocity[{axis}]"]
+        assert other["errors"]["correlated"] > 1.5 * other["errors"]["noise"]
+    assert bars["white"][1]["effective"] > 5 * bars["shared"][1]["effective"]
+    assert "points count for" in bars["shared"][2] and bars["shared"][1]["length"] < 0.1
 
 
 def test_a_frame_that_no_parameter_moves(tmp_path):

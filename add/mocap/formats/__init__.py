@@ -9,6 +9,7 @@ from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.c3d import C3D
 from add.mocap.formats.motive import MotiveCSV
 from add.mocap.formats.plain import PlainCSV
+from add.mocap.formats.pose_json import PoseJSON
 from add.mocap.formats.qualisys import QualisysTSV
 from add.mocap.formats.trc import TRC
 from add.mocap.formats.unknown import likeness
@@ -18,7 +19,7 @@ from add.mocap.take import Take
 __all__ = ["FORMATS", "Capture", "Choices", "Format", "read_take"]
 
 #: In the order in which they are asked; their first lines or bytes exclude each other.
-FORMATS: tuple[Format, ...] = (C3D(), MotiveCSV(), QualisysTSV(), TRC(), ViconCSV(), PlainCSV())
+FORMATS: tuple[Format, ...] = (C3D(), MotiveCSV(), QualisysTSV(), TRC(), ViconCSV(), PoseJSON(), PlainCSV())
 
 
 def read_take(
@@ -28,7 +29,9 @@ def read_take(
     up: str | None = None,
     number_repeated: bool = False,
 ) -> Take:
-    """Read a file of a capture system, whatever its name: C3D, TRC, Motive, Vicon and plain CSV, Qualisys TSV.
+    """Read a file of a capture system, whatever its name.
+
+    C3D, TRC, Motive, Vicon and plain CSV, Qualisys TSV, JSON of poses.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from add.errors import InputError
 from add.inverse import Experiment, InverseProblem
 from add.inverse.validation import in_order
 from add.objectives.cloud import CloudTracking
-from add.scene.build.numbers import CLOCK
+from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.scene import build
 from add.scene.read.coordinates import file_value
 from add.scene.read.paths import get_value, set_value
@@ -71,6 +72,44 @@ def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
                         _override(own, f"{section}.crop", crop)
     for entry in raw["parameters"]:
         entry.pop("start", None)
+    return from_source(check_scene(raw, None, type(scene)), scene.source)
+
+
+def labelled(numbers: SceneParameters, label: str) -> int:
+    """Return the index in s of a number by its label in a result, such as ``bodies.ball.velocity[2]``.
+
+    Raises
+    ------
+    InputError
+        If the scene has no such number, or no such component of it.
+    """
+    path, _, component = label.partition("[")
+    at, _ = numbers.resolve(path)
+    k = int(component.rstrip("]")) if component else 0
+    if k >= at.size:
+        raise InputError("there is no such component", place=path, found=k, expected=f"0 to {at.size - 1}")
+    return int(at[k])
+
+
+def with_numbers(scene: S, chosen: Mapping[str, float]) -> S:
+    """Return a scene with some numbers replaced, by their labels in a result; starts of parameters that are, too.
+
+    Raises
+    ------
+    InputError
+        If the scene has no such number, or is no valid scene with it.
+    """
+    numbers, raw = build(scene).numbers, copy.deepcopy(scene.raw)
+    values = numbers.values.copy()
+    values[[labelled(numbers, label) for label in chosen]] = list(chosen.values())
+    whole = scene.full()
+    roots = dict.fromkeys(numbers.root(label.partition("[")[0]) for label in chosen)
+    for root in roots:
+        value = file_value(root, values[numbers.layout[root].indices.ravel()], get_value(whole, root))
+        set_value(raw, root, value, whole)
+    for entry, spec in zip(raw.get("parameters", []), scene.parameters, strict=True):
+        if any(numbers.root(path) in roots for path in spec.all_paths()):
+            entry.pop("start", None)
     return from_source(check_scene(raw, None, type(scene)), scene.source)
 
 

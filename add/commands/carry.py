@@ -1,0 +1,30 @@
+"""`add carry`: another scene with the numbers that a fit found."""
+
+from __future__ import annotations
+
+from add.commands.predict import carried, fit_of
+from add.io.runfolder import RunFolder
+from add.scene import Scene
+from add.scene.build.write_back import with_numbers
+
+__all__ = ["carry"]
+
+
+def carry(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Scene, dict[str, float]]:
+    """Return a scene with the numbers of a fit in the place of its own, and these numbers by label.
+
+    A start that one of the scene's own parameters has for such a number is dropped: the fit's number is the start then.
+
+    Parameters
+    ----------
+    scene : another scene than that of the fit
+    run : folder of the fit
+    paths : numbers that are wanted, see `carried`
+
+    Raises
+    ------
+    InputError
+        If the folder has no fit, or a number is not in the scene.
+    """
+    chosen = {label: float(entry["value"]) for label, entry in carried(fit_of(run), paths).items()}
+    return with_numbers(scene, chosen), chosen
