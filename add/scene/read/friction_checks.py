@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.friction import FurtherFriction
+from add.scene.spec.friction import _FurtherFriction
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -13,11 +13,11 @@ from add.scene.spec.scene import SceneSpec
 def check_friction(spec: SceneSpec) -> Iterator[Problem]:
     """Laws without these numbers, static friction without its speed, and couples on bodies that have no spin."""
     contact, classes, bodies = spec.contact, ContactClasses.read(spec), all_bodies(spec)
-    places: list[tuple[str, FurtherFriction, list[str]]] = [("contact", contact, list(bodies))]
+    places: list[tuple[str, _FurtherFriction, list[str]]] = [("contact", contact, list(bodies))]
     for k, row in enumerate(contact.pairs):
         places.append((f"contact.pairs.{k}", row, [name for side in row.sides for name in classes.members(side)]))
     for place, said, members in places:
-        given = [key for key in FurtherFriction.model_fields if getattr(said, key) is not None]
+        given = [key for key in _FurtherFriction.model_fields if getattr(said, key) is not None]
         if given and contact.friction_law not in ("linear", "tanh", "hybrid"):
             yield Problem(
                 f"{place}.{given[0]}", f"the friction law '{contact.friction_law}' does not know this",

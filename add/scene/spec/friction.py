@@ -8,7 +8,7 @@ from add.scene.spec.common import NonNegative, Positive, Spec
 SPIN_RATE = 0.1
 
 
-class FurtherFriction(Spec):
+class _FurtherFriction(Spec):
     """Numbers of contact that `friction` alone leaves out; null takes those of the whole scene, or none."""
 
     static_friction: NonNegative | None = Field(

@@ -18,7 +18,7 @@ from add.scene.spec.common import (
     check_samples,
     problem,
 )
-from add.scene.spec.friction import FurtherFriction
+from add.scene.spec.friction import _FurtherFriction
 
 # --- signals ---------------------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ SignalSpec = Annotated[
 # --- contact ---------------------------------------------------------------------------------------------------------
 
 
-class ContactPairSpec(FurtherFriction):
+class ContactPairSpec(_FurtherFriction):
     """The contact between two bodies, obstacles or classes of bodies; null takes the value of `contact`.
 
     Later rows win. `body` with `obstacle` is for points of one body on the shape of the other alone.
@@ -261,7 +261,7 @@ class MeshContactSpec(Spec):
     )
 
 
-class ContactSpec(FurtherFriction):
+class ContactSpec(_FurtherFriction):
     """Penalty contact of every body with every obstacle."""
 
     stiffness: Positive = Field(1e3, description="normal stiffness k_n [N/m], or [N/m^3] per area")
