@@ -1,13 +1,14 @@
 """Identify the contact of the tossed cube on twenty tosses, and predict the others from their first frames.
 
-    ADD_DATA=... python -m scripts.cube_tosses fit [RECORDING ...] [--start FRICTION DAMPING STIFFNESS]
+    ADD_DATA=... python -m scripts.cube_tosses fit [RECORDING ...] [--start FRICTION DAMPING STIFFNESS] [--law LAW]
     ADD_DATA=... python -m scripts.cube_tosses predict [RECORDING ...] [--result runs/cube_tosses.json]
 
 RECORDING is a CSV file or a folder of them; without any, those of the study's own folder. Of a folder every eleventh
 toss is fitted, at most twenty, and the others are predicted; files that are named are all fitted, or all predicted.
 
 Fit: friction, damping and stiffness of the contact are shared by the twenty tosses, the state at the first frame
-belongs to each. The windows grow, since whether a cube tumbles over an edge is no smooth function of anything.
+belongs to each. LAW `static` adds a coefficient at rest and Stribeck's speed, `spin` torsional and rolling friction.
+The windows grow, since whether a cube tumbles over an edge is no smooth function of anything.
 Prediction: the state at the first frame comes from the frames before the first touch, where the motion is known in
 closed form (the cube's inertia is the same about every axis); nothing behind them is used.
 """
@@ -46,6 +47,12 @@ STATE = ("position", "orientation", "velocity", "angular_velocity")
 START = (0.25, 30.0, 10000.0)
 GRAVITY = np.array([0.0, 0.0, -9.81])
 SHARED = ("contact.friction", "contact.damping", "contact.stiffness")
+#: What a law of friction adds to the shared numbers, and where its fit begins.
+LAWS: dict[str, dict[str, float]] = {
+    "one": {},
+    "static": {"contact.static_friction": 0.2, "contact.stribeck_speed": 0.3},
+    "spin": {"contact.torsional_friction": 1e-3, "contact.rolling_friction": 3e-4},
+}
 State = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -83,8 +90,8 @@ def scene_of(base: add.Scene, files: list[Path], states: list[State], ends: list
     raw = json.loads(json.dumps(base.raw))
     recording = raw.pop("recording")
     raw["time"]["duration"] = max(ends)
-    raw["contact"].update({name.partition(".")[2]: values[name] for name in SHARED})
-    shared = [{"path": path, "transform": "log", "scale": 0.2} for path in SHARED]
+    raw["contact"].update({name.partition(".")[2]: value for name, value in values.items()})
+    shared = [{"path": path, "transform": "log", "scale": 0.2} for path in values]
     own, experiments = [], []
     for file, state, end in zip(files, states, ends, strict=True):
         at = dict(zip(STATE, (part.tolist() for part in state), strict=True))
@@ -100,12 +107,12 @@ def scene_of(base: add.Scene, files: list[Path], states: list[State], ends: list
     return add.scene_from_dict(raw)
 
 
-def fit(result: Path, start: Sequence[float] = START, named: Sequence[Path] = ()) -> None:
+def fit(result: Path, start: Sequence[float] = START, named: Sequence[Path] = (), law: str = "one") -> None:
     """Fit the chosen tosses and write what was found."""
     given = recordings(named, *FOLDER)
     base = scene_of_study("cube_toss", given.files[0])
     files = [*given.named, *given.found[::EVERY][:COUNT]]
-    values = dict(zip(SHARED, start, strict=True))
+    values = dict(zip(SHARED, start, strict=True)) | LAWS[law]
     recorded = [read(file, base.recording.scale) for file in files]
     states = [flight(pose, frames) for pose, frames in recorded]
     for window, evaluations in WINDOWS:
@@ -116,7 +123,7 @@ def fit(result: Path, start: Sequence[float] = START, named: Sequence[Path] = ()
         found = LevenbergMarquardt((phase,), damping=1e-2, objective_tolerance=1e-4).run(problem)
         p = problem.values(found.x)
         by_name = {item.name: p[item.slice] for item in problem.parameters}
-        values = {name: float(by_name[name][0]) for name in SHARED}
+        values = {name: float(by_name[name][0]) for name in values}
         states = [tuple(by_name[f"bodies.cube.{key}@{file.stem}"] for key in STATE) for file in files]
         rms = 1e3 * np.sqrt(found.value / len(files))
         print(f"{window:.2f} s after the touch: corners within {rms:.2f} mm rms, {json.dumps(values)}, "
@@ -172,9 +179,10 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = arguments(__doc__, ROOT / "runs" / "cube_tosses.json")
     parser.add_argument("--start", nargs=3, type=float, default=START, metavar=("FRICTION", "DAMPING", "STIFFNESS"))
+    parser.add_argument("--law", choices=LAWS, default="one", help="what friction depends on (default %(default)s)")
     asked = parser.parse_args()
     if asked.task == "fit":
-        fit(asked.result, asked.start, asked.recordings)
+        fit(asked.result, asked.start, asked.recordings, asked.law)
         if asked.recordings and not any(path.is_dir() for path in asked.recordings):
             return  # files that were named are all fitted
     predict(asked.result, asked.recordings)

@@ -19,6 +19,7 @@ from add.kernels.contact_arrays import Motion, no_growth, unpacked as unpacked_c
 from add.kernels.contact_bodies import body_contact_force, decided_body_contact_force
 from add.kernels.contact_bodies_jacobian import Slots, body_contact_jacobian
 from add.kernels.contact_bodies_parameters import body_contact_parameters
+from add.kernels.contact_couples import add_couples, add_packed_couples, couples_jacobian, couples_parameters
 from add.kernels.contact_nodes import (
     Points,
     Table,
@@ -27,7 +28,7 @@ from add.kernels.contact_nodes import (
     contact_parameters,
     decided_contact_force,
 )
-from add.kernels.contact_pairs import Law, Shapes
+from add.kernels.contact_pairs import COUPLES, Law, Shapes
 from add.kernels.rigid_inertia import inertia_jacobian, inertia_parameters, inertia_residual
 from add.terms.gravity import gravity_parameter_vjp, gravity_residual
 from add.terms.inertia import nodal_inertia_jacobian, nodal_inertia_parameter_vjp, nodal_inertia_residual
@@ -63,17 +64,19 @@ def _node_contact(nodes, at):
         for c in range(3):
             place[o, c] = nodes.position[o, c] + at.t * nodes.velocity[o, c]
     rows, columns = nodes.enabled.shape
-    values, enabled = np.empty((4, rows, columns)), np.empty((rows, columns), dtype=np.bool_)
+    values, enabled = np.empty((6, rows, columns)), np.empty((rows, columns), dtype=np.bool_)
     for r in range(rows):
         for c in range(columns):
             enabled[r, c] = nodes.enabled[r, c] != 0
-            for k in range(4):
-                values[k, r, c] = at.theta[nodes.tables[k, r, c]]
+            for k in range(6):
+                index = nodes.tables[k, r, c]
+                values[k, r, c] = at.theta[index] if index >= 0 else 0.0
     shapes = Shapes(nodes.kind, nodes.size, nodes.rotation, place, nodes.velocity, np.zeros((ns, 3)))
     none = np.zeros((rows, columns))
     table = Table(
-        nodes.column, enabled, values[0], values[1], values[2], values[3], nodes.depths[0], nodes.depths[1], none, none
-    )
+        nodes.column, enabled, values[0], values[1], values[2], values[3], nodes.depths[0], nodes.depths[1], none, none,
+        values[4], values[5],
+    )  # fmt: skip
     return Points(x, v, nodes.scale, nodes.group), shapes, table, Law(nodes.law[0], nodes.law[1], 0)
 
 
@@ -210,10 +213,13 @@ def forces(arrays, at, replay, choices, measured, r, lift):
             motion, contacts = Motion(at.t, q, v, theta), unpacked_contacts(bodies.ints, bodies.floats, bodies.fields)
             if of_bodies.size:
                 body_contact_force(motion, contacts, unpacked_law(bodies.ints), of_bodies, out)
+                add_couples(motion, contacts, unpacked_law(bodies.ints), of_bodies, out)
         else:
             of_bodies = decided_body_contact_force(
                 at.t, q, v, theta, bodies.ints, bodies.floats, bodies.fields, of_bodies[:0], out
             )
+            if unpacked_law(bodies.ints).normal & COUPLES:
+                add_packed_couples(at.t, q, v, theta, bodies.ints, bodies.floats, bodies.fields, of_bodies, out)
         if measured:
             scale = _gathered(out, r, scale, measured, lift)
     return Choices(of_bodies, of_nodes, choices.codes), scale
@@ -252,6 +258,11 @@ def force_jacobian(arrays, at, choices, weight_q, weight_v, weight_a, data):
             at.t, q, v, theta, bodies.ints, bodies.floats, bodies.fields, choices.bodies,
             weight_q, weight_v, slots, data, bodies.places,
         )  # fmt: skip
+        if unpacked_law(bodies.ints).normal & COUPLES:
+            couples_jacobian(
+                at.t, q, v, theta, bodies.ints, bodies.floats, bodies.fields, choices.bodies,
+                weight_q, weight_v, slots, data, bodies.places,
+            )  # fmt: skip
 
 
 @njit(**_JIT)
@@ -277,22 +288,25 @@ def force_parameters(arrays, at, choices, lam, out):
     if choices.nodes.size:
         points, shapes, table, law = _node_contact(nodes, at)
         rows, columns = nodes.enabled.shape
-        bars = np.zeros((5, rows, columns))
+        bars = np.zeros((7, rows, columns))
         at_points = np.empty((nodes.nodes.size, 3))
         for i in range(nodes.nodes.size):
             for c in range(3):
                 at_points[i, c] = lam[3 * nodes.nodes[i] + c]
         contact_parameters(
-            points, shapes, table, law, choices.nodes, False, (bars[0], bars[1], bars[2], bars[3], bars[4]), at_points
-        )
-        for k in range(4):
+            points, shapes, table, law, choices.nodes, False,
+            (bars[0], bars[1], bars[2], bars[3], bars[4], bars[5], bars[6]), at_points,
+        )  # fmt: skip
+        for k in range(6):
             for r in range(rows):
                 for c in range(columns):
-                    out[nodes.tables[k, r, c]] -= bars[k, r, c]
+                    if nodes.tables[k, r, c] >= 0:
+                        out[nodes.tables[k, r, c]] -= bars[k if k < 4 else k + 1, r, c]  # bar 4 is of the thickness
     if choices.bodies.size:
         motion, contacts = Motion(at.t, q, v, theta), unpacked_contacts(bodies.ints, bodies.floats, bodies.fields)
         law = unpacked_law(bodies.ints)
         body_contact_parameters(motion, contacts, law, no_growth(), choices.bodies, False, out, lam)
+        couples_parameters(motion, contacts, law, no_growth(), choices.bodies, False, out, lam)
 
 
 @njit(**_JIT)

@@ -306,9 +306,11 @@ def _nodes(term: PenaltyContact, n: int) -> tuple[AnyArray, ...]:
     _refuse_laws(term)
     if not isinstance(points, NodePoints) or not isinstance(frames, WorldFrames):
         raise NotCompiled("contact points between nodes")
+    static = np.full((*pairs.k_n.shape, 2), -1) if pairs.static is None else pairs.static
     return (
         points.nodes, term.scale, term.group, shapes.kind, shapes.size, frames.rotation, frames.position,
-        frames.velocity, term.shape_group, pairs.enabled, np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f]),
+        frames.velocity, term.shape_group, pairs.enabled,
+        np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, static[:, :, 0], static[:, :, 1]]),
         np.stack([pairs.onset, pairs.ramp]), np.array(term.kernel_law), _places(points.block_pattern(), n),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from add.contact.sticking import StickingRows
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
-from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SLIP, STICKS, TOTAL, Law
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, COUPLES, PAIR, RELEASED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: The decision that nothing touches.
@@ -35,8 +35,13 @@ class RowContact(StickingTerm):
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
-        bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping
+        bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping | COUPLES * self.has_couples
         return Law(self.law.kernel, bits, int(self.normal_law))
+
+    @property
+    def has_couples(self) -> bool:
+        """Whether it brakes the spin of bodies."""
+        return False
 
     @property
     @final

@@ -67,6 +67,11 @@ class PairParameters:
         Whether they meet: 0 never, 1 always, 2 only where the body of the points comes behind that of the shape.
     thickness : (R, C), or None: the penalty has no layer
         Indices in theta of the thickness of the layer around shapes [m].
+    static : (R, C, 2), or None: friction does not depend on the speed
+        Indices in theta of the static coefficient [-] and of Stribeck's speed [m/s]; c_f is then the kinetic one.
+    couples : (R, C, 3), or None: nothing brakes the spin
+        Indices in theta of torsional and rolling friction [m] and of the rate at which they set in [rad/s]; -1 for
+        groups of nodes.
     """
 
     k_n: IntArray
@@ -77,6 +82,8 @@ class PairParameters:
     ramp: FloatArray
     enabled: BoolArray | IntArray
     thickness: IntArray | None = None
+    static: IntArray | None = None
+    couples: IntArray | None = None
 
     def stiffnesses(self) -> IntArray:
         """Return the indices in theta of k_n, k_d and k_t of all groups that may touch."""

@@ -73,9 +73,9 @@ class MeshContact(RowContact):
     ----------
     surface : ContactSurface
         Its half-thicknesses are not read: they are numbers of theta.
-    tables : (C, C, 6)
+    tables : (C, C, 6), or (C, C, 8) where friction depends on the speed
         Indices in theta of two classes' stiffness k_n [N/m^3], damping k_d [N s/m^3], stick stiffness k_t [N s/m^3],
-        friction c_f [-], onset and ramp [m]; symmetric.
+        friction c_f [-], onset and ramp [m], static friction c_s [-] and Stribeck's speed v_s [m/s]; symmetric.
     thickness : (n_bodies,)
         Indices in theta of the half-thicknesses of the bodies [m]; -1 is zero.
     law : FrictionLaw
@@ -138,7 +138,9 @@ class MeshContact(RowContact):
             points=np.column_stack([of_points, row, surface.contact_class]).astype(np.int64),
             carriers=np.column_stack([starts, np.where(rigid, 6, 3)]).astype(np.int64).reshape(-1, 2),
             bodies=np.column_stack([frames, surface.centre[surface.rigid][one]]).astype(np.int64).reshape(-1, 4),
-            tables=np.ascontiguousarray(self.tables, dtype=np.int64),
+            tables=np.concatenate(
+                [self.tables, np.full((*self.tables.shape[:2], 8 - self.tables.shape[2]), -1)], axis=2
+            ).astype(np.int64),
             thickness=np.ascontiguousarray(self.thickness, dtype=np.int64),
         )
 

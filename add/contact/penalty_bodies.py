@@ -18,7 +18,7 @@ from add.contact.sparsity import Blocks
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
-from add.kernels import contact_bodies as kernel
+from add.kernels import contact_bodies as kernel, contact_couples as couples
 from add.kernels.contact_arrays import Contacts, Growth, Motion, no_growth, packed as pack
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
@@ -158,7 +158,15 @@ class BodyContact(PairContact):
         runs, spheres = point_runs(np.column_stack([points[:, 1:], part]), arms)
         pairs = self.pairs
         layers = np.full(pairs.k_n.shape, -1) if pairs.thickness is None else pairs.thickness
-        tables = np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled, layers], axis=2)
+        shape = pairs.k_n.shape
+        tables = np.concatenate(
+            [
+                np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled, layers], axis=2),
+                np.full((*shape, 2), -1) if pairs.static is None else pairs.static,
+                np.full((*shape, 3), -1) if pairs.couples is None else pairs.couples,
+            ],
+            axis=2,
+        )
         reach = np.full(pairs.k_n.shape, self.normal_law.reach)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)
@@ -239,6 +247,11 @@ class BodyContact(PairContact):
         """Return time, state and parameters as the kernels take them."""
         return Motion(kin.t, kin.q, kin.v, theta)
 
+    @property
+    def has_couples(self) -> bool:
+        """Whether it brakes the spin of bodies."""
+        return self.pairs.couples is not None
+
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
         return self.decided_residual(kin, theta, np.zeros_like(kin.q))
@@ -248,7 +261,11 @@ class BodyContact(PairContact):
     ) -> Decision:
         """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
         given = NO_CONTACT if sticking is None or not sticking.size else sticking
-        return kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *self.at(theta).packed, given, out)
+        packed = self.at(theta).packed
+        rows = kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *packed, given, out)
+        if self.has_couples:
+            couples.add_packed_couples(kin.t, kin.q, kin.v, theta, *packed, rows, out)
+        return rows
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
@@ -322,26 +339,33 @@ class BodyContactBranch(Term):
         if not self.decision.size:
             return
         contact = self.contact.at(theta)
-        kernel.body_contact_force(contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out)
+        arguments = contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out
+        kernel.body_contact_force(*arguments)
+        if contact.has_couples:
+            couples.add_couples(*arguments)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives, unsymmetric."""
         if not self.decision.size or not (weights.q or weights.v):
             return
         contact = self.contact
-        body_contact_jacobian(
+        arguments = (
             kin.t, kin.q, kin.v, theta, *contact.at(theta).packed, self.decision,
             weights.q, weights.v, contact.blocks.slots(self._keys), data, slots,
         )  # fmt: skip
+        body_contact_jacobian(*arguments)
+        if contact.has_couples:
+            couples.couples_jacobian(*arguments)
 
     def _parameters(
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
     ) -> None:
         contact = self.contact
         motion, arrays = contact.motion(kin, theta), contact.at(theta).arrays
-        body_contact_parameters(
-            motion, arrays, contact.kernel_law, contact.growth, self.decision, forward, by_theta, force
-        )
+        arguments = motion, arrays, contact.kernel_law, contact.growth, self.decision, forward, by_theta, force
+        body_contact_parameters(*arguments)
+        if contact.has_couples:
+            couples.couples_parameters(*arguments)
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters and of the centres of mass."""

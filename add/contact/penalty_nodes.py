@@ -87,8 +87,15 @@ class PenaltyContact(PairContact):
         return kernel.Table(
             self.shape_group, self._enabled,
             theta[pairs.k_n], theta[pairs.k_d], theta[pairs.k_t], theta[pairs.c_f], pairs.onset, pairs.ramp,
-            thickness, reach,
+            thickness, reach, *self._static(theta),
         )  # fmt: skip
+
+    def _static(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the entries of ``theta`` for static coefficients and Stribeck's speeds; zero where there are none."""
+        index = self.pairs.static
+        if index is None:
+            return self._no_layers, self._no_layers
+        return theta[index[:, :, 0]], theta[index[:, :, 1]]
 
     @cached_property
     def _no_layers(self) -> FloatArray:
@@ -179,10 +186,12 @@ class NodeContactBranch(Term):
             return
         pairs = self.contact.pairs
         shape = pairs.k_n.shape
-        bars = (np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        bars = tuple(np.zeros(shape) for _ in range(7))
         at_points = self.contact.points.gather(lam)
         kernel.contact_parameters(*self.contact.arguments(kin, theta), self.decision, False, bars, at_points)
-        for index, bar in zip((pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.thickness), bars, strict=True):
+        static = (None, None) if pairs.static is None else (pairs.static[:, :, 0], pairs.static[:, :, 1])
+        indices = (pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.thickness, *static)
+        for index, bar in zip(indices, bars, strict=True):
             if index is not None:
                 np.subtract.at(out, index, bar)
 
@@ -193,7 +202,10 @@ class NodeContactBranch(Term):
         pairs, points = self.contact.pairs, self.contact.points
         force = np.zeros((points.n_points, 3))
         layers = np.zeros(pairs.k_n.shape) if pairs.thickness is None else theta_dot[pairs.thickness]
-        dots = (theta_dot[pairs.k_n], theta_dot[pairs.k_d], theta_dot[pairs.k_t], theta_dot[pairs.c_f], layers)
+        dots = (
+            theta_dot[pairs.k_n], theta_dot[pairs.k_d], theta_dot[pairs.k_t], theta_dot[pairs.c_f], layers,
+            *self.contact._static(theta_dot),
+        )  # fmt: skip
         kernel.contact_parameters(*self.contact.arguments(kin, theta), self.decision, True, dots, force)
         points.pull(-force, out)
 

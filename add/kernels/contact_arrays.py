@@ -25,8 +25,8 @@ class Contacts(NamedTuple):
     poses : (ns, 5, 3) rotation (rows 0-2), position (3) [m] in the body's or the world's frame, velocity (4) [m/s]
     bounds : (ns,) radii of balls about the origins of the shapes' frames that hold them [m]
     columns : (ns, 2) int64: column of the tables, owner
-    tables : (R, C, 6) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND; index of the thickness
-        of the layer around shapes, -1 for none
+    tables : (R, C, 11) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND; indices of the
+        thickness of the layer around shapes, of c_s and v_s, and of c_t, c_r and w_0, each -1 for none
     depths : (R, C, 3) onset, ramp [m], reach of the law in thicknesses [-]
     apart : (m,) sorted int64: owner of points * stride + owner of shapes that never meet
     stride : int

@@ -69,7 +69,7 @@ def coefficients_of(i, o, theta, contacts):
     """Return the coefficients of point i and shape o."""
     row, column = contacts.points[i, 1], contacts.columns[o, 0]
     tables, depths = contacts.tables, contacts.depths
-    layer = tables[row, column, 5]
+    layer, static = tables[row, column, 5], tables[row, column, 6]
     return Coefficients(
         theta[tables[row, column, 0]],
         theta[tables[row, column, 1]],
@@ -78,6 +78,8 @@ def coefficients_of(i, o, theta, contacts):
         depths[row, column, 0],
         depths[row, column, 1],
         theta[layer] if layer >= 0 else 0.0,
+        theta[static] if static >= 0 else 0.0,
+        theta[tables[row, column, 7]] if static >= 0 else 0.0,
     )
 
 

@@ -263,10 +263,10 @@ def body_contact_jacobian(t, q, v, theta, ints, floats, fields, rows, weight_q, 
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
             continue
-        i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
+        i, o, a, lever, spin, v_n, _, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
         A[:], K[:] = 0.0, 0.0
-        add_matrices(0.0, 0.0, 0.0, v_n, found[0], found[1], found[2], values.k_t, values.c_f, scale, S, A, K)
+        add_matrices(0.0, 0.0, 0.0, v_n, found[0], found[1], found[2], scale, S, A, K)
         force_derivative(a, b, lever, 0.0, spin, weight_q, weight_v, L[2], W[o], frames.B, S, L, work)
         size_a, size_b = fill_block(a, b, weight_q, motion.q, contacts, frames, L[2], L, work)
         at = first_entry(i, a, b, nb, slots)

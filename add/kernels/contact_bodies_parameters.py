@@ -52,7 +52,7 @@ def size_ways(o, feature, x, frames, n, out):
 
 @njit(cache=True, error_model="numpy")
 def body_contact_parameters(motion, contacts, law, growth, rows, forward, theta_p, f):
-    """Derivatives of r by k_n, k_d, k_t, c_f, thickness, centres of mass and sizes, in either direction.
+    """Derivatives of r by k_n, k_d, k_t, c_f, c_s, v_s, thickness, centres of mass and sizes, in either direction.
 
     forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
     forward True  (jvp)  f (n,) += dr/dtheta theta_p
@@ -74,18 +74,17 @@ def body_contact_parameters(motion, contacts, law, growth, rows, forward, theta_
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
             continue
-        i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
+        i, o, a, lever, spin, v_n, _, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
         normal, coulomb, friction, by_k = found
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
         table = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0]]
         n, slide, H, F = S[0], S[2], S[3:6], L[2]
         s_a, s_b = contacts.points[i, 0], bodies[b, 0] if b >= 0 else -1
         A[:], K[:] = 0.0, 0.0
-        add_matrices(0.0, 0.0, 0.0, v_n, normal, coulomb, friction, values.k_t, values.c_f, scale, S, A, K)
-        speed, _, w, m_L = friction
-        m_f, m_k, m_c = values.c_f * m_L, speed * w, coulomb[0] * m_L
-        f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r = by_k
-        layer = table[5]
+        add_matrices(0.0, 0.0, 0.0, v_n, normal, coulomb, friction, scale, S, A, K)
+        m_f = friction[3]
+        f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_s, m_v = by_k
+        layer, static, speed = table[5], table[6], table[7]
         dF, dl, y, z, lam, twist = Z[0], Z[1], Z[2], Z[3], Z[4], Z[5]
         if forward:
             k_n, k_d, k_t, c_f = theta_p[table[0]], theta_p[table[1]], theta_p[table[2]], theta_p[table[3]]
@@ -94,6 +93,8 @@ def body_contact_parameters(motion, contacts, law, growth, rows, forward, theta_
             if layer >= 0:
                 along_n += scale * f_n_r * theta_p[layer]
                 along_t -= scale * m_f * f_c_r * theta_p[layer]
+            if static >= 0:
+                along_t -= scale * (m_s * theta_p[static] + m_v * theta_p[speed])
             for c in range(3):
                 dF[c], dl[c] = along_n * n[c] + along_t * slide[c], 0.0
         else:
@@ -118,6 +119,9 @@ def body_contact_parameters(motion, contacts, law, growth, rows, forward, theta_
             theta_p[table[3]] += lam_t * m_c
             if layer >= 0:
                 theta_p[layer] -= lam_n * f_n_r - lam_t * m_f * f_c_r
+            if static >= 0:
+                theta_p[static] += lam_t * m_s
+                theta_p[speed] += lam_t * m_v
             # Cotangent z of what is crossed by Omega in dnu and is dl: K^T lam x Omega + F x Lam.
             for c in range(3):
                 y[c] = K[0, c] * lam[0] + K[1, c] * lam[1] + K[2, c] * lam[2]

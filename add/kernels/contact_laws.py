@@ -141,6 +141,21 @@ def damping_ramp(d, ramp, ramping):
 
 
 @njit(cache=True, error_model="numpy")
+def sliding_coefficient(u, kinetic, static, speed):
+    """Coefficient of friction mu = c_k + (c_s - c_k) exp(-(u / v_s)^2), (mu, dmu/du, dmu/dc_s, dmu/dv_s).
+
+    Stribeck's curve with the exponent two (Armstrong-Helouvry, Dupont & Canudas de Wit 1994): c_s at rest, c_k
+    far above the speed v_s. c_s may be the smaller one. v_s = 0 is c_k at every speed.
+    """
+    if speed == 0.0:
+        return kinetic, 0.0, 0.0, 0.0
+    y = u / speed
+    share = math.exp(-y * y)
+    change = 2.0 * (static - kinetic) * y * share / speed
+    return kinetic + (static - kinetic) * share, -change, share, change * y
+
+
+@njit(cache=True, error_model="numpy")
 def friction_law(law, slip, u, f_n, k_t, c_f):
     """Friction m(u, L), L = c_f f_n, of f_t = -m v_t / u, as (m_over_u, w, m_L).
 

@@ -66,7 +66,7 @@ class Table(NamedTuple):
     """Coefficients of groups of points (rows) and of shapes (columns), and which of them meet.
 
     ``reach`` is the gap at which the law begins [m]: `contact_laws.py`. Both it and ``thickness`` are zero for the
-    penalty alone.
+    penalty alone, and so is ``v_s`` where friction does not depend on the speed.
     """
 
     column: IntArray
@@ -79,6 +79,8 @@ class Table(NamedTuple):
     ramp: FloatArray
     thickness: FloatArray
     reach: FloatArray
+    c_s: FloatArray
+    v_s: FloatArray
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -86,7 +88,7 @@ def coefficients_of(table, b, c):
     """Return the coefficients of row b and column c."""
     return Coefficients(
         table.k_n[b, c], table.k_d[b, c], table.k_t[b, c], table.c_f[b, c], table.onset[b, c], table.ramp[b, c],
-        table.thickness[b, c],
+        table.thickness[b, c], table.c_s[b, c], table.v_s[b, c],
     )  # fmt: skip
 
 
@@ -154,24 +156,23 @@ def contact_jacobian(points, shapes, table, law, rows, Kx, Kv):
         d += table.reach[points.group[i], table.column[o]]
         _, normal, coulomb, friction, _ = penalty_law(d, v_n, values, law, True, rows[k, BITS], S)
         add_matrices(
-            W[o, 0], W[o, 1], W[o, 2], v_n, normal, coulomb, friction, values.k_t, values.c_f, points.scale[i], S,
-            Kx[i], Kv[i],
+            W[o, 0], W[o, 1], W[o, 2], v_n, normal, coulomb, friction, points.scale[i], S, Kx[i], Kv[i],
         )  # fmt: skip
     return n_active
 
 
 @njit(cache=True, error_model="numpy")
 def contact_parameters(points, shapes, table, law, rows, forward, bars, f):
-    """Derivatives of the force with respect to k_n, k_d, k_t, c_f and the thickness, in either direction.
+    """Derivatives of the force with respect to k_n, k_d, k_t, c_f, the thickness, c_s and v_s, in either direction.
 
     forward False (vjp)  bars[0] += lam . dF/dk_n, ... for every row and column, with lam = f (np, 3) given
-    forward True  (jvp)  f (np, 3) += dF/dk_n bars[0] + ... + dF/dc_f bars[3] + dF/dr bars[4]
+    forward True  (jvp)  f (np, 3) += dF/dk_n bars[0] + ... + dF/dv_s bars[6]
 
-        dF = scale [ n df_n - t (dm/df_c df_c + dm/dk_t dk_t + dm/dc_f dc_f) ]
+        dF = scale [ n df_n - t (dm/df_c df_c + dm/dk_t dk_t + dm/dc_f dc_f + dm/dc_s dc_s + dm/dv_s dv_s) ]
     """
     S = np.zeros((9, 3))
     n_shapes, scale = shapes.kind.size, points.scale
-    k_n_p, k_d_p, k_t_p, c_f_p, r_p = bars
+    k_n_p, k_d_p, k_t_p, c_f_p, r_p, c_s_p, v_s_p = bars
     for k in range(rows.shape[0]):
         if rows[k, BITS] & ACTIVE == 0:
             continue
@@ -180,15 +181,14 @@ def contact_parameters(points, shapes, table, law, rows, forward, bars, f):
         values = coefficients_of(table, b, c)
         d, v_n = gap(i, o, points.x, points.v, shapes, rows[k, FEATURE], 1, 0.0, NO_SPIN, S)
         d += table.reach[points.group[i], table.column[o]]
-        _, _, coulomb, friction, by_k = penalty_law(d, v_n, values, law, True, rows[k, BITS], S)
-        u, _, w, m_L = friction
-        m_f, m_k, m_c = values.c_f * m_L, u * w, coulomb[0] * m_L
-        f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r = by_k
+        _, _, _, friction, by_k = penalty_law(d, v_n, values, law, True, rows[k, BITS], S)
+        m_f = friction[3]
+        f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_s, m_v = by_k
         if forward:
             along_n = f_n_kn * k_n_p[b, c] + f_n_kd * k_d_p[b, c]
             along_t = -m_f * (f_c_kn * k_n_p[b, c] + f_c_kd * k_d_p[b, c]) - m_k * k_t_p[b, c] - m_c * c_f_p[b, c]
             along_n += f_n_r * r_p[b, c]
-            along_t -= m_f * f_c_r * r_p[b, c]
+            along_t -= m_f * f_c_r * r_p[b, c] + m_s * c_s_p[b, c] + m_v * v_s_p[b, c]
             for a in range(3):
                 f[i, a] += scale[i] * (along_n * S[0, a] + along_t * S[2, a])
         else:
@@ -199,6 +199,8 @@ def contact_parameters(points, shapes, table, law, rows, forward, bars, f):
             k_t_p[b, c] -= lam_t * m_k
             c_f_p[b, c] -= lam_t * m_c
             r_p[b, c] += lam_n * f_n_r - lam_t * m_f * f_c_r
+            c_s_p[b, c] -= lam_t * m_s
+            v_s_p[b, c] -= lam_t * m_v
 
 
 @njit(cache=True, error_model="numpy")

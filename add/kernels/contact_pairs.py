@@ -5,7 +5,8 @@ the gap g(x), n = grad g, depth d = -g, twist (V, W) of the shape at p:
 
     v_rel = v - V - W x (x - p),   v_n = n . v_rel,   v_t = v_rel - v_n n
     f_n   = max(f_e + f_d, 0),     f_e = k_n e(d),    f_d = -k_d s(d) v_n      e: `normal_law`, s: `damping_share`
-    f_t   = -m(|v_t|, c_f f_c) v_t / |v_t|                                     m: `friction_law`
+    f_t   = -m(|v_t|, mu f_c) v_t / |v_t|                                      m: `friction_law`
+    mu    = c_f, or c_f + (c_s - c_f) exp(-(|v_t| / v_s)^2)                    `sliding_coefficient`
     F     = scale (f_n n + f_t)
 
 f_c = f_e (the paper) or f_n if the limits count the damping. `scale` is 1 (k per node) or a rest area (k per area): it
@@ -39,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_laws import LINEAR, NONE, WALL, damping_share, friction_law, normal_law
+from add.kernels.contact_laws import LINEAR, NONE, WALL, damping_share, friction_law, normal_law, sliding_coefficient
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH
@@ -54,8 +55,9 @@ GIVEN = STICKS | RELEASED
 #: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
 #: the law's own k_t may be too soft to see that. Much stiffer, and Newton finds the kink too sharp.
 STIFFER = 10.0
-#: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it.
-TOTAL, ADHESIVE = 1, 2
+#: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it;
+#: some pairs brake the spin of bodies (`contact_couples.py`).
+TOTAL, ADHESIVE, COUPLES = 1, 2, 4
 NO_SPIN = (0.0, 0.0, 0.0)
 #: Rows of the scratch S (9, 3) of `gap` and `penalty_law`: n, v_rel, t = v_t / |v_t|, Hessian of g (3-5); 6-8 free.
 NORMAL, V_REL, SLIDE, HESSIAN = 0, 1, 2, 3
@@ -73,7 +75,7 @@ class Shapes(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Friction NONE, LINEAR or TANH; bits TOTAL and ADHESIVE of the normal force; its law, PENALTY and others."""
+    """Friction NONE, LINEAR or TANH; bits TOTAL, ADHESIVE, COUPLES; the law of the normal force, PENALTY and others."""
 
     friction: int
     normal: int
@@ -81,7 +83,10 @@ class Law(NamedTuple):
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m], [m]."""
+    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m], [m], then c_s [-] and v_s [m/s].
+
+    v_s = 0: friction does not depend on the speed, and c_s is not read.
+    """
 
     k_n: float
     k_d: float
@@ -90,6 +95,14 @@ class Coefficients(NamedTuple):
     onset: float
     ramp: float
     thickness: float
+    c_s: float
+    v_s: float
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def static_coefficient(values):
+    """Return the coefficient of friction of a pair that does not slide."""
+    return values.c_s if values.v_s > 0.0 else values.c_f
 
 
 @njit(cache=True, error_model="numpy")
@@ -160,10 +173,10 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
     """The law of a pair in contact, per unit scale: its completed bits and the scalars that every kernel needs.
 
     Reads n and v_rel from S and fills t. Returns bits, (f_n, df_n/dd, df_n/dv_n), (f_c, df_c/dd, df_c/dv_n),
-    (u, m_over_u, w, m_L) and (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d, df_n/dr, df_c/dr), the last two by the
-    thickness at a fixed gap.
+    (u, m/u, dm/du, dm/df_c) and (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d, df_n/dr, df_c/dr, dm/dk_t, dm/dc_f,
+    dm/dc_s, dm/dv_s), those by the thickness r at a fixed gap, those of the friction m at fixed f_c.
     """
-    k_n, k_d, k_t, c_f, onset, ramp, thickness = coefficients
+    k_n, k_d, k_t, c_f, onset, ramp, thickness, c_s, v_s = coefficients
     if not replay:
         if d < onset and law.elastic <= WALL:
             bits |= QUADRATIC
@@ -185,7 +198,7 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
     else:  # the elastic part is never clipped
         f_c, f_c_d, f_c_v, f_c_kn, f_c_kd, f_c_r = k_n * e, k_n * e_d, 0.0, e, 0.0, k_n * e_r
 
-    u, m_over_u, w, m_L = 0.0, 0.0, 0.0, 0.0
+    u, m_over_u, m_u, m_f, m_k, m_c, m_s, m_v = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if law.friction != NONE and bits & STICKS == 0:
         for a in range(3):
             S[2, a] = S[1, a] - v_n * S[0, a]
@@ -194,19 +207,23 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
             for a in range(3):
                 S[2, a] /= u
         factor = STIFFER if bits & RELEASED != 0 else 1.0
+        mu, mu_u, mu_s, mu_v = sliding_coefficient(u, c_f, c_s, v_s)
         # c_f f_c = 0 slips, so that a frictionless point has no friction stiffness; k_t = 0 sticks (with no force).
-        if not replay and law.friction == LINEAR and factor * k_t * u >= c_f * f_c and k_t > 0.0:
+        if not replay and law.friction == LINEAR and factor * k_t * u >= mu * f_c and k_t > 0.0:
             bits |= SLIP
-        m_over_u, w, m_L = friction_law(law.friction, bits & SLIP != 0, u, f_c, factor * k_t, c_f)
+        m_over_u, w, m_L = friction_law(law.friction, bits & SLIP != 0, u, f_c, factor * k_t, mu)
         w *= factor
+        m_f, m_k, m_c = mu * m_L, u * w, f_c * m_L
+        m_u, m_s, m_v = k_t * w + m_c * mu_u, m_c * mu_s, m_c * mu_v
+        m_c -= m_s
     else:
         S[2, 0], S[2, 1], S[2, 2] = 0.0, 0.0, 0.0
-    by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd, f_n_r, f_c_r)
-    return bits, (f_n, f_n_d, f_n_v), (f_c, f_c_d, f_c_v), (u, m_over_u, w, m_L), by_k
+    by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_s, m_v)
+    return bits, (f_n, f_n_d, f_n_v), (f_c, f_c_d, f_c_v), (u, m_over_u, m_u, m_f), by_k
 
 
 @njit(cache=True, error_model="numpy")
-def add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, k_t, c_f, scale, S, Kx, Kv):
+def add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, scale, S, Kx, Kv):
     """Add dF/dx and dF/dv of one pair to Kx and Kv (3, 3).
 
     With H the Hessian of g and [W] the cross-product matrix of W = (w0, w1, w2):
@@ -220,10 +237,9 @@ def add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, k_t, c_f, scale, S,
     """
     f_n, f_n_d, f_n_v = normal
     _, f_c_d, f_c_v = coulomb
-    _, m_over_u, w, m_L = friction
+    _, m_over_u, m_u, m_f = friction
     n, v_rel, t, H = S[0], S[1], S[2], S[3:6]
-    m_f = c_f * m_L
-    m_t = k_t * w - m_over_u
+    m_t = m_u - m_over_u
     S[6, 0] = w1 * n[2] - w2 * n[1]
     S[6, 1] = w2 * n[0] - w0 * n[2]
     S[6, 2] = w0 * n[1] - w1 * n[0]

@@ -158,8 +158,9 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
     table = meshes.tables[meshes.points[one, 2], meshes.points[two, 2]]
     reach = reach_share(kind, i, j, meshes) * (half[meshes.body[one]] + half[meshes.body[two]])
     values = Coefficients(
-        theta[table[0]], theta[table[1]], theta[table[2]], theta[table[3]], theta[table[4]], theta[table[5]], reach
-    )
+        theta[table[0]], theta[table[1]], theta[table[2]], theta[table[3]], theta[table[4]], theta[table[5]], reach,
+        theta[table[6]] if table[6] >= 0 else 0.0, theta[table[7]] if table[6] >= 0 else 0.0,
+    )  # fmt: skip
     depth = reach - d
     bits, normal, coulomb, friction, by_k = penalty_law(depth, v_n, values, law, replay, rows[row, BITS], S)
     rows[row, BITS] = bits

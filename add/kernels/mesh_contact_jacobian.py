@@ -32,11 +32,11 @@ def point_derivatives(n, d, v_n, weight, m, energy, values, found, mollified, wo
     normal, coulomb, friction, _ = found
     f_n, f_n_d, f_n_v = normal
     _, f_c_d, f_c_v = coulomb
-    _, m_over_u, w, m_L = friction
+    _, m_over_u, m_u, m_f = friction
     c, g, P, Q, S, V, F = work.c, work.g, work.P, work.Q, work.S, work.V, work.F
     K, C, A, Fn, z = work.K, work.C, work.A, work.Fn, work.z
     normal_, v_rel, t = S[0], S[1], S[2]
-    m_f, m_t = values.c_f * m_L, values.k_t * w - m_over_u
+    m_t = m_u - m_over_u
     for a in range(3):
         p_a = (f_n_v + m_over_u) * normal_[a] - m_f * f_c_v * t[a]
         for b in range(3):

@@ -25,7 +25,7 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
     points, carriers, bodies = meshes.points, meshes.carriers, meshes.bodies
     n_p = points.shape[0]
     residual, lam = np.zeros((n_p, 3)), np.zeros((n_p, 3))
-    along, change = np.zeros((8, 2)), np.zeros((4, 3))
+    along, change = np.zeros((10, 2)), np.zeros((4, 3))
     torque, held, shift, push = np.zeros((bodies.shape[0], 3)), np.zeros((4, 3)), np.zeros(3), np.zeros(3)
     turned, delta = np.zeros(3), np.zeros(3)
     if not forward:
@@ -60,13 +60,12 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                     held[k, a] = lam[work.p[k], a]
                 if spinning >= 0 and points[work.p[k], 1] == spinning:
                     _add_turned(places.B[spinning], f, bodies[spinning, 0] + 3, shift, held[k])
-        _, coulomb, friction, by_k = found
+        _, _, friction, by_k = found
         bits, p, c, S = rows[row, BITS], work.p, work.c, work.S
         mollified = bits & MOLLIFIED != 0
         quadratic = bits & QUADRATIC != 0
         table = meshes.tables[points[one, 2], points[two, 2]]
-        u, _, w, m_L = friction
-        m_f = values.c_f * m_L
+        m_f = friction[3]
         keep = 0.0 if bits & CLIPPED else 1.0
         keep_c = keep if law.normal & TOTAL else 1.0
         beyond, r = bits & BEYOND != 0, values.thickness
@@ -85,19 +84,21 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
         damped_c = keep * damped if law.normal & TOTAL else 0.0
         along[0, 0], along[0, 1] = by_k[0], -m_f * by_k[2]
         along[1, 0], along[1, 1] = by_k[1], -m_f * by_k[3]
-        along[2, 0], along[2, 1] = 0.0, -u * w
-        along[3, 0], along[3, 1] = 0.0, -coulomb[0] * m_L
+        along[2, 0], along[2, 1] = 0.0, -by_k[6]
+        along[3, 0], along[3, 1] = 0.0, -by_k[7]
         along[4, 0], along[4, 1] = keep * values.k_n * e_onset, -m_f * keep_c * values.k_n * e_onset
         along[5, 0], along[5, 1] = keep * damped, -m_f * damped_c
         kind, i, j = unnumbered(rows[row, PAIR], n_p, meshes.edges.shape[0], meshes.faces.shape[0])
         share = reach_share(kind, i, j, meshes)
-        along[6, 0], along[6, 1] = share * by_k[4], -share * m_f * by_k[5]
-        along[7, 0], along[7, 1] = along[6, 0], along[6, 1]
-        for number in range(8):
-            if number < 6:
+        along[6, 0], along[6, 1] = 0.0, -by_k[8]
+        along[7, 0], along[7, 1] = 0.0, -by_k[9]
+        along[8, 0], along[8, 1] = share * by_k[4], -share * m_f * by_k[5]
+        along[9, 0], along[9, 1] = along[8, 0], along[8, 1]
+        for number in range(10):
+            if number < 8:
                 index = table[number]
             else:
-                index = meshes.thickness[meshes.body[one if number == 6 else two]]
+                index = meshes.thickness[meshes.body[one if number == 8 else two]]
             if index < 0:
                 continue
             stored = 0.0
@@ -109,7 +110,7 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
                         stored = -values.k_n * depth * depth * depth / (6.0 * values.onset * values.onset)
                     else:
                         stored = values.k_n * (values.onset / 3.0 - 0.5 * depth)
-                elif number >= 6:
+                elif number >= 8:
                     _, by_r = normal_energy(law.elastic, depth, r, values.onset, quadratic, beyond)
                     stored = share * values.k_n * by_r
             total = 0.0

@@ -29,7 +29,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_detection import OMEGA, TURN, TURN_RATE
-from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, static_coefficient
 from add.kernels.mesh_arrays import EDGE_EDGE, REGION_MASK, points_of, unnumbered
 from add.kernels.mesh_contact import evaluate, half_thicknesses, new_work, places_of
 from add.kernels.mesh_contact_jacobian import set_motions, turned_torque
@@ -248,7 +248,7 @@ def stick_rows_of_primitives(q, v, theta, meshes, law, rows, reactions, out):
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
         kind, first, second = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
-        limit[row] = weight * m * values.c_f * found[1][0] if touches else -1.0
+        limit[row] = weight * m * static_coefficient(values) * found[1][0] if touches else -1.0
         stiffness[row] = weight * m * values.k_t
         by_v[row], by_q[row], geometric[row], by_centre[row], geometric_by_centre[row] = 0.0, 0.0, 0.0, 0.0, 0.0
         way_derivatives(n, d, work)

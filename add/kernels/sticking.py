@@ -30,7 +30,18 @@ from add.kernels.contact_bodies_jacobian import fill_block, force_derivative, ne
 from add.kernels.contact_detection import TURN, frames_of, point_place
 from add.kernels.contact_laws import NONE
 from add.kernels.contact_nodes import coefficients_of
-from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, NO_SPIN, PAIR, Law, gap, penalty_law, to_frame
+from add.kernels.contact_pairs import (
+    ACTIVE,
+    BITS,
+    FEATURE,
+    NO_SPIN,
+    PAIR,
+    Law,
+    gap,
+    penalty_law,
+    static_coefficient,
+    to_frame,
+)
 from add.kernels.distance import distance_branch, distance_feature
 from add.typing import FloatArray
 
@@ -108,7 +119,7 @@ def stick_rows_of_nodes(points, shapes, table, law, decision, reactions, out):
         d, v_n = gap(i, o, points.x, points.v, shapes, decision[k, FEATURE], 2, 0.0, NO_SPIN, S)
         d += table.reach[points.group[i], table.column[o]]
         coulomb = penalty_law(d, v_n, values, alone, True, bits, S)[2]
-        limit[k] = points.scale[i] * values.c_f * coulomb[0] if bits & ACTIVE != 0 else -1.0
+        limit[k] = points.scale[i] * static_coefficient(values) * coulomb[0] if bits & ACTIVE != 0 else -1.0
         stiffness[k] = points.scale[i] * values.k_t
         n, v_rel, H = S[0], S[1], S[3:6]
         _project(n, v_rel, rows[k])
@@ -165,7 +176,7 @@ def stick_rows_of_bodies(motion, contacts, law, decision, reactions, out):
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
-        limit[k] = scale * values.c_f * found[1][0] if decision[k, BITS] & ACTIVE != 0 else -1.0
+        limit[k] = scale * static_coefficient(values) * found[1][0] if decision[k, BITS] & ACTIVE != 0 else -1.0
         stiffness[k] = scale * values.k_t
         n, v_rel, H, F = S[0], S[1], S[3:6], L[2]
         slope = 0.0

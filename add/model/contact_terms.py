@@ -200,10 +200,12 @@ def _pairs(
             return BEHIND if row.ball else NEVER
         return ALWAYS
 
-    def table(key: str) -> IntArray:
+    def table(key: str, none: int = 0) -> IntArray:
         names = [[f"contact.{row.name}.{column.name}.{key}" for column in columns] for row in rows]
-        found = [[parameters[name].start if name in parameters else 0 for name in line] for line in names]
+        found = [[parameters[name].start if name in parameters else none for name in line] for line in names]
         return np.array(found, dtype=np.int64).reshape(shape)
+
+    braked = np.array([row.rigid for row in rows], dtype=bool)[:, None, None]
 
     return PairParameters(
         k_n=table("k_n"),
@@ -214,6 +216,10 @@ def _pairs(
         ramp=np.full(shape, contact.ramp),
         enabled=np.array([[enabled(row, column) for column in columns] for row in rows]).reshape(shape),
         thickness=None if contact.normal_law is NormalLaw.PENALTY else table("thickness"),
+        static=np.stack([table("c_s"), table("v_s")], axis=2) if contact.static else None,
+        couples=np.where(braked, np.stack([table(key, -1) for key in ("c_t", "c_r", "w_0")], axis=2), -1)
+        if contact.couples
+        else None,
     )
 
 

@@ -24,6 +24,8 @@ COEFFICIENTS = (
     ("onset", "m"),
     ("ramp", "m"),
 )
+#: Those of pairs, of meshes or not, where friction depends on the speed.
+STATIC = (("c_s", "-"), ("v_s", "m/s"))
 
 
 @final
@@ -79,11 +81,16 @@ def class_pairs(meeting: MeetingMeshes, contact: ContactModel) -> dict[tuple[str
     return out
 
 
+def _numbers(contact: ContactModel) -> tuple[tuple[str, str], ...]:
+    """Return the numbers of a pair of classes, and their units."""
+    return COEFFICIENTS + STATIC if contact.static else COEFFICIENTS
+
+
 def mesh_blocks(bodies: Sequence[Body], contact: ContactModel) -> list[Block]:
     """Return the blocks of theta that contact of meshes reads."""
     meeting = meeting_meshes(bodies, contact)
     names = dict.fromkeys(class_pairs(meeting, contact).values())
-    blocks: list[Block] = [(f"{name}.{key}", (), unit) for name in names for key, unit in COEFFICIENTS]
+    blocks: list[Block] = [(f"{name}.{key}", (), unit) for name in names for key, unit in _numbers(contact)]
     return [*blocks, *((f"bodies.{body.name}.half_thickness", (), "m") for body in meeting.bodies)]
 
 
@@ -110,9 +117,10 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         for k, (body, mesh) in enumerate(zip(meeting.bodies, meeting.meshes, strict=True))
     ]
     apart = [pair for pair in combinations(range(len(parts)), 2) if pair not in meeting.pairs]
-    tables = np.zeros((len(labels), len(labels), len(COEFFICIENTS)), dtype=np.int64)
+    keys = [key for key, _ in _numbers(contact)]
+    tables = np.zeros((len(labels), len(labels), len(keys)), dtype=np.int64)
     for (a, b), name in class_pairs(meeting, contact).items():
-        tables[labels.index(a), labels.index(b)] = [at.parameters[f"{name}.{key}"].start for key, _ in COEFFICIENTS]
+        tables[labels.index(a), labels.index(b)] = [at.parameters[f"{name}.{key}"].start for key in keys]
     thickness = [at.parameters[f"bodies.{body.name}.half_thickness"].start for body in meeting.bodies]
     surface = ContactSurface.of(parts, apart)
     return MeshContact(

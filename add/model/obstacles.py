@@ -71,6 +71,10 @@ class ContactModel:
     meshes : MeshModel, or None: meshes do not meet each other
     normal_law : NormalLaw
         All but the penalty have a layer around shapes, of a thickness in theta.
+    static : bool
+        Whether friction depends on the speed: c_s and v_s stand in theta.
+    couples : bool
+        Whether contact brakes the spin of bodies with frames: c_t, c_r and w_0 stand in theta.
     """
 
     law: FrictionLaw = FrictionLaw.LINEAR
@@ -85,6 +89,8 @@ class ContactModel:
     shapes_apart: frozenset[tuple[ShapeName, ShapeName]] = frozenset()
     meshes: MeshModel | None = None
     normal_law: NormalLaw = NormalLaw.PENALTY
+    static: bool = False
+    couples: bool = False
 
     def class_of(self, name: str) -> str:
         """Return the contact class of a body or an obstacle."""

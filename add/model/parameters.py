@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from add.bodies import Block, Body
 from add.contact import NormalLaw
 from add.equations.layout import ParameterLayout
-from add.model.mesh_terms import mesh_blocks
+from add.model.mesh_terms import STATIC, mesh_blocks
 from add.model.obstacles import ContactModel, Obstacle
 
 
@@ -33,6 +33,10 @@ def parameter_layout(
         ]
         if contact.normal_law is not NormalLaw.PENALTY:
             blocks.append((f"{pair}.thickness", (), "m"))
+        if contact.static:
+            blocks += [(f"{pair}.{key}", (), unit) for key, unit in STATIC]
+        if contact.couples:
+            blocks += [(f"{pair}.c_t", (), "m"), (f"{pair}.c_r", (), "m"), (f"{pair}.w_0", (), "rad/s")]
     blocks += mesh_blocks(bodies, contact)
     known = {name for name, _, _ in blocks}
     more = {block[0]: block for block in extra if block[0] not in known}

@@ -124,6 +124,30 @@ def test_air() -> None:
     assert_same_tangents(simulation, found)
 
 
+@pytest.mark.parametrize("law", ["linear", "tanh"])
+def test_friction_by_speed_and_of_spins(law: str) -> None:
+    """Of a box that tumbles over a floor, and of a sheet that slides on it."""
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.08, 0.06]}, "density": 200,
+           "position": [0, 0, 0.055], "velocity": [0.5, 0.1, -0.7], "angular_velocity": [2, 1, 4]}  # fmt: skip
+    sheet = {"type": "mass-spring", "mesh": {"shape": "sheet", "size": [0.1, 0.1], "divisions": [2, 2]}, "mass": 0.02,
+             "stiffness": 50, "damping": 0.1, "position": [0, 0.5, 0.002], "velocity": [0.3, 0.1, -0.2]}  # fmt: skip
+    couples = {"torsional_friction": 4e-3, "rolling_friction": 3e-3, "spin_rate": 1.0}
+    raw = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.002, "steps": 60, "integrator": "bdf2"},
+        "bodies": {"box": box, "sheet": sheet},
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
+        "contact": {
+            "stiffness": 2000, "damping": 1, "friction": 0.35, "static_friction": 0.6, "stribeck_speed": 0.3,
+            "friction_law": law, "stick_stiffness": 6, "pairs": [{"between": ["box", "floor"], **couples}],
+        },
+    }  # fmt: skip
+    simulation = scene_from_dict(raw).build().simulation
+    found, _ = assert_same(simulation, 60)
+    assert_same_tangents(simulation, found)
+    assert all(any(r.decisions[k].size for r in found.records) for k in (0, 1)), "one of them touched nothing"
+
+
 @pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])
 def test_scenes_with_recordings(name: str, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADD_DATA", str(data_root))

@@ -192,7 +192,7 @@ def test_nodes_against_the_world_are_the_other_term():
         ),
         contact_nodes.Table(
             c.shape_group, enabled, theta[pairs.k_n], theta[pairs.k_d], theta[pairs.k_t], theta[pairs.c_f],
-            pairs.onset, pairs.ramp, np.zeros_like(pairs.onset), np.zeros_like(pairs.onset),
+            pairs.onset, pairs.ramp, *np.zeros((4, *pairs.onset.shape)),
         ),
         c.kernel_law, np.zeros((0, 3), dtype=np.int64), F,
     )  # fmt: skip

@@ -61,6 +61,7 @@ class Problem:
         self.p, self.V, self.W = (np.zeros((n_obstacles, 3)) for _ in range(3))
         self.enabled = np.ones((n_group, n_obstacles), dtype=bool)
         table = {"k_n": STIFFNESS, "k_d": 0.0, "k_t": 5.0, "c_f": 0.5, "onset": 0.0, "ramp": 0.0, "thickness": 0.0}
+        table |= {"c_s": 0.0, "v_s": 0.0}
         for name, value in table.items():
             setattr(self, name, np.full((n_group, n_obstacles), value))
         self.law, self.coulomb_total, self.elastic = LINEAR, False, NormalLaw.PENALTY
@@ -73,7 +74,8 @@ class Problem:
         points = contact_nodes.Points(self.x, self.v, self.scale, self.group)
         shapes = contact_nodes.Shapes(self.kind, self.size, self.R, self.p, self.V, self.W)
         values = [getattr(self, name) for name in ("k_n", "k_d", "k_t", "c_f", "onset", "ramp", "thickness")]
-        table = contact_nodes.Table(np.arange(len(self.kind)), self.enabled, *values, self.elastic.reach * values[-1])
+        values += [self.elastic.reach * self.thickness, self.c_s, self.v_s]
+        table = contact_nodes.Table(np.arange(len(self.kind)), self.enabled, *values)
         return points, shapes, table, contact_nodes.Law(self.law, int(self.coulomb_total), int(self.elastic))
 
     def rows(self, replay):
@@ -101,7 +103,7 @@ class Problem:
 
     def add_parameters(self, forward, bars, f, replay=False, interpreted=False):
         # The last is the thickness, which the penalty has none of.
-        bars = (*bars, np.zeros_like(self.k_n))[:5]
+        bars = (*bars, *np.zeros((3, *self.k_n.shape)))[:7]
         choose(contact_parameters, interpreted)(*self.args(), self.rows(replay), forward, bars, f)
 
     @property

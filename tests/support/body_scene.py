@@ -74,8 +74,11 @@ def random_rotation(rng):
     return rotation_matrix(rotation_vector(u / np.linalg.norm(u)))
 
 
-def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nodes=True, spread=0.4):
-    """Four bodies with points (some of them spheres) and one shape each, six nodes, a plane and a box of the world."""
+def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nodes=True, spread=0.4, further=False):
+    """Four bodies with points (some of them spheres) and one shape each, six nodes, a plane and a box of the world.
+
+    With ``further`` friction depends on the speed, and bodies brake each other's spin.
+    """
     rng = np.random.default_rng(seed)
     n_bodies, per_body = len(STARTS), n_points
     carrier = np.concatenate([NODES, np.repeat(STARTS, per_body)])
@@ -102,6 +105,15 @@ def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nod
         rng.uniform(-0.1, 0.1, centres.size),
     ])  # fmt: skip
     centres[3, 1] = -1
+    static = couples = None
+    if further:  # c_s, v_s, c_t, c_r, w_0 of every two; nodes have no spin
+        more = theta.size + np.arange(5 * numbers[0].size).reshape(5, *shape)
+        low, high = np.array([0.1, 0.3, 0.02, 0.02, 0.3]), np.array([0.9, 1.5, 0.2, 0.2, 3.0])
+        theta = np.concatenate(
+            [theta, (low[:, None] + (high - low)[:, None] * rng.random((5, numbers[0].size))).ravel()]
+        )
+        static, couples = np.moveaxis(more[:2], 0, 2), np.moveaxis(more[2:], 0, 2).copy()
+        couples[0] = -1
     depths = rng.uniform(0.0, 0.2, (2, *shape))
     depths[rng.random(depths.shape) < 0.3] = 0.0
     q, v = spread * rng.normal(size=N), rng.normal(size=N)
@@ -127,16 +139,16 @@ def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nod
         shape_group=np.arange(ns),
         owner=group,
         shape_owner=np.concatenate([[5, 6], 1 + np.arange(n_bodies)]),
-        pairs=PairParameters(*numbers, *depths, enabled),
+        pairs=PairParameters(*numbers, *depths, enabled, None, static, couples),
         law=law,
         total_normal=total,
     )
     return Scene(contact, Kinematics(q, v, rng.normal(size=N), 0.23, 5), theta)
 
 
-def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0):
+def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0, further=False):
     """All derivatives of a crowd in which every kind of carrier touches; return the scene, decision, sensitivity."""
-    scene = crowd(law, total, seed)
+    scene = crowd(law, total, seed, further=further)
     contact = scene.contact
     decision, found = check_deciding_term(contact, scene.kin, scene.theta, rng=rng, scales={"q": 1e-3, "v": 1e-3})
     touching = table_of(contact, decision) != 0
@@ -148,6 +160,10 @@ def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0):
     assert (touching[np.ix_(on_node, carried)].sum(axis=1) > 1).any(), "no node touches two bodies"
     spheres = contact.radius > 0.0
     assert touching[spheres].any() and touching[~spheres].any()
-    centres = [index for index in found.parameters if index >= 4 * contact.pairs.k_n.size]
+    first = 4 * contact.pairs.k_n.size
+    centres = [index for index in found.parameters if first <= index < first + 12]
     assert len(centres) == 11 and len(found.parameters) > 30
+    if further:
+        for table in (contact.pairs.static, contact.pairs.couples[1:]):
+            assert all(set(table[..., k].ravel()) & set(found.parameters) for k in range(table.shape[-1]))
     return scene, decision, found

@@ -18,6 +18,7 @@ from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.scene.spec.bodies import MaterialSpec, SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.friction import SPIN_RATE
 from add.scene.spec.limits import Limits, limits
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
@@ -31,6 +32,15 @@ CLOCK = "recording.time_offset"
 
 #: Numbers of penalty contact alone.
 _OF_PENALTIES = ("stiffness", "damping", "stick_stiffness")
+#: Further numbers of contact -> their names in theta, behind that of a pair, which has them or not.
+_OF_PAIRS = {
+    "thickness": "thickness",
+    "static_friction": "c_s",
+    "stribeck_speed": "v_s",
+    "torsional_friction": "c_t",
+    "rolling_friction": "c_r",
+    "spin_rate": "w_0",
+}
 
 #: Numbers of adjustable obstacles.
 _OF_ADJUSTABLE = ("point", "normal", "center", "orientation", "velocity")
@@ -203,6 +213,10 @@ class SceneParameters:
         }
         if contact.law != "penalty":
             units["thickness"] = "m"
+        if contact.depends_on_speed:
+            units |= {"static_friction": "-", "stribeck_speed": "m/s"}
+        if contact.brakes_spin:
+            units |= {"torsional_friction": "m", "rolling_friction": "m", "spin_rate": "rad/s"}
         if contact.friction_law == "impulse":  # no motion depends on the others
             units = {"friction": "-"}
         given = {}
@@ -210,6 +224,9 @@ class SceneParameters:
             if getattr(contact, key) is not None:
                 given[key] = f"contact.{key}"
                 self._add(given[key], getattr(contact, key), unit)
+            elif key == "spin_rate":
+                given[key] = f"contact.{key}"
+                self._add(given[key], SPIN_RATE, unit)
         classes = ContactClasses.read(spec)
         known = {entry.name.removesuffix(".k_n"): None for entry in theta.entries if entry.name.endswith(".k_n")}
         if contact.thickness is not None and not any(name.startswith("contact.") for name in known):
@@ -248,14 +265,20 @@ class SceneParameters:
             source = {key: (path, 1.0) for key, path in {**given, **special.get(name, {})}.items()}
             if name in mesh_areas:
                 share = per_area or 1.0 / mesh_areas[name]
-                source = {key: (path, 1.0 if key == "friction" else share) for key, (path, _) in source.items()}
+                source = {key: (path, share if key in _OF_PENALTIES else 1.0) for key, (path, _) in source.items()}
                 if "stiffness" in of_meshes and "stick_stiffness" not in special.get(name, {}):
                     source.pop("stick_stiffness", None)  # it follows from the stiffness
                 own = special.get(name, {})
                 source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
             self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
-            if f"{name}.thickness" in theta and "thickness" in source:
-                self._copies.append((source["thickness"][0], f"{name}.thickness", 1.0))
+            if "friction" in special.get(name, {}) and "static_friction" not in special[name]:
+                source["static_friction"] = source["friction"]  # one coefficient, at rest and sliding
+            for key, of_pair in _OF_PAIRS.items():
+                path, _ = source.get(key, source["friction"] if key == "static_friction" else ("", 0.0))
+                if f"{name}.{of_pair}" in theta and path:
+                    self._copies.append((path, f"{name}.{of_pair}", 1.0))
+            if name in mesh_areas and contact.brakes_spin:
+                self._refuse_couples(name, source)
             if contact.friction_law == "impulse":  # the place of the damping has the restitution
                 if name in damped:
                     self._copies.append((damped[name], f"{name}.k_d", 1.0))
@@ -266,6 +289,19 @@ class SceneParameters:
                 self._copies.append((source["damping"][0], f"{name}.k_d", source["damping"][1]))
             stick, times = source.get("stick_stiffness", (stiffness, factor * stick_factor))
             self._copies.append((stick, f"{name}.k_t", times))
+
+    def _refuse_couples(self, name: str, source: Mapping[str, tuple[str, float]]) -> None:
+        """Refuse torsional and rolling friction where two bodies meet by their meshes."""
+        for key in ("torsional_friction", "rolling_friction"):
+            path = source.get(key, ("", 0.0))[0]
+            if path:
+                _, one, two = name.split(".", 2)
+                raise InputError(
+                    "meshes that meet have no torsional and no rolling friction",
+                    place=path,
+                    found=f"'{one}' and '{two}', which meet by their meshes",
+                    expected="rows of contact.pairs between bodies whose points meet shapes",
+                )
 
     def _tie(self, theta: ParameterLayout, base: FloatArray) -> Composed:
         copies = []

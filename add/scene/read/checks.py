@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from add.scene.read.exact_contact import check_exact_contact
+from add.scene.read.friction_checks import check_friction
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
 from add.scene.spec.articulated import ArticulatedBodySpec
@@ -36,7 +37,10 @@ _LISTED = 200
 
 def check_world(spec: SceneSpec) -> list[Problem]:
     """Names and times of everything but the parameters."""
-    parts = (_bodies, _couplings, _fixed_loops, _contact, check_exact_contact, _markers, _recordings, _uses, _objective)
+    parts = (
+        _bodies, _couplings, _fixed_loops, _contact, check_exact_contact, check_friction, _markers, _recordings, _uses,
+        _objective,
+    )  # fmt: skip
     return list(islice((problem for part in parts for problem in part(spec)), _LISTED))
 
 

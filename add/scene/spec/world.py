@@ -18,6 +18,7 @@ from add.scene.spec.common import (
     check_samples,
     problem,
 )
+from add.scene.spec.friction import _FurtherFriction
 
 # --- signals ---------------------------------------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ SignalSpec = Annotated[
 # --- contact ---------------------------------------------------------------------------------------------------------
 
 
-class ContactPairSpec(Spec):
+class ContactPairSpec(_FurtherFriction):
     """The contact between two bodies, obstacles or classes of bodies; null takes the value of `contact`.
 
     Later rows win. `body` with `obstacle` is for points of one body on the shape of the other alone.
@@ -260,7 +261,7 @@ class MeshContactSpec(Spec):
     )
 
 
-class ContactSpec(Spec):
+class ContactSpec(_FurtherFriction):
     """Penalty contact of every body with every obstacle."""
 
     stiffness: Positive = Field(1e3, description="normal stiffness k_n [N/m], or [N/m^3] per area")
@@ -330,6 +331,17 @@ class ContactSpec(Spec):
     )
     mesh: MeshContactSpec = Field(default_factory=MeshContactSpec, description="contact of meshes with each other")
     pairs: tuple[ContactPairSpec, ...] = Field((), description="pairs that differ from the above or are switched off")
+
+    @property
+    def depends_on_speed(self) -> bool:
+        """Whether friction at rest is said anywhere."""
+        return any(row.static_friction is not None for row in (self, *self.pairs))
+
+    @property
+    def brakes_spin(self) -> bool:
+        """Whether torsional or rolling friction is said anywhere."""
+        rows = (self, *self.pairs)
+        return any(row.torsional_friction is not None or row.rolling_friction is not None for row in rows)
 
     @model_validator(mode="after")
     def _check(self) -> "ContactSpec":

@@ -1,0 +1,34 @@
+"""Friction beyond one coefficient: static and kinetic values, torsional and rolling friction."""
+
+from pydantic import Field
+
+from add.scene.spec.common import NonNegative, Positive, Spec
+
+#: The rate at which couples set in where nothing is said [rad/s].
+SPIN_RATE = 0.1
+
+
+class _FurtherFriction(Spec):
+    """Numbers of contact that `friction` alone leaves out; null takes those of the whole scene, or none."""
+
+    static_friction: NonNegative | None = Field(
+        None,
+        description="coefficient of friction at rest c_s [-]; `friction` is then that of sliding c_f, between them "
+        "c_f + (c_s - c_f) exp(-(|v_t| / v_s)^2); null = `friction`, or what `contact` says where a row gives none",
+    )
+    stribeck_speed: Positive | None = Field(
+        None, description="speed v_s above which friction is that of sliding [m/s]; `static_friction` needs it"
+    )
+    torsional_friction: NonNegative | None = Field(
+        None,
+        description="c_t [m] of the couple c_t f_n tanh(omega_n / w_0) against the spin about the normal, at points of "
+        "rigid bodies and links",
+    )
+    rolling_friction: NonNegative | None = Field(
+        None,
+        description="c_r [m] of the couple c_r f_n tanh(|omega_t| / w_0) against rolling, at points of rigid bodies "
+        "and links",
+    )
+    spin_rate: Positive | None = Field(
+        None, description=f"w_0, at which torsional and rolling friction set in [rad/s]; null = {SPIN_RATE}"
+    )
