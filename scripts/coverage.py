@@ -94,11 +94,29 @@ BEAM = {
         {"path": "bodies.beam.material.viscosity", "transform": "log"},
     ],
 }
+HANGING = {
+    "time": {"dt": 0.005, "duration": 0.3},
+    "bodies": {
+        "bar": {
+            "type": "soft",
+            "mesh": {"shape": "box", "size": [0.02, 0.02, 0.1], "divisions": [1, 1, 4]},
+            "element": "tet10",
+            "material": {"young": 4e3, "poisson": 0.3, "density": 1000, "viscosity": 10.0},
+            "pins": [{"where": {"box": {"min": [None, None, 0.05]}}}],
+        }
+    },
+    "markers": {"tip": {"body": "bar", "point": [0, 0, -0.05]}, "middle": {"body": "bar", "point": [0, 0.01, 0]}},
+    "parameters": [
+        {"path": "bodies.bar.material.young", "transform": "log"},
+        {"path": "bodies.bar.material.viscosity", "transform": "log"},
+    ],
+}
 #: Scene, noise of a coordinate [m], whether the truth has a finer mesh, frames a second.
 SCENES: dict[str, tuple[dict[str, Any], float, bool, float]] = {
     "spring": (SPRING, 2e-3, False, 120.0),
     "block": (BLOCK, 1e-3, False, 120.0),
     "beam": (BEAM, 1e-3, True, 120.0),
+    "hanging": (HANGING, 3e-3, True, 120.0),
 }
 
 
