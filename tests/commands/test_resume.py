@@ -309,7 +309,8 @@ def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected,
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (expected, "")
     result = result_of(tmp_path / "run")
-    kept = f"kept in {tmp_path / 'run'}: {result['steps']} steps, to t = {result['end_time']:g} s"
+    steps = f"{result['steps']} step" + "s" * (result["steps"] > 1)
+    kept = f"kept in {tmp_path / 'run'}: {steps}, to t = {result['end_time']:g} s"
     assert f"{word}; {kept}; `add view {tmp_path / 'run'}` shows it" in err and err.count("\n") == 1
     assert result["status"] == "interrupted" and result["steps"] >= 1
     with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
