@@ -85,6 +85,22 @@ class PairParameters:
     static: IntArray | None = None
     couples: IntArray | None = None
 
+    def tables(self) -> IntArray:
+        """Return (R, C, 11) what kernels read of a pair: see `add.kernels.contact_arrays.Contacts`."""
+        none = np.full((*self.k_n.shape, 3), -1)
+        layers = none[..., 0] if self.thickness is None else self.thickness
+        parts = (
+            np.stack([self.k_n, self.k_d, self.k_t, self.c_f, self.enabled, layers], axis=2),
+            none[..., :2] if self.static is None else self.static,
+            none if self.couples is None else self.couples,
+        )
+        return np.ascontiguousarray(np.concatenate(parts, axis=2), dtype=np.int64)
+
+    def depths(self, reach: float) -> FloatArray:
+        """Return (R, C, 3) onset, ramp and the reach of the law, as kernels read them."""
+        parts = [self.onset, self.ramp, np.full(self.k_n.shape, reach)]
+        return np.ascontiguousarray(np.stack(parts, axis=2), dtype=float)
+
     def stiffnesses(self) -> IntArray:
         """Return the indices in theta of k_n, k_d and k_t of all groups that may touch."""
         tables = (self.k_n, self.k_d, self.k_t)

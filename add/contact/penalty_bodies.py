@@ -14,7 +14,7 @@ from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.places import ContactPlaces
 from add.contact.point_runs import point_runs, spread_pairs
 from add.contact.sizes import Sizes
-from add.contact.sparsity import Blocks
+from add.contact.sparsity import Blocks, body_table
 from add.contact.sticking import StickingPairs
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
@@ -145,7 +145,11 @@ class BodyContact(PairContact):
     @cached_property
     def arrays(self) -> Contacts:
         """The arrays of the term, as the kernels take them."""
-        bodies, row_of = self._body_table()
+        on_bodies = self.shape_carrier >= 0
+        bodies, row_of = body_table(
+            np.concatenate([self.carrier[self.rigid], self.shape_carrier[on_bodies]]),
+            np.concatenate([self.centre[self.rigid], self.shape_centre[on_bodies]]),
+        )
         hosts = np.array([row_of.get(int(s), -1) for s in self.shape_carrier], dtype=np.int64)
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64)], axis=1).astype(np.int64)
@@ -157,17 +161,6 @@ class BodyContact(PairContact):
             apart = np.concatenate([spread_pairs(apart, *owners), self.parts_apart])
         runs, spheres = point_runs(np.column_stack([points[:, 1:], part]), arms)
         pairs = self.pairs
-        layers = np.full(pairs.k_n.shape, -1) if pairs.thickness is None else pairs.thickness
-        shape = pairs.k_n.shape
-        tables = np.concatenate(
-            [
-                np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, pairs.enabled, layers], axis=2),
-                np.full((*shape, 2), -1) if pairs.static is None else pairs.static,
-                np.full((*shape, 3), -1) if pairs.couples is None else pairs.couples,
-            ],
-            axis=2,
-        )
-        reach = np.full(pairs.k_n.shape, self.normal_law.reach)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)
         stride = int(shape_part.max(initial=-1)) + 1
@@ -183,8 +176,8 @@ class BodyContact(PairContact):
             poses=np.ascontiguousarray(poses, dtype=float),
             bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size[:, :3], strict=True)], float),
             columns=np.column_stack([self.shape_group, shape_part]).astype(np.int64),
-            tables=np.ascontiguousarray(tables, dtype=np.int64),
-            depths=np.ascontiguousarray(np.stack([pairs.onset, pairs.ramp, reach], axis=2), dtype=float),
+            tables=pairs.tables(),
+            depths=pairs.depths(self.normal_law.reach),
             apart=np.unique(apart[:, 0] * stride + apart[:, 1]).astype(np.int64),
             stride=stride,
         )
@@ -198,19 +191,6 @@ class BodyContact(PairContact):
     def blocks(self) -> Blocks:
         """The places of the derivatives."""
         return Blocks.build(self.arrays)
-
-    def _body_table(self) -> tuple[IntArray, dict[int, int]]:
-        """Return (first coordinate, indices of X_c) of every rigid body, and the row of every first coordinate."""
-        table: dict[int, tuple[int, ...]] = {}
-        on_bodies = self.shape_carrier >= 0
-        starts = np.concatenate([self.carrier[self.rigid], self.shape_carrier[on_bodies]])
-        centres = np.concatenate([self.centre[self.rigid], self.shape_centre[on_bodies]])
-        for start, centre in zip(starts.tolist(), centres.tolist(), strict=True):
-            if table.setdefault(start, tuple(centre)) != tuple(centre):
-                raise ValueError(f"two centres of mass for the body that begins at coordinate {start}")
-        rows = {start: row for row, start in enumerate(sorted(table))}
-        bodies = np.array([(start, *table[start]) for start in sorted(table)], dtype=np.int64).reshape(-1, 4)
-        return bodies, rows
 
     def free_share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the share of the ways that is free; see `PairContact.free_share`."""
@@ -413,8 +393,7 @@ class StickingBodies(StickingPairs):
 
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with ``reactions``."""
-        out = new_stick_rows(self.rows.shape[0], 12, 6)
-        contact = self.contact
+        contact, out = self.contact, new_stick_rows(self.rows.shape[0], 12, 6)
         stick_rows_of_bodies(
             contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.rows.copy(), reactions, out
         )

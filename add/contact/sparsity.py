@@ -127,3 +127,24 @@ def _entries(dofs: IntArray) -> tuple[IntArray, IntArray]:
     rows = np.broadcast_to(dofs[:, :, None], shape).ravel()
     cols = np.broadcast_to(dofs[:, None, :], shape).ravel()
     return rows.astype(np.int64), cols.astype(np.int64)
+
+
+def body_table(starts: IntArray, centres: IntArray) -> tuple[IntArray, dict[int, int]]:
+    """Return (k, 4) first coordinate and indices of X_c of every rigid body, and the row of every first coordinate.
+
+    Parameters
+    ----------
+    starts, centres : (m,), (m, 3) of the bodies of all points and shapes
+
+    Raises
+    ------
+    ValueError
+        If a body has two centres of mass.
+    """
+    table: dict[int, tuple[int, ...]] = {}
+    for start, centre in zip(starts.tolist(), centres.tolist(), strict=True):
+        if table.setdefault(start, tuple(centre)) != tuple(centre):
+            raise ValueError(f"two centres of mass for the body that begins at coordinate {start}")
+    rows = {start: row for row, start in enumerate(sorted(table))}
+    bodies = np.array([(start, *table[start]) for start in sorted(table)], dtype=np.int64).reshape(-1, 4)
+    return bodies, rows
