@@ -17,7 +17,7 @@ from add.equations.points import NodePoints
 from add.geometry import surface
 from add.objectives import Tracking
 from add.scene import apply_overrides, scene_from_dict
-from scripts.make_foam_ball_recording import SCALE, TRUTH
+from scripts.make_foam_ball_recording import SCALE, STICK_STIFFNESS, TRUTH
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "data" / "recordings" / "depth_ball.npz"
@@ -34,7 +34,8 @@ def main() -> None:
         raw.pop(key)
     scene = scene_from_dict(raw, folder=ROOT / "scenes")
     fine = {"bodies.ball.mesh": {"file": str(ROOT / "data" / "meshes" / "ball_fine.msh")}, "bodies.ball.scale": SCALE}
-    built = apply_overrides(scene, {**TRUTH, **fine, "time.dt": scene.time.dt / 2.0}).build()
+    steps = {"time.dt": scene.time.dt / 2.0, "contact.stick_stiffness": STICK_STIFFNESS}
+    built = apply_overrides(scene, {**TRUTH, **fine, **steps}).build()
     run = built.run()
     times = np.arange(0.0, run.t[-1], 1.0 / RATE)
     outline = surface(built.model.bodies[0].mesh)

@@ -28,6 +28,8 @@ TRUTH = {
     "contact.friction": 0.25,
     "bodies.ball.velocity": [3.5, 0.5, -0.9],
 }
+#: k_t of the recording [N s/m^3]: that of its own step, half the one of the scene.
+STICK_STIFFNESS = 1500.0
 #: Flat faces cut off part of a ball: scaled up, the mesh has the volume, and so the mass, of the sphere of radius 0.05.
 SCALE = 1.0123
 NOISE = 1e-3
@@ -49,6 +51,7 @@ def main() -> None:
             "bodies.ball.mesh": {"file": str(ROOT / "data" / "meshes" / "ball_fine.msh")},
             "bodies.ball.scale": SCALE,
             "time.dt": scene.time.dt / 2.0,
+            "contact.stick_stiffness": STICK_STIFFNESS,
         },
     )
     built = fine.build()

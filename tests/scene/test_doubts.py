@@ -56,6 +56,16 @@ def test_two_steps():
     assert text.startswith("time.dt: the run has only 2 steps of 0.1 s")
 
 
+def test_friction_that_is_to_be_found_and_creeps_with_the_step():
+    sought = {"parameters": [{"path": "contact.friction", "transform": "log"}]}
+    law = {"friction_law": "tanh", "friction": 0.3}
+    (text,) = warned({"a": BOX}, contact=law, **sought)
+    assert text.startswith("contact.stick_stiffness: contact.friction is to be found") and "(0.01 s)" in text
+    assert warned({"a": BOX}, contact=law) == [], "nothing is to be found"
+    assert warned({"a": BOX}, contact=law | {"stick_stiffness": 50.0}, **sought) == []
+    assert warned({"a": BOX}, contact=law | {"friction_law": "hybrid"}, **sought) == [], "what sticks does not creep"
+
+
 @pytest.mark.parametrize("scale", [1e5, 1e-6])
 def test_sizes_that_no_body_has(scale):
     (text,) = warned({"a": SOFT | {"scale": scale, "material": SOFT["material"] | {"young": 1e9}}})

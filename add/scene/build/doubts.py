@@ -61,7 +61,7 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    touching, others = (_deep, _untouchable, _round, _few_steps, _impacts), (_sizes, _soft, _markers, _recording)
+    touching, others = (_deep, _untouchable, _round, _creep, _few_steps, _impacts), (_sizes, _soft, _markers, _recording)
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
 
@@ -180,6 +180,21 @@ def _round(built: BuiltScene) -> Iterator[str]:
             named = ", ".join(f"{a} and {b}" for a, b in found[:_SHOWN])
             more = f" and {len(found) - _SHOWN} more pairs" if len(found) > _SHOWN else ""
             yield f"contact: {named}{more}: the first {text}"
+
+
+def _creep(built: BuiltScene) -> Iterator[str]:
+    """Friction that is to be found under a law that creeps at a rate of the step."""
+    contact, time = built.scene.contact, built.scene.time
+    if contact.friction_law not in ("linear", "tanh") or contact.stick_stiffness is not None:
+        return
+    sought = [path for item in built.scene.parameters for path in item.all_paths()]
+    found = [path for path in sought if path.startswith("contact.") and path.endswith("friction")]
+    if found:
+        yield (
+            f"contact.stick_stiffness: {found[0]} is to be found, and where this is not given k_t follows time.dt "
+            f"({time.dt:g} s): another step is then another law of friction; give it, so large that a contact which "
+            "sticks creeps slower than anything that is measured"
+        )
 
 
 def _has_surface(body: object) -> bool:
