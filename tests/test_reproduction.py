@@ -48,7 +48,9 @@ def test_there_is_an_entry_for_every_figure_and_table():
         "fig5",
         "fig6",
         "fig7",
+        "fig7_sliding",
         "fig8",
+        "fig8_sliding",
         "fig10a",
         "fig10b",
         "fig11a",
@@ -112,6 +114,15 @@ def test_recordings_are_approached(run, key):
     values = run(key).values
     assert values["rms"] < 0.02
     assert values["simulations"] >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["fig7_sliding", "fig8_sliding"])
+def test_second_throws_are_predicted(run, key):
+    values = run(key).values
+    assert set(values["second"]) == {"found", "guess", "truth"}
+    assert values["second"]["truth"]["flight"] < 5.0, "the flight is fitted, whatever the material"
+    assert all(set(item) == {"markers", "points"} for item in values["errors"].values())
 
 
 @pytest.mark.slow
