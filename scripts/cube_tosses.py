@@ -1,16 +1,18 @@
 """Identify the contact of the tossed cube on twenty tosses, and predict the others from their first frames.
 
-    ADD_DATA=... python -m scripts.cube_tosses fit [RECORDING ...] [--start FRICTION DAMPING STIFFNESS] [--law LAW]
-    ADD_DATA=... python -m scripts.cube_tosses predict [RECORDING ...] [--result runs/cube_tosses.json]
+    ADD_DATA=... python -m scripts.cube_tosses fit [RECORDING ...] [--law LAW] [--start FRICTION DAMPING STIFFNESS ...]
+    ADD_DATA=... python -m scripts.cube_tosses predict [RECORDING ...] [--result FILE] [--beside FILE]
 
 RECORDING is a CSV file or a folder of them; without any, those of the study's own folder. Of a folder every eleventh
 toss is fitted, at most twenty, and the others are predicted; files that are named are all fitted, or all predicted.
 
 Fit: friction, damping and stiffness of the contact are shared by the twenty tosses, the state at the first frame
-belongs to each. LAW `static` adds a coefficient at rest and Stribeck's speed, `spin` torsional and rolling friction.
-The windows grow, since whether a cube tumbles over an edge is no smooth function of anything.
+belongs to each. LAW `static` adds a coefficient at rest and Stribeck's speed, `spin` torsional and rolling friction;
+`--start` may give theirs behind the three. The windows grow, since whether a cube tumbles over an edge is no smooth
+function of anything; `--windows N` takes the last N alone, from a start that is good enough.
 Prediction: the state at the first frame comes from the frames before the first touch, where the motion is known in
-closed form (the cube's inertia is the same about every axis); nothing behind them is used.
+closed form (the cube's inertia is the same about every axis); nothing behind them is used. Medians have 95 % intervals
+from draws of the tosses; `--beside` another result, their differences do, too, both results on the same draws.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ WINDOWS = ((0.03, 8), (0.08, 8), (0.15, 8), (0.3, 8), (1.0, 12))
 STATE = ("position", "orientation", "velocity", "angular_velocity")
 START = (0.25, 30.0, 10000.0)
 GRAVITY = np.array([0.0, 0.0, -9.81])
+#: Draws of the tosses for the interval of a median, and where they begin.
+DRAWS, SEED = 4000, 1
 SHARED = ("contact.friction", "contact.damping", "contact.stiffness")
 #: What a law of friction adds to the shared numbers, and where its fit begins.
 LAWS: dict[str, dict[str, float]] = {
@@ -107,15 +111,30 @@ def scene_of(base: add.Scene, files: list[Path], states: list[State], ends: list
     return add.scene_from_dict(raw)
 
 
-def fit(result: Path, start: Sequence[float] = START, named: Sequence[Path] = (), law: str = "one") -> None:
-    """Fit the chosen tosses and write what was found."""
+def fit(
+    result: Path,
+    start: Sequence[float] = START,
+    named: Sequence[Path] = (),
+    law: str = "one",
+    windows: int = len(WINDOWS),
+) -> None:
+    """Fit the chosen tosses and write what was found.
+
+    Raises
+    ------
+    InputError
+        If ``start`` has other numbers than the law, or than the three that all laws share.
+    """
     given = recordings(named, *FOLDER)
     base = scene_of_study("cube_toss", given.files[0])
     files = [*given.named, *given.found[::EVERY][:COUNT]]
-    values = dict(zip(SHARED, start, strict=True)) | LAWS[law]
+    paths = (*SHARED, *LAWS[law])
+    if len(start) not in (len(SHARED), len(paths)):
+        raise InputError("wrong --start", found=f"{len(start)} numbers", expected=", ".join(paths))
+    values = dict(zip(SHARED, start, strict=False)) | LAWS[law] | dict(zip(paths, start, strict=False))
     recorded = [read(file, base.recording.scale) for file in files]
     states = [flight(pose, frames) for pose, frames in recorded]
-    for window, evaluations in WINDOWS:
+    for window, evaluations in WINDOWS[-windows:]:
         begin = time.perf_counter()
         ends = [float(min(pose.times[-1], pose.times[frames] + window)) for pose, frames in recorded]
         problem = scene_of(base, files, states, ends, values).inverse_problem()
@@ -159,18 +178,43 @@ def prediction_errors(built: BuiltScene, files: Sequence[Path], scale: float) ->
     return np.array(rows)
 
 
-def predict(result: Path, named: Sequence[Path] = (), changes: dict | None = None) -> np.ndarray:
+def median_intervals(errors: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """Return the 95 % interval of medians (n,) of errors (tosses, n) by draws of the tosses, (2, n).
+
+    With the errors of ``others`` on the same tosses, that of the medians' difference: both see each draw.
+    """
+    drawn = np.random.default_rng(SEED).integers(0, len(errors), (DRAWS, len(errors)))
+    medians = np.median(errors[drawn], axis=1)
+    if others is not None:
+        medians = medians - np.median(others[drawn], axis=1)
+    return np.percentile(medians, (2.5, 97.5), axis=0)
+
+
+def predict(
+    result: Path, named: Sequence[Path] = (), changes: dict | None = None, beside: Path | None = None
+) -> np.ndarray:
     """Print how far the tosses that were not fitted end from where they were seen; return (tosses, 4) errors."""
     values, fitted = read_result(result)
     files = recordings(named, *FOLDER).unseen(fitted)
     base = scene_of_study("cube_toss", files[0])
-    built = add.apply_overrides(base, {**values, **(changes or {})}).build()
-    errors = prediction_errors(built, files, base.recording.scale)
+
+    def errors_of(numbers: dict) -> np.ndarray:
+        return prediction_errors(add.apply_overrides(base, numbers).build(), files, base.recording.scale)
+
+    errors = errors_of({**values, **(changes or {})})
     print(f"{len(errors)} tosses predicted from their frames before the first touch")
     print("| | position at the end [% of edge] | rotation at the end [deg] | position, mean over frames | rotation |")
     print("|---|---|---|---|---|")
     for name, row in (("median", np.median(errors, axis=0)), ("mean", errors.mean(axis=0))):
         print(f"| {name} | {row[0]:.1f} | {row[1]:.1f} | {row[2]:.1f} | {row[3]:.1f} |")
+    said = {"median, 95 % by draws of the tosses": median_intervals(errors)}
+    if beside is not None:
+        others = errors_of(read_result(beside)[0])
+        difference = np.median(errors, axis=0) - np.median(others, axis=0)
+        print("| medians less those of the other | " + " | ".join(f"{value:+.1f}" for value in difference) + " |")
+        said["their 95 %"] = median_intervals(errors, others)
+    for name, (low, high) in said.items():
+        print(f"| {name} | " + " | ".join(f"{a:.1f} to {b:.1f}" for a, b in zip(low, high, strict=True)) + " |")
     print(f"ends on the right face: {100 * np.mean(errors[:, 1] < 45):.0f} %", flush=True)
     return errors
 
@@ -178,14 +222,17 @@ def predict(result: Path, named: Sequence[Path] = (), changes: dict | None = Non
 def main() -> None:
     """Run what the command line asks for."""
     parser = arguments(__doc__, ROOT / "runs" / "cube_tosses.json")
-    parser.add_argument("--start", nargs=3, type=float, default=START, metavar=("FRICTION", "DAMPING", "STIFFNESS"))
+    parser.add_argument("--start", nargs="+", type=float, default=START, help="friction, damping, stiffness, the law's")
     parser.add_argument("--law", choices=LAWS, default="one", help="what friction depends on (default %(default)s)")
+    parser.add_argument("--windows", type=int, choices=range(1, len(WINDOWS) + 1), default=len(WINDOWS),
+                        help="how many of the windows, the last ones (default all)")  # fmt: skip
+    parser.add_argument("--beside", type=Path, help="result of another fit, to compare the medians with")
     asked = parser.parse_args()
     if asked.task == "fit":
-        fit(asked.result, asked.start, asked.recordings, asked.law)
+        fit(asked.result, asked.start, asked.recordings, asked.law, asked.windows)
         if asked.recordings and not any(path.is_dir() for path in asked.recordings):
             return  # files that were named are all fitted
-    predict(asked.result, asked.recordings)
+    predict(asked.result, asked.recordings, beside=asked.beside)
 
 
 if __name__ == "__main__":

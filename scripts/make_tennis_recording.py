@@ -1,8 +1,8 @@
 """Make the synthetic recording of the tennis ball for `scenes/tennis_ball.json`, and say what world it is made in.
 
 A ball of the size and the mass of a tennis ball falls on a table with backspin; six markers on it are recorded at
-240 Hz with 0.5 mm of noise. The mesh is another one than that of the scene, with twice as many elements, and the step
-is half of it. `scripts/reproduction/tennis_chain.py` plays its throws in the same world.
+240 Hz with 0.5 mm of noise. The mesh is another one than that of the scene, with three times as many elements, and the
+step is half of it. `scripts/reproduction/tennis_chain.py` plays its throws in the same world.
 
     python -m scripts.make_tennis_recording
 """
@@ -33,7 +33,7 @@ THROW = {"bodies.ball.velocity": [3.6, 0.15, -1.6], "bodies.ball.angular_velocit
 NOISE, RATE, SEED = 5e-4, 240.0, 33
 #: Time of the first frame [s]. At 0, the derivative by a clock would have a kink.
 FIRST = 0.002
-RADIUS, EDGE = 0.033, 0.0085
+RADIUS, EDGE = 0.033, 0.012
 
 
 def in_the_world(scene: Scene) -> Scene:

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
 from add.mocap import read_pose_csv
+from scripts.cube_tosses import fit, median_intervals
 from scripts.elbow_tosses import LEANT, LEVEL, session_of
 from scripts.recordings import marks, read_result, recordings
 
@@ -56,6 +57,20 @@ def test_missing_recordings_are_one_error(tmp_path, monkeypatch):
     (tmp_path / "old.json").write_text('{"fitted": ["toss_0"]}', encoding="utf-8")
     with pytest.raises(InputError, match="fitted"):
         read_result(tmp_path / "old.json")
+
+
+def test_medians_differ_by_less_in_pairs_than_each_is_known():
+    errors = np.random.default_rng(0).exponential(20.0, (200, 2))
+    low, high = median_intervals(errors)
+    assert np.all(low < np.median(errors, axis=0)) and np.all(np.median(errors, axis=0) < high)
+    # The median of n exponential errors has the standard deviation 20 / sqrt(n).
+    np.testing.assert_allclose(high - low, 2 * 1.96 * 20.0 / np.sqrt(200), rtol=0.35)
+    np.testing.assert_allclose(median_intervals(errors, errors - 0.5), 0.5)
+
+
+def test_a_start_has_the_numbers_of_its_law(folder, tmp_path):
+    with pytest.raises(InputError, match=r"2 numbers.*contact\.static_friction"):
+        fit(tmp_path / "found.json", [0.2, 60.0], [folder], "static")
 
 
 @pytest.mark.parametrize("study", ["cube_tosses", "double_pendulum", "elbow_tosses"])
