@@ -16,7 +16,7 @@ from add.machine.files import parse_json, read_regular
 from add.scene import Scene, experiment_scenes
 from add.typing import FloatArray
 
-__all__ = ["CONVERGENCE", "FORMAT", "errors_for", "read_convergence", "signature"]
+__all__ = ["CONVERGENCE", "FORMAT", "errors_for", "read_convergence", "shifts_for", "signature"]
 
 #: Name of the file in a run folder.
 CONVERGENCE = "discretisation.json"
@@ -80,6 +80,24 @@ def errors_for(found: Mapping[str, Any], scene: Scene, problem: InverseProblem) 
     values = [parameters[label]["error"] if label in parameters else math.nan for label in problem.labels()]
     missing = [label for label in problem.labels() if label not in parameters]
     return np.array(values), f"says nothing of {', '.join(missing)}" if missing else None
+
+
+def shifts_for(found: Mapping[str, Any], labels: list[str]) -> list[list[float]]:
+    """Return for steps and for meshes by how much the numbers are off together; their squares add up to the errors'.
+
+    One refinement moves all numbers of a fit at once, some of them so that the motion hardly changes. Where a sequence
+    has no limit, its last value gives the sign.
+    """
+    out = []
+    for kind in ("time", "mesh"):
+        shift = [0.0] * len(labels)
+        for k, label in enumerate(labels):
+            entry = found["parameters"].get(label, {}).get(kind)
+            if entry:
+                shift[k] = math.copysign(entry["error"], entry["values"][-1] - entry["values"][0])
+        if any(shift):
+            out.append(shift)
+    return out
 
 
 def _brief(scenes: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from add.commands.convergence_file import CONVERGENCE, errors_for, read_convergence
+from add.commands.convergence_file import CONVERGENCE, errors_for, read_convergence, shifts_for
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.bootstrap import bootstrap
@@ -47,7 +47,8 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     -------
     dict
         parameters : label -> standard_error, interval_lower, interval_upper, interval_by, errors by source, at_bound;
-        correlation : labels and matrix; residuals : of each take; weak : combinations; contains : sentences.
+        correlation : labels and matrix; shifts : labels and vectors, the discretisation of all numbers together;
+        residuals : of each take; weak : combinations; contains : sentences.
     """
     try:
         parts = [part for item in problem.experiments for _, part in item.objective.as_squares() if part.looks]
@@ -61,7 +62,7 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     found = uncertainty(problem, x)
     if found is None:
         return None
-    found, said = _discretised(scene, problem, found, folder)
+    found, said, shifts = _discretised(scene, problem, found, folder)
     entries = {label: _entry(problem, x, found, k) for k, label in enumerate(problem.labels())}
     out: dict[str, Any] = {"parameters": entries, "residuals": _residuals(found)}
     labels = problem.labels()
@@ -69,6 +70,8 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         matrix = found.correlation_matrix
         out["correlation"] = {"labels": labels, "matrix": [[_number(v) for v in row] for row in matrix]}
         out["tied"] = _tied(labels, matrix)
+    if shifts:
+        out["shifts"] = {"labels": labels, "vectors": shifts}
     out["weak"] = _weak(scene, problem, x, found)
     profiled = _profiles(scene, problem, x, found, entries)
     drawn = None
@@ -91,22 +94,22 @@ def _number(value: float) -> float | None:
 
 def _discretised(
     scene: Scene, problem: InverseProblem, found: Uncertainty, folder: RunFolder
-) -> tuple[Uncertainty, list[str]]:
-    """Return the uncertainty with the discretisation of the scene's file or the folder's, and a sentence on it."""
+) -> tuple[Uncertainty, list[str], list[list[float]]]:
+    """Return the uncertainty with the discretisation of the scene's file or the folder's, a sentence, the shifts."""
     path = folder.path / CONVERGENCE
     given = scene.uncertainty.convergence
     if given is None and not path.is_file():
-        return found, [
-            "Not in them: the discretisation. `add converge` says what finer steps and meshes change, and adds it."
-        ]
+        text = "Not in them: the discretisation. `add converge` says what finer steps and meshes change, and adds it."
+        return found, [text], []
     name = given or str(path)
-    errors, why = errors_for(read_convergence(name), scene, problem)
+    study = read_convergence(name)
+    errors, why = errors_for(study, scene, problem)
     if why is not None:
         _log.warning("%s %s", name, why)
     if not np.isfinite(errors).any():
-        return found, [f"Not in them: the discretisation, since {name} {why}."]
+        return found, [f"Not in them: the discretisation, since {name} {why}."], []
     text = "The discretisation is in them, as the change that finer steps and meshes ask for (`add converge`)."
-    return with_discretisation(found, errors), [text]
+    return with_discretisation(found, errors), [text], shifts_for(study, problem.labels())
 
 
 def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int) -> dict[str, Any]:

@@ -76,8 +76,9 @@ def fit_of(run: RunFolder) -> dict[str, Any]:
 def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Prediction, dict[str, Any]]:
     """Simulate a scene with the numbers of a fit.
 
-    The parameters' covariance is that of `result.json`: the statistical part with its correlations, the discretisation
-    of each for itself. Numbers that the fit gives no error are carried without one, with a warning.
+    The parameters' covariance is that of `result.json`: the statistical part with its correlations, and the
+    discretisation, which is off by one factor along what finer steps, and finer meshes, move together. Numbers that the
+    fit gives no error are carried without one, with a warning.
 
     Returns
     -------
@@ -157,7 +158,18 @@ def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, 
             if i != j and a in of_known and b in of_known:
                 value = known["matrix"][of_known[a]][of_known[b]] or 0.0
             covariance[i, j] = value * sizes[i] * sizes[j]
-    return covariance + np.diag(steps**2), blank
+    shifts = np.where([label in blank for label in labels], 0.0, _shifts(result, labels))
+    # A folder of an older version has no shifts: there each number is off for itself.
+    alone = np.zeros(len(labels)) if len(shifts) else steps**2
+    return covariance + shifts.T @ shifts + np.diag(alone), blank
+
+
+def _shifts(result: dict[str, Any], labels: list[str]) -> FloatArray:
+    """Return by how much steps, and meshes, move the numbers together (kinds, n)."""
+    known = (result.get("uncertainty") or {}).get("shifts") or {"labels": [], "vectors": []}
+    of_known = {label: k for k, label in enumerate(known["labels"])}
+    rows = [[row[of_known[label]] if label in of_known else 0.0 for label in labels] for row in known["vectors"]]
+    return np.array(rows, dtype=float).reshape(len(rows), len(labels))
 
 
 def write_prediction(found: Prediction, names: list[str], path: Any) -> None:

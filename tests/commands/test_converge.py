@@ -72,6 +72,9 @@ def test_the_true_stiffness_lies_within_two_bars(tmp_path):
     assert entry["time"]["limit"] == pytest.approx(OMEGA**2, rel=0.01)
     assert entry["error"] == pytest.approx(abs(after["value"] - OMEGA**2), rel=0.35)
     assert after["errors"]["discretisation"] == entry["error"]
+    shifts = json.loads((folder / "result.json").read_text())["uncertainty"]["shifts"]
+    assert after["value"] > OMEGA**2
+    assert shifts == {"labels": ["couplings.s.stiffness"], "vectors": [[-entry["error"]]]}
     assert abs(after["value"] - OMEGA**2) < 2 * after["standard_error"]
     assert after["interval_lower"] < OMEGA**2 < after["interval_upper"]
     assert "The discretisation is in them" in (folder / "report.md").read_text()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -80,6 +81,35 @@ def test_band_holds_another_recording(fit, tmp_path):
     said = json.loads(asked.stdout)
     assert 0.88 < said["within_band"] <= 1.0
     assert said["rms"] == pytest.approx(np.sqrt(3) * NOISE, rel=0.15)
+
+
+def test_discretisation_errors_of_two_numbers_go_together(fit, tmp_path):
+    """z = z0 + v t + g t^2 / 2 with v and g off by (0.1, -0.5) times one factor: sd(z) = |0.1 t - 0.25 t^2|."""
+    numbers = {"bodies.p.velocity[2]": (1.0, 0.1), "gravity[2]": (-9.0, 0.5)}
+    shutil.copytree(fit / "run", tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    known = result["parameters"]["gravity[2]"]
+    result["parameters"] = {
+        label: known | {"value": value, "errors": {"noise": 0.0, "discretisation": off}}
+        for label, (value, off) in numbers.items()
+    }
+    result["uncertainty"]["shifts"] = {"labels": [*numbers], "vectors": [[0.1, -0.5]]}
+    other = scene(tmp_path, "longer", duration=0.6)
+    asked = ["predict", tmp_path / "run", other, "-o", tmp_path / "p.csv"]
+    asked += [text for label in numbers for text in ("--parameter", label)]
+
+    def errors():
+        (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+        done = run(*asked)
+        assert done.exit_code == 0, done.output
+        rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
+        return np.array([[float(row["time_s"]), float(row["sd_z_m"])] for row in rows]).T
+
+    t, together = errors()
+    assert together == pytest.approx(np.abs(0.1 * t - 0.25 * t**2), abs=5e-4)
+    del result["uncertainty"]["shifts"]  # as an older version wrote it: each for itself
+    t, alone = errors()
+    assert alone == pytest.approx(np.hypot(0.1 * t, 0.25 * t**2), abs=5e-4)
 
 
 def test_refusals(fit, tmp_path):

@@ -61,7 +61,10 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    touching, others = (_deep, _untouchable, _round, _creep, _few_steps, _impacts), (_sizes, _soft, _markers, _recording)
+    touching, others = (
+        (_deep, _untouchable, _round, _creep, _few_steps, _impacts),
+        (_sizes, _soft, _markers, _recording),
+    )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
 
