@@ -108,9 +108,9 @@ TAKES = {
 
 #: The step that short, fast throws are fitted with: with twice it, a ball at 40 rad/s lags by 3 mm in 0.4 s.
 FAST = 0.00125
-#: Name of the body -> what it is fitted with there: linear elements as wide leave a bias of 8 and 14 % in E.
-QUADRATIC: dict[str, dict[str, Any]] = {
-    "sphere": {"mesh.file": str(ROOT / "data" / "meshes" / "ball_small.msh"), "scale": 1.98, "element": "tet10"},
+#: Name of the body -> the mesh that it is fitted with there.
+MESHES: dict[str, dict[str, Any]] = {
+    "sphere": {"mesh": {"shape": "sphere", "radius": 0.0495, "edge": 0.0098}, "scale": 1.0},
     "cube": {"mesh.divisions": [3, 3, 3], "element": "tet10"},
 }
 #: Name of the body -> kind of throw -> place [m], velocity [m/s], angular velocity [rad/s], duration [s].
@@ -132,7 +132,7 @@ def thrown(body: str, kind: str, seed: int) -> Take:
     position, velocity, spin, duration = THROWS[body][kind]
     start = {"position": position, "velocity": velocity, "angular_velocity": spin}
     truth = first.truth | {f"bodies.{body}.{key}": value for key, value in start.items()}
-    setting = {f"bodies.{body}.{key}": value for key, value in QUADRATIC[body].items()}
+    setting = {f"bodies.{body}.{key}": value for key, value in MESHES[body].items()}
     setting |= {"time.dt": FAST, "time.duration": duration}
     return Take(first.scene, truth, None, seed, setting, cloud=kind == "sliding")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from scripts.reproduction import fig07_sphere, sliding
 from scripts.reproduction.entry import Context, Entry, Outcome
 
-THROWS = sliding.Throws(fig07_sphere.CASE, flight=0.12, bounce=0.2, second_flight=0.19)
+FINER = {"bodies.sphere.mesh.edge": 0.0074}
+THROWS = sliding.Throws(fig07_sphere.CASE, flight=0.12, bounce=0.2, second_flight=0.19, finer=FINER, tolerance=3e-6)
 
 
 def run(context: Context) -> Outcome:

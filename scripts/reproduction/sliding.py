@@ -38,12 +38,17 @@ class Throws:
     case : figure, scene, body
     flight, second_flight : time before the body touches anything, in the sliding and in the second throw [s]
     bounce : time at which it has left the floor again, in the sliding throw [s]
+    finer : path -> value
+        The finer mesh of `add converge`: a third finer, so that it is not that of the recording.
+    tolerance : decrease that ends a phase, of the objective at its start [-]
     """
 
     case: Recorded
     flight: float
     bounce: float
     second_flight: float
+    finer: Mapping[str, Any]
+    tolerance: float
 
     @property
     def material(self) -> str:
@@ -107,7 +112,7 @@ def fitted(throws: Throws, short: bool) -> Scene:
     rest = [item["path"] for item in moduli + kept if item["path"] not in starts]
     phases = [
         {"name": "flight", "parameters": starts, "end_time": throws.flight, "max_evaluations": 8},
-        {"name": "bounce", "parameters": rest, "end_time": throws.bounce, "max_evaluations": 14},
+        {"name": "bounce", "parameters": rest, "end_time": throws.bounce, "max_evaluations": 8},
         {"name": "all"},
     ]
     setting = TAKES[f"{case.recording}_sliding"].setting
@@ -116,6 +121,7 @@ def fitted(throws: Throws, short: bool) -> Scene:
         "recording.file": str(RECORDINGS / f"{case.recording}_sliding.csv"),
         "parameters": kept + moduli,
         "optimizer.phases": phases,
+        "optimizer.objective_tolerance": throws.tolerance,
         **guess(throws, "sliding"),
         **setting,
     }
@@ -137,14 +143,16 @@ def add(*arguments: object) -> None:
     cli.main([*map(str, arguments), "-q"], standalone_mode=False)
 
 
-def optimized(asked: Scene, folder: Path, name: str, *, finer: bool) -> dict[str, Any]:
-    """Return the result of `add optimize`, and of `add converge` where finer; what is done already is kept."""
+def optimized(asked: Scene, folder: Path, name: str, finer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the result of `add optimize`, and of `add converge` with a finer mesh; what is done already is kept."""
     run, path = folder / name, folder / f"{name}.json"
     if not (run / "result.json").is_file():
         asked.save(path)
         add("optimize", path, "-o", run, "--force")
     if finer and not (run / "discretisation.json").is_file():
-        add("converge", path, "-o", run, "--time-levels", 1, "--mesh-levels", 1)
+        overrides = folder / "finer.json"
+        overrides.write_text(json.dumps(dict(finer)), encoding="utf-8")
+        add("converge", path, "-o", run, "--time-levels", 1, "--finer", overrides)
     found: dict[str, Any] = json.loads((run / "result.json").read_text(encoding="utf-8"))
     return found
 
@@ -197,8 +205,8 @@ def run(throws: Throws, context: Context) -> Outcome:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) if context.short else LONG_RUNS / f"{case.figure}_sliding"
         folder.mkdir(parents=True, exist_ok=True)
-        markers = optimized(base, folder, "markers", finer=not context.short)
-        points = optimized(by_points, folder, "points", finer=False)
+        markers = optimized(base, folder, "markers", None if context.short else throws.finer)
+        points = optimized(by_points, folder, "points")
     rows = [number(path, x, markers, points) for path, x in true.items()]
     rows += [
         Row("markers: root mean square (noise: 0.87) [mm]", f"{1e3 * markers['fit']['rms']:.2f}"),
