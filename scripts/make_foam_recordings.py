@@ -110,7 +110,7 @@ TAKES = {
 FAST = 0.00125
 #: Name of the body -> the mesh that it is fitted with there.
 MESHES: dict[str, dict[str, Any]] = {
-    "sphere": {"mesh": {"shape": "sphere", "radius": 0.0495, "edge": 0.0098}, "scale": 1.0},
+    "sphere": {"mesh": {"shape": "sphere", "radius": 0.0495, "edge": 0.026}, "scale": 1.0, "element": "tet10"},
     "cube": {"mesh.divisions": [3, 3, 3], "element": "tet10"},
 }
 #: Name of the body -> kind of throw -> place [m], velocity [m/s], angular velocity [rad/s], duration [s].

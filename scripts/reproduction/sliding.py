@@ -39,7 +39,7 @@ class Throws:
     flight, second_flight : time before the body touches anything, in the sliding and in the second throw [s]
     bounce : time at which it has left the floor again, in the sliding throw [s]
     finer : path -> value
-        The finer mesh of `add converge`: a third finer, so that it is not that of the recording.
+        The finer mesh of `add converge`: not that of the recording, which a fit does not know.
     tolerance : decrease that ends a phase, of the objective at its start [-]
     """
 
@@ -238,13 +238,13 @@ def run(throws: Throws, context: Context) -> Outcome:
 
 
 NOTES = (
-    "The recordings are synthetic: the mesh of the scene cut twice as fine, half the step, 0.5 mm of noise, frames "
+    "The recordings are synthetic: a mesh twice as fine as the fitted one, half the step, 0.5 mm of noise, frames "
     "missing (`scripts/make_foam_recordings.py`). The throws are short, fast and spin, so that the bodies slip where "
     "they touch: friction beyond the one at which a bounce sticks leaves no trace. The guess of the material is the "
     "paper's; the throw is guessed 2 cm, 0.2 m/s and 4 rad/s off. Points: 60 clouds a second of 150 points all over "
     "the surface with the same noise, nothing else.",
-    "The bar is one standard error: of the noise, and with `add converge` (half the step, half the mesh) of the "
-    "discretisation. Points: of the noise alone.",
+    "The bar is one standard error: of the noise, and with `add converge` (half the step; a mesh finer by a third or "
+    "more, not that of the recording) of the discretisation. Points: of the noise alone.",
     "Of the second throw only the flight is fitted; the bounces are the prediction. With the true numbers it shows "
     "the part of mesh and step.",
 )
