@@ -101,5 +101,8 @@ class OptimizerSpec(Spec):
     gradient_tolerance: NonNegative = Field(
         1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
     )
-    objective_tolerance: NonNegative = Field(1e-12, description="stop when the relative decrease falls below this [-]")
+    objective_tolerance: NonNegative = Field(
+        1e-12,
+        description="stop when the decrease falls below this share of the objective at the start of the phase [-]",
+    )
     phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")
