@@ -5,8 +5,17 @@ from __future__ import annotations
 from scripts.reproduction import fig07_sphere, sliding
 from scripts.reproduction.entry import Context, Entry, Outcome
 
-FINER = {"bodies.sphere.mesh.edge": 0.02}
-THROWS = sliding.Throws(fig07_sphere.CASE, flight=0.12, bounce=0.2, second_flight=0.19, finer=FINER, tolerance=3e-6)
+FINER = {"bodies.sphere.mesh": {"shape": "sphere", "radius": 0.0495, "edge": 0.02}}
+#: Flat triangles between the nodes lie up to 0.9 mm inside a sphere of 160 elements: a fit takes that for material.
+THROWS = sliding.Throws(
+    fig07_sphere.CASE,
+    flight=0.12,
+    bounce=0.2,
+    second_flight=0.19,
+    finer=FINER,
+    tolerance=3e-6,
+    surface=FINER,
+)
 
 
 def run(context: Context) -> Outcome:
