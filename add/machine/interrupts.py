@@ -13,12 +13,14 @@ from typing import Any, final
 
 #: Seconds until a signal comes again that came at a bad moment.
 AGAIN = 0.002
-#: Modules whose functions compiled code calls on its way from disk, in and out.
-_CONVERSIONS = (
+#: Modules whose functions run where an exception is ignored: compiled code calls them on its way from disk, in and
+#: out; the interpreter calls this module's hook.
+_IGNORED = (
     "numba.core.serialize",
     "numba.experimental.structref",
     "llvmlite.binding.executionengine",
     "namedtuple_",
+    __name__,
 )
 #: A second Ctrl-C this soon after the first belongs to it: what is kept is being written [s].
 GRACE = 2.0
@@ -29,9 +31,9 @@ class Terminated(KeyboardInterrupt):
 
 
 def _unsafe(frame: FrameType | None) -> bool:
-    """Return whether compiled code converts its arguments or results by Python code: it ignores exceptions of that."""
+    """Return whether an exception would be ignored: compiled code converts by Python, or an answer is on its way."""
     while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith(_CONVERSIONS):
+        if str(frame.f_globals.get("__name__")).startswith(_IGNORED):
             return True
         frame = frame.f_back
     return False

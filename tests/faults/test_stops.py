@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numba
@@ -169,6 +170,29 @@ def test_a_stop_in_a_destructor_comes_again(usual_stops, number, error):
         Brief()
         time.sleep(10.0)
     assert found.type is error and not ends
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+def test_a_stop_comes_again_if_the_machine_is_slow_to_send_it(usual_stops, monkeypatch, number, error):
+    """The signal comes while the interpreter's hook still starts its timer: what the hook raises is ignored, too."""
+    starts = []
+
+    class Slow(threading.Timer):
+        def start(self):
+            super().start()
+            starts.append(self)
+            if len(starts) == 1:
+                time.sleep(0.1)
+
+    class Brief:
+        def __del__(self):
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(threading, "Timer", Slow)
+    with pytest.raises(KeyboardInterrupt) as found, stops_are_interruptions():
+        Brief()
+        time.sleep(10.0)
+    assert found.type is error and len(starts) > 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
