@@ -66,11 +66,11 @@ def seen(scene: Scene, rng: np.random.Generator) -> tuple[list[FloatArray], list
     assert isinstance(cloud, CloudTracking)
     theta = problem.theta(problem.x0, experiment)
     run = experiment.simulation.run(theta)
-    rest = cloud.surface.points.points(run.kinematics(0), theta)[0][cloud.triangles]
+    rest = (cloud.corners @ cloud.surface.points.points(run.kinematics(0), theta)[0])[cloud.triangles]
     points, normals, places = [], [], []
     for state in run.states():
         for frame in cloud.frames(state, theta):
-            corners = cloud.surface.observed(state, int(frame), theta)[cloud.triangles]
+            corners = (cloud.corners @ cloud.surface.observed(state, int(frame), theta))[cloud.triangles]
             normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
             area = np.where(normal[:, 1] > 0.0, np.linalg.norm(normal, axis=1), 0.0)
             chosen = rng.choice(len(area), POINTS, p=area / area.sum())

@@ -1,6 +1,6 @@
 """Meshes, elements and solids: quadrature, mass, inertia, surfaces and where points lie. No I/O."""
 
-from add.geometry.boundary import BoundaryFaces, Surface, boundary_faces, surface
+from add.geometry.boundary import BoundaryFaces, Facets, Surface, boundary_faces, facets, surface
 from add.geometry.contact_points import (
     box_points,
     capsule_points,
@@ -33,6 +33,7 @@ __all__ = [
     "TET10",
     "BoundaryFaces",
     "ElementFamily",
+    "Facets",
     "Located",
     "Locator",
     "MassPairs",
@@ -58,6 +59,7 @@ __all__ = [
     "edge_lengths",
     "element_masses",
     "element_volumes",
+    "facets",
     "family_by_name",
     "locate",
     "mass_pairs",

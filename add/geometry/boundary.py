@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from add.geometry.elements import FloatArray, IntArray
+from add.geometry.elements import TET10, FloatArray, IntArray
 from add.geometry.volume_mesh import SoftMesh
 
 
@@ -19,6 +20,22 @@ class Surface(NamedTuple):
     triangles: IntArray
     nodes: IntArray
     areas: FloatArray
+
+
+class Facets(NamedTuple):
+    """Boundary of a mesh as flat triangles that follow its curved faces.
+
+    `triangles` (nt, 3): outward oriented, indices into the corners. `corners` (nc, ns), sparse: weights of the nodes in
+    each corner, that are the shape functions there. `nodes` (ns,): the sorted nodes on the boundary.
+    """
+
+    triangles: IntArray
+    corners: sparse.csr_array
+    nodes: IntArray
+
+
+#: Parts into which an edge of a curved face is cut: its triangles leave 1/16 of the gap that those of its nodes leave.
+_CUTS = 8
 
 
 class BoundaryFaces(NamedTuple):
@@ -81,3 +98,39 @@ def surface(mesh: SoftMesh) -> Surface:
     areas = np.bincount(cuts.ravel(), thirds, minlength=mesh.n_nodes)
     nodes = np.unique(faces)
     return Surface(triangles, nodes, areas[nodes].astype(np.float64))
+
+
+def facets(mesh: SoftMesh) -> Facets:
+    """Flat triangles close to the boundary of a mesh, oriented as those of `surface`.
+
+    A face of a quadratic tetrahedron, x = sum_a N_a(l) x_a with N_a = l_a (2 l_a - 1) at corners and 4 l_a l_b between
+    two of them (Zienkiewicz and Taylor 2000, sec. 8.8), gives 64; others give those of `surface`. Neighbours have
+    corners of their own on the edge that they share, at the same places.
+    """
+    outline = surface(mesh)
+    count = len(outline.nodes)
+    if mesh.family is not TET10:
+        identity = sparse.csr_array(sparse.identity(count, format="csr"))
+        return Facets(np.searchsorted(outline.nodes, outline.triangles), identity, outline.nodes)
+    faces = np.searchsorted(outline.nodes, boundary_faces(mesh).faces)
+    places, cut = _lattice(_CUTS)
+    a, b, c = places.T
+    shape = np.stack([a * (2 * a - 1), b * (2 * b - 1), c * (2 * c - 1), 4 * a * b, 4 * b * c, 4 * c * a], axis=1)
+    where = np.broadcast_to(faces[:, None, :], (len(faces), *shape.shape))
+    ends = np.arange(0, where.size + 1, shape.shape[1])
+    values = np.broadcast_to(shape, where.shape).ravel()
+    corners = sparse.csr_array((values, where.ravel(), ends), shape=(len(ends) - 1, count))
+    first = len(shape) * np.arange(len(faces))
+    return Facets((first[:, None, None] + cut).reshape(-1, 3), corners, outline.nodes)
+
+
+def _lattice(cuts: int) -> tuple[FloatArray, IntArray]:
+    """Return barycentric places (m, 3) of a triangle with its edges cut, and the triangles (cuts^2, 3) between them."""
+    number = {}
+    for j in range(cuts + 1):
+        for i in range(cuts + 1 - j):
+            number[i, j] = len(number)
+    at = np.array(list(number)) / cuts
+    up = [(number[i, j], number[i + 1, j], number[i, j + 1]) for i, j in number if i + j < cuts]
+    down = [(number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]) for i, j in number if i + j < cuts - 1]
+    return np.column_stack([1.0 - at.sum(axis=1), at]), np.array(up + down)

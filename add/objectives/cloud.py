@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial import cKDTree
 
 from add.equations.kinematics import Kinematics, State, StateTangent
@@ -110,16 +111,18 @@ class CloudTracking(LeastSquares):
     """phi = sum_fp w rho(s^2), s the signed distance of recorded point p of frame f from the surface [m^2].
 
     Points that were not recorded do not count: the side that a camera does not see is free. With n the direction of
-    the closest point c = sum_i b_i x_i, ds = -n . sum_i b_i dx_i: moving b along the surface does not change s to first
-    order (on a face n is normal to it; on an edge or a vertex b moves only along the edge, or not at all), so that the
-    gradient is exact wherever one point of the surface is the closest. Outside a convex edge s is |p - c|, whose sign
-    changes nothing in s^2.
+    the closest point c = sum_i b_i x_i of triangles that follow the surface, ds = -n . sum_i b_i dx_i: moving b
+    along the surface does not change s to first order (on a face n is normal to it; on an edge or a vertex b moves
+    only along the edge, or not at all), so that the gradient is exact wherever one point of the surface is the
+    closest. Outside a convex edge s is |p - c|, whose sign changes nothing in s^2.
 
     Attributes
     ----------
     surface : Tracking
         Of the surface's nodes at the times of the frames, with targets of zero and weights of one.
-    triangles : (nt, 3) indices into those nodes, outward
+    corners : (nc, ns), sparse
+        Weights of those nodes in the corners of the triangles.
+    triangles : (nt, 3) indices into the corners, outward
     clouds : one a frame, (n_f, 3) [m]
     weight : of every point [-]
     loss : Loss, optional
@@ -128,6 +131,7 @@ class CloudTracking(LeastSquares):
     """
 
     surface: Tracking
+    corners: sparse.csr_array
     triangles: IntArray
     clouds: tuple[FloatArray, ...]
     weight: float
@@ -141,15 +145,21 @@ class CloudTracking(LeastSquares):
         left = sum(map(len, clouds))
         weight = self.weight * sum(map(len, self.clouds)) / left if left else self.weight
         surface = self.surface.within(start, stop, mean=False, last=last)
-        return CloudTracking(surface, self.triangles, clouds, weight, self.loss, self.placement)
+        return replace(self, surface=surface, clouds=clouds, weight=weight)
 
     def _met(self, state: State, theta: FloatArray) -> Iterable[tuple[int, Closest]]:
         for frame in self.surface.frames(state, theta):
             if len(self.clouds[frame]):
-                vertices = self.surface.observed(state, int(frame), theta)
+                vertices = self.corners @ self.surface.observed(state, int(frame), theta)
                 points = self.clouds[frame]
                 placed = points if self.placement is None else self.placement.places(points, theta)
                 yield int(frame), closest_points(placed, vertices, self.triangles)
+
+    def _carriers(self, met: Closest) -> sparse.csr_array:
+        """Return the weights of the nodes in the closest points (m, ns)."""
+        ends = np.arange(0, met.weights.size + 1, 3)
+        at = (met.weights.ravel(), self.triangles[met.triangles].ravel(), ends)
+        return sparse.csr_array(at, shape=(len(met.triangles), self.corners.shape[0])) @ self.corners
 
     def _bent(self, s: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residuals sign(s) sqrt(w rho(s^2)) and their derivative by s."""
@@ -167,8 +177,8 @@ class CloudTracking(LeastSquares):
 
     def step_places(self, state: State, theta: FloatArray, first: Kinematics) -> FloatArray:
         """Return where the closest points of the frames of this interval were in another state of the body (m, 3)."""
-        vertices = self.surface.points.points(first, theta)[0][self.triangles]
-        at = [np.einsum("mi,mik->mk", met.weights, vertices[met.triangles]) for _, met in self._met(state, theta)]
+        nodes = self.surface.points.points(first, theta)[0]
+        at = [self._carriers(met) @ nodes for _, met in self._met(state, theta)]
         return np.concatenate([np.zeros((0, 3)), *at])
 
     def frames(self, state: State, theta: FloatArray) -> IntArray:
@@ -181,14 +191,12 @@ class CloudTracking(LeastSquares):
         return float(residuals @ residuals)
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
-        """Add the gradient, -2 r dr/ds b_i n on the corners of the closest triangles."""
+        """Add the gradient, -2 r dr/ds n shared by the nodes that carry the closest points."""
         times = self.surface.simulation_times(theta)
         for frame, met in self._met(state, theta):
             residual, slope = self._bent(met.distances)
             force = -(2.0 * residual * slope)[:, None] * met.normals
-            bar = np.zeros((self.surface.points.n_points, 3))
-            for i in range(3):
-                np.add.at(bar, self.triangles[met.triangles, i], met.weights[:, i : i + 1] * force)
+            bar = self._carriers(met).T @ force
             self.surface.pull(state, times[frame], bar, theta, state_bar, theta_bar)
             if self.placement is not None:
                 self.placement.pull(self.clouds[frame], -force, theta, theta_bar)
@@ -207,13 +215,14 @@ class CloudTracking(LeastSquares):
         by_nodes, by_placing = np.searchsorted(index, moved.index), np.searchsorted(index, own)
         along = directions.block(placing, own)
         frames = list(self.surface.frames(state, theta))
-        nodes = moved.values.reshape(len(frames), self.surface.points.n_points, 3, moved.index.size)
+        count = moved.index.size
+        nodes = moved.values.reshape(len(frames), self.surface.points.n_points, 3 * count)
         rows = []
         for frame, found in met:
             _, slope = self._bent(found.distances)
-            at = nodes[frames.index(frame)][self.triangles[found.triangles]]
+            at = (self._carriers(found) @ nodes[frames.index(frame)]).reshape(slope.size, 3, count)
             row = np.zeros((slope.size, index.size))
-            row[:, by_nodes] = -np.einsum("mi,mk,mikc->mc", found.weights, found.normals, at)
+            row[:, by_nodes] = -np.einsum("mk,mkc->mc", found.normals, at)
             if self.placement is not None:
                 by_entry = np.einsum("mi,mik->mk", found.normals, self.placement.jacobian(self.clouds[frame], theta))
                 row[:, by_placing] += by_entry @ along

@@ -14,7 +14,6 @@ THROWS = sliding.Throws(
     second_flight=0.19,
     finer=FINER,
     tolerance=3e-6,
-    surface=FINER,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from add.commands.cli import cli
 from add.mocap import Recording
-from add.scene import Scene, apply_overrides, load_scene, scene_from_dict
+from add.scene import Scene, apply_overrides, scene_from_dict
 from add.typing import FloatArray
 from scripts.make_foam_recordings import TAKES
 from scripts.reproduction.drawing import figure
@@ -41,8 +41,6 @@ class Throws:
     finer : path -> value
         The finer mesh of `add converge`: not that of the recording, which a fit does not know.
     tolerance : decrease that ends a phase, of the objective at its start [-]
-    surface : path -> value
-        A mesh with which the fit to points goes on, where the surface of the other is too coarse for them.
     """
 
     case: Recorded
@@ -51,7 +49,6 @@ class Throws:
     second_flight: float
     finer: Mapping[str, Any]
     tolerance: float
-    surface: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def material(self) -> str:
@@ -210,10 +207,6 @@ def run(throws: Throws, context: Context) -> Outcome:
         folder.mkdir(parents=True, exist_ok=True)
         markers = optimized(base, folder, "markers", None if context.short else throws.finer)
         points = optimized(by_points, folder, "points")
-        if throws.surface and not context.short:
-            again = {**throws.surface, "optimizer.phases": [{"name": "all"}], "optimizer.objective_tolerance": 1e-4}
-            found_there = load_scene(folder / "points" / "fitted.json")
-            points = optimized(apply_overrides(found_there, again), folder, "points_finer")
     rows = [number(path, x, markers, points) for path, x in true.items()]
     rows += [
         Row("markers: root mean square (noise: 0.87) [mm]", f"{1e3 * markers['fit']['rms']:.2f}"),

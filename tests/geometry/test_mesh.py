@@ -13,6 +13,7 @@ from add.geometry import (
     boundary_faces,
     box_mesh,
     element_volumes,
+    facets,
     mass_pairs,
     quadrature_geometry,
     surface,
@@ -180,6 +181,27 @@ def test_surface_is_closed_and_outward(family, rng):
     assert (areas > 0).all()
     if family is not HEX8:
         assert areas.sum() == pytest.approx(np.linalg.norm(normals, axis=1).sum(), rel=1e-13)
+
+
+@families
+def test_facets_follow_curved_faces(family, rng):
+    """They enclose the volume of the curved elements, 16 times as closely as the triangles of the nodes."""
+    mesh = distorted(family, rng)
+    found, outline = facets(mesh), surface(mesh)
+    places = found.corners @ mesh.points[found.nodes]
+    assert found.corners.sum(axis=1) == pytest.approx(1.0)
+
+    def enclosed(triangles, points):
+        a, b, c = points[triangles.T]
+        return np.einsum("mk,mk->", a, np.cross(b, c)) / 6.0
+
+    exact = volume(mesh)
+    gap = enclosed(found.triangles, places) - exact
+    by_nodes = enclosed(outline.triangles, mesh.points) - exact
+    if family is TET10:
+        assert abs(by_nodes) > 1e-3 * exact and gap == pytest.approx(by_nodes / 16.0, rel=0.05)
+    else:
+        assert (places[found.triangles] == mesh.points[outline.triangles]).all()
 
 
 def test_areas_of_quadrilaterals_prefer_no_corner():

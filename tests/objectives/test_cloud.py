@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 from add.commands.error_bars import error_bars
 from add.errors import InputError
@@ -31,7 +32,7 @@ def test_distances_from_a_box(rng):
     assert found.weights.min() >= 0.0 and found.weights.sum(axis=1) == pytest.approx(1.0)
 
 
-def scene(folder, frames, times, **cloud):
+def scene(folder, frames, times, element="tet4", edge=0.04, **cloud):
     """A soft ball in flight under gravity, seen by points."""
     frame = np.repeat(np.arange(len(frames)), [len(p) for p in frames])
     np.savez(folder / "cloud.npz", times=np.asarray(times), points=np.concatenate(frames), frame=frame)
@@ -42,7 +43,8 @@ def scene(folder, frames, times, **cloud):
             "bodies": {
                 "ball": {
                     "type": "soft",
-                    "mesh": {"shape": "sphere", "radius": 0.05, "edge": 0.04},
+                    "mesh": {"shape": "sphere", "radius": 0.05, "edge": edge},
+                    "element": element,
                     "material": {"young": 3e3, "poisson": 0.3, "density": 200, "viscosity": 1.0},
                     "velocity": [0.5, 0.2, 0.0],
                     "angular_velocity": [0, 3, 1],
@@ -71,6 +73,7 @@ CASES = [
     {"loss": "soft-l1", "loss_scale": 0.004},
     {"loss": "huber", "loss_scale": 0.004},
     {"loss": "huber", "loss_scale": 0.004, "place": PLACE, "time_offset": 0.0021},
+    {"element": "tet10", "loss": "huber", "loss_scale": 0.004, "place": PLACE, "time_offset": 0.0021},
 ]
 
 
@@ -118,7 +121,7 @@ def seen(problem, truth, times, rng, noise=2e-4):
     frames = []
     for state in experiment.simulation.run(theta).states():
         for frame in cloud.surface.frames(state, theta):
-            corners = cloud.surface.observed(state, int(frame), theta)[cloud.triangles]
+            corners = (cloud.corners @ cloud.surface.observed(state, int(frame), theta))[cloud.triangles]
             facing = np.flatnonzero(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 1] > 0.0)
             weights = rng.dirichlet([1.0, 1.0, 1.0], size=150)
             frames.append(np.einsum("mi,mik->mk", weights, corners[rng.choice(facing, 150)]))
@@ -141,6 +144,26 @@ def test_motion_and_stiffness_from_one_side(tmp_path):
     found = fitted.values(fitted.optimize().x)
     assert found[:3] == pytest.approx(truth[:3], abs=0.01)
     assert found[3] == pytest.approx(truth[3], rel=0.1)
+
+
+def test_a_coarse_quadratic_ball_is_round_to_points(tmp_path):
+    """Points on the sphere through the nodes: the triangles of the nodes lie 0.9 mm behind some of them."""
+    rng = np.random.default_rng(4)
+    directions = rng.normal(size=(400, 3))
+    points = 0.05 * directions / np.linalg.norm(directions, axis=1)[:, None]
+    problem = scene(tmp_path, [points + path(0.0)], [0.0], element="tet10", edge=0.026).inverse_problem()
+    (experiment,) = problem.experiments
+    cloud = experiment.objective.objectives[0]
+    theta = problem.theta(problem.x0, experiment)
+    start = next(iter(experiment.simulation.run(theta).states()))
+    nodes = cloud.surface.observed(start, 0, theta)
+    assert np.linalg.norm(nodes, axis=1) == pytest.approx(0.05, rel=1e-6)
+    ((_, met),) = cloud._met(start, theta)
+    assert np.abs(met.distances).max() < 1.5e-4, "80 quadratic faces"
+    hull = ConvexHull(nodes).simplices
+    turned = np.linalg.det(nodes[hull]) < 0.0
+    hull[turned] = hull[turned][:, ::-1]
+    assert closest_points(points, nodes, hull).distances.max() > 8e-4
 
 
 def test_filters():

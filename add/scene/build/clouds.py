@@ -8,7 +8,7 @@ import numpy as np
 
 from add.equations.points import NodePoints
 from add.errors import InputError
-from add.geometry import surface
+from add.geometry import facets
 from add.mocap.clouds import read_clouds
 from add.objectives import Loss, Tracking
 from add.objectives.cloud import CloudTracking
@@ -56,7 +56,7 @@ def cloud_tracking(
         clouds = clouds.moved(lambda points: placement.recorded(points, built.theta))
     if not clouds.n_points:
         raise InputError("no recorded point lies within the run and the filters", place=place, expected="at least one")
-    outline = surface(body_mesh(body, f"bodies.{item.body}"))
+    outline = facets(body_mesh(body, f"bodies.{item.body}"))
     nodes = outline.nodes + built.model.layouts.rows[item.body].start // 3
     shape = (clouds.times.size, nodes.size)
     sampler = Tracking(
@@ -71,8 +71,9 @@ def cloud_tracking(
         last=time.n_steps,
     )
     loss = None if item.loss_scale is None else losses[item.loss](item.loss_scale)
-    triangles = np.searchsorted(outline.nodes, outline.triangles)
-    return CloudTracking(sampler, triangles, clouds.points, 1.0 / clouds.n_points, loss, placement)
+    return CloudTracking(
+        sampler, outline.corners, outline.triangles, clouds.points, 1.0 / clouds.n_points, loss, placement
+    )
 
 
 def _bounds(box: CloudBoxSpec | CloudColourSpec) -> tuple[FloatArray, FloatArray]:

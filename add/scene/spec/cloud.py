@@ -52,7 +52,8 @@ class CloudColourSpec(Spec):
 class CloudObjectiveSpec(Spec):
     """Mean squared distance of recorded points from the surface of a soft body, or a robust loss of it [m^2].
 
-    From each point to the closest one of the deformed surface; what was not recorded does not count.
+    From each point to the closest one of the deformed surface, curved where elements are quadratic; what was not
+    recorded does not count.
     """
 
     type: Literal["cloud"] = Field("cloud", description="kind of objective")
