@@ -126,7 +126,7 @@ def facets(mesh: SoftMesh) -> Facets:
 
 def _lattice(cuts: int) -> tuple[FloatArray, IntArray]:
     """Return barycentric places (m, 3) of a triangle with its edges cut, and the triangles (cuts^2, 3) between them."""
-    number = {}
+    number: dict[tuple[int, int], int] = {}
     for j in range(cuts + 1):
         for i in range(cuts + 1 - j):
             number[i, j] = len(number)
