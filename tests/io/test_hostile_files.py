@@ -23,15 +23,15 @@ from add.machine.files import require_plain_json
 from add.machine.foreign_readers import read_apart
 from add.mocap import read_csv
 
-#: Seconds within which what needs no process of its own is refused, on a busy machine.
+#: Seconds of this process within which what needs no process of its own is refused.
 AT_ONCE = 5.0
 
 
 @pytest.fixture
 def at_once():
-    begin = time.monotonic()
+    begin = time.process_time()
     yield
-    assert time.monotonic() - begin < AT_ONCE
+    assert time.process_time() - begin < AT_ONCE
 
 
 # --- meshes ----------------------------------------------------------------------------------------------------------
