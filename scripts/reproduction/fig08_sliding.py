@@ -6,7 +6,15 @@ from scripts.reproduction import fig08_cube, sliding
 from scripts.reproduction.entry import Context, Entry, Outcome
 
 FINER = {"bodies.cube.mesh.divisions": [4, 4, 4]}
-THROWS = sliding.Throws(fig08_cube.CASE, flight=0.16, bounce=0.25, second_flight=0.17, finer=FINER, tolerance=1e-4)
+THROWS = sliding.Throws(
+    fig08_cube.CASE,
+    flight=0.16,
+    bounce=0.25,
+    second_flight=0.17,
+    finer=FINER,
+    tolerance=1e-4,
+    points_tolerance=1e-4,
+)
 
 
 def run(context: Context) -> Outcome:

@@ -40,7 +40,7 @@ class Throws:
     bounce : time at which it has left the floor again, in the sliding throw [s]
     finer : path -> value
         The finer mesh of `add converge`: not that of the recording, which a fit does not know.
-    tolerance : decrease that ends a phase, of the objective at its start [-]
+    tolerance, points_tolerance : decrease that ends a phase, of the objective at its start, by markers, by points [-]
     """
 
     case: Recorded
@@ -49,6 +49,7 @@ class Throws:
     second_flight: float
     finer: Mapping[str, Any]
     tolerance: float
+    points_tolerance: float
 
     @property
     def material(self) -> str:
@@ -135,6 +136,7 @@ def seen_as_points(base: Scene, throws: Throws, short: bool) -> Scene:
     case = throws.case
     raw["objective"] = [{"type": "cloud", "body": case.body, "file": str(RECORDINGS / f"{case.recording}_sliding.npz"),
                          "every": 10 if short else 1}]  # fmt: skip
+    raw["optimizer"]["objective_tolerance"] = throws.points_tolerance
     return scene_from_dict(raw, folder=base.source.parent if base.source else None)
 
 
