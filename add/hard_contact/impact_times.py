@@ -1,19 +1,15 @@
 """Impacts at their own time within a step.
 
-A pair that closes its gap at tau = -g_0/w_n- in (0, dt] has its impact there: with the velocities v+ of the step, which
-restitution gives,
+A pair that closes its gap at tau in (0, dt] (see `impulse_rows`) has its impact there: with the velocities v_f that the
+step would end with without its impacts, and v+ that it ends with,
 
-    q+ = q_0 + tau v_0 + (dt - tau) v+          of the bodies of the impact, instead of  q_0 + dt v+
+    q+ = q_0 + tau v_tau + (dt - tau) v+,    v_tau = v_0 + (v_f - v_0) tau/dt
 
-so that the place of an impact does not depend on the phase of the step, and neither do its derivatives: two bodies that
-move steadily are exact. What a step without contacts does to w_n, the kick w_f - w_n-, acts in parts before and after
-the impact:
-
-    w_n+ = -e (w_n- + kick tau/dt) + kick (1 - tau/dt)
-
-This is the event-time (saltation) matrix of hybrid systems, to first order in dt. Bodies with impacts at several times
-within one step keep q_0 + dt v+ for it, and bounce without a kick. A tree of links is one body: an impact of a link
-moves all of its coordinates.
+of the bodies of the impact, instead of q_0 + dt v+: free flight before and after are steps of the formula, of lengths
+tau and dt - tau. So the place of an impact does not depend on the phase of the step, and neither do its derivatives:
+two bodies that move steadily are exact. This is the event-time (saltation) matrix of hybrid systems, to first order in
+dt. A step in which one body has impacts at several times is taken in parts (`ImpulseContact`); in the shortest parts
+these are at the beginning. A tree of links is one body: an impact of a link moves all of its coordinates.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 
 from add.equations.kinematics import StateTangent
 from add.equations.tangents import Columns, Directions, ThetaMap, push
-from add.hard_contact.impulse_rows import ImpulseRows
+from add.hard_contact.impulse_rows import Approach, ImpulseRows
 from add.hard_contact.step_rows import StepRows
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -67,10 +63,12 @@ class ImpactTimes:
     ----------
     step : StepRows
     is_free : (n,) which coordinates an impact moves
+    free : (n,) v_f
     """
 
     step: StepRows
     is_free: BoolArray
+    free: FloatArray
 
     @property
     def _rows(self) -> ImpulseRows:
@@ -104,63 +102,89 @@ class ImpactTimes:
     def _before(self) -> FloatArray:
         return self.step.beginning.kin.v
 
+    @property
+    def _change(self) -> FloatArray:
+        """What the step does to the velocities without its impacts, a delay's share of it (n,)."""
+        return (self.free - self._before) * (self.delay / self._rows.dt)
+
     def shift(self, v_after: FloatArray) -> FloatArray:
         """Return q+ less q_0 + dt v+ (n,)."""
-        return self.delay * (self._before - v_after)
+        return self.delay * (self._before + self._change - v_after)
+
+    def _by_delay(self, v_after: FloatArray) -> FloatArray:
+        return self._before + 2.0 * self._change - v_after
 
     def pullback(
         self, q_bar: FloatArray, v_after: FloatArray, before: StateTangent, theta_bar: FloatArray
-    ) -> FloatArray:
-        """Return the cotangent of v+ from that of q+; add those of the state before and of theta."""
-        self._pull(self._share.T @ (q_bar * (self._before - v_after)), before, theta_bar)
-        before.v[0] += self.delay * q_bar
-        return -self.delay * q_bar
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of v+ and v_f from that of q+; add those of the state before and of theta."""
+        free_bar = np.zeros_like(q_bar)
+        self._pull(self._share.T @ (q_bar * self._by_delay(v_after)), before, free_bar, theta_bar)
+        late = self.delay / self._rows.dt
+        before.v[0] += self.delay * (1.0 - late) * q_bar
+        return -self.delay * q_bar, free_bar + self.delay * late * q_bar
 
-    def _pull(self, tau_bar: FloatArray, before: StateTangent, theta_bar: FloatArray) -> None:
-        """Add the cotangents of the state before and of theta from that of the times (k,)."""
+    def _pull(self, tau_bar: FloatArray, before: StateTangent, free_bar: FloatArray, theta_bar: FloatArray) -> None:
+        """Add the cotangents of the state before, of v_f and of theta from that of the times (k,)."""
         rows, begin = self._rows, self.step.beginning
-        centres, normal = rows.centres, rows.local[:, 2]
-        bar = StateTangent.zeros(1, begin.n_rows)
+        bar, free = StateTangent.zeros(1, begin.n_rows), np.zeros(begin.n_rows)
         for by, index, out in (
-            (rows.approach_by_coordinates(), rows.dofs, bar.q[0]),
-            (rows.approach_by_centres(), centres, theta_bar),
-            ((np.zeros_like(normal), normal), rows.dofs, bar.v[0]),
+            (rows.approach(begin.theta, False), rows.dofs, bar.q[0]),
+            (rows.approach(begin.theta, True), rows.centres, theta_bar),
+            (rows.approach_by_velocity(), rows.dofs, bar.v[0]),
+            (rows.approach_by_free(), rows.dofs, free),
         ):
-            np.add.at(out, index[index >= 0], (tau_bar[:, None] * rows.tau_by(*by))[index >= 0])
+            np.add.at(out, index[index >= 0], (tau_bar[:, None] * rows.tau_by(by))[index >= 0])
         begin.add_state(bar, before, theta_bar)
+        begin.add_velocity(self.free, free, before.q[0], theta_bar)
+        free_bar += begin.pull(free)
 
-    def _times_along(self, x_dot: FloatArray, w_dot: FloatArray) -> FloatArray:
-        """Return the tangents of the times (k, .) along those of X and of V before the step, (n_x, .) each."""
+    def _times_along(self, x_dot: FloatArray, w_dot: FloatArray, free_dot: FloatArray) -> FloatArray:
+        """Return the tangents of the times (k, .) along those of X, of V before and of V_f, (n_x, .) each."""
         rows, present = self._rows, (self._rows.dofs >= 0)[:, :, None]
-        by_gap, by_speed = rows.approach_by_coordinates()
-        x_local, w_local = (np.where(present, dot[rows.dofs], 0.0) for dot in (x_dot, w_dot))
-        gap = np.einsum("kp,kpc->kc", by_gap, x_local)
-        speed = np.einsum("kp,kpc->kc", by_speed, x_local) + np.einsum("kp,kpc->kc", rows.local[:, 2], w_local)
-        return rows.tau_by(gap, speed)
+        by = rows.approach(self.step.beginning.theta, False)
+        x_local, w_local, free_local = (np.where(present, dot[rows.dofs], 0.0) for dot in (x_dot, w_dot, free_dot))
+        gap, speed, free = (np.einsum("kp,kpc->kc", own, x_local) for own in by)
+        normal = rows.local[:, 2]
+        speed, free = (x + np.einsum("kp,kpc->kc", normal, dot) for x, dot in ((speed, w_local), (free, free_local)))
+        return rows.tau_by(Approach(gap, speed, free))
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray, v_after: FloatArray, after_dot: FloatArray) -> FloatArray:
         """Return the tangents (n, .) of the shift along those of the state before and of v+, (n, .) each."""
         begin = self.step.beginning
-        fast = begin.push(v_dot)
+        fast, free = begin.push(v_dot), np.zeros((begin.n_rows, q_dot.shape[1]))
         if not begin.same:
             fast = fast + begin.turned(begin.kin.v, q_dot)
-        moved = (self._before - v_after)[:, None] * (self._share @ self._times_along(begin.push(q_dot), fast))
-        return np.asarray(moved + self.delay[:, None] * (v_dot - after_dot))
+            free = begin.turned(self.free, q_dot)
+        late = (self.delay / self._rows.dt)[:, None]
+        moved = self._by_delay(v_after)[:, None] * (self._share @ self._times_along(begin.push(q_dot), fast, free))
+        return np.asarray(moved + self.delay[:, None] * ((1.0 - late) * v_dot - after_dot))
+
+    def by_free(self, free_dot: FloatArray, v_after: FloatArray) -> FloatArray:
+        """Return the tangents (n, .) of the shift along those of v_f (n, .)."""
+        still = np.zeros((self.step.beginning.n_rows, free_dot.shape[1]))
+        times = self._times_along(still, still, self.step.beginning.push(free_dot))
+        late = (self.delay / self._rows.dt)[:, None]
+        return np.asarray(
+            self._by_delay(v_after)[:, None] * (self._share @ times) + self.delay[:, None] * late * free_dot
+        )
 
     def by_theta(self, v_after: FloatArray, directions: Directions) -> Columns:
         """Return the tangents (n, .) of the shift along directions of theta, at fixed states."""
         rows, begin, centres = self._rows, self.step.beginning, self._rows.centres
-        by_tau = rows.tau_by(*rows.approach_by_centres())
-        apart = self._before - v_after
+        by_tau = rows.tau_by(rows.approach(begin.theta, True))
+        by_delay = self._by_delay(v_after)
 
         def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
             tau = np.einsum("kp,kp->k", by_tau, np.where(centres >= 0, theta_dot[centres], 0.0))
             if begin.lift.has_parameters:
                 place, rate = begin.moved(begin.kin.v, theta_dot)
-                tau = tau + self._times_along(place[:, None], rate[:, None])[:, 0]
-            out += apart * (self._share @ tau)
+                free = begin.moved(self.free, theta_dot)[1]
+                tau = tau + self._times_along(place[:, None], rate[:, None], free[:, None])[:, 0]
+            out += by_delay * (self._share @ tau)
 
         def vjp(bar: FloatArray, out: FloatArray) -> None:
-            self._pull(self._share.T @ (apart * bar), StateTangent.zeros(1, self.is_free.size), out)
+            nowhere = StateTangent.zeros(1, self.is_free.size)
+            self._pull(self._share.T @ (by_delay * bar), nowhere, np.zeros(self.is_free.size), out)
 
         return push([ThetaMap(jvp, vjp)], self.is_free.size, directions)

@@ -13,8 +13,8 @@ from add.hard_contact.impulse_rows import NearPairs
 from add.hard_contact.stop_rows import NearStops
 from add.typing import FloatArray, IntArray
 
-#: The mark of an impact that has a time within the step; without, it is 1.
-_TIMED = 2
+#: The marks of an impact: at the beginning of the step, at a time within it, the latter to stay there.
+_IMPACT, _TIMED, _RESTS = 1, 2, 3
 
 
 @final
@@ -48,7 +48,7 @@ class CarriedImpulses:
         pair, impact, modes, number = carry.marks
         k, m, memory = pair.size, number.size, carry.memory.ravel()
         n, last = k + m, 4 * k + 2 * m  # slopes first, then forces, margins and the natural map
-        near = NearPairs(pair, memory[:k], impact > 0, impact == _TIMED)
+        near = NearPairs(pair, memory[:k], impact >= _IMPACT, impact >= _TIMED, impact == _RESTS)
         stops = NearStops(number, memory[k:n])
         return cls(near, stops, modes, memory[n:last], memory[last : last + n], float(memory[last + n]))
 
@@ -76,5 +76,5 @@ class CarriedImpulses:
         """Return it as a state carries it."""
         near, stops = self.near, self.stops
         numbers = [near.slope, stops.slope, self.force, self.margin, np.array([self.natural_map])]
-        impact = np.where(near.timed, _TIMED, near.impact.astype(np.int64))
+        impact = np.where(near.rests, _RESTS, np.where(near.timed, _TIMED, np.where(near.impact, _IMPACT, 0)))
         return Carry(np.concatenate(numbers).reshape(1, -1), (near.pair, impact, self.modes, stops.number))

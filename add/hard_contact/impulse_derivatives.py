@@ -30,8 +30,6 @@ class ContactDerivatives:
     velocity : (n,) after the step
     theta : (n_theta,)
     restitution : (k,) index in theta of e of the pairs; -1 is zero
-    dt : float
-        Step [s].
     """
 
     rows: ImpulseRows
@@ -39,7 +37,6 @@ class ContactDerivatives:
     velocity: FloatArray
     theta: FloatArray
     restitution: IntArray
-    dt: float
 
     @cached_property
     def _present(self) -> BoolArray:
@@ -55,16 +52,16 @@ class ContactDerivatives:
 
     @cached_property
     def _by_coordinates(self) -> RowDerivatives:
-        return self.rows.by_coordinates(self._after, self._world, self.theta, self.dt)
+        return self.rows.by_coordinates(self._after, self._world, self.theta)
 
     @cached_property
     def _by_centres(self) -> RowDerivatives:
-        return self.rows.by_centres(self._after, self._world, self.theta, self.dt)
+        return self.rows.by_centres(self._after, self._world, self.theta)
 
     @cached_property
     def _bounces(self) -> IntArray:
         """Index in theta of e where restitution acts, else -1."""
-        return np.where(self.rows.near.impact, self.restitution, -1)
+        return np.where(self.rows.near.bounces, self.restitution, -1)
 
     def pullback(
         self, adjoint: FloatArray, by_rows: FloatArray, bound: FloatArray, before: StateTangent, theta_bar: FloatArray
@@ -84,25 +81,25 @@ class ContactDerivatives:
             return np.asarray(share - np.einsum("ka,kap->kp", c, derivative.rows))
 
         np.add.at(before.q[0], rows.dofs[present], bar(self._by_coordinates)[present])
-        np.add.at(before.v[0], rows.dofs[present], -(c[:, 2:] * rows.by_velocity(self.dt))[present])
+        np.add.at(before.v[0], rows.dofs[present], -(c[:, 2:] * rows.by_velocity())[present])
         centres = rows.centres
         if (centres >= 0).any():
             np.add.at(theta_bar, centres[centres >= 0], bar(self._by_centres)[centres >= 0])
         bounces, friction = self._bounces, rows.pairs.c_f
-        np.add.at(theta_bar, bounces[bounces >= 0], -(c[:, 2] * rows.by_restitution(self.dt))[bounces >= 0])
+        np.add.at(theta_bar, bounces[bounces >= 0], -(c[:, 2] * rows.by_restitution())[bounces >= 0])
         np.add.at(theta_bar, friction[friction >= 0], bound[friction >= 0])
 
     def free_cotangent(self, by_rows: FloatArray) -> FloatArray:
-        """Return -c^T du/dv_f (n,), the cotangent of the velocities without contacts."""
+        """Return -c^T du/dv_f (n,), the cotangent of the velocities without impacts."""
         rows, present, out = self.rows, self._present, np.zeros_like(self.velocity)
-        np.add.at(out, rows.dofs[present], -(by_rows.reshape(-1, 3)[:, 2:] * rows.by_free(self.dt))[present])
+        np.add.at(out, rows.dofs[present], -(by_rows.reshape(-1, 3)[:, 2:] * rows.by_free())[present])
         return out
 
     def by_free(self, free_dot: FloatArray) -> FloatArray:
         """Return the tangents of u (3 k, .) along those of v_f (n, .)."""
         local = np.where(self._present[:, :, None], free_dot[self.rows.dofs], 0.0)
         out = np.zeros((self.rows.n, 3, free_dot.shape[1]))
-        out[:, 2] = np.einsum("km,kmc->kc", self.rows.by_free(self.dt), local)
+        out[:, 2] = np.einsum("km,kmc->kc", self.rows.by_free(), local)
         return out.reshape(-1, free_dot.shape[1])
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -113,7 +110,7 @@ class ContactDerivatives:
         np.add.at(pushed, rows.dofs[present], (self._by_coordinates.pushed @ local)[present])
         moving = self._by_coordinates.rows @ local
         fast = np.where(present[:, :, None], v_dot[rows.dofs], 0.0)
-        moving[:, 2] += np.einsum("km,kmc->kc", rows.by_velocity(self.dt), fast)
+        moving[:, 2] += np.einsum("km,kmc->kc", rows.by_velocity(), fast)
         return pushed, moving.reshape(-1, q_dot.shape[1])
 
     def along(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -124,5 +121,5 @@ class ContactDerivatives:
         np.add.at(pushed, rows.dofs[present], np.einsum("kmp,kp->km", self._by_centres.pushed, dot)[present])
         u = np.einsum("kap,kp->ka", self._by_centres.rows, dot)
         bounces, friction = self._bounces, rows.pairs.c_f
-        u[:, 2] += np.where(bounces >= 0, theta_dot[bounces] * rows.by_restitution(self.dt), 0.0)
+        u[:, 2] += np.where(bounces >= 0, theta_dot[bounces] * rows.by_restitution(), 0.0)
         return pushed, u.ravel(), np.where(friction >= 0, theta_dot[friction], 0.0)

@@ -28,6 +28,8 @@ class ImpulseOptions:
     timed_impacts : bool
         Whether impacts with a restitution happen where the gap closes within the step (`ImpactTimes`), and not at its
         beginning.
+    halvings : int
+        How often a step is halved in which one body has such impacts at several times.
     pyramids : bool
         Whether friction is bounded by pyramids, |F_1|, |F_2| <= c_f F_n in two fixed tangents: the boxed problem of
         many engines, with up to sqrt(2) times the friction. To be compared with.
@@ -38,5 +40,6 @@ class ImpulseOptions:
     touching: float = 1e-6
     relaxation: float = 0.0
     exploring: bool = False
-    timed_impacts: bool = False
+    timed_impacts: bool = True
+    halvings: int = 4
     pyramids: bool = False

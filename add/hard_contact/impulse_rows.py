@@ -3,11 +3,19 @@
 A pair i that is near has the rows J_i = push_i^T (see `add.hard_contact.geometry`), in the axes (t_1, t_2, n) of the
 beginning, and with w = J v+ - V, V the given motion of a shape of the world, and w- the same with the velocities before
 
-    u = w + (e w_n- [impact] + b(g)) n,    b = g/dt where g > 0 (it may close and no more),  kappa g/dt where g < 0
+    u = w + b(g) n,    b = g/dt where g > 0 (it may close and no more),  kappa g/dt where g < 0
 
-Restitution acts on a pair that touches and approaches faster than a resting one would; a pair with e > 0 that does not
-touch yet is left alone, or it would lose its speed a step before. Stabilisation is never faster than a limit, and never
-multiplied by e. All this depends on the coordinates and velocities before the step alone.
+A pair with a restitution e that approaches faster than a resting one would bounces in the step that closes its gap, at
+tau from the beginning of the step, and so there is no overlap to be pushed out of. With the velocity w_f that the step
+would end with without its impacts, kick = w_f - w_n-, the speed of arrival is w_n- + kick tau/dt, what is left of the
+kick acts afterwards, and
+
+    u_n = w_n + e (w_n- + kick tau/dt) - kick (1 - tau/dt),    g + tau w_n- + kick tau^2/dt = 0  or  tau = 0
+
+tau is the root in (0, dt] of an impact that has a time within the step (see `add.hard_contact.impact_times`); an impact
+without bounces at the beginning. Free flight, impact and free flight are then steps of the same formula, which gain no
+energy. A rebound slower than what is left of the kick ends at rest: u_n = w_n. Stabilisation is never faster than a
+limit, and never multiplied by e.
 
 The tangents t_1, t_2 turn with n by domega = n x dn + s n; s keeps t_1 along n x e with the world axis e that is
 furthest from n. Cones do not care for it, pyramids do.
@@ -17,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -47,18 +55,27 @@ class NearPairs:
     ----------
     pair : (k,) numbers among all pairs
     slope : (k,) db/dg [1/s]: 1/dt, kappa/dt, or zero where stabilisation is at its limit
-    impact : (k,) whether restitution acts
+    impact : (k,) whether it arrives in this step, with a restitution
     timed : (k,) whether it does so within the step (see `add.hard_contact.impact_times`)
+    rests : (k,) whether it stays where it arrives
     """
 
     pair: IntArray
     slope: FloatArray
     impact: BoolArray
     timed: BoolArray
+    rests: BoolArray
 
-    def none(self) -> NearPairs:
-        """Return those of a step without contacts."""
-        return NearPairs(self.pair[:0], self.slope[:0], self.impact[:0], self.timed[:0])
+    @property
+    def bounces(self) -> BoolArray:
+        """Whether restitution acts (k,)."""
+        return self.impact & ~self.rests
+
+
+def time_of_impact(gap: FloatArray, speed: FloatArray, kick: FloatArray, dt: float, asked: BoolArray) -> FloatArray:
+    """Return the first root tau [s] (k,) of g + tau w + kick tau^2/dt, where ``asked`` and w < 0; else zero."""
+    inside = np.where(asked, speed * speed - 4.0 * kick * gap / dt, 1.0)
+    return np.where(asked, 2.0 * gap / (np.sqrt(np.maximum(inside, 0.0)) - np.where(asked, speed, 0.0)), 0.0)
 
 
 def _furthest(normal: FloatArray) -> FloatArray:
@@ -92,8 +109,10 @@ class ImpulseRows:
     before : Kinematics at the beginning
     built : Rows
         Axes, coordinates and rows.
-    bias : (k,) e w_n- + b [m/s]
-    free : (n,) velocities v_f that the step would end with without contacts; asked for timed impacts alone [m/s]
+    bias : (k,) [m/s]
+    free : (n,) velocities v_f that the step would end with without its impacts; asked for impacts alone [m/s]
+    dt : float
+        Step [s].
     """
 
     known: ContactPairs
@@ -105,6 +124,7 @@ class ImpulseRows:
     built: Rows
     bias: FloatArray
     free: FloatArray
+    dt: float
 
     @classmethod
     def of(
@@ -121,8 +141,7 @@ class ImpulseRows:
     ) -> ImpulseRows:
         """Evaluate the geometry of ``near`` pairs of all ``pairs``; ``restitution`` is that of all.
 
-        Without ``free``, what a step does to velocities before and after timed impacts is left out. ``known`` is the
-        geometry of all pairs, if there is one.
+        ``free`` is asked for where there are impacts. ``known`` is the geometry of all pairs, if there is one.
         """
         number, e = near.pair, restitution[near.pair]
         if known is None:
@@ -132,11 +151,11 @@ class ImpulseRows:
         gap = known.gap[number]
         limited = (near.slope == 0.0) & ~near.impact & (gap < 0.0) & (options.stabilisation > 0.0)
         bias = np.where(limited, -options.stabilisation_speed, near.slope * gap)
-        if near.impact.any():
-            bias += np.where(near.impact, e * known.normal_velocity[number], 0.0)
         built: Rows = build_rows(pairs.arrays, known, number, before.q.size)
-        rows = cls(pairs, known, number, near, e, before, built, bias, before.v if free is None else free)
-        return replace(rows, bias=bias + rows.kept(dt) * rows.kick) if near.timed.any() else rows
+        rows = cls(pairs, known, number, near, e, before, built, bias, before.v if free is None else free, dt)
+        if not near.impact.any():
+            return rows
+        return replace(rows, bias=bias + rows._bounce * rows.at.normal_velocity + rows.kept * rows.kick)
 
     @cached_property
     def pairs(self) -> ContactPairs:
@@ -186,20 +205,21 @@ class ImpulseRows:
     @cached_property
     def tau(self) -> FloatArray:
         """Times (k,) of timed impacts after the beginning of the step [s]; zero for other pairs."""
-        return np.where(self.near.timed, -self.at.gap / np.where(self.near.timed, self.at.normal_velocity, 1.0), 0.0)
+        timed = self.near.timed
+        return np.where(timed, time_of_impact(self.at.gap, self.at.normal_velocity, self.kick, self.dt, timed), 0.0)
 
     @cached_property
     def kick(self) -> FloatArray:
-        """Change (k,) of w_n by a whole step without contacts, of pairs with a timed impact [m/s]."""
+        """Change (k,) of w_n by a whole step without its impacts, of pairs that have one [m/s]."""
+        if not self.near.impact.any():
+            return np.zeros(self.n)
         change = np.append(self.free - self.before.v, 0.0)[self.dofs]
-        return np.where(self.near.timed, np.einsum("kp,kp->k", self.local[:, 2], change), 0.0)
+        return np.where(self.near.impact, np.einsum("kp,kp->k", self.local[:, 2], change), 0.0)
 
-    def kept(self, dt: float) -> FloatArray:
-        """Share (k,) of the kick in the bias: (1 + e) tau/dt - 1.
-
-        w_n is w_n- + kick tau/dt before the impact; afterwards the rest of the kick is added to -e times that.
-        """
-        return np.where(self.near.timed, (1.0 + self.restitution) * self.tau / dt - 1.0, 0.0)
+    @cached_property
+    def kept(self) -> FloatArray:
+        """Share (k,) of the kick in the bias of what bounces: (1 + e) tau/dt - 1."""
+        return np.where(self.near.bounces, (1.0 + self.restitution) * self.tau / self.dt - 1.0, 0.0)
 
     @cached_property
     def shift(self) -> FloatArray:
@@ -219,9 +239,7 @@ class ImpulseRows:
         before = self.before
         return touches(self.pairs, Kinematics(before.q, v, before.a, before.t, before.step), theta)
 
-    def _derivative(
-        self, after: Touches, force: FloatArray, theta: FloatArray, dt: float, shift: bool
-    ) -> RowDerivatives:
+    def _derivative(self, after: Touches, force: FloatArray, theta: FloatArray, shift: bool) -> RowDerivatives:
         """Return how forces and rows change with the coordinates (12), or with the two centres of mass (6)."""
         by_after = self._by(after, shift)
         gap = np.einsum("ki,kij->kj", self.at.normal, by_after.apart)
@@ -234,81 +252,96 @@ class ImpulseRows:
         velocity = by_after.velocity + cross_matrices(after.velocity) @ turn
         rows = self.axes.transpose(0, 2, 1) @ velocity
         rows[:, 2] += self.near.slope[:, None] * gap
-        if not self.near.impact.any():
-            return RowDerivatives(pushed, rows)
-        bounce = self._by_approach(self._by(self.at, shift))[1]
-        rows[:, 2] += self._bounce[:, None] * bounce
-        if self.near.timed.any():
-            fast = self.moving(self.free, theta)
-            of_free = self._by(fast, shift)
-            speed = np.einsum("ki,kij->kj", fast.normal, of_free.velocity)
-            speed += np.einsum("ki,kij->kj", fast.velocity, of_free.normal)
-            rows[:, 2] += self.kept(dt)[:, None] * (speed - bounce) + self._by_tau(dt)[:, None] * self.tau_by(
-                gap, bounce
-            )
+        if self.near.impact.any():
+            rows[:, 2] += self._bias_by(self.approach(theta, shift))
         return RowDerivatives(pushed, rows)
 
     def _by(self, at: Touches, shift: bool) -> TouchDerivatives:
         """Return the derivatives by the coordinates, or by the centres of mass."""
         return by_centres(self.pairs, at) if shift else derivatives(self.pairs, at, 0.0)
 
-    def _by_tau(self, dt: float) -> FloatArray:
-        """Return the derivative of the bias (k,) by tau."""
-        return (1.0 + self.restitution) / dt * self.kick
+    def _bias_by(self, approach: Approach) -> FloatArray:
+        """Return the derivatives of the bias of impacts (k, p) from those of how they approach."""
+        kick = approach.free - approach.speed
+        by_tau = np.where(self.near.bounces, (1.0 + self.restitution) / self.dt * self.kick, 0.0)
+        bounce = self._bounce[:, None] * approach.speed + self.kept[:, None] * kick
+        return np.asarray(bounce + by_tau[:, None] * self.tau_by(approach))
 
-    def tau_by(self, gap: FloatArray, speed: FloatArray) -> FloatArray:
-        """Return the tangents of tau (k, p) from those of the gap and of w_n-."""
-        approach = np.where(self.near.timed, self.at.normal_velocity, 1.0)[:, None]
-        return np.where(self.near.timed[:, None], -(gap + self.tau[:, None] * speed) / approach, 0.0)
+    def tau_by(self, approach: Approach) -> FloatArray:
+        """Return the derivatives of tau (k, p) from those of how pairs approach."""
+        share = (self.tau / self.dt)[:, None]
+        speed = np.where(self.near.timed, self.at.normal_velocity + 2.0 * share[:, 0] * self.kick, 1.0)[:, None]
+        moved = approach.gap + self.tau[:, None] * ((1.0 - share) * approach.speed + share * approach.free)
+        return np.where(self.near.timed[:, None], -moved / speed, 0.0)
 
-    def _by_approach(self, by: TouchDerivatives) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives (k, p) of the gap and of w_n-."""
+    def approach(self, theta: FloatArray, shift: bool) -> Approach:
+        """Return how pairs approach by the coordinates (12), or with ``shift`` by the two centres of mass (6)."""
+        by, fast = self._by(self.at, shift), self.moving(self.free, theta)
+        of_free = self._by(fast, shift)
+
+        def normal_velocity(at: Touches, by: TouchDerivatives) -> FloatArray:
+            speed = np.einsum("ki,kij->kj", at.normal, by.velocity)
+            return np.asarray(speed + np.einsum("ki,kij->kj", at.velocity, by.normal))
+
         gap = np.einsum("ki,kij->kj", self.at.normal, by.apart)
-        speed = np.einsum("ki,kij->kj", self.at.normal, by.velocity)
-        return gap, speed + np.einsum("ki,kij->kj", self.at.velocity, by.normal)
+        return Approach(gap, normal_velocity(self.at, by), normal_velocity(fast, of_free))
 
-    def approach_by_coordinates(self) -> tuple[FloatArray, FloatArray]:
-        """Return dg and dw_n- (k, 12) by the coordinates before."""
-        return self._by_approach(derivatives(self.pairs, self.at, 0.0))
+    def approach_by_velocity(self) -> Approach:
+        """Return how pairs approach by the velocities before (12)."""
+        normal = self.local[:, 2]
+        return Approach(np.zeros_like(normal), normal, np.zeros_like(normal))
 
-    def approach_by_centres(self) -> tuple[FloatArray, FloatArray]:
-        """Return dg and dw_n- (k, 6) by the centres of mass."""
-        return self._by_approach(by_centres(self.pairs, self.at))
+    def approach_by_free(self) -> Approach:
+        """Return how pairs approach by the velocities without impacts (12)."""
+        normal = self.local[:, 2]
+        return Approach(np.zeros_like(normal), np.zeros_like(normal), normal)
 
-    def by_coordinates(self, after: Touches, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
+    def by_coordinates(self, after: Touches, force: FloatArray, theta: FloatArray) -> RowDerivatives:
         """Return d(J^T F) (k, 12, 12) and du (k, 3, 12) by the coordinates before, velocities as in ``after`` held.
 
         ``force`` (k, 3) is in world axes; its numbers in the pairs' axes are held.
         """
-        return self._derivative(after, force, theta, dt, False)
+        return self._derivative(after, force, theta, False)
 
-    def by_centres(self, after: Touches, force: FloatArray, theta: FloatArray, dt: float) -> RowDerivatives:
+    def by_centres(self, after: Touches, force: FloatArray, theta: FloatArray) -> RowDerivatives:
         """Return the same by the centres of mass (k, ., 6) of carrier and host, in their frames."""
-        return self._derivative(after, force, theta, dt, True)
+        return self._derivative(after, force, theta, True)
 
-    def by_velocity(self, dt: float) -> FloatArray:
-        """Return du_n/dv- (k, 12): where restitution acts, e times the normal row; and what times of impacts do."""
-        normal = self.local[:, 2]
-        by_tau = self._by_tau(dt)[:, None] * self.tau_by(np.zeros_like(normal), normal)
-        return np.asarray((self._bounce - self.kept(dt))[:, None] * normal + by_tau)
+    def by_velocity(self) -> FloatArray:
+        """Return du_n/dv- (k, 12)."""
+        return self._bias_by(self.approach_by_velocity())
 
-    def by_free(self, dt: float) -> FloatArray:
+    def by_free(self) -> FloatArray:
         """Return du_n/dv_f (k, 12)."""
-        return np.asarray(self.kept(dt)[:, None] * self.local[:, 2])
+        return self._bias_by(self.approach_by_free())
 
-    def by_restitution(self, dt: float) -> FloatArray:
-        """Return du_n/de (k,)."""
-        return np.asarray(self.at.normal_velocity + self.tau / dt * self.kick)
+    def by_restitution(self) -> FloatArray:
+        """Return du_n/de (k,): the speed of arrival."""
+        return np.asarray(self.at.normal_velocity + self.tau / self.dt * self.kick)
 
     @cached_property
     def _bounce(self) -> FloatArray:
         """E where restitution acts, else zero (k,)."""
-        return np.where(self.near.impact, self.restitution, 0.0)
+        return np.where(self.near.bounces, self.restitution, 0.0)
 
     @property
     def centres(self) -> IntArray:
         """Indices (k, 6) in theta of the centres of mass of carrier and host; -1 for none."""
         return self.pairs.centres
+
+
+@final
+class Approach(NamedTuple):
+    """Derivatives (k, p) of how pairs approach each other.
+
+    Attributes
+    ----------
+    gap, speed, free : of g, of w_n before the step, and of w_n after it without its impacts
+    """
+
+    gap: FloatArray
+    speed: FloatArray
+    free: FloatArray
 
 
 @final

@@ -9,6 +9,7 @@ import numpy as np
 from add.hard_contact.exploring import ChoiceTally
 from add.hard_contact.impulse import ImpulseContact
 from add.hard_contact.impulse_options import ImpulseOptions
+from add.hard_contact.impulse_part import ImpulsePart
 from add.hard_contact.pairs import ContactPairs, contact_terms, lift_of
 from add.hard_contact.stop_rows import JointStops
 from add.simulation import BDF
@@ -46,8 +47,8 @@ def with_impulse_contact(
     system = replace(system, terms=tuple(term for term in system.terms if not any(term is stop for stop in stops)))
     pairs = ContactPairs.of(contacts)
     index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
-    stepper = ImpulseContact(
-        pairs, bdf.step_size, index, lift_of(simulation.system), JointStops.of(stops), options or ImpulseOptions(),
-        bdf.newton, ChoiceTally() if options and options.exploring else None,
+    whole = ImpulsePart(
+        pairs, bdf.step_size, bdf.step_size, 0.0, index, lift_of(simulation.system), JointStops.of(stops),
+        options or ImpulseOptions(), bdf.newton, ChoiceTally() if options and options.exploring else None,
     )  # fmt: skip
-    return replace(simulation, system=system, stepper=stepper)
+    return replace(simulation, system=system, stepper=ImpulseContact(whole))

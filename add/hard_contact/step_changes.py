@@ -32,26 +32,21 @@ class StepChanges:
     force : (n_rows,) of contacts in the pairs' axes, and of stops [N], [N m]
     velocity : (n,) after the step
     restitution : (k,) index in theta of e of the pairs; -1 is zero
-    dt : float
-        Step [s].
     free : (n,), optional
-        Velocity after the step without contacts, where impacts within the step ask for it.
+        Velocity after the step without its impacts, if it has any.
     """
 
     rows: StepRows
     force: FloatArray
     velocity: FloatArray
     restitution: IntArray
-    dt: float
     free: FloatArray | None = None
 
     @cached_property
     def _contacts(self) -> ContactDerivatives:
         rows, begin = self.rows, self.rows.beginning
         velocity = begin.push(self.velocity)
-        return ContactDerivatives(
-            rows.contacts, rows.of_contacts(self.force), velocity, begin.theta, self.restitution, self.dt
-        )
+        return ContactDerivatives(rows.contacts, rows.of_contacts(self.force), velocity, begin.theta, self.restitution)
 
     @cached_property
     def _on_rows(self) -> FloatArray:
@@ -81,7 +76,7 @@ class StepChanges:
         rows.stops.pullback(rows.of_stops(by_rows), before.q[0], theta_bar)
 
     def free_pullback(self, by_rows: FloatArray, before: StateTangent, theta_bar: FloatArray) -> FloatArray:
-        """Return -c^T du by the velocities without contacts (n,); add what P has to do with it."""
+        """Return -c^T du by the velocities without impacts (n,); add what P has to do with it."""
         begin = self.rows.beginning
         bar = self._contacts.free_cotangent(self.rows.of_contacts(by_rows))
         if self.free is not None:
@@ -94,7 +89,7 @@ class StepChanges:
         return np.concatenate([moving, of_stops]) if self.rows.stops.n else moving
 
     def by_free(self, free_dot: FloatArray) -> FloatArray:
-        """Return the tangents of u (n_rows, .) along those of the velocities without contacts (n, .)."""
+        """Return the tangents of u (n_rows, .) along those of the velocities without impacts (n, .)."""
         moving = self._contacts.by_free(self.rows.beginning.push(free_dot))
         return self._with_stops(moving, np.zeros((self.rows.stops.n, free_dot.shape[1])))
 

@@ -160,6 +160,7 @@ class KeptSteps:
     decisions : of every deciding term
     memory, marks : of the carry; None where it is empty
     candidates : of every step; equal ones are one object
+    divided : number of a step -> the state after it and its record, of steps that are made of other solves
     """
 
     before: State
@@ -175,6 +176,7 @@ class KeptSteps:
     memory: Ragged | None
     marks: tuple[Ragged, ...]
     candidates: tuple[AllCandidates, ...]
+    divided: dict[int, tuple[State, Record]]
 
     @classmethod
     def of(cls, before: State, steps: Sequence[tuple[State, Record]]) -> KeptSteps:
@@ -203,6 +205,7 @@ class KeptSteps:
             Ragged.of([carry.memory.ravel() for carry in carries]) if carries[0].marks else None,
             tuple(map(Ragged.of, zip(*(carry.marks for carry in carries), strict=True))),
             tuple(candidates),
+            {k: step for k, step in enumerate(steps) if step[1].inner},
         )  # fmt: skip
         own = {
             k: record.kin.a.copy()
@@ -217,6 +220,10 @@ class KeptSteps:
         out: list[tuple[State, Record]] = []
         state = self.before
         for k in range(len(self.q)):
+            if k in self.divided:
+                out.append(self.divided[k])
+                state = self.divided[k][0]
+                continue
             c, dt, alpha = self.formulas[self.which[k]]
             step = self.before.step + k + 1
             # As `StepEquations.kinematics` has it, to the last bit.

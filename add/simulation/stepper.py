@@ -34,12 +34,15 @@ class Record:
     charts : (k,) first coordinates of the rotation vectors that changed chart after the step
     unchanged : State or None
         The state after the step and before that change; None where nothing changed.
+    inner : tuple of Record
+        Of other solves that the step is made of; the stepper knows which.
     """
 
     solution: Solution
     alpha: tuple[float, ...]
     charts: IntArray = field(default_factory=lambda: NO_CHARTS)
     unchanged: State | None = None
+    inner: tuple[Record, ...] = ()
 
     @property
     def kin(self) -> Kinematics:

@@ -296,9 +296,9 @@ class ContactSpec(_FurtherFriction):
         "tangents by itself, the boxed problem of many engines: up to sqrt(2) times that",
     )
     impact_time: Literal["step", "linear"] = Field(
-        "step",
-        description="`impulse`: a pair with a restitution bounces in the `step` after its gap has closed; or `linear`: "
-        "when it closes, so that places and gradients do not depend on the phase of the steps",
+        "linear",
+        description="`impulse`: a pair with a restitution bounces when its gap closes, `linear`, so that places and "
+        "gradients do not depend on the phase of the steps; or at the beginning of the `step` that would close it",
     )
     friction: NonNegative = Field(0.4, description="Coulomb's coefficient c_f [-]")
     stick_stiffness: Positive | None = Field(
