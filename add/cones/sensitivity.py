@@ -4,8 +4,10 @@ The mode equations F(l, u; bound) = 0 with u = G l + g (see `add.kernels.cone_mo
 
     K dl = -(dF/du (dG l + dg) + dF/dbound dbound),      K = dF/dl + dF/du G
 
-Redundant contacts make K singular; then dl is the one of least norm (in scaled impulses), and du and J^T dl are unique
-as long as the kernel of K has no velocity, which `Sensitivity.velocity_is_unique` tells.
+Redundant contacts share loads by a rule (`add.kernels.cone_shares`) that is one of the mode equations, so that dl and
+du are its derivatives, too. What it leaves open makes K singular; then dl is the one of least norm (in scaled
+impulses), and du and J^T dl are unique as long as the kernel of K has no velocity, which
+`Sensitivity.velocity_is_unique` tells.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ class Sensitivity:
     velocity_is_unique : bool
         False where the modes leave the motion open.
     derivative_is_unique : bool
-        False also where redundant impulses of sliding contacts can be shared otherwise: the velocities of this step are
-        unique, but how they change with a single friction coefficient, or with a spin, depends on the shares.
+        False also where redundant impulses of sliding contacts could be shared by another rule: how the velocities
+        change with a single friction coefficient, or with a spin, depends on the shares.
     """
 
     cones: Cones
@@ -94,10 +96,12 @@ class Sensitivity:
         )
         # A tangent follows its own velocity through dF/du only where it slides or is at a bound.
         slides = by_l.diagonal() != 0.0
+        shares = impulse / scale
         if relaxation > 0.0:
             relax(cones, modes, impulse / scale, scale * velocity, relaxation, by_l, by_u)
+            shares = np.zeros(0)
         inverse, by_u, by_bound, redundant, moving, shared = kernel.linearised(
-            scaled, blocks, modes, by_l, by_u, by_bound, slides, scale
+            scaled, blocks, modes, by_l, by_u, by_bound, slides, scale, shares
         )
         still = moving <= 1e-7
         return cls(cones, impulse, inverse, by_u, by_bound, redundant, still, still and shared <= 1e-7)

@@ -13,6 +13,8 @@ from add.cones.scale import block_scale
 from add.cones.sensitivity import Sensitivity
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
+from add.kernels.cone_modes import SEPARATE
+from add.kernels.cone_shares import closed_normals
 from add.kernels.cone_solve import solve_unscaled
 from add.kernels.cones import DISC, Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
@@ -84,11 +86,21 @@ class ConeSolution:
 
         Separate: the normal velocity over the largest velocity. Others: the least of normal impulse over the largest
         impulse, of slip over the largest velocity where it slides, and of 1 - |l_t|/(mu l_n) where it sticks; all on
-        scaled numbers.
+        scaled numbers. A contact that others bear load for, by the rule of shares, stays on the shape without load: it
+        is as far from bearing some as the rule says.
         """
         l, u = self.impulse / self.scale, self.velocity * self.scale
         largest_u = max(float(np.abs(self.offset * self.scale).max()), 1e-300)
-        found: FloatArray = kernel.margins(_scaled(self.cones, self.scale), self.modes, l, u, largest_u)
+        blocks = _scaled(self.cones, self.scale)
+        found: FloatArray = kernel.margins(blocks, self.modes, l, u, largest_u)
+        idle = np.flatnonzero((found < WEAK) & (self.modes == SEPARATE) & (self.cones.kind != DISC))
+        closed = closed_normals(blocks, self.modes)
+        if idle.size and closed.size:
+            rows = self.cones.first[idle] + self.cones.sizes[idle] - 1
+            G = self.delassus
+            under = np.linalg.pinv(G[np.ix_(closed, closed)], rcond=1e-11) @ self.impulse[closed]
+            share = -(G[np.ix_(rows, closed)] @ under) / np.abs(self.impulse[closed]).max()
+            found[idle] = np.maximum(found[idle], share)
         return found
 
     @property
@@ -167,6 +179,6 @@ def solve_on_modes(
     size = max(float(np.abs(scale * g).max(initial=0.0)), 1e-300)
     blocks = _scaled(cones, scale, size)
     scaled = np.ascontiguousarray(scale[:, None] * G * scale)
-    l, u = kernel.held_modes(scaled, scale * g / size, blocks, modes, start / (scale * size), 60)
+    l, u = kernel.held_modes(scaled, scale * g / size, blocks, scale, modes, start / (scale * size), 60)
     natural_map = float(natural_map_of(blocks, l, u))
     return ConeSolution(G, g, cones, size * scale * l, size * u / scale, modes, natural_map, 0, 0, scale, size)

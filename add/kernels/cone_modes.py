@@ -11,13 +11,21 @@ its upper bound (l = mu l_n), 2 at its lower one. All equations together are F(l
 
     K = dF/dl + dF/du G
 
-is the matrix of Newton and of all derivatives. Redundant contacts make it singular: least-norm steps are taken.
+is the matrix of Newton and of all derivatives. Redundant contacts would make it singular: where a load may be shared,
+`add.kernels.cone_shares` says how. What is still open (tangential impulses of contacts that stick, a motion that the
+modes leave open) takes least-norm steps.
 """
 
 import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.cone_linear import least_norm_inverse, least_norm_solution
+from add.kernels.cone_shares import (
+    follows_rule,
+    redundant_normals,
+    share_normals,
+    spread_sticking,
+)
 from add.kernels.cones import (
     CONE,
     DISC,
@@ -26,7 +34,6 @@ from add.kernels.cones import (
     PYRAMID,
     Blocks,
     block_size,
-    natural_map,
 )
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -126,55 +133,102 @@ def mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound):
 
 
 @njit(**_JIT)
-def mode_matrix(G, blocks, by_l, by_u, out):
+def mode_matrix(G, by_l, by_u, out):
     """Write K = dF/dl + dF/du G."""
+    m = G.shape[0]
     out[:] = by_l
-    for b in range(blocks.kind.size):
-        i, end = blocks.first[b], blocks.first[b] + block_size(blocks.kind[b])
-        for r in range(i, end):
-            for c in range(i, end):
-                if by_u[r, c] != 0.0:
-                    for k in range(G.shape[0]):
-                        out[r, k] += by_u[r, c] * G[c, k]
+    for r in range(m):
+        for c in range(m):
+            if by_u[r, c] != 0.0:
+                for k in range(m):
+                    out[r, k] += by_u[r, c] * G[c, k]
 
 
 @njit(**_JIT)
-def polish(G, g, blocks, modes, l, u, most):
-    """Take Newton steps on the mode equations until they bring nothing more."""
+def polish(G, g, blocks, scale, ruled, modes, l, u, most):
+    """Take Newton steps on the mode equations until they bring nothing more; ``ruled``: with the rule of shares."""
     m = g.size
     F, by_l, by_u, by_bound, K = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty((m, m))
+    rows, Z, N = redundant_normals(G, blocks, modes, scale)
     last = np.inf
     for _ in range(most):
         mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
+        if ruled:
+            share_normals(rows, Z, N, l, u, F, by_l, by_u)
         size = np.abs(F).max()
         if size <= _ROUND_OFF or not np.isfinite(size) or (size >= 0.5 * last and size < 0.1 * EXACT):
-            return
+            break
         last = size
-        mode_matrix(G, blocks, by_l, by_u, K)
+        mode_matrix(G, by_l, by_u, K)
         l -= least_norm_solution(K, F)
         u[:] = G @ l + g
+    if np.isfinite(last) and _overloaded(blocks, modes, l):
+        mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
+        if ruled:
+            share_normals(rows, Z, N, l, u, F, by_l, by_u)
+        mode_matrix(G, by_l, by_u, K)
+        basis = least_norm_inverse(K)[1]
+        if basis.shape[1] > 0:
+            spread_sticking(blocks, modes, STICK, basis, l)
+            u[:] = G @ l + g
 
 
 @njit(**_JIT)
-def held_modes(G, g, blocks, modes, start, most):
+def close(blocks, modes, u):
+    """Write the velocities that the modes say are zero."""
+    for b in range(blocks.kind.size):
+        i, kind, mode = blocks.first[b], blocks.kind[b], modes[b]
+        if mode == SEPARATE:
+            continue
+        last = i + block_size(kind) - 1
+        if mode == STICK or kind != DISC:
+            u[last] = 0.0
+        if mode == STICK:
+            for r in range(i, last):
+                u[r] = 0.0
+        elif kind == PYRAMID:
+            for a in range(2):
+                if pyramid_side(mode, a) == 0:
+                    u[i + a] = 0.0
+
+
+@njit(**_JIT)
+def _overloaded(blocks, modes, l):
+    """Whether a contact that sticks is outside its cone."""
+    for b in range(blocks.kind.size):
+        if blocks.kind[b] == CONE and modes[b] == STICK:
+            i = blocks.first[b]
+            if l[i + 2] > 0.0 and np.sqrt(l[i] ** 2 + l[i + 1] ** 2) > blocks.bound[b] * l[i + 2] + 0.1 * EXACT:
+                return True
+    return False
+
+
+@njit(**_JIT)
+def held_modes(G, g, blocks, scale, modes, start, most):
     """Solve the equations of given modes, whatever their signs, near ``start`` (m,); return l and u.
 
     Newton's steps are shortened where they would make |F| larger: slow slip turns further than a step can see.
     """
     m = g.size
     F, by_l, by_u, by_bound, K = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty((m, m))
+    rows, Z, N = redundant_normals(G, blocks, modes, scale)
+    ruled = follows_rule(rows, N, start, 1e-3)  # of a neighbour
     l = start.copy()
     u = G @ l + g
     mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
+    if ruled:
+        share_normals(rows, Z, N, l, u, F, by_l, by_u)
     size = np.sqrt((F**2).sum())
     for _ in range(most):
-        mode_matrix(G, blocks, by_l, by_u, K)
+        mode_matrix(G, by_l, by_u, K)
         step = least_norm_solution(K, F)
         length = 1.0
         while True:
             trial = l - length * step
             velocity = G @ trial + g
             mode_equations(blocks, modes, trial, velocity, F, by_l, by_u, by_bound)
+            if ruled:
+                share_normals(rows, Z, N, trial, velocity, F, by_l, by_u)
             found = np.sqrt((F**2).sum())
             if found <= (1.0 - 0.25 * length) * size or found <= _ROUND_OFF or length < 1e-3:
                 break
@@ -188,23 +242,15 @@ def held_modes(G, g, blocks, modes, start, most):
 
 
 @njit(**_JIT)
-def least_norm(G, g, blocks, modes, l, u):
-    """Take out of the impulses the part that redundant contacts pass among each other, if the cones allow it.
-
-    Returns how many impulses are redundant.
-    """
-    m = g.size
+def redundancy(G, blocks, modes, scale, l, u):
+    """Return how many impulses others could replace."""
+    m = l.size
     F, by_l, by_u, by_bound, K = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty((m, m))
+    rows, Z, N = redundant_normals(G, blocks, modes, scale)
     mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
-    mode_matrix(G, blocks, by_l, by_u, K)
-    basis = least_norm_inverse(K)[1]
-    if basis.shape[1] == 0:
-        return 0
-    least = l - basis @ (np.ascontiguousarray(basis.T) @ l)
-    velocity = G @ least + g
-    if natural_map(blocks, least, velocity) < EXACT:
-        l[:], u[:] = least, velocity
-    return basis.shape[1]
+    share_normals(rows, Z, N, l, u, F, by_l, by_u)
+    mode_matrix(G, by_l, by_u, K)
+    return Z.shape[1] + least_norm_inverse(K)[1].shape[1]
 
 
 @njit(**_JIT)
@@ -290,17 +336,27 @@ def scaled_equations(G, blocks, modes, l, u, scale):
 
 
 @njit(**_JIT)
-def linearised(scaled, blocks, modes, by_l, by_u, by_bound, slides, scale):
+def linearised(scaled, blocks, modes, by_l, by_u, by_bound, slides, scale, l):
     """Return K^-1, dF/du and dF/dbound in their own units, the redundant impulses, and two warnings.
 
     These are how fast the kernel of K moves, and how much of it is in tangents that slide (see
-    `add.cones.sensitivity.Sensitivity`).
+    `add.cones.sensitivity.Sensitivity`). Impulses l (m,), scaled, that follow the rule of shares go on doing so; an
+    empty l leaves the rule out.
     """
     m = scale.size
-    K = np.empty((m, m))
-    mode_matrix(scaled, blocks, by_l, by_u, K)
+    K, shared_normals, shared = np.empty((m, m)), 0, 0.0
+    if l.size:
+        rows, Z, N = redundant_normals(scaled, blocks, modes, scale)
+        if follows_rule(rows, N, l, 1e-8):
+            share_normals(rows, Z, N, l, l, np.zeros(m), by_l, by_u)
+            shared_normals = Z.shape[1]
+            for i in range(rows.size):
+                if rows[i] > 1 and slides[rows[i] - 1]:
+                    for c in range(shared_normals):
+                        shared = max(shared, abs(N[i, c]) / scale[rows[i]])
+    mode_matrix(scaled, by_l, by_u, K)
     inverse, basis = least_norm_inverse(K)
-    moving, shared = 0.0, 0.0
+    moving = 0.0
     for c in range(basis.shape[1]):
         for i in range(m):
             speed = 0.0
@@ -320,4 +376,4 @@ def linearised(scaled, blocks, modes, by_l, by_u, by_bound, slides, scale):
         for j in range(m):
             inverse[i, j] *= scale[i]
             out[i, j] = by_u[i, j] * scale[j]
-    return inverse, out, own_bound, basis.shape[1], moving, shared
+    return inverse, out, own_bound, shared_normals + basis.shape[1], moving, shared

@@ -3,7 +3,7 @@
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.cone_modes import EXACT, SEPARATE, STICK, identify, least_norm, margins, polish, revise
+from add.kernels.cone_modes import EXACT, SEPARATE, STICK, close, identify, margins, polish, redundancy, revise
 from add.kernels.cone_sweeps import sweeps
 from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting
 
@@ -15,29 +15,48 @@ _ROUNDS = 6
 #: Iterations of ADMM after which the modes are tried although its tolerance is not met.
 _PATIENCE = 2000
 
+#: Velocities of closed contacts, as a share of the largest one, that count as a disagreement between redundant rows.
+_DISAGREES = 1e-7
+
 #: Below this margin a block may as well be in another mode.
 _DOUBT = 1e-6
 
 
 @njit(**_JIT)
-def _finish(G, g, blocks, l, modes, best_l, best_u, best_modes):
-    """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds."""
+def _finish(G, g, blocks, scale, l, modes, best_l, best_u, best_modes):
+    """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds.
+
+    Where the rule of shares leads nowhere (friction may need another), any shares will do. Two points of an edge that
+    is tilted by a millionth of a radian cannot both come to rest on a plane: what redundant rows disagree about by next
+    to nothing is of second order, and left out of the velocities.
+    """
     u = G @ l + g
-    best = natural_map(blocks, best_l, best_u)
-    for k in range(_ROUNDS):
-        trial, velocity = l.copy(), u.copy()
-        polish(G, g, blocks, modes, trial, velocity, 12)
-        size = natural_map(blocks, trial, velocity)
-        if size < best:
-            best = size
-            best_l[:], best_u[:], best_modes[:] = trial, velocity, modes
-        if size < EXACT or revise(blocks, trial, velocity, modes) == 0:
-            return best, k + 1
-    return best, _ROUNDS
+    best, rounds = natural_map(blocks, best_l, best_u), 0
+    for ruled in (True, False):
+        trial_modes = modes.copy()
+        for _ in range(_ROUNDS):
+            trial, velocity = l.copy(), u.copy()
+            polish(G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12)
+            size = natural_map(blocks, trial, velocity)
+            rounds += 1
+            if EXACT <= size < _DISAGREES:
+                closed = velocity.copy()
+                close(blocks, trial_modes, closed)
+                if np.abs((closed - velocity) / scale).max() < _DISAGREES * np.abs(g / scale).max():
+                    velocity = closed
+                    size = natural_map(blocks, trial, velocity)
+            if size < best:
+                best = size
+                best_l[:], best_u[:], best_modes[:] = trial, velocity, trial_modes
+            if size < EXACT:
+                return best, rounds
+            if revise(blocks, trial, velocity, trial_modes) == 0:
+                break
+    return best, rounds
 
 
 @njit(**_JIT)
-def _by_sweeps(G, g, blocks, l, u, modes):
+def _by_sweeps(G, g, blocks, scale, l, u, modes):
     """Solve a convex problem by sweeps and Newton; return Newton's rounds, 0 unless the answer is beyond doubt.
 
     Redundant impulses and blocks between two modes are left to ADMM, which shares loads evenly.
@@ -47,10 +66,10 @@ def _by_sweeps(G, g, blocks, l, u, modes):
         done = sweeps(G, g, blocks, trial, most)
         velocity = G @ trial + g
         identify(blocks, trial, velocity, 1e-10, trial_modes)
-        best, more = _finish(G, g, blocks, trial, trial_modes, l, u, modes)
+        best, more = _finish(G, g, blocks, scale, trial, trial_modes, l, u, modes)
         rounds += more
         if best < EXACT:
-            if least_norm(G, g, blocks, modes, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
+            if redundancy(G, blocks, modes, scale, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
                 return 0
             return rounds
         if done < most:
@@ -59,7 +78,7 @@ def _by_sweeps(G, g, blocks, l, u, modes):
 
 
 @njit(**_JIT)
-def solve(G, g, blocks, convex, most, start, start_modes):
+def solve(G, g, blocks, scale, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
 
     Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
@@ -75,12 +94,11 @@ def solve(G, g, blocks, convex, most, start, start_modes):
     if best == 0.0:
         return l, u, modes, best, 0, 0
     if start_modes.size:
-        best, rounds = _finish(G, g, blocks, start, start_modes.copy(), l, u, modes)
+        best, rounds = _finish(G, g, blocks, scale, start, start_modes.copy(), l, u, modes)
         if best < EXACT:
-            least_norm(G, g, blocks, modes, l, u)
-            return l, u, modes, natural_map(blocks, l, u), 0, rounds
+            return l, u, modes, best, 0, rounds
     if convex:
-        rounds = _by_sweeps(G, g, blocks, l, u, modes)
+        rounds = _by_sweeps(G, g, blocks, scale, l, u, modes)
         if rounds:
             return l, u, modes, natural_map(blocks, l, u), 0, rounds
         l[:], u[:] = 0.0, g
@@ -106,13 +124,12 @@ def solve(G, g, blocks, convex, most, start, start_modes):
             if size < best:
                 best = size
                 l[:], u[:], modes[:] = state.z, velocity, trial_modes
-            best, more = _finish(G, g, blocks, state.z, trial_modes, l, u, modes)
+            best, more = _finish(G, g, blocks, scale, state.z, trial_modes, l, u, modes)
             rounds += more
             if best < EXACT:
                 break
         if done > 0:
             tolerance *= 1e-2
-    least_norm(G, g, blocks, modes, l, u)
     return l, u, modes, natural_map(blocks, l, u), iterations, rounds
 
 
@@ -159,7 +176,7 @@ def solve_unscaled(G, g, blocks, convex, most, start, start_modes):
         if blocks.kind[b] == DISC:
             bound[b] /= scale[blocks.first[b]] * size
     inner = Blocks(blocks.kind, blocks.first, bound)
-    l, u, modes, best, iterations, rounds = solve(scaled, offset, inner, convex, most, begin, start_modes)
+    l, u, modes, best, iterations, rounds = solve(scaled, offset, inner, scale, convex, most, begin, start_modes)
     for i in range(m):
         l[i] *= size * scale[i]
         u[i] *= size / scale[i]

@@ -79,7 +79,11 @@ def test_box_slides_to_rest(order: int) -> None:
         found = run(setup, dt, round(0.8 / dt), order)
         check_contacts(found, setup.theta)
         assert np.abs(found.v[-1]).max() < 1e-9
-        assert found.records[-1].count(Branch.STICK) == 4
+        # Four corners share the load as they like; what bears some of it sticks.
+        last = found.records[-1]
+        loaded = last.force[:, 2] > 1e-6 * MASS * G
+        assert loaded.any() and np.all(np.asarray(last.branch)[loaded] == Branch.STICK)
+        np.testing.assert_allclose(last.force.sum(axis=0), [0.0, 0.0, MASS * G], atol=1e-9)
         errors.append(abs(found.q[-1, 0] - exact))
     print(f"BDF{order}: distance off by {errors} m of {exact:.4f} m")
     # BDF1: mu g dt t/2 and the last step; BDF2 only the last step, which it does not resolve either.

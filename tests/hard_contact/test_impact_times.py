@@ -44,7 +44,7 @@ def test_two_elastic_balls(steps: int, phase: float) -> None:
 
 
 def test_without_times_the_gradient_depends_on_the_phase() -> None:
-    """The default: places of first order, and a gradient that is not (1, 0, 1, 0)."""
+    """On request: places of first order, and a gradient that is not (1, 0, 1, 0)."""
     x, slopes = end_and_slopes(two_balls((0.0, 0.523), (1.0, 0.0), steps=100, impact_time="step"), 6, *STARTS)
     assert x == pytest.approx(1.2, abs=0.02)
     assert np.abs(np.array(slopes) - [1.0, 0.0, 1.0, 0.0]).max() > 0.1
@@ -148,7 +148,7 @@ def test_a_ball_rests_after_its_bounces() -> None:
     assert np.array_equal(run.kinematics(72).q, run.q[72])
 
 
-@pytest.mark.parametrize(("key", "value"), [("impact_time", "linear"), ("friction_cone", "pyramid")])
+@pytest.mark.parametrize(("key", "value"), [("impact_time", "step"), ("friction_cone", "pyramid")])
 def test_other_laws_refuse(key: str, value: str) -> None:
     raw = scene(CUBE, dt=0.01, steps=3)
     raw["contact"] |= {"friction_law": "tanh", key: value}

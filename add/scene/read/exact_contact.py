@@ -13,7 +13,7 @@ from add.scene.spec.scene import SceneSpec
 def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
     """Starts, integrators and restitutions that exact contact, or contact in velocities, has no equations for."""
     law = spec.contact.friction_law
-    for key, usual in (("friction_cone", "round"), ("impact_time", "step")):
+    for key, usual in (("friction_cone", "round"), ("impact_time", "linear")):
         if law != "impulse" and getattr(spec.contact, key) != usual:
             yield Problem(
                 f"contact.{key}", f"the friction law '{law}' does not know this", f"'{getattr(spec.contact, key)}'",

@@ -1,0 +1,152 @@
+"""How redundant contacts share a load.
+
+Of k closed contacts the rows J_n (k, n) of the normals may depend on each other: four corners on a plane, sixteen
+points of a rim. Their impulses are then not determined by the motion, and where they slide the motion is not
+determined either, since friction goes with them. They bear the load as equal springs under rigid bodies would, with
+impulses in the range of the rows,
+
+    l_n = J_n beta,    or    N^T l_n = 0 with the kernel N of J_n^T:    the least |l_n|^2 of the same load
+
+and what such springs would pull on bears nothing. The rule depends on geometry alone, not on masses or friction. It
+takes the place of the combinations of u_n = 0 that say nothing: with an orthonormal basis Z of the kernel of the scaled
+normal rows,
+
+    F_n = (1 - Z Z^T) u_n + Z N^T l_n
+
+The tangential impulses of contacts that stick are shared by what their cones have room for.
+"""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.cones import CONE, HALF_LINE, PYRAMID, block_size
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+#: Eigenvalues of scaled normal rows below this share of the largest one are redundant.
+_REDUNDANT = 1e-11
+
+
+@njit(**_JIT)
+def closed_normals(blocks, modes):
+    """Return the normal rows of the contacts that are closed."""
+    rows, n = np.empty(blocks.kind.size, dtype=np.int64), 0
+    for b in range(blocks.kind.size):
+        kind = blocks.kind[b]
+        if modes[b] != 0 and (kind == CONE or kind == PYRAMID or kind == HALF_LINE):
+            rows[n] = blocks.first[b] + block_size(kind) - 1
+            n += 1
+    return rows[:n]
+
+
+@njit(**_JIT)
+def _orthonormal(A):
+    """Return an orthonormal basis of the range of A (k, r), by Gram and Schmidt, twice."""
+    out = A.copy()
+    for c in range(out.shape[1]):
+        for _ in range(2):
+            for other in range(c):
+                share = 0.0
+                for i in range(out.shape[0]):
+                    share += out[i, c] * out[i, other]
+                for i in range(out.shape[0]):
+                    out[i, c] -= share * out[i, other]
+        size = np.sqrt((out[:, c] ** 2).sum())
+        out[:, c] /= size
+    return out
+
+
+@njit(**_JIT)
+def redundant_normals(G, blocks, modes, scale):
+    """Return the closed normal rows (k,), the basis Z (k, r) and, for scaled impulses, N (k, r); see the module.
+
+    G and the blocks are scaled.
+    """
+    rows = closed_normals(blocks, modes)
+    k = rows.size
+    nothing = np.zeros((k, 0))
+    if k < 2:
+        return rows, nothing, nothing
+    normal = np.empty((k, k))
+    for i in range(k):
+        for j in range(k):
+            normal[i, j] = 0.5 * (G[rows[i], rows[j]] + G[rows[j], rows[i]])
+    values, vectors = np.linalg.eigh(normal)
+    r = 0
+    while r < k and values[r] <= _REDUNDANT * values[k - 1]:
+        r += 1
+    if r == 0 or r == k:
+        return rows, nothing, nothing
+    Z, N = np.empty((k, r)), np.empty((k, r))
+    for i in range(k):
+        for c in range(r):
+            # Scaled kernel vectors z' are z/scale, and scaled impulses are l/scale.
+            Z[i, c] = vectors[i, c]
+            N[i, c] = scale[rows[i]] * vectors[i, c]
+    N = _orthonormal(N)
+    for i in range(k):
+        for c in range(r):
+            N[i, c] *= scale[rows[i]]
+    return rows, Z, N
+
+
+@njit(**_JIT)
+def share_normals(rows, Z, N, l, u, F, by_l, by_u):
+    """Put the rule into the equations F (m,) of the modes and their derivatives by l and u (m, m)."""
+    k, r = Z.shape
+    idle, uneven = np.zeros(r), np.zeros(r)
+    for c in range(r):
+        for i in range(k):
+            idle[c] += Z[i, c] * u[rows[i]]
+            uneven[c] += N[i, c] * l[rows[i]]
+    for i in range(k):
+        for c in range(r):
+            F[rows[i]] += Z[i, c] * (uneven[c] - idle[c])
+            for j in range(k):
+                by_u[rows[i], rows[j]] -= Z[i, c] * Z[j, c]
+                by_l[rows[i], rows[j]] += Z[i, c] * N[j, c]
+
+
+@njit(**_JIT)
+def follows_rule(rows, N, l, tolerance):
+    """Whether impulses (m,) follow the rule, to a share of the largest of them."""
+    largest, uneven = 0.0, 0.0
+    for i in range(rows.size):
+        largest = max(largest, abs(l[rows[i]]))
+    for c in range(N.shape[1]):
+        share, size = 0.0, 0.0
+        for i in range(rows.size):
+            share += N[i, c] * l[rows[i]]
+            size = max(size, abs(N[i, c]))
+        uneven = max(uneven, abs(share) / max(size, 1e-300))
+    return uneven <= tolerance * largest
+
+
+@njit(**_JIT)
+def spread_sticking(blocks, modes, stick, basis, l):
+    """Pass tangential impulses among contacts that stick, to those whose cones have room; ``basis`` is the kernel.
+
+    The least sum of |l_t|^2/(mu l_n) over the impulses l + basis y.
+    """
+    m, r = basis.shape
+    weight = np.zeros(m)
+    for b in range(blocks.kind.size):
+        if blocks.kind[b] == CONE and modes[b] == stick:
+            i = blocks.first[b]
+            room = blocks.bound[b] * l[i + 2]
+            if room > 0.0:
+                weight[i], weight[i + 1] = 1.0 / room, 1.0 / room
+    A, rhs = np.zeros((r, r)), np.zeros(r)
+    for i in range(m):
+        if weight[i] > 0.0:
+            for c in range(r):
+                rhs[c] += basis[i, c] * weight[i] * l[i]
+                for d in range(r):
+                    A[c, d] += basis[i, c] * weight[i] * basis[i, d]
+    trace = 0.0
+    for c in range(r):
+        trace += A[c, c]
+    if trace > 0.0:
+        for c in range(r):
+            A[c, c] += 1e-14 * trace
+        l -= basis @ np.linalg.solve(A, rhs)

@@ -1,0 +1,131 @@
+"""Rebounds under impulses: whatever the phase of the steps, e times the arrival, and no energy from nowhere."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from support.impulse_scenes import G, end_and_slopes, scene
+
+import add
+from add.kernels.rotation import left_jacobian, rotation_matrix
+
+RADIUS, MASS, BELOW = 0.05, 0.3, 1.0
+SHAPES = {
+    "ball": ({"shape": "sphere", "radius": RADIUS}, RADIUS, 0.0),
+    "flat": ({"shape": "box", "size": [2 * RADIUS] * 3}, RADIUS, 0.0),
+    "edge": ({"shape": "box", "size": [2 * RADIUS] * 3}, np.sqrt(2.0) * RADIUS, np.pi / 4.0),
+}
+RESTITUTIONS = (0.0, 0.05, 0.1, 0.3, 0.5, 0.8, 1.0)
+
+
+def fall(shape: str, on: str, e: float, phase: float, dt: float, gravity: float, impact_time: str) -> dict:
+    """A body that falls at 1 m/s, five steps and a phase above a floor, or above a slab of its own on the floor."""
+    geometry, reach, angle = SHAPES[shape]
+    body = {
+        "geometry": geometry, "mass": MASS, "position": [0, 0, reach + (5.0 + phase) * dt], "velocity": [0, 0, -1.0],
+        "orientation": [np.cos(angle / 2.0), np.sin(angle / 2.0), 0, 0],
+    }  # fmt: skip
+    raw = scene(body, dt=dt, steps=20, friction=0.0, gravity=(0, 0, -gravity))
+    other = "floor"
+    if on == "slab":
+        other = "slab"
+        slab = {"shape": "box", "size": [0.4, 0.4, 0.1]}
+        raw["bodies"][other] = {"type": "rigid", "geometry": slab, "mass": BELOW, "position": [0, 0, -0.05]}
+        raw["obstacles"]["floor"]["point"] = [0, 0, -0.1 if gravity else -1.0]
+    pairs = [{"between": ["body", other], "restitution": e}] if e else []
+    raw["contact"] |= {"between_bodies": True, "impact_time": impact_time, "pairs": pairs}
+    return raw
+
+
+@pytest.mark.parametrize("impact_time", ["linear", "step"])
+@pytest.mark.parametrize("gravity", [0.0, G])
+@pytest.mark.parametrize(("shape", "on"), list(product(SHAPES, ["floor", "slab"])))
+def test_rebound_does_not_depend_on_the_phase(shape: str, on: str, gravity: float, impact_time: str) -> None:
+    """Exactly e times the arrival without gravity, within (1 + e) g dt with it; pairwise draws of e, phase and step."""
+    rng = np.random.default_rng(7)
+    for k, e in enumerate(RESTITUTIONS):
+        dt, phase = (1e-2, 1e-3)[k % 2], rng.uniform(0.02, 0.98)
+        run = add.scene_from_dict(fall(shape, on, e, phase, dt, gravity, impact_time)).build().run()
+        below = run.v[:, 8] if on == "slab" else 0.0
+        speed = run.v[:, 2] - below
+        after = int(np.argmax(speed > -0.6))
+        arrival = -speed[after - 1]
+        allowed = (1.0 + e) * gravity * dt + 1e-9
+        if e:
+            assert abs(speed[after] - e * arrival) <= allowed
+        assert speed[after:].max() <= e * arrival + allowed  # nothing is pushed out of an overlap
+        energy = 0.5 * MASS * (run.v[:, :3] ** 2).sum(axis=1) + MASS * gravity * run.q[:, 2]
+        if on == "slab":
+            energy += 0.5 * BELOW * (run.v[:, 6:9] ** 2).sum(axis=1) + BELOW * gravity * run.q[:, 8]
+        assert energy.max() <= energy[0] + 1e-12
+
+
+@pytest.mark.parametrize("e", [0.05, 0.5, 1.0])
+def test_gradients_converge_whatever_the_phase(e: float) -> None:
+    """By restitution and height of start, after a bounce under gravity, against the closed form."""
+    h, end = 0.1, 0.25
+    arrival, fall_time = np.sqrt(2.0 * G * h), np.sqrt(2.0 * h / G)
+    left = end - fall_time
+    exact = np.array([arrival * left, e * (G / arrival * left - 1.0) + (-1.0 + G * left / arrival)])
+    paths = ("contact.pairs.0.restitution", "body.position.2")
+    for shift in np.linspace(0.0, 0.9, 4):  # of the height, in steps of the coarser run: phases of the impact
+        errors = []
+        for steps in (50, 100):
+            dt = end / steps
+            start = h + RADIUS + shift * arrival * end / 50
+            ball = {"geometry": SHAPES["ball"][0], "mass": MASS, "position": [0, 0, start]}
+            pairs = [{"body": "body", "obstacle": "floor", "restitution": e}]
+            raw = scene(ball, dt=dt, steps=steps, friction=0.0, pairs=pairs)
+            _, slopes = end_and_slopes(raw, 2, paths[0], f"bodies.{paths[1]}")
+            assert np.all(np.sign(slopes) == np.sign(exact))
+            errors.append(np.abs(np.array(slopes) / exact - 1.0).max())
+        assert errors[1] < 0.25
+
+
+def tumbling(seed: int, friction: float) -> tuple[dict, np.ndarray]:
+    """A box that is thrown onto a floor, with any restitution up to 0.8; its principal moments."""
+    rng = np.random.default_rng(seed)
+    q, size, mass = rng.normal(size=4), rng.uniform(0.05, 0.2, 3), rng.uniform(0.1, 2.0)
+    e, mu = rng.uniform(0.05, 0.8), friction * rng.uniform(0.05, 1.0)
+    body = {
+        "geometry": {"shape": "box", "size": size.tolist()}, "mass": mass,
+        "position": [0, 0, rng.uniform(0.2, 0.5)], "orientation": (q / np.linalg.norm(q)).tolist(),
+        "velocity": rng.normal(size=3).tolist(), "angular_velocity": (5.0 * rng.normal(size=3)).tolist(),
+    }  # fmt: skip
+    pairs = [{"body": "body", "obstacle": "floor", "restitution": e}]
+    raw = scene(body, dt=0.004, steps=250, friction=mu, pairs=pairs)
+    raw["time"]["newton"] = {"atol": 1e-10, "rtol": 1e-11}
+    return raw, mass / 12.0 * (size @ size - size**2)
+
+
+@pytest.mark.parametrize("seed", [0, 5, 7, 16, 27, 30, 59])
+def test_tumbling_boxes_come_to_rest(seed: int) -> None:
+    """Edges that land and stick: two points whose rows agree to second order only were without a solution once."""
+    raw, moments = tumbling(seed, 1.0)
+    mass = raw["bodies"]["body"]["mass"]
+    run = add.scene_from_dict(raw).build().run()
+    energy = []
+    for q, v in zip(run.q, run.v, strict=True):
+        spin = rotation_matrix(q[3:]).T @ left_jacobian(q[3:]) @ v[3:]
+        energy.append(0.5 * mass * v[:3] @ v[:3] + 0.5 * moments @ spin**2 + mass * G * q[2])
+    assert max(energy) <= energy[0] * (1.0 + 1e-6)
+    assert any(len(record.inner) > 1 for record in run.records) or seed not in (0, 5)
+
+
+def test_impacts_at_several_times_divide_the_step() -> None:
+    """Two balls on one bar that land within one step, each at its time: positions as with steps a sixteenth as long."""
+    bar = {"shape": "box", "size": [0.4, 0.05, 0.05]}
+    angle = 0.004  # of the bar: its ends arrive 1.6 ms apart
+    body = {
+        "geometry": bar, "mass": 1.0, "position": [0, 0, 0.0325], "velocity": [0, 0, -1.0],
+        "orientation": [np.cos(angle / 2.0), 0, np.sin(angle / 2.0), 0],
+    }  # fmt: skip
+    pairs = [{"body": "body", "obstacle": "floor", "restitution": 0.5}]
+    ends = []
+    for steps in (3, 480):
+        raw = scene(body, dt=0.03 / steps, steps=steps, friction=0.0, gravity=(0, 0, 0), pairs=pairs)
+        run = add.scene_from_dict(raw).build().run()
+        ends.append(run.q[-1])
+        divided = max(len(record.inner) for record in run.records)
+        assert divided > 1 if steps == 3 else divided <= 2
+    assert np.abs(ends[0] - ends[1]).max() < 1e-3
