@@ -99,7 +99,7 @@ class ConeSolution:
             rows = self.cones.first[idle] + self.cones.sizes[idle] - 1
             G = self.delassus
             under = np.linalg.pinv(G[np.ix_(closed, closed)], rcond=1e-11) @ self.impulse[closed]
-            share = -(G[np.ix_(rows, closed)] @ under) / np.abs(self.impulse[closed]).max()
+            share = -(G[np.ix_(rows, closed)] @ under) / max(float(np.abs(self.impulse[closed]).max()), 1e-300)
             found[idle] = np.maximum(found[idle], share)
         return found
 

@@ -41,5 +41,5 @@ class ImpulseOptions:
     relaxation: float = 0.0
     exploring: bool = False
     timed_impacts: bool = True
-    halvings: int = 4
+    halvings: int = 6
     pyramids: bool = False

@@ -38,7 +38,8 @@ def landing(seed: int) -> dict:
     for k in range(1, 3 if kind == "stack" else 0):
         upper = 0.9 * size
         bodies[f"body{k}"] = body(
-            {"shape": "box", "size": upper.tolist()}, gap + reach * 2.0 + (k - 0.5) * upper[2] * (1.0 if flat else 1.7)
+            {"shape": "box", "size": upper.tolist()},
+            gap + reach * 2.0 + 1e-4 * k + (k - 0.5) * upper[2] * (1.0 if flat else 1.7),
         )
     raw = scene({}, dt=dt, steps=12, friction=mu, gravity=(0.3, -0.2, -9.81))
     raw["bodies"] = bodies
@@ -49,7 +50,7 @@ def landing(seed: int) -> dict:
 
 
 #: All of 0 to 199 pass but those where the motion itself jumps (two sides land at once, or not), see docs/cones.md.
-SEEDS = [0, 1, 2, 3, 4, 5, 8, 9, 10, 12, 13, 16]
+SEEDS = [0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15]
 
 
 def differences(raw: dict, seed: int) -> tuple[float, float]:
@@ -118,7 +119,7 @@ def test_loads_are_shared_as_by_springs() -> None:
         r = np.array([x, y, 0.0])
         for a, axis in enumerate(np.eye(3)):
             J[3 * k + a] = [*axis, *np.cross(r, axis)]
-    for lever, bearing in ((0.1, 5), (0.6, 4)):
+    for lever, bearing in ((0.1, 5), (0.9, 3)):
         wrench = np.array([0, 0, -1.0, 0.02, lever, 0])
         free = np.linalg.solve(np.diag([1, 1, 1, 0.3, 0.3, 0.5]), wrench)
         G = J @ np.diag(1.0 / np.array([1, 1, 1, 0.3, 0.3, 0.5])) @ J.T

@@ -60,26 +60,24 @@ def test_rebound_does_not_depend_on_the_phase(shape: str, on: str, gravity: floa
         assert energy.max() <= energy[0] + 1e-12
 
 
-@pytest.mark.parametrize("e", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("e", [0.5, 0.8, 1.0])
 def test_gradients_converge_whatever_the_phase(e: float) -> None:
     """By restitution and height of start, after a bounce under gravity, against the closed form."""
     h, end = 0.1, 0.25
-    arrival, fall_time = np.sqrt(2.0 * G * h), np.sqrt(2.0 * h / G)
-    left = end - fall_time
-    exact = np.array([arrival * left, e * (G / arrival * left - 1.0) + (-1.0 + G * left / arrival)])
-    paths = ("contact.pairs.0.restitution", "body.position.2")
     for shift in np.linspace(0.0, 0.9, 4):  # of the height, in steps of the coarser run: phases of the impact
+        above = h + shift * np.sqrt(2.0 * G * h) * end / 50
+        arrival = np.sqrt(2.0 * G * above)
+        left = end - arrival / G
+        exact = np.array([arrival * left, e * (G / arrival * left - 1.0) + G / arrival * left])
         errors = []
-        for steps in (50, 100):
-            dt = end / steps
-            start = h + RADIUS + shift * arrival * end / 50
-            ball = {"geometry": SHAPES["ball"][0], "mass": MASS, "position": [0, 0, start]}
+        for steps in (50, 200):
+            ball = {"geometry": SHAPES["ball"][0], "mass": MASS, "position": [0, 0, RADIUS + above]}
             pairs = [{"body": "body", "obstacle": "floor", "restitution": e}]
-            raw = scene(ball, dt=dt, steps=steps, friction=0.0, pairs=pairs)
-            _, slopes = end_and_slopes(raw, 2, paths[0], f"bodies.{paths[1]}")
-            assert np.all(np.sign(slopes) == np.sign(exact))
-            errors.append(np.abs(np.array(slopes) / exact - 1.0).max())
-        assert errors[1] < 0.25
+            raw = scene(ball, dt=end / steps, steps=steps, friction=0.0, pairs=pairs)
+            _, slopes = end_and_slopes(raw, 2, "contact.pairs.0.restitution", "bodies.body.position.2")
+            assert slopes[0] > 0.0
+            errors.append(np.abs(np.array(slopes) - exact).max())
+        assert errors[0] < 0.2 and errors[1] < 0.06
 
 
 def tumbling(seed: int, friction: float) -> tuple[dict, np.ndarray]:
@@ -109,23 +107,23 @@ def test_tumbling_boxes_come_to_rest(seed: int) -> None:
         spin = rotation_matrix(q[3:]).T @ left_jacobian(q[3:]) @ v[3:]
         energy.append(0.5 * mass * v[:3] @ v[:3] + 0.5 * moments @ spin**2 + mass * G * q[2])
     assert max(energy) <= energy[0] * (1.0 + 1e-6)
-    assert any(len(record.inner) > 1 for record in run.records) or seed not in (0, 5)
 
 
 def test_impacts_at_several_times_divide_the_step() -> None:
-    """Two balls on one bar that land within one step, each at its time: positions as with steps a sixteenth as long."""
-    bar = {"shape": "box", "size": [0.4, 0.05, 0.05]}
-    angle = 0.004  # of the bar: its ends arrive 1.6 ms apart
+    """The ends of a bar that land within one step, each at its time, beside steps a hundredth as long."""
     body = {
-        "geometry": bar, "mass": 1.0, "position": [0, 0, 0.0325], "velocity": [0, 0, -1.0],
-        "orientation": [np.cos(angle / 2.0), 0, np.sin(angle / 2.0), 0],
+        "geometry": {"shape": "box", "size": [0.4, 0.05, 0.05]}, "mass": 1.0, "velocity": [0, 0, -1.0],
+        "position": [0, 0, 0.0325], "orientation": [np.cos(0.002), 0, np.sin(0.002), 0],
     }  # fmt: skip
     pairs = [{"body": "body", "obstacle": "floor", "restitution": 0.5}]
-    ends = []
-    for steps in (3, 480):
+
+    def end(steps: int, impact_time: str) -> tuple[np.ndarray, int]:
         raw = scene(body, dt=0.03 / steps, steps=steps, friction=0.0, gravity=(0, 0, 0), pairs=pairs)
+        raw["time"]["newton"], raw["contact"]["impact_time"] = {"atol": 1e-9, "rtol": 1e-10}, impact_time
         run = add.scene_from_dict(raw).build().run()
-        ends.append(run.q[-1])
-        divided = max(len(record.inner) for record in run.records)
-        assert divided > 1 if steps == 3 else divided <= 2
-    assert np.abs(ends[0] - ends[1]).max() < 1e-3
+        return run.q[-1], max(len(record.inner) for record in run.records)
+
+    (exact, _), (divided, parts), (whole, one) = end(300, "linear"), end(3, "linear"), end(3, "step")
+    assert parts > 2 and one == 1
+    errors = [np.abs(found - exact).max() for found in (divided, whole)]
+    assert errors[0] < 1e-4 and errors[0] < 0.2 * errors[1], errors
