@@ -144,7 +144,9 @@ class NearSearch:
         return NearPairs(pairs, slope, impact, timed, rests & timed), stops, apart or self._follows
 
     def _slope(self, gap: FloatArray) -> FloatArray:
-        slope = np.where(gap > 0.0, 1.0 / self.dt, self.options.stabilisation / self.whole)
+        # Corners of a face that are above and below a plane by next to nothing must not contradict each other.
+        apart = gap > (self.options.touching if self.dt < self.whole else 0.0)
+        slope = np.where(apart, 1.0 / self.dt, self.options.stabilisation / self.whole)
         slope[-slope * gap > self.options.stabilisation_speed] = 0.0
         return slope
 

@@ -62,9 +62,10 @@ def run(context: Context) -> Outcome:
         seen = {name: np.stack([exact[:, k] + noise[:, k], *np.zeros((2, len(exact)))], axis=1)
                 for k, name in enumerate("ab")}  # fmt: skip
         asked = tracked(scene(TRUTH), seen)
-        ends = [fit(asked, start) for start in (STARTS if seed < 1 else STARTS[:1])]
+        ends = [fit(asked, start) for start in STARTS]
+        misfits = [((paths(dict(zip(TRUTH, end, strict=True))) - exact - noise) ** 2).sum() for end in ends]
         spread = max(spread, float(np.abs(ends[0] - ends[-1]).max()))
-        found.append(ends[0])
+        found.append(ends[int(np.argmin(misfits))])
     errors = np.abs(np.array(found) / list(TRUTH.values()) - 1.0)
     seen_by_both = jacobian(True)
     both, alone = (np.linalg.svd(matrix, compute_uv=False) for matrix in (seen_by_both, jacobian(False)))
@@ -72,12 +73,14 @@ def run(context: Context) -> Outcome:
     names = ("friction", "mass", "restitution")
     rows = [
         Row(
-            f"{name}: mean; largest relative error of {seeds} seeds, its share of the bound {100 * bound:.2g} %",
-            f"{mean:.4f}; {100 * worst:.2f} %, {worst / bound:.2f}",
+            f"{name}: mean; rms and largest relative error of {seeds} seeds, over the bound {100 * bound:.2g} %",
+            f"{mean:.4f}; {100 * rms:.2f} and {100 * worst:.2f} %, {rms / bound:.2f} and {worst / bound:.2f}",
         )
-        for name, mean, worst, bound in zip(names, np.mean(found, axis=0), errors.max(axis=0), bounds, strict=True)
+        for name, mean, rms, worst, bound in zip(
+            names, np.mean(found, axis=0), np.sqrt((errors**2).mean(axis=0)), errors.max(axis=0), bounds, strict=True
+        )
     ]
-    rows.append(Row("distance between fits from two starts", f"{spread:.1e}"))
+    rows.append(Row("largest distance between fits from two starts, of which the better counts", f"{spread:.1e}"))
     rows.append(Row("singular values over the noise, both cubes", ", ".join(f"{s:.3g}" for s in both)))
     rows.append(Row("singular values over the noise, one cube alone", ", ".join(f"{s:.3g}" for s in alone)))
     with figure(context.image("hard_cubes.png"), 5.5, 2.6) as drawn:
@@ -94,7 +97,14 @@ def run(context: Context) -> Outcome:
     return Outcome(
         tuple(rows),
         {"hard_cubes.png": "Paths of both cubes; singular values of the samples by ln mu, ln M, ln e, over 1 mm."},
-        ("Below one, noise hides a direction: the cube alone tells its friction only, since M and e never enter.",),
+        (
+            "Below one, noise hides a direction: the cube alone tells its friction only, since M and e never enter.",
+            "The bound is one standard deviation of the best estimator there can be (Cramer and Rao). Of ten errors of "
+            "such an estimator the largest is 1.8 of it in the median, and beyond 1.3 in 88 cases of 100.",
+            "Places jump by 4.6 mm where a friction that is 1 % larger moves the impact into the next step: the floor's "
+            "friction acts on the struck cube during all of the step of the impact, 15 mm/s at steps of 5 ms. A fit may "
+            "end at such a jump, so the better of two counts.",
+        ),
         {
             "found": np.array(found).tolist(),
             "bounds": bounds.tolist(),
