@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from add.commands.cli_runs import loaded_scene
-from add.commands.console import Console, console_options, strict_option
+from add.commands.console import Console, console_options, say_left_behind, strict_option
 
 
 @click.command(short_help="Predict another motion with the numbers of a fit.")
 @click.argument("run", type=click.Path())
 @click.argument("scene", type=click.Path())
-@click.option("--parameter", "parameters", multiple=True, help="A number of the fit to use [default: all but starts].")
+@click.option("--parameter", "parameters", multiple=True, help="A number of the fit to use [default: all properties].")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Table to write, such as prediction.csv.")
 @click.option("--picture", type=click.Path(), help="Draw the coordinates with their 95 % band (.png or .svg).")
 @console_options
@@ -30,6 +30,7 @@ def predict(
     found, said = predict_scene(loaded, RunFolder(run, create=False), parameters)
     for label, value in said["parameters"].items():
         console.say(f"  {label} = {value:.6g}")
+    say_left_behind(console, said["left_behind"])
     console.say(f"  largest standard deviation of a marker, from these numbers: {1e3 * said['largest_error']:.3g} mm")
     if "rms" in said:
         console.say(f"  rms distance from the recording {1e3 * said['rms']:.3g} mm")

@@ -241,6 +241,13 @@ def say_uncertainty(console: Console, result: dict[str, Any]) -> None:
         console.say(f"  {item['text']}")
 
 
+def say_left_behind(console: Console, left: dict[str, str]) -> None:
+    """Say which numbers of a fit do not go into another motion, one line for each reason."""
+    for why in dict.fromkeys(left.values()):
+        names = ", ".join(label for label, reason in left.items() if reason == why)
+        console.say(f"  stays behind, {why}: {names} (--parameter takes it along)")
+
+
 def say_sweep(console: Console, result: dict[str, Any]) -> None:
     """Say where the objective of a sweep was lowest."""
     console.say(f"{result['samples']} samples, {result['failed']} failed, in {result['seconds']:.1f} s")

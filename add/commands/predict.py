@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,13 @@ from add.scene import Scene
 from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording
 from add.scene.build.write_back import labelled
+from add.scene.spec.common import Role
+from add.scene.spec.roles import roles_of_label
 from add.typing import FloatArray
 
-__all__ = ["carried", "fit_of", "predict_scene", "write_prediction"]
+__all__ = ["carried", "fit_of", "of_one_motion", "predict_scene", "write_prediction"]
 
 _log = logging.getLogger(__name__)
-
-#: Ends of paths that say where a motion begins or when it was recorded: they are not carried to another
-#: motion, nor is the place of a recording.
-_OWN = ("position", "orientation", "velocity", "angular_velocity", "time_offset")
 
 
 def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
@@ -35,7 +34,7 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
     ----------
     result : of a fit
     paths : labels that are wanted, or paths of vectors, for all their components; default: all that no take has for
-        itself and that are no start of a motion
+        itself and that the scene format calls properties (`add.scene.spec.roles`)
 
     Raises
     ------
@@ -49,14 +48,24 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
         raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
     if paths:
         return {label: known[label] for labels in asked.values() for label in labels}
-    chosen = {
-        label: entry
-        for label, entry in known.items()
-        if "@" not in label and ".place." not in label and label.partition("[")[0].rpartition(".")[2] not in _OWN
-    }
+    own = of_one_motion(known)
+    chosen = {label: entry for label, entry in known.items() if label not in own}
     if not chosen:
-        raise InputError("no number of the fit holds for another motion", expected="--parameter PATH")
+        found = ", ".join(f"{label}: {why}" for label, why in own.items())
+        raise InputError("no number of the fit holds for another motion", found=found, expected="--parameter PATH")
     return chosen
+
+
+def of_one_motion(labels: Iterable[str]) -> dict[str, str]:
+    """Return the numbers that belong to one motion or recording, with the reason in words."""
+    out = {}
+    for label in labels:
+        roles = roles_of_label(label) - {Role.PROPERTY}
+        if "@" in label:
+            out[label] = "of one take"
+        elif roles:
+            out[label] = min(role.value for role in roles)
+    return out
 
 
 def fit_of(run: RunFolder) -> dict[str, Any]:
@@ -115,6 +124,7 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     said: dict[str, Any] = {
         "markers": list(names),
         "parameters": {label: entry["value"] for label, entry in chosen.items()},
+        "left_behind": of_one_motion(label for label in result["parameters"] if label not in chosen),
         "without_error": blank,
         "largest_error": float(np.sqrt((found.errors**2).sum(axis=2)).max()),
     }

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from add.commands.cli import cli
-from add.commands.predict import carried
+from add.commands.predict import carried, of_one_motion
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 
@@ -139,6 +139,57 @@ def test_numbers_are_carried_into_another_scene(fit, tmp_path):
     assert run("carry", fit / "run", other, "-o", written, "--force", "--parameter", "gravity").exit_code == 0
     lost = run("carry", fit / "run", other, "-o", tmp_path / "none" / "c.json")
     assert isinstance(lost.exception, InputError) and "no such folder" in str(lost.exception)
+
+
+def test_what_travels_is_what_the_format_calls_a_property():
+    """Starts of joints and of hinges stay behind like those of bodies; the place of a joint in a robot goes along."""
+    starts = (
+        "bodies.arm.joints.j.value",
+        "bodies.arm.joints.j.rate",
+        "couplings.h.start.angle",
+        "couplings.h.start.rate",
+    )
+    driven = ("signals.push.values[3]", "bodies.b.loads.0.force[2]", "couplings.h.motor.angle", "couplings.f.wind[0]")
+    seen = ("recording.place.move[0]", "objective.0.time_offset")
+    kept = ("bodies.arm.joints.j.position[0]", "bodies.arm.joints.j.damping", "couplings.h.friction.viscous",
+            "bodies.a.mass+bodies.b.mass")  # fmt: skip
+    known = dict.fromkeys([*starts, *driven, *seen, *kept, "bodies.a.mass+bodies.b.velocity[0]", "contact.friction@a"])
+    assert tuple(carried({"parameters": known})) == kept
+    why = of_one_motion(known)
+    assert {why[label] for label in starts} == {"where the motion starts"}
+    assert {why[label] for label in driven} == {"what drives the motion"}
+    assert {why[label] for label in seen} == {"when and from where it was recorded"}
+    assert why["contact.friction@a"] == "of one take"
+
+
+@pytest.mark.parametrize("command", ["predict", "carry"])
+def test_another_motion_keeps_its_own_start(fit, tmp_path, command):
+    """A pendulum that a take let go at 0.3 rad is let go here at 1 rad: the damping goes along, the start does not."""
+    shutil.copytree(fit / "run", tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    known = {"bodies.arm.joints.swing.damping": 0.2, "bodies.arm.joints.swing.value": 0.3}
+    entry = result["parameters"]["gravity[2]"]
+    result["parameters"] = {label: entry | {"value": value} for label, value in known.items()}
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2},
+        "bodies": {"arm": {
+            "type": "articulated",
+            "links": {"rod": {"mass": 1.0, "inertia": [0.01, 0.01, 0.01, 0, 0, 0], "center_of_mass": [0, 0, -0.5]}},
+            "joints": {"swing": {"child": "rod", "axis": [0, 1, 0], "value": 1.0, "damping": 0.01}},
+        }},
+        "markers": {"tip": {"body": "arm/rod", "point": [0, 0, -1.0]}},
+    }  # fmt: skip
+    (tmp_path / "swing.json").write_text(json.dumps(raw))
+    asked = run(command, tmp_path / "run", tmp_path / "swing.json", "-o", tmp_path / "out")
+    assert asked.exit_code == 0, asked.output
+    assert "stays behind, where the motion starts: bodies.arm.joints.swing.value (--parameter" in asked.output
+    if command == "carry":
+        joint = json.loads((tmp_path / "out").read_text())["bodies"]["arm"]["joints"]["swing"]
+        assert joint["value"] == 1.0 and joint["damping"] == 0.2
+    else:
+        first = next(csv.DictReader((tmp_path / "out").read_text().splitlines()))
+        assert [float(first["x_m"]), float(first["z_m"])] == pytest.approx([-np.sin(1.0), -np.cos(1.0)], abs=1e-9)
 
 
 def test_starts_and_numbers_of_one_take_stay_behind():
