@@ -222,7 +222,8 @@ def say_optimization(console: Console, result: dict[str, Any], few: dict[str, An
     for name, item in few.items():
         error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
         low, high = item.get("interval_lower"), item.get("interval_upper")
-        interval = "" if low is None or high is None else f", 95 %: {low:.6g} to {high:.6g}"
+        what = "range" if item.get("interval_by") == "range of takes" else "95 %"
+        interval = "" if low is None or high is None else f", {what}: {low:.6g} to {high:.6g}"
         bound = ", on its bound" if item.get("at_bound") else ""
         console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']}{interval} (from {item['start']:.6g}){bound}")
     say_uncertainty(console, result)
@@ -237,7 +238,7 @@ def say_uncertainty(console: Console, result: dict[str, Any]) -> None:
         console.say(f"  {text}")
     for pair in known.get("tied", []):
         console.say(f"  errors of {pair['a']} and {pair['b']} go together: correlation {pair['correlation']:+.3f}")
-    for item in known.get("weak", []):
+    for item in (*known.get("weak", []), *known.get("changing", [])):
         console.say(f"  {item['text']}")
 
 

@@ -158,6 +158,7 @@ def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
         bounds = "–" if low is None and high is None else f"{number(low)} … {number(high)}"
         ends = entry.get("interval_lower"), entry.get("interval_upper")
         interval = "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}"
+        interval += " (range)" if None not in ends and entry.get("interval_by") == "range of takes" else ""
         unit = _cell(entry.get("unit") or "–")
         rows.append([_code(path), with_error(value, error), unit, number(entry.get("start")), bounds])
         rows[-1] += [interval] * intervals
@@ -184,7 +185,7 @@ def _uncertainty(result: Mapping[str, Any]) -> str:
         if entry.get("errors")
     ]
     if rows:
-        head = ["standard error of", "noise alone", "correlated residuals", "spread of takes", "discretisation"]
+        head = ["standard error of", "noise alone", "correlated residuals", "with the takes", "discretisation"]
         parts.append(_table(head, rows))
     takes = [
         [_cell(name), number(item.get("coordinates")), number(item.get("effective"), 3), number(item.get("p_value"), 2)]
@@ -195,7 +196,7 @@ def _uncertainty(result: Mapping[str, Any]) -> str:
     for pair in known.get("tied", []):
         names = f"{_code(pair['a'])} and {_code(pair['b'])}"
         parts.append(f"The errors of {names} go together (correlation {pair['correlation']:+.3f}).")
-    parts += [_cell(item["text"]) + "." for item in known.get("weak", [])]
+    parts += [_cell(item["text"]) + "." for item in (*known.get("weak", []), *known.get("changing", []))]
     return "\n\n".join(part for part in parts if part)
 
 

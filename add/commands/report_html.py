@@ -23,7 +23,7 @@ MOST_CELLS = 30
 _SOURCES = {
     "noise": "noise alone",
     "correlated": "correlated residuals",
-    "takes": "spread of takes",
+    "takes": "with the takes",
     "discretisation": "discretisation",
 }
 _CITE = (
@@ -75,7 +75,7 @@ def _content(run: RunFolder, result: Mapping[str, Any], pictures: Sequence[tuple
             if entry.get("errors")
         ],
         "source_names": list(_SOURCES.values()),
-        "weak": [item["text"] for item in known.get("weak", [])],
+        "weak": [item["text"] for item in (*known.get("weak", []), *known.get("changing", []))],
         "matrix": _matrix(known.get("correlation"), few),
         "levels": _levels(run),
         "takes": _takes(result, known.get("residuals") or {}),
@@ -123,11 +123,12 @@ def _warnings(result: Mapping[str, Any]) -> list[str]:
 def _parameter(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     low, high = entry.get("lower"), entry.get("upper")
     ends = entry.get("interval_lower"), entry.get("interval_upper")
+    by = " (range)" if entry.get("interval_by") == "range of takes" else ""
     return {
         "name": name,
         "value": with_error(entry.get("value"), entry.get("standard_error")),
         "unit": entry.get("unit") or "–",
-        "interval": "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}",
+        "interval": "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}{by}",
         "bar": _bar(entry),
         "start": number(entry.get("start")),
         "bounds": "–" if low is None and high is None else f"{number(low)} … {number(high)}",
