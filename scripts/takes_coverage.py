@@ -2,8 +2,8 @@
 
 A damped pendulum of small angle is recorded in K takes. Its frequency and its damping are shared, each take has its own
 release. Frequency and damping of every take are drawn about the truth; so is the noise. `blind` takes are recorded so
-briefly that they hardly see the damping. The fit is that of all takes together, linear about the truth, and its bars
-are those of `add optimize` (`add.inverse.uncertainty.uncertainty_of_rows`). Below, `jackknife` is what they were before.
+briefly that they hardly see frequency and damping. The fit is that of all takes together, linear about the truth, and
+its bars are those of `add optimize` (`add.inverse.uncertainty.uncertainty_of_rows`). `jackknife` is what they were.
 
     python -m scripts.takes_coverage            # 400 repetitions of every row, some minutes
     python -m scripts.takes_coverage -n 100
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("-n", "--repetitions", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    print("| takes | that hardly see the damping | spread | | 95 % intervals that hold the truth | of the jackknife |"
+    print("| takes | that hardly see it | spread | | 95 % intervals that hold the truth | of the jackknife |"
           " median half width over 1.96 times the scatter | largest | of the jackknife |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|---|")
     for count, blind in ((2, 0), (3, 0), (4, 0), (6, 0), (10, 0), (2, 1), (4, 2), (6, 2), (6, 5)):

@@ -18,6 +18,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from add.commands.report_texts import how_far
 from add.errors import InputError
 
 #: Said before numba compiles something that is not in its cache.
@@ -284,7 +285,8 @@ def _say_fits(console: Console, result: dict[str, Any]) -> None:
     if len(runs) < 2:
         fits = {"markers": result["fit"]} if "fit" in result else {}
     for what, fit in fits.items():
-        console.say(f"  {what}: rms {1e3 * fit['rms']:.3f} mm over {fit['samples']} samples")
+        angle = f", of directions {how_far(fit['rms_angle'], 'rad')}" if "rms_angle" in fit else ""
+        console.say(f"  {what}: rms {how_far(fit['rms'], fit['unit'])}{angle} over {fit['samples']} samples")
 
 
 def _say_phases(console: Console, result: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from add.commands.marker_fits import Samples
 from add.errors import InputError
 from add.inverse.prediction import Prediction, predict
 from add.io.atomic import replacing
@@ -19,12 +20,18 @@ from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording
 from add.scene.build.write_back import labelled
 from add.scene.spec.common import Role
+from add.scene.spec.markers import DirectionMarkerSpec
 from add.scene.spec.roles import roles_of_label
-from add.typing import FloatArray
+from add.typing import BoolArray, FloatArray
 
 __all__ = ["carried", "fit_of", "of_one_motion", "predict_scene", "write_prediction"]
 
 _log = logging.getLogger(__name__)
+
+#: Share of coordinates within the 95 % band from which on a fit holds; frames hang together, so that 95 % is its mean.
+HOLDS = 0.85
+#: Part of the largest motion below which a coordinate does not move.
+STILL = 1e-6
 
 
 def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
@@ -92,7 +99,8 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     Returns
     -------
     The prediction at the times of the scene's recording, without one at its steps, and a summary: the numbers, the
-    largest error, and where there is a recording the distances and how many coordinates lie within the 95 % band.
+    largest error, and where there is a recording the distances, how many of the coordinates that move lie within the
+    95 % band, and what that means.
 
     Raises
     ------
@@ -126,25 +134,98 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
         "parameters": {label: entry["value"] for label, entry in chosen.items()},
         "left_behind": of_one_motion(label for label in result["parameters"] if label not in chosen),
         "without_error": blank,
-        "largest_error": float(np.sqrt((found.errors**2).sum(axis=2)).max()),
     }
+    directions = np.array([isinstance(scene.markers[name], DirectionMarkerSpec) for name in names])
+    error = np.sqrt((found.errors**2).sum(axis=2))
+    said["largest_error"] = float(error[:, ~directions].max(initial=0.0))
+    if directions.any():
+        said["largest_angle_error"] = float(error[:, directions].max())
+    extent = float(np.linalg.norm(np.ptp(found.positions[:, ~directions].reshape(-1, 3), axis=0))) if names else 0.0
+    if 1.96 * said["largest_error"] > extent > 0.0 or 1.96 * said.get("largest_angle_error", 0.0) > 1.0:
+        _log.warning(
+            "the 95 %% band is +- %.3g m wide, where the markers keep within %.3g m: it leaves the scene, so that "
+            "errors carried over in a straight line say nothing. The widest of the numbers: %s",
+            1.96 * said["largest_error"], extent, _widest(chosen),
+        )  # fmt: skip
     if recording is not None:
         displaced = bool(scene.recording and scene.recording.displacement)
         recorded = placed_positions(scene, built.model.system.parameters, recording, theta)
         offset = found.positions[0] - recorded[0] if displaced else 0.0
-        apart = found.positions - recorded - offset
-        seen = recording.valid
-        noise = float((result.get("fit") or {}).get("rms") or _rms(result)) / np.sqrt(3.0)
-        band = 1.96 * np.hypot(found.errors, noise)
-        said["rms"] = float(np.sqrt((np.where(seen[:, :, None], apart, 0.0) ** 2).sum() / max(seen.sum(), 1)))
-        said["within_band"] = float((np.abs(apart) <= band)[seen].mean())
-        said["within_parameters"] = float((np.abs(apart) <= 1.96 * found.errors)[seen].mean())
+        said |= _compared(found, recorded + offset, recording.valid, directions, _noise(result, directions))
     return found, said
 
 
-def _rms(result: dict[str, Any]) -> float:
-    fits = [item["fit"]["rms"] for item in (result.get("experiments") or {}).values() if item.get("fit")]
-    return float(np.mean(fits)) if fits else 0.0
+def _compared(
+    found: Prediction, recorded: FloatArray, seen: BoolArray, directions: BoolArray, noise: FloatArray
+) -> dict[str, Any]:
+    """Return how far a prediction is from a recording, and what share of the coordinates that move lies in the band.
+
+    A coordinate moves if it is predicted to, if a number of the fit moves it, or if it was recorded to move beyond
+    noise: others lie within any band.
+
+    Parameters
+    ----------
+    recorded : (nf, nm, 3)
+    seen : (nf, nm)
+    directions : (nm,)
+    noise : (nm,) of one coordinate in the fit [m, rad]
+    """
+    apart = found.positions - recorded
+    values = Samples((), directions, found.times, apart, recorded, 0.0, 0.0).apart(apart)
+    out = {}
+    for key, chosen in (("rms", ~directions), ("rms_angle", directions)):
+        if chosen.any():
+            squares = np.where(seen[:, chosen], values[:, chosen], 0.0) ** 2
+            out[key] = float(np.sqrt(squares.sum() / max(seen[:, chosen].sum(), 1)))
+    tracks = np.where(seen[:, :, None], recorded, np.nan)
+    known = seen.any(axis=0)
+    strayed = np.zeros(recorded.shape[1:])
+    strayed[known] = np.nanmax(tracks[:, known], axis=0) - np.nanmin(tracks[:, known], axis=0)
+    size = STILL * max(float(np.ptp(found.positions, axis=0).max(initial=0.0)), float(strayed.max(initial=0.0)))
+    moves = (np.ptp(found.positions, axis=0) > size) | (found.errors.max(axis=0) > size)
+    moves |= strayed > np.maximum(6.0 * noise[:, None], size)
+    counted = seen[:, :, None] & moves
+    band = 1.96 * np.hypot(found.errors, noise[:, None])
+    if counted.any():
+        out["within_band"] = float((np.abs(apart) <= band)[counted].mean())
+        out["within_parameters"] = float((np.abs(apart) <= 1.96 * found.errors)[counted].mean())
+        out["verdict"] = _verdict(out["within_band"])
+        if out["within_band"] < HOLDS:
+            _log.warning("%s", out["verdict"])
+    out["coordinates"] = int(counted.sum())
+    return out
+
+
+def _verdict(share: float) -> str:
+    said = f"{100.0 * share:.0f} % of the coordinates that move lie within the 95 % band"
+    if share >= HOLDS:
+        return f"{said}: the fit holds for this motion"
+    if share >= 0.5:
+        return f"{said}: the fit holds roughly, and its bars are too narrow for this motion"
+    return f"{said}: the fit does not hold for this motion; the model, or a number that it did not fit, differs"
+
+
+def _widest(chosen: dict[str, dict[str, Any]]) -> str:
+    """Return the number of a fit whose standard error is largest beside its value, with both."""
+    ratio = {
+        label: entry["standard_error"] / max(abs(entry["value"]), 1e-300)
+        for label, entry in chosen.items() if entry.get("standard_error") is not None
+    }  # fmt: skip
+    if not ratio:
+        return "none has an error"
+    label = max(ratio, key=lambda key: ratio[key])
+    return f"{label} = {chosen[label]['value']:.4g} +- {chosen[label]['standard_error']:.2g}"
+
+
+def _noise(result: dict[str, Any], directions: BoolArray) -> FloatArray:
+    """Return the noise of a coordinate in the fit, of each marker (nm,), by the kinds of marker that it had."""
+    fits = [item["fit"] for item in (result.get("experiments") or {}).values() if item.get("fit")]
+    fits = fits or ([result["fit"]] if result.get("fit") else [])
+    angles = [fit["rms"] if fit.get("unit") == "rad" else fit["rms_angle"] for fit in fits
+              if fit.get("unit") == "rad" or "rms_angle" in fit]  # fmt: skip
+    lengths = [fit["rms"] for fit in fits if fit.get("unit") != "rad"]
+    means = [float(np.mean(values)) / np.sqrt(3.0) if values else 0.0 for values in (lengths, angles)]
+    return np.where(directions, means[1], means[0])
 
 
 def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, list[str]]:

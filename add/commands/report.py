@@ -226,7 +226,7 @@ def _fits(result: Mapping[str, Any]) -> str:
     rows = [
         [
             _cell(name),
-            number(fit.get("rms"), 4),
+            number(fit.get("rms"), 4) + (" rad" if fit.get("unit") == "rad" else ""),
             number(fit.get("samples")),
             _percent(fit.get("rms_over_peak")),
             uses[name],
@@ -248,10 +248,14 @@ def _percent(share: object) -> str:
 
 def _fit(fit: Mapping[str, Any]) -> str:
     unit = fit.get("unit") or "m"
-    rows = [["all", number(fit.get("rms"), 4)]]
+    mixed = "rms_angle" in fit
+    rows = [["all points" if mixed else "all", number(fit.get("rms"), 4)]]
+    rows += [["all directions", f"{number(fit['rms_angle'], 4)} rad"]] if mixed else []
     for name, value in (fit.get("per_marker") or {}).items():
-        rows.append([_cell(name), number(value.get("rms") if isinstance(value, Mapping) else value, 4)])
-    parts = [_table(["marker", f"rms distance [{_cell(unit)}]"], rows)]
+        value = value if isinstance(value, Mapping) else {"rms": value}
+        own = f" {_cell(value['unit'])}" if value.get("unit", unit) != unit else ""
+        rows.append([_cell(name), number(value.get("rms"), 4) + own])
+    parts = [_table(["marker", f"rms {'angle' if unit == 'rad' else 'distance'} [{_cell(unit)}]"], rows)]
     if fit.get("frames_outside"):
         outside = number(fit["frames_outside"])
         parts.append(f"{outside} recorded frames lie beyond the run, whose motion is continued straight on there.")

@@ -102,7 +102,7 @@ def too_wide_text(labels: Sequence[str], wide: BoolArray) -> str:
     """Say that bars exceed their values."""
     return (
         f"The standard error of {_listed(labels, wide)} exceeds the value: the data do not tell it from zero, and "
-        'there is no linear interval ("uncertainty": {"profile": [...]} finds one, another motion or take a smaller bar).'
+        'there is no linear interval ("uncertainty": {"profile": [...]} finds one, another motion may show it better).'
     )
 
 

@@ -93,8 +93,9 @@ def between_takes(rows: Sequence[FitRows], meats: Sequence[FloatArray], blind: B
     noise. Numbers that one take has for itself are eliminated from both (Schur's complement), which leaves its
     information S_k and slope u_k about those that are shared: u_k = S_k (x - x_k) + noise of covariance c_k S_k. B
     maximises the restricted likelihood of the u_k (Harville 1977), by the iteration of Zhou, Hu, Qiao, Cho, Lange
-    (J. Comput. Graph. Stat. 2019): tau_j^2 grows by the square root of the squared slope over what it should be. A take
-    that does not see a number has no information about it, and says nothing of how it varies.
+    (J. Comput. Graph. Stat. 2019): tau_j^2 grows by the square root of the squared slope over what it should be. What a
+    take hardly sees is eliminated from that take, too, which then says nothing of how it varies: the noise of a few
+    frames is not known so well that its large deviations could be told from variation.
 
     With a = S^-1 e_p, S = sum S_k, take k pulls the estimate of number p by -a.u_k, and its share of the information is
     q_k = a.S_k a / a.S a; what it asks for is their quotient. Of p's variance the share that is left between takes is
@@ -127,6 +128,8 @@ def between_takes(rows: Sequence[FitRows], meats: Sequence[FloatArray], blind: B
     safe = np.where(q > 0.0, q, 1.0)
     own = np.where(sees, -(slope @ a) / safe, np.nan)
     errors = np.where(sees, np.sqrt(noise[:, None] * known / safe), np.nan)
+    seeing = [_eliminated(s, u, known_by) for s, u, known_by in zip(info, slope, sees, strict=True)]
+    info, slope = (np.array(parts) for parts in zip(*seeing, strict=True))
     variance, precision = _variances(info, slope, np.maximum(noise, 1e-12 * noise.max()), told)
     out.variance[shared] = variance * unit**2
     out.precision[np.ix_(shared, shared)] = precision / np.outer(unit**2, unit**2)
@@ -162,6 +165,17 @@ def _reduced(
         spread = np.einsum("ip,ij,jp->p", vectors, onto @ meat @ onto.T, vectors)[good]
         noise.append(float((spread / size[good]).mean()) if good.any() else 0.0)
     return np.array(info), np.array(slope), np.array(noise)
+
+
+def _eliminated(info: FloatArray, slope: FloatArray, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return information and slope of a take about what is kept, the rest free; zero for the rest."""
+    onto = np.diag(kept.astype(float))
+    rest = np.flatnonzero(~kept)
+    if rest.size:
+        inner = np.linalg.pinv(info[np.ix_(rest, rest)], rcond=1e-12, hermitian=True)
+        onto[:, rest] = -np.where(kept[:, None], info[:, rest] @ inner, 0.0)
+    out = onto @ info @ onto.T
+    return 0.5 * (out + out.T), onto @ slope
 
 
 def _variances(

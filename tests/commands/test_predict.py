@@ -83,6 +83,34 @@ def test_band_holds_another_recording(fit, tmp_path):
     assert said["rms"] == pytest.approx(np.sqrt(3) * NOISE, rel=0.15)
 
 
+def test_coordinates_that_cannot_move_do_not_count(fit, tmp_path, caplog):
+    """With a tenth more of gravity two of three coordinates fit by themselves, and no longer make 67 %."""
+    other = record(tmp_path, "c.csv", start=1.0, seed=7)
+    lines = (tmp_path / "c.csv").read_text().splitlines()
+    table = np.array([[float(value) for value in line.split(",")[:4]] for line in lines[1:]])
+    table[:, 3] -= 0.05 * 9.81 * table[:, 0] ** 2
+    rows = [",".join(f"{value:.9g}" for value in row) for row in table]
+    (tmp_path / "c.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+    scene_file = scene(tmp_path, "again", start=(0, 0, 1.0), recording=other)
+    asked = run("predict", fit / "run", scene_file, "-o", tmp_path / "p.csv", "--json")
+    assert asked.exit_code == 0, asked.output
+    said = json.loads(asked.stdout)
+    assert said["coordinates"] == TIMES.size
+    assert said["within_band"] < 0.4
+    assert "does not hold for this motion" in said["verdict"] and said["verdict"] in caplog.text
+
+
+def test_a_band_that_leaves_the_scene_is_a_warning(fit, tmp_path, caplog):
+    shutil.copytree(fit / "run", tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    entry = result["parameters"]["gravity[2]"]
+    entry["standard_error"] = entry["errors"]["noise"] = 5e4
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+    asked = run("predict", tmp_path / "run", scene(tmp_path, "longer"), "-o", tmp_path / "p.csv")
+    assert asked.exit_code == 0, asked.output
+    assert "it leaves the scene" in caplog.text and "gravity[2] = -9." in caplog.text
+
+
 def test_discretisation_errors_of_two_numbers_go_together(fit, tmp_path):
     """z = z0 + v t + g t^2 / 2 with v and g off by (0.1, -0.5) times one factor: sd(z) = |0.1 t - 0.25 t^2|."""
     numbers = {"bodies.p.velocity[2]": (1.0, 0.1), "gravity[2]": (-9.0, 0.5)}
