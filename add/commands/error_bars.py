@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -204,7 +205,16 @@ def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> l
     texts = [f"{labels[k]} by {moved[k]:+.2g}" for k in far]
     if not texts:
         return []
-    return [f"The fit ended before its minimum: another step would move {', '.join(texts)} (lower the tolerance)."]
+    here, there = problem.value(x)[0], np.inf
+    with contextlib.suppress(SolverError):
+        there = problem.value(np.clip(x + step, lower, upper))[0]
+    if there < here:
+        return [f"The fit ended before its minimum: another step would move {', '.join(texts)} (lower the tolerance)."]
+    return [
+        f"The slopes ask for a step of {', '.join(texts)}, and the objective is no lower there ({here:.6g} here, "
+        f"{there:.6g} there): the fit stands at a kink, as where an impact falls into one step or the next, and has "
+        "more than one end. A lower tolerance changes nothing, a smaller time.dt does; the bars do not know the other."
+    ]
 
 
 def _tied(labels: Sequence[str], matrix: FloatArray) -> list[dict[str, Any]]:
