@@ -308,6 +308,13 @@ def test_check(add, here):
     assert [p.name for p in here.iterdir()] == ["scene.json"]
 
 
+def test_check_says_what_pins_hold(add):
+    pins = [{"where": {"box": {"max": [None, None, -0.04]}}}, {"where": {"nodes": [26]}}]
+    code, out, _ = add("check", write(scene(("bodies.box.pins", pins))))
+    assert code == 0
+    assert "bodies.box.pins.0: holds 9 of 27 nodes" in out and "bodies.box.pins.1: holds 1 of 27 nodes" in out
+
+
 def test_check_gradient(add):
     small = scene(("bodies.box.mesh.divisions", [1, 1, 1]), ("bodies.box.position", [0, 0, 0.0505]))
     code, out, err = add("check", write(small), "--gradient", "--steps", "3", "--json")
