@@ -172,7 +172,7 @@ def _compared(
     """
     apart = found.positions - recorded
     values = Samples((), directions, found.times, apart, recorded, 0.0, 0.0).apart(apart)
-    out = {}
+    out: dict[str, Any] = {}
     for key, chosen in (("rms", ~directions), ("rms_angle", directions)):
         if chosen.any():
             squares = np.where(seen[:, chosen], values[:, chosen], 0.0) ** 2

@@ -112,7 +112,7 @@ def _not_negative(scene: Scene, name: str) -> bool:
 
 
 def _listed(labels: Sequence[str], chosen: BoolArray, most: int = 6) -> str:
-    names = [labels[k] for k in np.flatnonzero(chosen)]
+    names = [label for label, taken in zip(labels, chosen, strict=True) if taken]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from add.mocap.recording import Recording
-from add.typing import BoolArray, FloatArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Exchange", "exchanges", "spikes", "suspects"]
 
@@ -98,11 +98,11 @@ def spikes(recording: Recording) -> list[str]:
                 f"back at once, where all markers keep within {extent:.3g} m: mask it{more}",
             ))  # fmt: skip
     out.sort(key=lambda item: -item[0])
-    more = [f"{len(out) - _SHOWN} more markers have such spikes"] if len(out) > _SHOWN else []
-    return [text for _, text in out[:_SHOWN]] + more
+    left = len(out) - _SHOWN
+    return [*(text for _, text in out[:_SHOWN]), *([f"{left} more markers have such spikes"] if left > 0 else [])]
 
 
-def _marked(shape: tuple[int, ...], frames: FloatArray, marker: int) -> BoolArray:
+def _marked(shape: tuple[int, ...], frames: IntArray, marker: int) -> BoolArray:
     out = np.zeros(shape, dtype=bool)
     out[frames, marker] = True
     return out
@@ -197,7 +197,7 @@ def _ahead(times: FloatArray, positions: FloatArray, valid: BoolArray, frame: in
     return np.asarray(last + speed * min(times[frame] - times[seen[-1]], times[seen[-1]] - times[seen[-2]]))
 
 
-def _suddenly(recording: Recording) -> FloatArray:
+def _suddenly(recording: Recording) -> IntArray:
     """Return the frames in which a marker bends its way by a part of its distance to others, or is seen again."""
     positions, valid = recording.positions, recording.valid
     some = positions[:: max(1, recording.n_frames // 200)]
