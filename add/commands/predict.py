@@ -140,7 +140,8 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     said["largest_error"] = float(error[:, ~directions].max(initial=0.0))
     if directions.any():
         said["largest_angle_error"] = float(error[:, directions].max())
-    extent = float(np.linalg.norm(np.ptp(found.positions[:, ~directions].reshape(-1, 3), axis=0))) if names else 0.0
+    places = found.positions[:, ~directions].reshape(-1, 3)
+    extent = float(np.linalg.norm(np.ptp(places, axis=0))) if places.size else 0.0
     if 1.96 * said["largest_error"] > extent > 0.0 or 1.96 * said.get("largest_angle_error", 0.0) > 1.0:
         _log.warning(
             "the 95 %% band is +- %.3g m wide, where the markers keep within %.3g m: it leaves the scene, so that "

@@ -244,6 +244,14 @@ def test_a_centre_of_mass_off_its_body():
     (text,) = warned({"b": BOX | {"center_of_mass": [5.0, 0, 0]}})
     assert text.startswith("bodies.b.center_of_mass: it is 4.95 m off its body, which is 0.1 m across")
     assert warned({"b": BOX | {"center_of_mass": [0.1, 0, 0]}}) == []
+    rod = {
+        "mass": 1.0,
+        "inertia": [1, 1, 1, 0, 0, 0],
+        "center_of_mass": [0, 0, 3.0],
+        "shapes": [{"geometry": BOX["geometry"]}],
+    }
+    (text,) = warned({"arm": {"type": "articulated", "links": {"rod": rod}, "joints": {"j": {"child": "rod"}}}})
+    assert text.startswith("bodies.arm.links.rod.center_of_mass: it is 2.95 m off its body")
 
 
 def test_joints_that_start_beyond_their_stops():

@@ -256,7 +256,8 @@ def _centres(built: BuiltScene) -> Iterator[str]:
     """Centres of mass far outside their bodies."""
     layout, theta = built.model.system.parameters, built.theta
     for body in built.model.bodies:
-        block = f"bodies.{body.name}.centre"
+        place = f"bodies.{body.name.replace('/', '.links.', 1)}"
+        block = f"{place}.centre"
         if block not in layout or not body.rest.size:
             continue
         low, high = extent(built, body.name)
@@ -264,7 +265,7 @@ def _centres(built: BuiltScene) -> Iterator[str]:
         away = float(np.linalg.norm(np.maximum(np.maximum(low - centre, centre - high), 0.0)))
         if away > FAR * size > 0.0:
             yield (
-                f"bodies.{body.name}.center_of_mass: it is {away:.3g} m off its body, which is {size:.3g} m across "
+                f"{place}.center_of_mass: it is {away:.3g} m off its body, which is {size:.3g} m across "
                 "(in the body's frame, lengths in m)"
             )
 
