@@ -123,14 +123,16 @@ def between_takes(rows: Sequence[FitRows], meats: Sequence[FloatArray], blind: B
     known = np.diag(a).copy()  # a.S a
     q = np.einsum("kpi,ip->kp", by, a) / known
     left = 1.0 - np.einsum("kpi,ij,kpj->p", by, a, by, optimize=True) / known
-    sees = q >= SEES * q.max(axis=0)
+    noise = np.maximum(noise, 1e-12 * noise.max())
+    precise = q / np.where(noise > 0.0, noise, 1.0)[:, None]
+    sees = precise >= SEES * precise.max(axis=0)
     told = (left > TOLD) & (sees.sum(axis=0) >= 2) & (noise.max() > 0.0)
     safe = np.where(q > 0.0, q, 1.0)
     own = np.where(sees, -(slope @ a) / safe, np.nan)
     errors = np.where(sees, np.sqrt(noise[:, None] * known / safe), np.nan)
     seeing = [_eliminated(s, u, known_by) for s, u, known_by in zip(info, slope, sees, strict=True)]
     info, slope = (np.array(parts) for parts in zip(*seeing, strict=True))
-    variance, precision = _variances(info, slope, np.maximum(noise, 1e-12 * noise.max()), told)
+    variance, precision = _variances(info, slope, noise, told)
     out.variance[shared] = variance * unit**2
     out.precision[np.ix_(shared, shared)] = precision / np.outer(unit**2, unit**2)
     out.sees[:, shared], out.told[shared] = sees, told
