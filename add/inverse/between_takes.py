@@ -109,6 +109,8 @@ def between_takes(rows: Sequence[FitRows], meats: Sequence[FloatArray], blind: B
         Numbers that all takes together do not see.
     """
     n, count = blind.size, len(rows)
+    if count < 2:
+        return _nothing(n, count)
     normals = np.array([item.slopes.T @ item.slopes for item in rows]).reshape(count, n, n)
     has = np.array([(item.slopes != 0.0).any(axis=0) for item in rows]).reshape(count, n)
     shared = np.flatnonzero((has.sum(axis=0) >= 2) & ~blind)

@@ -161,11 +161,11 @@ def uncertainty_of_rows(
         share = float(np.trace(inverse @ normal)) * n / max(int(seen.sum()), 1)
         white += _white(item, normal, share)
         wide += _meat(item, looked, normal, share)
-        # What a take would leave over by itself: how it differs from the others is no noise of its own.
-        alone, rank = _alone(item)
-        own.append(_meat(alone, _looked(alone), normal, rank))
+        if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
+            alone, rank = _alone(item)
+            own.append(_meat(alone, _looked(alone), normal, rank))
     effective = sum(looked.effective for looked in found)
-    between = between_takes(free, own, blind)
+    between = between_takes(free if own else (), own, blind)
     by_takes = sum(own, np.zeros((n, n)))
     of_noise, of_wide, of_takes = (inverse @ meat @ inverse for meat in (white, wide, by_takes))
     of_all = of_takes + inverse @ between.meat @ inverse
@@ -178,7 +178,8 @@ def uncertainty_of_rows(
     takes = np.where(between.told, takes, np.nan)
     statistical = np.fmax(np.fmax(errors["noise"], errors["wide"]), takes)
     freedom = np.full(n, max(1.0, effective - int(seen.sum())))
-    varied = between.told & ~between.by_range
+    counts = np.nan_to_num(takes) >= np.fmax(errors["noise"], errors["wide"])
+    varied = between.told & ~between.by_range & counts
     freedom = np.where(varied, _freedom(between, inverse, free, of_takes, freedom[0]), freedom)
     # The correlations are those of one covariance, the sizes those that count.
     of_all = of_all if between.told.any() else of_wide
