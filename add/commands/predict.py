@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from add.commands.marker_fits import Samples
 from add.errors import InputError
@@ -21,7 +22,7 @@ from add.scene.build.recordings import load_recording
 from add.scene.build.write_back import labelled
 from add.scene.spec.common import Role
 from add.scene.spec.markers import DirectionMarkerSpec
-from add.scene.spec.roles import roles_of_label
+from add.scene.spec.roles import paths_of_label, roles_of_label
 from add.typing import BoolArray, FloatArray
 
 __all__ = ["carried", "fit_of", "of_one_motion", "predict_scene", "write_prediction"]
@@ -40,8 +41,8 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
     Parameters
     ----------
     result : of a fit
-    paths : labels that are wanted, or paths of vectors, for all their components; default: all that no take has for
-        itself and that the scene format calls properties (`add.scene.spec.roles`)
+    paths : labels that are wanted, or paths of vectors, for all their components, or one of the paths that share a
+        value; default: all that no take has for itself and that the format calls properties (`add.scene.spec.roles`)
 
     Raises
     ------
@@ -49,7 +50,10 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
         If a label is not among the fit's, or nothing is carried.
     """
     known: dict[str, dict[str, Any]] = result.get("parameters") or {}
-    asked = {path: [label for label in known if path in (label, label.partition("[")[0])] for path in paths}
+    names = {
+        label: {label, label.partition("[")[0], *(paths_of_label(label) if "@" not in label else ())} for label in known
+    }
+    asked = {path: [label for label in known if path in names[label]] for path in paths}
     missing = [path for path, labels in asked.items() if not labels]
     if missing:
         raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
@@ -116,10 +120,12 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     built = scene.build()
     numbers = built.numbers
     values: FloatArray = numbers.values.copy()
-    index = [labelled(numbers, label) for label in chosen]
-    values[index] = [entry["value"] for entry in chosen.values()]
+    shared = sp.lil_array((values.size, len(chosen)))  # a number of the fit -> those of the scene, which may share it
+    for k, (label, entry) in enumerate(chosen.items()):
+        index = labelled(numbers, label)
+        values[index], shared[index, k] = entry["value"], 1.0
     theta = numbers.ties.forward(values)
-    slopes = numbers.ties.jacobian(values).tocsc()[:, index].tocsr()
+    slopes = sp.csr_array(numbers.ties.jacobian(values) @ shared.tocsr())
     covariance, blank = _covariance(result, list(chosen))
     for label in blank:
         _log.warning("%s has no error in the fit: the band does not contain it", label)

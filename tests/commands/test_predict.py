@@ -220,6 +220,26 @@ def test_another_motion_keeps_its_own_start(fit, tmp_path, command):
         assert [float(first["x_m"]), float(first["z_m"])] == pytest.approx([-np.sin(1.0), -np.cos(1.0)], abs=1e-9)
 
 
+def test_numbers_that_share_a_value_and_numbers_of_a_take(fit, tmp_path):
+    """One value for two bodies goes into both; a start of one take goes along if it is asked for by its own name."""
+    shutil.copytree(fit / "run", tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    entry = result["parameters"]["gravity[2]"]
+    known = {"bodies.p.mass+bodies.q.mass": 2.5, "bodies.p.velocity@first[2]": 0.5}
+    result["parameters"] = {label: entry | {"value": value} for label, value in known.items()}
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+    body = {"type": "particles", "mesh": {"points": [[0, 0, 0]]}, "mass": 1.0}
+    other = scene(tmp_path, "two", bodies={"p": body, "q": body})
+    assert run("carry", tmp_path / "run", other, "-o", tmp_path / "a.json").exit_code == 0
+    bodies = json.loads((tmp_path / "a.json").read_text())["bodies"]
+    assert bodies["p"]["mass"] == bodies["q"]["mass"] == 2.5 and "velocity" not in bodies["p"]
+    asked = run("carry", tmp_path / "run", other, "-o", tmp_path / "b.json", "--parameter", "bodies.p.velocity@first")
+    assert asked.exit_code == 0, asked.output
+    assert json.loads((tmp_path / "b.json").read_text())["bodies"]["p"]["velocity"] == [0, 0, 0.5]
+    asked = run("predict", tmp_path / "run", other, "-o", tmp_path / "p.csv", "--parameter", "bodies.q.mass")
+    assert asked.exit_code == 0, asked.output
+
+
 def test_starts_and_numbers_of_one_take_stay_behind():
     known = {
         "bodies.b.material.young": {},

@@ -220,6 +220,9 @@ def test_times_in_milliseconds(tmp_path):
 def test_names_that_are_exchanged_and_axes_that_are_mirrored(tmp_path):
     (text,) = take(tmp_path, still()[:, [0, 2, 1, 3]], TAKE)
     assert text.startswith("recording.markers: are names exchanged? At the start 'b' lies where 'c' should be")
+    two = {"recording": {"markers": {"A": "b", "B": "a"}}}
+    (text,) = take(tmp_path, still(), TAKE, **two)
+    assert text.startswith("recording.markers: are names exchanged?")
     (text,) = take(tmp_path, still() * [1, -1, 1], TAKE)
     assert text.startswith("recording: are its axes mirrored? With (+x, -y, +z) in the place of (x, y, z)")
     (text,) = take(tmp_path, still()[:, :, [0, 2, 1]] * [1, -1, 1], TAKE)

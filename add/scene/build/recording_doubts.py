@@ -133,8 +133,8 @@ def _other_names(
 ) -> Iterator[str]:
     """Markers that lie where the scene starts them once names are exchanged, or axes mirrored or turned.
 
-    Three markers or more are compared with their places at the start, after the means are taken away: where a body is,
-    may be a parameter. Positions of a body whose orientation is one say nothing.
+    Two markers or more (for axes three) are compared with their places at the start, after the means are taken away:
+    where a body is, may be a parameter. Positions of a body whose orientation is one say nothing.
     """
     spec, scene = built.scene.recording, built.scene
     assert spec is not None
@@ -146,7 +146,7 @@ def _other_names(
         and f"bodies.{scene.markers[name].body}.orientation" not in sought
         and (recording.valid[:, k] & early).any()
     ]  # fmt: skip
-    if len(known) < 3 or spec.displacement or spec.markers is None:
+    if len(known) < 2 or spec.displacement or spec.markers is None:
         return
     names = [recording.names[k] for k in known]
     first = [int(np.flatnonzero(recording.valid[:, k] & early)[0]) for k in known]
@@ -167,6 +167,8 @@ def _other_names(
             f"{exchanged:.2g} m off, and {off:.2g} m as they are named"
         )
         return
+    if len(known) < 3:
+        return
     best, turned = min(
         ((float(np.sqrt(((seen @ turn.T - meant) ** 2).sum(axis=1).mean())), k) for k, turn in enumerate(_TURNS)),
     )
@@ -174,7 +176,7 @@ def _other_names(
         turn = _TURNS[turned]
         axes = ", ".join("-+"[int(row.sum() > 0)] + "xyz"[int(np.abs(row).argmax())] for row in turn)
         flat = np.linalg.matrix_rank(meant, tol=1e-3 * size) < 3
-        what = "turned" if np.linalg.det(turn) > 0 else "turned or mirrored" if flat else "mirrored"
+        what = "turned or mirrored" if flat else "turned" if np.linalg.det(turn) > 0 else "mirrored"
         yield (
             f"recording: are its axes {what}? With ({axes}) in the place of (x, y, z) the markers start {best:.2g} m "
             f"off, and {off:.2g} m as they are; `up` and `register` turn a recording, its file alone can mirror it"

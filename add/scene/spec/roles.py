@@ -13,7 +13,7 @@ from add.errors import InputError
 from add.scene.spec.common import Role, Spec
 from add.scene.spec.scene import SceneSpec
 
-__all__ = ["role_of", "roles_of_label"]
+__all__ = ["paths_of_label", "role_of", "roles_of_label"]
 
 #: Where a second path begins in the label of a number that several paths share.
 _NEXT = re.compile(r"\+(?=(?:" + "|".join(SceneSpec.model_fields) + r")(?:\.|$|\[))")
@@ -46,9 +46,14 @@ def role_of(path: str) -> Role:
     return found.pop()  # type: ignore[return-value]
 
 
+def paths_of_label(label: str) -> list[str]:
+    """Return the paths of the numbers that share a label of a result, such as ``bodies.b.mass+bodies.c.mass[0]``."""
+    return _NEXT.split(label.partition("@")[0].partition("[")[0])
+
+
 def roles_of_label(label: str) -> set[Role]:
-    """Return the roles of the numbers that a label of a result means, such as ``bodies.b.mass+bodies.c.mass[0]``."""
-    return {role_of(path) for path in _NEXT.split(label.partition("@")[0].partition("[")[0])}
+    """Return the roles of the numbers that a label of a result means."""
+    return {role_of(path) for path in paths_of_label(label)}
 
 
 def _below(node: _Node, key: str) -> Iterator[_Node]:
