@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.special import chdtri
 
 from add.inverse.fit_rows import FitRows
 from add.typing import BoolArray, FloatArray, IntArray
@@ -15,6 +16,8 @@ __all__ = ["BetweenTakes", "between_takes"]
 
 #: Information about a number, beside that of the take that knows most, from which on a take counts as seeing it.
 SEES = 0.05
+#: Probability with which the noise of a take is no larger than it is taken for where that is judged.
+SURELY = 0.95
 #: Share of a number's variance that must be left over between takes for these to say how it varies.
 TOLD = 0.05
 #: From this number of takes on a variance is estimated; of fewer the range counts.
@@ -126,7 +129,9 @@ def between_takes(rows: Sequence[FitRows], meats: Sequence[FloatArray], blind: B
     q = np.einsum("kpi,ip->kp", by, a) / known
     left = 1.0 - np.einsum("kpi,ij,kpj->p", by, a, by, optimize=True) / known
     noise = np.maximum(noise, 1e-12 * noise.max())
-    precise = q / np.where(noise > 0.0, noise, 1.0)[:, None]
+    # The noise of a few residuals may look small by chance: what a take sees is judged by the largest likely one.
+    left_over = np.maximum([item.residual.size - int(own.sum()) for item, own in zip(rows, has, strict=True)], 1.0)
+    precise = q / np.where(noise > 0.0, noise * left_over / chdtri(left_over, SURELY), 1.0)[:, None]
     sees = precise >= SEES * precise.max(axis=0)
     told = (left > TOLD) & (sees.sum(axis=0) >= 2) & (noise.max() > 0.0)
     safe = np.where(q > 0.0, q, 1.0)
