@@ -17,6 +17,8 @@ __all__ = ["Exchange", "exchanges", "spikes", "suspects"]
 #: A spike goes out and back within so many frames, by this part of the extent of the whole recording, and by so many of
 #: the largest other steps.
 SPIKE_FRAMES, SPIKE_SHARE, SPIKE_STEPS = 3, 0.5, 5.0
+#: Share of a marker's frames from which on they are a motion.
+SPIKE_RARE = 0.1
 #: A jump of the times, in median periods.
 JUMP = 20.0
 #: Two markers are exchanged where they go on from each other's places so many times better than from their own.
@@ -83,7 +85,7 @@ def spikes(recording: Recording) -> list[str]:
         if frames.size < 2 * SPIKE_FRAMES + 2:
             continue
         inside = _outliers(path)
-        if not inside.any():
+        if not inside.any() or inside.mean() > SPIKE_RARE:
             continue
         rest = recording.positions[recording.valid & ~_marked(recording.valid.shape, frames[inside], k)]
         extent = float(np.linalg.norm(np.ptp(rest, axis=0)))

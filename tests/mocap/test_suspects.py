@@ -28,6 +28,14 @@ def test_nothing_to_say(moving):
     bounce = moving.copy()  # kinks are no spikes
     bounce[:, :, 2] = np.abs(np.sin(9.0 * TIMES))[:, None]
     assert suspects(recording(bounce)) == []
+    shaken = moving.copy()  # from side to side in every frame
+    shaken[:, 0, 1] = 5.0 * (-1.0) ** np.arange(TIMES.size)
+    assert suspects(recording(shaken)) == []
+    for n in (1, 2, 3):
+        assert suspects(recording(moving[:n], TIMES[:n])) == []
+    valid = np.ones(moving.shape[:2], bool)
+    valid[:, 1], valid[20:60, 2] = False, False
+    assert suspects(recording(moving, valid=valid)) == []
 
 
 def test_labels_exchanged_for_a_while(moving):
