@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from add.commands.predict import carried, fit_of
+from add.commands.predict import carried, fit_of, of_one_motion
 from add.io.runfolder import RunFolder
 from add.scene import Scene
 from add.scene.build.write_back import with_numbers
@@ -10,8 +10,8 @@ from add.scene.build.write_back import with_numbers
 __all__ = ["carry"]
 
 
-def carry(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Scene, dict[str, float]]:
-    """Return a scene with the numbers of a fit in the place of its own, and these numbers by label.
+def carry(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Scene, dict[str, float], dict[str, str]]:
+    """Return a scene with the numbers of a fit in the place of its own, these numbers, and which stay behind and why.
 
     A start that one of the scene's own parameters has for such a number is dropped: the fit's number is the start then.
 
@@ -26,5 +26,7 @@ def carry(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Sc
     InputError
         If the folder has no fit, or a number is not in the scene.
     """
-    chosen = {label: float(entry["value"]) for label, entry in carried(fit_of(run), paths).items()}
-    return with_numbers(scene, chosen), chosen
+    fit = fit_of(run)
+    chosen = {label: float(entry["value"]) for label, entry in carried(fit, paths).items()}
+    left = of_one_motion(label for label in fit["parameters"] if label not in chosen)
+    return with_numbers(scene, chosen), chosen, left

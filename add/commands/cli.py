@@ -215,6 +215,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.commands.optimize import check_optimization
     from add.errors import SolverError
     from add.model.impacts import worth_saying
+    from add.scene.build.built import held_nodes
 
     loaded = loaded_scene(console, scene)
     built = loaded.build()
@@ -227,12 +228,16 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         f"{scene}: valid; {len(built.scene.bodies)} bodies, {system.n} coordinates, "
         f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
     )
+    pins = held_nodes(built)
+    for pin, (held, nodes) in pins.items():
+        console.say(f"{pin}: holds {held} of {nodes} nodes")
     impacts = worth_saying(built.expected_impacts())
     for impact in impacts:
         if not (impact.pair.asked and impact.few):  # a warning
             console.say(impact.text())
     if not gradient:
-        said = {"impacts": [impact.text() for impact in impacts]} if impacts else {}
+        said: dict[str, Any] = {"impacts": [impact.text() for impact in impacts]} if impacts else {}
+        said |= {"pins": {pin: held for pin, (held, _) in pins.items()}} if pins else {}
         console.result({"valid": True, "coordinates": system.n, "warnings": warnings} | said)
         return
     with numbers_bar(console) as progress:

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from add.commands.cli_runs import loaded_scene
-from add.commands.console import Console, console_options, strict_option
+from add.commands.console import Console, console_options, say_left_behind, strict_option
 from add.errors import InputError
 
 
 @click.command(short_help="Write the numbers of a fit into another scene.")
 @click.argument("run", type=click.Path())
 @click.argument("scene", type=click.Path())
-@click.option("--parameter", "parameters", multiple=True, help="A number of the fit to use [default: all but starts].")
+@click.option("--parameter", "parameters", multiple=True, help="A number of the fit to use [default: all properties].")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Scene to write, such as throw_fitted.json.")
 @click.option("--force", is_flag=True, help="Replace a scene that is already there.")
 @console_options
@@ -22,7 +22,8 @@ from add.errors import InputError
 def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...], output: str, force: bool) -> None:
     """Write SCENE with the numbers that the fit or optimisation in RUN found, such as a material.
 
-    Starts of motions and numbers of one take stay behind, unless --parameter names them.
+    What belongs to one motion stays behind, unless --parameter names it: starts, what drives bodies over time, numbers
+    of a recording or of one take.
     """
     from add.commands.carry import carry as carried_into
     from add.io.runfolder import RunFolder
@@ -32,9 +33,10 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
         raise InputError("is already there", file=path, expected="another name, or --force")
     if not path.parent.is_dir():
         raise InputError("no such folder", file=path.parent)
-    found, numbers = carried_into(loaded_scene(console, scene), RunFolder(run, create=False), parameters)
+    found, numbers, left = carried_into(loaded_scene(console, scene), RunFolder(run, create=False), parameters)
     for label, value in numbers.items():
         console.say(f"  {label} = {value:.6g}")
+    say_left_behind(console, left)
     found.save(path)
     console.say(f"scene: {path}")
-    console.result({"scene": str(path), "parameters": numbers})
+    console.result({"scene": str(path), "parameters": numbers, "left_behind": left})

@@ -36,11 +36,14 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
         from add.mocap import read_take
 
         take = read_take(file, unit=unit, up=up, number_repeated=number_repeated)
-        doubts = [*take.doubts, *([take.frame] if take.frame and up is None else [])]
+        from add.mocap.suspects import suspects
+
+        doubts = [*take.doubts, *(() if take.markers is None else suspects(take.markers))]
+        shown = [*doubts, *([take.frame] if take.frame and up is None else [])]
         if not console.quiet:
-            for text in doubts:
+            for text in shown:
                 tell(f"WARNING: {file}: {text}")
-        console.heed(list(take.doubts))
+        console.heed(doubts)
         return command(console, take, **others)
 
     return wrapped

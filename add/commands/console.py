@@ -18,6 +18,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from add.commands.report_texts import how_far
 from add.errors import InputError
 
 #: Said before numba compiles something that is not in its cache.
@@ -222,7 +223,8 @@ def say_optimization(console: Console, result: dict[str, Any], few: dict[str, An
     for name, item in few.items():
         error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
         low, high = item.get("interval_lower"), item.get("interval_upper")
-        interval = "" if low is None or high is None else f", 95 %: {low:.6g} to {high:.6g}"
+        what = "range" if item.get("interval_by") == "range of takes" else "95 %"
+        interval = "" if low is None or high is None else f", {what}: {low:.6g} to {high:.6g}"
         bound = ", on its bound" if item.get("at_bound") else ""
         console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']}{interval} (from {item['start']:.6g}){bound}")
     say_uncertainty(console, result)
@@ -237,8 +239,15 @@ def say_uncertainty(console: Console, result: dict[str, Any]) -> None:
         console.say(f"  {text}")
     for pair in known.get("tied", []):
         console.say(f"  errors of {pair['a']} and {pair['b']} go together: correlation {pair['correlation']:+.3f}")
-    for item in known.get("weak", []):
+    for item in (*known.get("weak", []), *known.get("changing", [])):
         console.say(f"  {item['text']}")
+
+
+def say_left_behind(console: Console, left: dict[str, str]) -> None:
+    """Say which numbers of a fit do not go into another motion, one line for each reason."""
+    for why in dict.fromkeys(left.values()):
+        names = ", ".join(label for label, reason in left.items() if reason == why)
+        console.say(f"  stays behind, {why}: {names} (--parameter takes it along)")
 
 
 def say_sweep(console: Console, result: dict[str, Any]) -> None:
@@ -276,7 +285,8 @@ def _say_fits(console: Console, result: dict[str, Any]) -> None:
     if len(runs) < 2:
         fits = {"markers": result["fit"]} if "fit" in result else {}
     for what, fit in fits.items():
-        console.say(f"  {what}: rms {1e3 * fit['rms']:.3f} mm over {fit['samples']} samples")
+        angle = f", of directions {how_far(fit['rms_angle'], 'rad')}" if "rms_angle" in fit else ""
+        console.say(f"  {what}: rms {how_far(fit['rms'], fit['unit'])}{angle} over {fit['samples']} samples")
 
 
 def _say_phases(console: Console, result: dict[str, Any]) -> None:

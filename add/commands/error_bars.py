@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from add.commands.convergence_file import CONVERGENCE, errors_for, read_convergence, shifts_for
+from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.bootstrap import bootstrap
@@ -48,7 +50,8 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     dict
         parameters : label -> standard_error, interval_lower, interval_upper, interval_by, errors by source, at_bound;
         correlation : labels and matrix; shifts : labels and vectors, the discretisation of all numbers together;
-        residuals : of each take; weak : combinations; contains : sentences.
+        residuals : of each take; weak : combinations; changing : numbers of which takes ask for different values;
+        contains : sentences.
     """
     try:
         parts = [part for item in problem.experiments for _, part in item.objective.as_squares() if part.looks]
@@ -63,7 +66,8 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     if found is None:
         return None
     found, said, shifts = _discretised(scene, problem, found, folder)
-    entries = {label: _entry(problem, x, found, k) for k, label in enumerate(problem.labels())}
+    wide = too_wide(scene, problem, x, found)
+    entries = {label: _entry(problem, x, found, k, interval=not wide[k]) for k, label in enumerate(problem.labels())}
     out: dict[str, Any] = {"parameters": entries, "residuals": _residuals(found)}
     labels = problem.labels()
     if len(labels) <= 60:
@@ -84,7 +88,10 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
                 "upper": _number(drawn.upper[k]),
             }
         out["bootstrap"] = {"over": drawn.over, "blocks": drawn.blocks, "draws": scene.uncertainty.bootstrap}
-    out["contains"] = [*_contents(found), *_unfinished(problem, x, found), *said, *profiled]
+    if wide.any():
+        said = [*said, too_wide_text(labels, wide)]
+    out["changing"] = changing(problem, x, found)
+    out["contains"] = [*_contents(found), *of_takes(problem, found), *_unfinished(problem, x, found), *said, *profiled]
     return out
 
 
@@ -112,12 +119,12 @@ def _discretised(
     return with_discretisation(found, errors), [text], shifts_for(study, problem.labels())
 
 
-def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int) -> dict[str, Any]:
-    """Return the error of one number and its 95 % interval, symmetric in the variable that was fitted."""
+def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *, interval: bool) -> dict[str, Any]:
+    """Return the error of one number and, if asked, its 95 % interval, symmetric in the variable that was fitted."""
     error = found.standard_errors[k]
     slope = abs(float(problem.design.pushforward(x, np.ones(problem.n))[k]))
     ends: list[float | None] = [None, None]
-    if np.isfinite(error) and slope > 0.0:
+    if interval and np.isfinite(error) and slope > 0.0:
         limits = [bound[k] for bound in problem.bounds]
         for i, sign in enumerate((-1.0, 1.0)):
             moved = x.copy()
@@ -128,7 +135,7 @@ def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int) -
         "standard_error": _number(error),
         "interval_lower": ends[0],
         "interval_upper": ends[1],
-        "interval_by": "standard error",
+        "interval_by": "range of takes" if found.by_range[k] else "standard error",
         "errors": {key: _number(values[k]) for key, values in sources.items()},
         "at_bound": bool(found.at_bound[k]),
     }
@@ -178,15 +185,6 @@ def _contents(found: Uncertainty) -> list[str]:
         )
     if untested:
         lines.append(f"Too few frames to tell whether the residuals are white: {', '.join(untested)}.")
-    if np.isfinite(found.takes).any():
-        lines.append(
-            f"The spread between {len(found.rows)} takes counts where it is larger; with so few takes it is itself "
-            "uncertain, and the 95 % intervals are wider for it."
-            if len(found.rows) < 6
-            else f"The spread between {len(found.rows)} takes counts where it is larger."
-        )
-    else:
-        lines.append("Not in them: how another take would differ; that takes two takes or more.")
     if found.at_bound.any():
         lines.append("Numbers on a bound have no ±; those of the others hold for these values.")
     return lines
@@ -207,7 +205,16 @@ def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> l
     texts = [f"{labels[k]} by {moved[k]:+.2g}" for k in far]
     if not texts:
         return []
-    return [f"The fit ended before its minimum: another step would move {', '.join(texts)} (lower the tolerance)."]
+    here, there = problem.value(x)[0], np.inf
+    with contextlib.suppress(SolverError):
+        there = problem.value(np.clip(x + step, lower, upper))[0]
+    if there < here:
+        return [f"The fit ended before its minimum: another step would move {', '.join(texts)} (lower the tolerance)."]
+    return [
+        f"The slopes ask for a step of {', '.join(texts)}, and the objective is no lower there ({here:.6g} here, "
+        f"{there:.6g} there): the fit stands at a kink, as where an impact falls into one step or the next, and has "
+        "more than one end. A lower tolerance changes nothing, a smaller time.dt does; the bars do not know the other."
+    ]
 
 
 def _tied(labels: Sequence[str], matrix: FloatArray) -> list[dict[str, Any]]:

@@ -304,7 +304,7 @@ def _result(
         entry = summary(item.build(), trajectory, theta)
         use = "validate" if experiment.name in predicted else "fit"
         entry["use"] = use
-        seen = samples(experiment, trajectory, theta)
+        seen = samples(experiment, trajectory, theta, item)
         if seen is not None:
             compared[experiment.name] = use, seen
             fit = entry["fit"] = fit_numbers(seen)

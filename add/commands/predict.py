@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from add.commands.marker_fits import Samples
 from add.errors import InputError
 from add.inverse.prediction import Prediction, predict
 from add.io.atomic import replacing
@@ -17,15 +20,19 @@ from add.scene import Scene
 from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording
 from add.scene.build.write_back import labelled
-from add.typing import FloatArray
+from add.scene.spec.common import Role
+from add.scene.spec.markers import DirectionMarkerSpec
+from add.scene.spec.roles import paths_of_label, roles_of_label
+from add.typing import BoolArray, FloatArray
 
-__all__ = ["carried", "fit_of", "predict_scene", "write_prediction"]
+__all__ = ["carried", "fit_of", "of_one_motion", "predict_scene", "write_prediction"]
 
 _log = logging.getLogger(__name__)
 
-#: Ends of paths that say where a motion begins or when it was recorded: they are not carried to another
-#: motion, nor is the place of a recording.
-_OWN = ("position", "orientation", "velocity", "angular_velocity", "time_offset")
+#: Share of coordinates within the 95 % band from which on a fit holds; frames hang together, so that 95 % is its mean.
+HOLDS = 0.85
+#: Part of the largest motion below which a coordinate does not move.
+STILL = 1e-6
 
 
 def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
@@ -34,8 +41,8 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
     Parameters
     ----------
     result : of a fit
-    paths : labels that are wanted, or paths of vectors, for all their components; default: all that no take has for
-        itself and that are no start of a motion
+    paths : labels that are wanted, or paths of vectors, for all their components, or one of the paths that share a
+        value; default: all that no take has for itself and that the format calls properties (`add.scene.spec.roles`)
 
     Raises
     ------
@@ -43,20 +50,33 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
         If a label is not among the fit's, or nothing is carried.
     """
     known: dict[str, dict[str, Any]] = result.get("parameters") or {}
-    asked = {path: [label for label in known if path in (label, label.partition("[")[0])] for path in paths}
+    names = {
+        label: {label, label.partition("[")[0], *(paths_of_label(label) if "@" not in label else ())} for label in known
+    }
+    asked = {path: [label for label in known if path in names[label]] for path in paths}
     missing = [path for path, labels in asked.items() if not labels]
     if missing:
         raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
     if paths:
         return {label: known[label] for labels in asked.values() for label in labels}
-    chosen = {
-        label: entry
-        for label, entry in known.items()
-        if "@" not in label and ".place." not in label and label.partition("[")[0].rpartition(".")[2] not in _OWN
-    }
+    own = of_one_motion(known)
+    chosen = {label: entry for label, entry in known.items() if label not in own}
     if not chosen:
-        raise InputError("no number of the fit holds for another motion", expected="--parameter PATH")
+        found = ", ".join(f"{label}: {why}" for label, why in own.items())
+        raise InputError("no number of the fit holds for another motion", found=found, expected="--parameter PATH")
     return chosen
+
+
+def of_one_motion(labels: Iterable[str]) -> dict[str, str]:
+    """Return the numbers that belong to one motion or recording, with the reason in words."""
+    out = {}
+    for label in labels:
+        roles = roles_of_label(label) - {Role.PROPERTY}
+        if "@" in label:
+            out[label] = "of one take"
+        elif roles:
+            out[label] = min(role.value for role in roles)
+    return out
 
 
 def fit_of(run: RunFolder) -> dict[str, Any]:
@@ -83,7 +103,8 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     Returns
     -------
     The prediction at the times of the scene's recording, without one at its steps, and a summary: the numbers, the
-    largest error, and where there is a recording the distances and how many coordinates lie within the 95 % band.
+    largest error, and where there is a recording the distances, how many of the coordinates that move lie within the
+    95 % band, and what that means.
 
     Raises
     ------
@@ -99,10 +120,12 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     built = scene.build()
     numbers = built.numbers
     values: FloatArray = numbers.values.copy()
-    index = [labelled(numbers, label) for label in chosen]
-    values[index] = [entry["value"] for entry in chosen.values()]
+    shared = sp.lil_array((values.size, len(chosen)))  # a number of the fit -> those of the scene, which may share it
+    for k, (label, entry) in enumerate(chosen.items()):
+        index = labelled(numbers, label)
+        values[index], shared[index, k] = entry["value"], 1.0
     theta = numbers.ties.forward(values)
-    slopes = numbers.ties.jacobian(values).tocsc()[:, index].tocsr()
+    slopes = sp.csr_array(numbers.ties.jacobian(values) @ shared.tocsr())
     covariance, blank = _covariance(result, list(chosen))
     for label in blank:
         _log.warning("%s has no error in the fit: the band does not contain it", label)
@@ -115,26 +138,101 @@ def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> 
     said: dict[str, Any] = {
         "markers": list(names),
         "parameters": {label: entry["value"] for label, entry in chosen.items()},
+        "left_behind": of_one_motion(label for label in result["parameters"] if label not in chosen),
         "without_error": blank,
-        "largest_error": float(np.sqrt((found.errors**2).sum(axis=2)).max()),
     }
+    directions = np.array([isinstance(scene.markers[name], DirectionMarkerSpec) for name in names])
+    error = np.sqrt((found.errors**2).sum(axis=2))
+    said["largest_error"] = float(error[:, ~directions].max(initial=0.0))
+    if directions.any():
+        said["largest_angle_error"] = float(error[:, directions].max())
+    places = found.positions[:, ~directions].reshape(-1, 3)
+    extent = float(np.linalg.norm(np.ptp(places, axis=0))) if places.size else 0.0
+    if 1.96 * said["largest_error"] > extent > 0.0 or 1.96 * said.get("largest_angle_error", 0.0) > 1.0:
+        _log.warning(
+            "the 95 %% band is +- %.3g m wide, where the markers keep within %.3g m: it leaves the scene, so that "
+            "errors carried over in a straight line say nothing. The widest of the numbers: %s",
+            1.96 * said["largest_error"], extent, _widest(chosen),
+        )  # fmt: skip
     if recording is not None:
         displaced = bool(scene.recording and scene.recording.displacement)
         recorded = placed_positions(scene, built.model.system.parameters, recording, theta)
         offset = found.positions[0] - recorded[0] if displaced else 0.0
-        apart = found.positions - recorded - offset
-        seen = recording.valid
-        noise = float((result.get("fit") or {}).get("rms") or _rms(result)) / np.sqrt(3.0)
-        band = 1.96 * np.hypot(found.errors, noise)
-        said["rms"] = float(np.sqrt((np.where(seen[:, :, None], apart, 0.0) ** 2).sum() / max(seen.sum(), 1)))
-        said["within_band"] = float((np.abs(apart) <= band)[seen].mean())
-        said["within_parameters"] = float((np.abs(apart) <= 1.96 * found.errors)[seen].mean())
+        said |= _compared(found, recorded + offset, recording.valid, directions, _noise(result, directions))
     return found, said
 
 
-def _rms(result: dict[str, Any]) -> float:
-    fits = [item["fit"]["rms"] for item in (result.get("experiments") or {}).values() if item.get("fit")]
-    return float(np.mean(fits)) if fits else 0.0
+def _compared(
+    found: Prediction, recorded: FloatArray, seen: BoolArray, directions: BoolArray, noise: FloatArray
+) -> dict[str, Any]:
+    """Return how far a prediction is from a recording, and what share of the coordinates that move lies in the band.
+
+    A coordinate moves if it is predicted to, if a number of the fit moves it, or if it was recorded to move beyond
+    noise: others lie within any band.
+
+    Parameters
+    ----------
+    recorded : (nf, nm, 3)
+    seen : (nf, nm)
+    directions : (nm,)
+    noise : (nm,) of one coordinate in the fit [m, rad]
+    """
+    apart = found.positions - recorded
+    values = Samples((), directions, found.times, apart, recorded, 0.0, 0.0).apart(apart)
+    out: dict[str, Any] = {}
+    for key, chosen in (("rms", ~directions), ("rms_angle", directions)):
+        if chosen.any():
+            squares = np.where(seen[:, chosen], values[:, chosen], 0.0) ** 2
+            out[key] = float(np.sqrt(squares.sum() / max(seen[:, chosen].sum(), 1)))
+    tracks = np.where(seen[:, :, None], recorded, np.nan)
+    known = seen.any(axis=0)
+    strayed = np.zeros(recorded.shape[1:])
+    strayed[known] = np.nanmax(tracks[:, known], axis=0) - np.nanmin(tracks[:, known], axis=0)
+    size = STILL * max(float(np.ptp(found.positions, axis=0).max(initial=0.0)), float(strayed.max(initial=0.0)))
+    moves = (np.ptp(found.positions, axis=0) > size) | (found.errors.max(axis=0) > size)
+    moves |= strayed > np.maximum(6.0 * noise[:, None], size)
+    counted = seen[:, :, None] & moves
+    band = 1.96 * np.hypot(found.errors, noise[:, None])
+    if counted.any():
+        out["within_band"] = float((np.abs(apart) <= band)[counted].mean())
+        out["within_parameters"] = float((np.abs(apart) <= 1.96 * found.errors)[counted].mean())
+        out["verdict"] = _verdict(out["within_band"])
+        if out["within_band"] < HOLDS:
+            _log.warning("%s", out["verdict"])
+    out["coordinates"] = int(counted.sum())
+    return out
+
+
+def _verdict(share: float) -> str:
+    said = f"{100.0 * share:.0f} % of the coordinates that move lie within the 95 % band"
+    if share >= HOLDS:
+        return f"{said}: the fit holds for this motion"
+    if share >= 0.5:
+        return f"{said}: the fit holds roughly, and its bars are too narrow for this motion"
+    return f"{said}: the fit does not hold for this motion; the model, or a number that it did not fit, differs"
+
+
+def _widest(chosen: dict[str, dict[str, Any]]) -> str:
+    """Return the number of a fit whose standard error is largest beside its value, with both."""
+    ratio = {
+        label: entry["standard_error"] / max(abs(entry["value"]), 1e-300)
+        for label, entry in chosen.items() if entry.get("standard_error") is not None
+    }  # fmt: skip
+    if not ratio:
+        return "none has an error"
+    label = max(ratio, key=lambda key: ratio[key])
+    return f"{label} = {chosen[label]['value']:.4g} +- {chosen[label]['standard_error']:.2g}"
+
+
+def _noise(result: dict[str, Any], directions: BoolArray) -> FloatArray:
+    """Return the noise of a coordinate in the fit, of each marker (nm,), by the kinds of marker that it had."""
+    fits = [item["fit"] for item in (result.get("experiments") or {}).values() if item.get("fit")]
+    fits = fits or ([result["fit"]] if result.get("fit") else [])
+    angles = [fit["rms"] if fit.get("unit") == "rad" else fit["rms_angle"] for fit in fits
+              if fit.get("unit") == "rad" or "rms_angle" in fit]  # fmt: skip
+    lengths = [fit["rms"] for fit in fits if fit.get("unit") != "rad"]
+    means = [float(np.mean(values)) / np.sqrt(3.0) if values else 0.0 for values in (lengths, angles)]
+    return np.where(directions, means[1], means[0])
 
 
 def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, list[str]]:

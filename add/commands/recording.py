@@ -10,6 +10,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.mocap import Recording, Take, write_csv, write_pose_csv, write_signals, write_trc
+from add.mocap.suspects import suspects
 
 #: Formats to which markers are converted, by the name of the file.
 WRITERS = {".csv": write_csv, ".trc": write_trc}
@@ -32,7 +33,11 @@ def contents(take: Take) -> dict[str, Any]:
         ],
         "events": [{"name": event.name, "time": event.time} for event in take.events],
         "notes": list(take.notes),
-        "warnings": [*take.doubts, *([take.frame] if take.frame else [])],
+        "warnings": [
+            *take.doubts,
+            *([take.frame] if take.frame else []),
+            *(() if take.markers is None else suspects(take.markers)),
+        ],
     }
     times = _times(take)
     if times is not None:

@@ -158,6 +158,7 @@ def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
         bounds = "–" if low is None and high is None else f"{number(low)} … {number(high)}"
         ends = entry.get("interval_lower"), entry.get("interval_upper")
         interval = "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}"
+        interval += " (range)" if None not in ends and entry.get("interval_by") == "range of takes" else ""
         unit = _cell(entry.get("unit") or "–")
         rows.append([_code(path), with_error(value, error), unit, number(entry.get("start")), bounds])
         rows[-1] += [interval] * intervals
@@ -184,7 +185,7 @@ def _uncertainty(result: Mapping[str, Any]) -> str:
         if entry.get("errors")
     ]
     if rows:
-        head = ["standard error of", "noise alone", "correlated residuals", "spread of takes", "discretisation"]
+        head = ["standard error of", "noise alone", "correlated residuals", "with the takes", "discretisation"]
         parts.append(_table(head, rows))
     takes = [
         [_cell(name), number(item.get("coordinates")), number(item.get("effective"), 3), number(item.get("p_value"), 2)]
@@ -195,7 +196,7 @@ def _uncertainty(result: Mapping[str, Any]) -> str:
     for pair in known.get("tied", []):
         names = f"{_code(pair['a'])} and {_code(pair['b'])}"
         parts.append(f"The errors of {names} go together (correlation {pair['correlation']:+.3f}).")
-    parts += [_cell(item["text"]) + "." for item in known.get("weak", [])]
+    parts += [_cell(item["text"]) + "." for item in (*known.get("weak", []), *known.get("changing", []))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -225,7 +226,7 @@ def _fits(result: Mapping[str, Any]) -> str:
     rows = [
         [
             _cell(name),
-            number(fit.get("rms"), 4),
+            number(fit.get("rms"), 4) + (" rad" if fit.get("unit") == "rad" else ""),
             number(fit.get("samples")),
             _percent(fit.get("rms_over_peak")),
             uses[name],
@@ -247,10 +248,14 @@ def _percent(share: object) -> str:
 
 def _fit(fit: Mapping[str, Any]) -> str:
     unit = fit.get("unit") or "m"
-    rows = [["all", number(fit.get("rms"), 4)]]
+    mixed = "rms_angle" in fit
+    rows = [["all points" if mixed else "all", number(fit.get("rms"), 4)]]
+    rows += [["all directions", f"{number(fit['rms_angle'], 4)} rad"]] if mixed else []
     for name, value in (fit.get("per_marker") or {}).items():
-        rows.append([_cell(name), number(value.get("rms") if isinstance(value, Mapping) else value, 4)])
-    parts = [_table(["marker", f"rms distance [{_cell(unit)}]"], rows)]
+        value = value if isinstance(value, Mapping) else {"rms": value}
+        own = f" {_cell(value['unit'])}" if value.get("unit", unit) != unit else ""
+        rows.append([_cell(name), number(value.get("rms"), 4) + own])
+    parts = [_table(["marker", f"rms {'angle' if unit == 'rad' else 'distance'} [{_cell(unit)}]"], rows)]
     if fit.get("frames_outside"):
         outside = number(fit["frames_outside"])
         parts.append(f"{outside} recorded frames lie beyond the run, whose motion is continued straight on there.")

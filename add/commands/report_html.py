@@ -11,7 +11,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from add.commands.convergence_file import CONVERGENCE, read_convergence
-from add.commands.report_texts import duration, number, one_by_one, one_line, with_error
+from add.commands.report_texts import duration, how_far, number, one_by_one, one_line, with_error
 from add.errors import InputError
 from add.io.runfolder import REPORT_HTML, VERSIONS, RunFolder
 
@@ -23,7 +23,7 @@ MOST_CELLS = 30
 _SOURCES = {
     "noise": "noise alone",
     "correlated": "correlated residuals",
-    "takes": "spread of takes",
+    "takes": "with the takes",
     "discretisation": "discretisation",
 }
 _CITE = (
@@ -75,7 +75,7 @@ def _content(run: RunFolder, result: Mapping[str, Any], pictures: Sequence[tuple
             if entry.get("errors")
         ],
         "source_names": list(_SOURCES.values()),
-        "weak": [item["text"] for item in known.get("weak", [])],
+        "weak": [item["text"] for item in (*known.get("weak", []), *known.get("changing", []))],
         "matrix": _matrix(known.get("correlation"), few),
         "levels": _levels(run),
         "takes": _takes(result, known.get("residuals") or {}),
@@ -123,11 +123,12 @@ def _warnings(result: Mapping[str, Any]) -> list[str]:
 def _parameter(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     low, high = entry.get("lower"), entry.get("upper")
     ends = entry.get("interval_lower"), entry.get("interval_upper")
+    by = " (range)" if entry.get("interval_by") == "range of takes" else ""
     return {
         "name": name,
         "value": with_error(entry.get("value"), entry.get("standard_error")),
         "unit": entry.get("unit") or "–",
-        "interval": "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}",
+        "interval": "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}{by}",
         "bar": _bar(entry),
         "start": number(entry.get("start")),
         "bounds": "–" if low is None and high is None else f"{number(low)} … {number(high)}",
@@ -209,7 +210,9 @@ def _takes(result: Mapping[str, Any], residuals: Mapping[str, Any]) -> list[dict
     for name, fit in fits.items():
         known = residuals.get(name) or {}
         use = (experiments.get(name) or {}).get("use")
-        text = f"rms distance {number(_mm(fit.get('rms')), 4)} mm over {number(fit.get('samples'))} samples"
+        unit = fit.get("unit")
+        angle = f", of directions {how_far(fit['rms_angle'], 'rad')}" if "rms_angle" in fit else ""
+        text = f"rms distance {how_far(fit.get('rms'), unit)}{angle} over {number(fit.get('samples'))} samples"
         if known:
             white = {True: "look white", False: "do not look white", None: "are too few to tell"}[known.get("white")]
             text += f". Its residuals {white}: {number(known.get('coordinates'))} coordinates count for "
@@ -218,16 +221,13 @@ def _takes(result: Mapping[str, Any], residuals: Mapping[str, Any]) -> list[dict
         markers = []
         for marker, item in (fit.get("per_marker") or {}).items():
             item = item if isinstance(item, Mapping) else {"rms": item}
-            peak = number(_mm(item.get("peak_displacement")), 4)
-            row = [marker, number(_mm(item.get("rms")), 4), number(item.get("samples")), peak]
+            unit = item.get("unit") or unit
+            peak = how_far(item.get("peak_displacement"), unit)
+            row = [marker, how_far(item.get("rms"), unit), number(item.get("samples")), peak]
             markers.append([*row, number(apart.get(marker), 3)])
         use = "predicted" if use == "validate" else "fitted"
         out.append({"name": name, "use": use, "text": text + ".", "markers": markers})
     return out
-
-
-def _mm(value: Any) -> float | None:
-    return 1e3 * value if isinstance(value, int | float) else None
 
 
 def _checks(checks: Mapping[str, Any]) -> list[list[str]]:

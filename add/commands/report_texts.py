@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import floor, isfinite, log10
 from typing import Any
 
-__all__ = ["duration", "number", "one_by_one", "one_line", "with_error"]
+__all__ = ["duration", "how_far", "number", "one_by_one", "one_line", "with_error"]
 
 #: An array of parameters with more entries is one row of a table.
 MOST_ROWS = 12
@@ -50,6 +50,19 @@ def with_error(value: object, error: object) -> str:
     if places <= 0:
         return f"{round(value, places):.0f} ± {round(error, places):.0f}"
     return f"{value:.{places}f} ± {error:.{places}f}"
+
+
+def how_far(value: object, unit: object = "m", digits: int = 4) -> str:
+    """Write how far something is off: a length in mm, an angle in rad.
+
+    Examples
+    --------
+    >>> how_far(0.0123), how_far(0.0123, "rad"), how_far(None)
+    ('12.3 mm', '0.0123 rad', '–')
+    """
+    if unit == "rad" or not isinstance(value, int | float):
+        return f"{number(value, digits)} rad" if isinstance(value, int | float) else "–"
+    return f"{number(1e3 * value, digits)} mm"
 
 
 def duration(seconds: float) -> str:

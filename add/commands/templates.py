@@ -9,6 +9,7 @@ from typing import Any, final
 
 from add.errors import InputError
 from add.scene import Scene, scene_from_dict
+from add.scene.build.recordings import load_recording
 
 __all__ = ["TEMPLATES", "Question", "Template", "answered", "made"]
 
@@ -90,6 +91,8 @@ def made(template: Template, answers: Answers, folder: Path) -> Scene:
     """Return the scene of the answers, checked; its files count from ``folder``."""
     scene = scene_from_dict(template.scene(answers), folder=folder)
     scene.build()
+    if scene.recording is not None:
+        load_recording(scene, "recording")  # its markers are those of the file
     return scene
 
 
@@ -201,7 +204,7 @@ def _specimen(given: Answers) -> dict[str, Any]:
     if given["recording"] is not None:
         scene["recording"] = {
             "file": given["recording"], "time_offset": given["release"], "displacement": True,
-            "markers": {name: name for name in places},
+            "crop": [0, given["duration"]], "markers": {name: name for name in places},
         }  # fmt: skip
         scene["objective"] = [{"type": "markers"}]
         scene["parameters"] = [

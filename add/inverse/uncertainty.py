@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from scipy.special import stdtrit
 
+from add.inverse.between_takes import BetweenTakes, between_takes
 from add.inverse.cloud_correlation import CloudCorrelation, cloud_correlation
 from add.inverse.correlation import Correlation, correlation
 from add.inverse.fit_rows import FitRows, clouds_of, fit_rows
@@ -42,11 +43,14 @@ class Uncertainty:
     correlated : (n,)
         Standard errors where residuals that hang together count for fewer.
     takes : (n,)
-        Standard errors from the spread between takes (jackknife); NaN where fewer than two takes see the parameter.
+        Standard errors of noise and of how the numbers vary between takes; of fewer than four takes from the range of
+        what they ask for. NaN where fewer than two takes see the parameter.
     discretisation : (n,)
         What finer steps and meshes would change; NaN where nobody looked.
     freedom : (n,)
         Degrees of freedom of the standard errors.
+    between : BetweenTakes
+        What the takes say of the numbers that they share, in the units of x.
     at_bound : (n,) bool
         Parameters on a bound. They are held, and the others' errors are those for this value.
     correlations : one a take
@@ -61,6 +65,7 @@ class Uncertainty:
     takes: FloatArray
     discretisation: FloatArray
     freedom: FloatArray
+    between: BetweenTakes
     at_bound: BoolArray
     correlations: tuple[Correlation | CloudCorrelation, ...]
     rows: tuple[FitRows, ...]
@@ -71,9 +76,21 @@ class Uncertainty:
         return np.fmax(np.fmax(self.noise, self.correlated), self.takes)
 
     @property
+    def by_range(self) -> BoolArray:
+        """Where the interval is the range of what few takes ask for, and no 95 %."""
+        return self.between.by_range & (np.nan_to_num(self.takes) > np.fmax(self.noise, self.correlated))
+
+    @property
     def half_widths(self) -> FloatArray:
-        """Half widths of the 95 % intervals: Student's t times what scatters, and twice the discretisation."""
-        scatter = stdtrit(np.maximum(self.freedom, 1.0), 0.5 + 0.5 * COVERAGE) * self.statistical
+        """Half widths of the 95 % intervals: Student's t times what scatters, and twice the discretisation.
+
+        Where the range of few takes counts it stands in the place of their t quantiles, which would be up to 13: what
+        scatters are then the residuals, and twice half the range is added in squares.
+        """
+        quantile = stdtrit(np.maximum(self.freedom, 1.0), 0.5 + 0.5 * COVERAGE)
+        residuals = np.fmax(self.noise, self.correlated)
+        beyond = np.sqrt(np.maximum(np.nan_to_num(self.takes) ** 2 - np.nan_to_num(residuals) ** 2, 0.0))
+        scatter = np.where(self.by_range, np.hypot(quantile * residuals, 2.0 * beyond), quantile * self.statistical)
         return np.hypot(scatter, 2.0 * np.nan_to_num(self.discretisation))
 
     @property
@@ -98,8 +115,8 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
     With residuals rho(x) weighted as in the objective and J = d rho/dx, cov(x) = H^-1 M H^-1, H = J^T J. White noise of
     one size s_e a take gives M = sum_e s_e^2 J_e^T J_e, s_e^2 = |rho_e|^2 / (samples - their share of the parameters).
     Where a test says that a take's residuals are not white, `Correlation.meat` takes the place of its summand, and the
-    larger of the two errors counts. Where several takes see a parameter, the jackknife over takes (leave one out, one
-    Gauss-Newton step) counts if it is larger yet. Priors are left out.
+    larger of the two errors counts. Where several takes see a parameter, it may vary from take to take: `between_takes`
+    adds sum_k H_k B H_k to M, each take by its own information. Priors are left out.
 
     Returns
     -------
@@ -137,45 +154,77 @@ def uncertainty_of_rows(
     seen = size > BLIND * size[0]
     inverse = (vt[seen].T / size[seen] ** 2) @ vt[seen]
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
-    found = [cloud_correlation(item) if item.of_clouds else correlation(item) for item in rows]
-    white, wide = np.zeros((n, n)), np.zeros((n, n))
-    effective = 0.0
+    found = [_looked(item) for item in rows]
+    white, wide, own = np.zeros((n, n)), np.zeros((n, n)), []
     for item, looked in zip(free, found, strict=True):
         normal = item.slopes.T @ item.slopes
         share = float(np.trace(inverse @ normal)) * n / max(int(seen.sum()), 1)
-        noise = float(item.residual @ item.residual) / max(item.residual.size - share, 1.0) * normal
-        white += noise
-        if looked.is_white:
-            wide += noise
-        else:
-            left = max(looked.effective - share, 1.0)
-            wide += looked.effective / left * looked.meat(item) if looked.effective > share else looked.meat(item)
-        effective += looked.effective
-    of_noise, of_wide = inverse @ white @ inverse, inverse @ wide @ inverse
+        white += _white(item, normal, share)
+        wide += _meat(item, looked, normal, share)
+        if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
+            alone, rank = _alone(item)
+            own.append(_meat(alone, _looked(alone), normal, rank))
+    effective = sum(looked.effective for looked in found)
+    between = between_takes(free if own else (), own, blind)
+    by_takes = sum(own, np.zeros((n, n)))
+    of_noise, of_wide, of_takes = (inverse @ meat @ inverse for meat in (white, wide, by_takes))
+    of_all = of_takes + inverse @ between.meat @ inverse
     slope = np.abs(problem.design.pushforward(x, np.ones(n)))
-    errors = {key: _errors(value, slope, blind) for key, value in (("noise", of_noise), ("wide", of_wide))}
-    takes, shared = _between_takes(free, seen, size, slope, blind)
+    errors = {
+        key: _errors(of, slope, blind)
+        for key, of in (("noise", of_noise), ("wide", of_wide), ("own", of_takes), ("all", of_all))
+    }
+    takes = np.where(between.by_range, np.hypot(errors["own"], slope * between.half_range), errors["all"])
+    takes = np.where(between.told, takes, np.nan)
     statistical = np.fmax(np.fmax(errors["noise"], errors["wide"]), takes)
     freedom = np.full(n, max(1.0, effective - int(seen.sum())))
-    freedom = np.where(np.nan_to_num(takes) >= np.fmax(errors["noise"], errors["wide"]), shared, freedom)
-    # The correlations are those of the wider covariance, the sizes those that count.
-    widest = np.sqrt(np.diag(of_wide))
+    counts = np.nan_to_num(takes) >= np.fmax(errors["noise"], errors["wide"])
+    varied = between.told & ~between.by_range & counts
+    freedom = np.where(varied, _freedom(between, inverse, free, of_takes, freedom[0]), freedom)
+    # The correlations are those of one covariance, the sizes those that count.
+    of_all = of_all if between.told.any() else of_wide
+    widest = np.sqrt(np.maximum(np.diag(of_all), 0.0))
     factor = np.where(
         widest > 0.0, np.nan_to_num(statistical) / np.where(slope * widest > 0.0, slope * widest, 1.0), 0.0
     )
     return Uncertainty(
         statistical,
-        factor[:, None] * of_wide * factor,
+        factor[:, None] * of_all * factor,
         float(np.sqrt(sum(item.raw_squares for item in rows) / (3.0 * total_weight))),
         errors["noise"],
         errors["wide"],
         takes,
         np.full(n, np.nan),
         freedom,
+        between,
         held,
         tuple(found),
         tuple(free),
     )
+
+
+def _looked(item: FitRows) -> Correlation | CloudCorrelation:
+    return cloud_correlation(item) if item.of_clouds else correlation(item)
+
+
+def _white(item: FitRows, normal: FloatArray, share: float) -> FloatArray:
+    """Return J^T cov(rho) J of white residuals that ``share`` parameters were fitted to."""
+    return float(item.residual @ item.residual) / max(item.residual.size - share, 1.0) * normal
+
+
+def _meat(item: FitRows, looked: Correlation | CloudCorrelation, normal: FloatArray, share: float) -> FloatArray:
+    """Return J^T cov(rho) J of residuals as they are, correlated or not."""
+    if looked.is_white:
+        return _white(item, normal, share)
+    left = max(looked.effective - share, 1.0)
+    return looked.meat(item) * (looked.effective / left if looked.effective > share else 1.0)
+
+
+def _alone(item: FitRows) -> tuple[FitRows, int]:
+    """Return the rows with the residuals that one step of Gauss-Newton on this take alone leaves, and its rank."""
+    u, size, _ = np.linalg.svd(item.slopes, full_matrices=False)
+    u = u[:, size > BLIND * size.max(initial=0.0)]
+    return replace(item, residual=item.residual - u @ (u.T @ item.residual)), u.shape[1]
 
 
 def _errors(covariance: FloatArray, slope: FloatArray, blind: BoolArray) -> FloatArray:
@@ -183,28 +232,18 @@ def _errors(covariance: FloatArray, slope: FloatArray, blind: BoolArray) -> Floa
     return np.where(blind, np.nan, slope * np.sqrt(np.maximum(np.diag(covariance), 0.0)))
 
 
-def _between_takes(
-    rows: Sequence[FitRows], seen: BoolArray, size: FloatArray, slope: FloatArray, blind: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the jackknife's standard errors over takes, and its degrees of freedom.
-
-    Leaving out take k moves x by (H - H_k)^+ J_k^T rho_k; the variance is (K - 1)/K sum (delta_k - mean)^2.
-    """
-    n = slope.size
-    sees = np.array([(item.slopes != 0.0).any(axis=0) for item in rows])
-    number = sees.sum(axis=0)
-    if len(rows) < 2:
-        return np.full(n, np.nan), np.ones(n)
-    normals = [item.slopes.T @ item.slopes for item in rows]
-    total = sum(normals, np.zeros((n, n)))
-    moved = np.array(
-        [
-            np.linalg.pinv(total - normal, rcond=BLIND, hermitian=True) @ (item.slopes.T @ item.residual)
-            for item, normal in zip(rows, normals, strict=True)
-        ]
-    )
-    spread = np.sqrt((len(rows) - 1.0) / len(rows) * ((moved - moved.mean(axis=0)) ** 2).sum(axis=0))
-    return np.where((number < 2) | blind, np.nan, slope * spread), np.maximum(number - 1.0, 1.0)
+def _freedom(
+    between: BetweenTakes, inverse: FloatArray, rows: Sequence[FitRows], of_noise: FloatArray, effective: float
+) -> FloatArray:
+    """Return the degrees of freedom (n,) of the variances of noise and takes together (Satterthwaite 1946)."""
+    within = np.maximum(np.diag(of_noise), 0.0)
+    shares = sum(((inverse @ (item.slopes.T @ item.slopes)) ** 2 for item in rows), np.zeros_like(inverse))
+    varies = np.flatnonzero(between.variance > 0.0)
+    spread = np.linalg.pinv(between.precision[np.ix_(varies, varies)], rcond=1e-9, hermitian=True)
+    of_variance = np.einsum("pi,ij,pj->p", shares[:, varies], spread, shares[:, varies], optimize=True)
+    total = shares @ between.variance + within
+    unsure = 0.5 * of_variance + within**2 / effective
+    return np.where(unsure > 0.0, total**2 / np.where(unsure > 0.0, unsure, 1.0), effective)
 
 
 def with_discretisation(found: Uncertainty, changes: FloatArray) -> Uncertainty:

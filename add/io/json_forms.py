@@ -85,6 +85,7 @@ class _Tied(_Form):
 class _Uncertainty(_Form):
     contains: list[Text] = []
     weak: list[_Weak] = []
+    changing: list[_Weak] = []
     tied: list[_Tied] = []
     correlation: _Correlation | None = None
     residuals: dict[str, dict[str, Any]] = {}

@@ -219,14 +219,14 @@ def test_report_says_how_the_phases_ended(add, here):
     assert add("optimize", write(scene(**inverse, expect={})), "-o", "run", "-q")[0] == 0
     (phase,) = json.loads((here / "run" / "result.json").read_text())["phases"]
     report = (here / "run" / "report.md").read_text()
-    assert "EXCEEDS LIMIT" in phase["status"] and not phase["success"]
+    assert "limit of evaluations" in phase["status"] and not phase["success"]
     assert f"| all | {phase['status']} | {phase['evaluations']} |" in report
     assert "did not converge" in report and "| status | done, not converged |" in report
     assert phase["status"] in add("info", "run")[1]
     inverse = INVERSE | {"optimizer": {"max_evaluations": 50}}
     assert add("optimize", write(scene(**inverse, expect={})), "-o", "run", "--force", "-q")[0] == 0
     report = (here / "run" / "report.md").read_text()
-    assert "CONVERGENCE" in report and "not converge" not in report
+    assert "is below its tolerance" in report and "not converge" not in report
 
 
 def test_gradient_check_says_where_it_is_without_a_terminal(add, monkeypatch):
@@ -306,6 +306,13 @@ def test_check(add, here):
     code, out, _ = add("check", "scene.json", "--json")
     assert code == 0 and parsed(out) == {"valid": True, "coordinates": 81, "warnings": []}
     assert [p.name for p in here.iterdir()] == ["scene.json"]
+
+
+def test_check_says_what_pins_hold(add):
+    pins = [{"where": {"box": {"max": [None, None, -0.04]}}}, {"where": {"nodes": [26]}}]
+    code, out, _ = add("check", write(scene(("bodies.box.pins", pins))))
+    assert code == 0
+    assert "bodies.box.pins.0: holds 9 of 27 nodes" in out and "bodies.box.pins.1: holds 1 of 27 nodes" in out
 
 
 def test_check_gradient(add):

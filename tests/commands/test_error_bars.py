@@ -117,3 +117,40 @@ def test_on_a_bound(tmp_path):
     assert entry["at_bound"] and entry["standard_error"] is None
     assert entry["interval_lower"] == 0.41 and entry["interval_open"] == [True, False]
     assert "on its bound" in said
+
+
+def test_a_number_that_takes_disagree_about_is_named(tmp_path):
+    """Two takes of two speeds, hundreds of bars apart, fitted as one: the report compares what each take asks for."""
+    places = np.zeros((TIMES.size, 1, 3)) + 1e-3 * np.random.default_rng(4).normal(size=(TIMES.size, 1, 3))
+    places[:, 0, 2] += 0.05
+    places[:, 0, 0] -= 0.2 * TIMES
+    write_csv(tmp_path / "s.csv", Recording(("A",), TIMES, places, np.ones((TIMES.size, 1), bool), ""))
+    takes = [{"name": name, "recording": {"file": f"{file}.csv", "markers": {"A": "a"}}}
+             for name, file in (("there", "r"), ("back", "s"))]  # fmt: skip
+    said, result, folder = fit(
+        tmp_path, experiments=takes, parameters=[{"path": "bodies.box.velocity", "components": [0]}]
+    )
+    (item,) = result["uncertainty"]["changing"]
+    assert item["takes"] == pytest.approx({"there": 0.4, "back": -0.2}, abs=5e-3)
+    assert item["bars_apart"] > 100 and "changes from take to take" in item["text"]
+    assert item["text"] in said and "changes from take to take" in (folder / "report.md").read_text()
+    entry = result["parameters"]["bodies.box.velocity"]
+    assert entry["interval_by"] == "range of takes" and ", range: -0.4" in said
+    assert (entry["interval_lower"], entry["interval_upper"]) == pytest.approx((-0.5, 0.7), abs=0.02)
+    assert any("Fewer than four takes see bodies.box.velocity" in text for text in result["uncertainty"]["contains"])
+
+
+def test_a_bar_above_its_value_is_a_warning(tmp_path, caplog):
+    """A drag that slows by a micrometre under a millimetre of noise: no interval over hundreds of decades."""
+    air = {"type": "drag", "on": {"body": "box", "at": [0, 0, 0]}, "coefficient": 0.1, "area": 1e-3}
+    parameters = [
+        {"path": "bodies.box.velocity", "components": [0]},
+        {"path": "couplings.air.coefficient", "transform": "log", "bounds": [1e-9, 1e9]},
+    ]
+    _, result, _ = fit(tmp_path, couplings={"air": air}, parameters=parameters)
+    entry = result["parameters"]["couplings.air.coefficient"]
+    assert entry["standard_error"] > entry["value"]
+    assert entry["interval_lower"] is None and entry["interval_upper"] is None
+    assert "couplings.air.coefficient exceeds the value" in caplog.text
+    assert any("exceeds the value" in text for text in result["uncertainty"]["contains"])
+    assert result["parameters"]["bodies.box.velocity"]["interval_lower"] is not None

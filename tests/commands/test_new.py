@@ -83,6 +83,9 @@ def test_a_recording_makes_a_fit(tmp_path, monkeypatch):
     problem = load_scene(path).inverse_problem()
     assert problem.labels() == ["bodies.specimen.material.young", "bodies.specimen.material.viscosity"]
     assert json.loads(path.read_text())["recording"]["file"] == "../take.csv"
+    asked = run("specimen", "--defaults", "--set", "recording=take.csv", "--set", "markers=Tip=0,0,0", "-o", "b.json")
+    assert isinstance(asked.exception, InputError) and "nearest 'tip'" in str(asked.exception)
+    assert not (tmp_path / "b.json").exists()
 
 
 def test_by_asking(tmp_path, monkeypatch):

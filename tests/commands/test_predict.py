@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from add.commands.cli import cli
-from add.commands.predict import carried
+from add.commands.predict import carried, of_one_motion
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 
@@ -83,6 +83,34 @@ def test_band_holds_another_recording(fit, tmp_path):
     assert said["rms"] == pytest.approx(np.sqrt(3) * NOISE, rel=0.15)
 
 
+def test_coordinates_that_cannot_move_do_not_count(fit, tmp_path, caplog):
+    """With a tenth more of gravity two of three coordinates fit by themselves, and no longer make 67 %."""
+    other = record(tmp_path, "c.csv", start=1.0, seed=7)
+    lines = (tmp_path / "c.csv").read_text().splitlines()
+    table = np.array([[float(value) for value in line.split(",")[:4]] for line in lines[1:]])
+    table[:, 3] -= 0.05 * 9.81 * table[:, 0] ** 2
+    rows = [",".join(f"{value:.9g}" for value in row) for row in table]
+    (tmp_path / "c.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+    scene_file = scene(tmp_path, "again", start=(0, 0, 1.0), recording=other)
+    asked = run("predict", fit / "run", scene_file, "-o", tmp_path / "p.csv", "--json")
+    assert asked.exit_code == 0, asked.output
+    said = json.loads(asked.stdout)
+    assert said["coordinates"] == TIMES.size
+    assert said["within_band"] < 0.4
+    assert "does not hold for this motion" in said["verdict"] and said["verdict"] in caplog.text
+
+
+def test_a_band_that_leaves_the_scene_is_a_warning(fit, tmp_path, caplog):
+    shutil.copytree(fit / "run", tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    entry = result["parameters"]["gravity[2]"]
+    entry["standard_error"] = entry["errors"]["noise"] = 5e4
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+    asked = run("predict", tmp_path / "run", scene(tmp_path, "longer"), "-o", tmp_path / "p.csv")
+    assert asked.exit_code == 0, asked.output
+    assert "it leaves the scene" in caplog.text and "gravity[2] = -9." in caplog.text
+
+
 def test_discretisation_errors_of_two_numbers_go_together(fit, tmp_path):
     """z = z0 + v t + g t^2 / 2 with v and g off by (0.1, -0.5) times one factor: sd(z) = |0.1 t - 0.25 t^2|."""
     numbers = {"bodies.p.velocity[2]": (1.0, 0.1), "gravity[2]": (-9.0, 0.5)}
@@ -139,6 +167,77 @@ def test_numbers_are_carried_into_another_scene(fit, tmp_path):
     assert run("carry", fit / "run", other, "-o", written, "--force", "--parameter", "gravity").exit_code == 0
     lost = run("carry", fit / "run", other, "-o", tmp_path / "none" / "c.json")
     assert isinstance(lost.exception, InputError) and "no such folder" in str(lost.exception)
+
+
+def test_what_travels_is_what_the_format_calls_a_property():
+    """Starts of joints and of hinges stay behind like those of bodies; the place of a joint in a robot goes along."""
+    starts = (
+        "bodies.arm.joints.j.value",
+        "bodies.arm.joints.j.rate",
+        "couplings.h.start.angle",
+        "couplings.h.start.rate",
+    )
+    driven = ("signals.push.values[3]", "bodies.b.loads.0.force[2]", "couplings.h.motor.angle", "couplings.f.wind[0]")
+    seen = ("recording.place.move[0]", "objective.0.time_offset")
+    kept = ("bodies.arm.joints.j.position[0]", "bodies.arm.joints.j.damping", "couplings.h.friction.viscous",
+            "bodies.a.mass+bodies.b.mass")  # fmt: skip
+    known = dict.fromkeys([*starts, *driven, *seen, *kept, "bodies.a.mass+bodies.b.velocity[0]", "contact.friction@a"])
+    assert tuple(carried({"parameters": known})) == kept
+    why = of_one_motion(known)
+    assert {why[label] for label in starts} == {"where the motion starts"}
+    assert {why[label] for label in driven} == {"what drives the motion"}
+    assert {why[label] for label in seen} == {"when and from where it was recorded"}
+    assert why["contact.friction@a"] == "of one take"
+
+
+@pytest.mark.parametrize("command", ["predict", "carry"])
+def test_another_motion_keeps_its_own_start(fit, tmp_path, command):
+    """A pendulum that a take let go at 0.3 rad is let go here at 1 rad: the damping goes along, the start does not."""
+    shutil.copytree(fit / "run", tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    known = {"bodies.arm.joints.swing.damping": 0.2, "bodies.arm.joints.swing.value": 0.3}
+    entry = result["parameters"]["gravity[2]"]
+    result["parameters"] = {label: entry | {"value": value} for label, value in known.items()}
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2},
+        "bodies": {"arm": {
+            "type": "articulated",
+            "links": {"rod": {"mass": 1.0, "inertia": [0.01, 0.01, 0.01, 0, 0, 0], "center_of_mass": [0, 0, -0.5]}},
+            "joints": {"swing": {"child": "rod", "axis": [0, 1, 0], "value": 1.0, "damping": 0.01}},
+        }},
+        "markers": {"tip": {"body": "arm/rod", "point": [0, 0, -1.0]}},
+    }  # fmt: skip
+    (tmp_path / "swing.json").write_text(json.dumps(raw))
+    asked = run(command, tmp_path / "run", tmp_path / "swing.json", "-o", tmp_path / "out")
+    assert asked.exit_code == 0, asked.output
+    assert "stays behind, where the motion starts: bodies.arm.joints.swing.value (--parameter" in asked.output
+    if command == "carry":
+        joint = json.loads((tmp_path / "out").read_text())["bodies"]["arm"]["joints"]["swing"]
+        assert joint["value"] == 1.0 and joint["damping"] == 0.2
+    else:
+        first = next(csv.DictReader((tmp_path / "out").read_text().splitlines()))
+        assert [float(first["x_m"]), float(first["z_m"])] == pytest.approx([-np.sin(1.0), -np.cos(1.0)], abs=1e-9)
+
+
+def test_numbers_that_share_a_value_and_numbers_of_a_take(fit, tmp_path):
+    """One value for two bodies goes into both; a start of one take goes along if it is asked for by its own name."""
+    shutil.copytree(fit / "run", tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    entry = result["parameters"]["gravity[2]"]
+    known = {"bodies.p.mass+bodies.q.mass": 2.5, "bodies.p.velocity@first[2]": 0.5}
+    result["parameters"] = {label: entry | {"value": value} for label, value in known.items()}
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+    body = {"type": "particles", "mesh": {"points": [[0, 0, 0]]}, "mass": 1.0}
+    other = scene(tmp_path, "two", bodies={"p": body, "q": body})
+    assert run("carry", tmp_path / "run", other, "-o", tmp_path / "a.json").exit_code == 0
+    bodies = json.loads((tmp_path / "a.json").read_text())["bodies"]
+    assert bodies["p"]["mass"] == bodies["q"]["mass"] == 2.5 and "velocity" not in bodies["p"]
+    asked = run("carry", tmp_path / "run", other, "-o", tmp_path / "b.json", "--parameter", "bodies.p.velocity@first")
+    assert asked.exit_code == 0, asked.output
+    assert json.loads((tmp_path / "b.json").read_text())["bodies"]["p"]["velocity"] == [0, 0, 0.5]
+    asked = run("predict", tmp_path / "run", other, "-o", tmp_path / "p.csv", "--parameter", "bodies.q.mass")
+    assert asked.exit_code == 0, asked.output
 
 
 def test_starts_and_numbers_of_one_take_stay_behind():

@@ -181,3 +181,92 @@ def test_strict_fails_at_the_end_for_what_is_warned_of_later(tmp_path):
     stopped = run("optimize", path, "-o", tmp_path / "run", "--strict")
     assert stopped.exception.exit_code == 2 and "ended on its bound" in str(stopped.exception)
     assert json.loads((tmp_path / "run" / "result.json").read_text())["status"] == "done"
+
+
+# --- data that cannot be meant ----------------------------------------------------------------------------------------
+
+CORNERS = {"a": [0.05, 0.05, 0.05], "b": [-0.05, 0.05, 0.05], "c": [-0.05, -0.05, 0.05], "d": [0.05, -0.03, -0.05]}
+
+
+def take(tmp_path, places, times, **more):
+    """A box at (0, 0, 1) whose corners are seen; ``places`` (nf, 4, 3) are from the box's centre."""
+    header = ",".join(["time_s", *(f"{name.upper()}_{axis}_m" for name in CORNERS for axis in "xyz")])
+    rows = np.column_stack([times, np.add(places, [0, 0, 1.0]).reshape(len(times), -1)])
+    np.savetxt(tmp_path / "take.csv", rows, delimiter=",", header=header, comments="")
+    recording = {"file": str(tmp_path / "take.csv"), "markers": {name.upper(): name for name in CORNERS}}
+    markers = {name: {"body": "box", "point": point} for name, point in CORNERS.items()}
+    return warned(
+        {"box": at(BOX, 0)}, gravity=[0, 0, 0], markers=markers, recording=recording | more.pop("recording", {}), **more
+    )
+
+
+def still(n=20):
+    return np.repeat(np.array([list(CORNERS.values())]), n, axis=0)
+
+
+TAKE = 0.01 * np.arange(20)
+
+
+def test_times_in_milliseconds(tmp_path):
+    """One of 20 frames counts; a take that is longer than the run by far is in doubt, too, unless `crop` says so."""
+    (text,) = take(tmp_path, still(), 1e3 * TAKE)
+    assert "1 of 20 frames lie within the run, 0 to 0.2 s" in text and "are these milliseconds?" in text
+    (text,) = take(tmp_path, still(), 4.0 * TAKE)
+    assert "6 of 20 frames lie within the run" in text and "recording.crop says which are meant" in text
+    assert take(tmp_path, still(), 4.0 * TAKE, recording={"crop": [0.0, 0.2]}) == []
+    assert take(tmp_path, still(), TAKE) == []
+
+
+def test_names_that_are_exchanged_and_axes_that_are_mirrored(tmp_path):
+    (text,) = take(tmp_path, still()[:, [0, 2, 1, 3]], TAKE)
+    assert text.startswith("recording.markers: are names exchanged? At the start 'b' lies where 'c' should be")
+    two = {"recording": {"markers": {"A": "b", "B": "a"}}}
+    (text,) = take(tmp_path, still(), TAKE, **two)
+    assert text.startswith("recording.markers: are names exchanged?")
+    (text,) = take(tmp_path, still() * [1, -1, 1], TAKE)
+    assert text.startswith("recording: are its axes mirrored? With (+x, -y, +z) in the place of (x, y, z)")
+    (text,) = take(tmp_path, still()[:, :, [0, 2, 1]] * [1, -1, 1], TAKE)
+    assert text.startswith("recording: are its axes turned?")
+    turned = {"parameters": [{"path": "bodies.box.orientation"}]}
+    assert take(tmp_path, still() * [1, -1, 1], TAKE, **turned) == [], "how it lies is to be found"
+
+
+def test_labels_exchanged_in_a_take(tmp_path):
+    """The mask that is said leaves the frames out, and then there is nothing to say."""
+    places = still(40)
+    places[10:16, [0, 1]] = places[10:16, [1, 0]]
+    times = 0.005 * np.arange(40)
+    (text,) = take(tmp_path, places, times)
+    assert "a and b exchanged from 0.050 to 0.075 s?" in text
+    mask = json.loads("{" + text[text.index('"mask"') :] + "}")["mask"]
+    assert {item["marker"] for item in mask} == {"A", "B"}
+    assert take(tmp_path, places, times, recording={"mask": mask}) == []
+
+
+def test_a_centre_of_mass_off_its_body():
+    (text,) = warned({"b": BOX | {"center_of_mass": [5.0, 0, 0]}})
+    assert text.startswith("bodies.b.center_of_mass: it is 4.95 m off its body, which is 0.1 m across")
+    assert warned({"b": BOX | {"center_of_mass": [0.1, 0, 0]}}) == []
+    rod = {
+        "mass": 1.0,
+        "inertia": [1, 1, 1, 0, 0, 0],
+        "center_of_mass": [0, 0, 3.0],
+        "shapes": [{"geometry": BOX["geometry"]}],
+    }
+    (text,) = warned({"arm": {"type": "articulated", "links": {"rod": rod}, "joints": {"j": {"child": "rod"}}}})
+    assert text.startswith("bodies.arm.links.rod.center_of_mass: it is 2.95 m off its body")
+
+
+def test_joints_that_start_beyond_their_stops():
+    def arm(**joint):
+        links = {"rod": {"mass": 1.0, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}}
+        return {"arm": {"type": "articulated", "links": links, "joints": {"j": {"child": "rod", **joint}}}}
+
+    (text,) = warned(arm(value=1.7, lower=-1.0, upper=1.5))
+    assert text.startswith("bodies.arm.joints.j.value: starts at 1.7, 0.2 beyond its upper stop at 1.5 (rad, m)")
+    assert warned(arm(value=1.5, lower=-1.0, upper=1.5)) == []
+    hinge = {"type": "hinge", "a": {"at": [0, 0, 0]}, "b": {"body": "b", "at": [0, 0, 0]}, "axis": [0, 1, 0],
+             "stiffness": 1e4, "angular_stiffness": 1e2, "start": {"angle": -2.0},
+             "limits": {"lower": -1.0, "upper": 1.0, "stiffness": 10.0}}  # fmt: skip
+    (text,) = warned({"b": BOX}, couplings={"h": hinge})
+    assert text.startswith("couplings.h.start.angle: starts at -2, 1 beyond its lower stop at -1")

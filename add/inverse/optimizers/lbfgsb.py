@@ -72,7 +72,23 @@ class LBFGSB(PhasedOptimizer):
                 "maxls": 30,
             },
         )
-        return run.result(str(found.message), bool(found.success), first.value)
+        return run.result(_ended(str(found.message)), bool(found.success), first.value)
+
+
+#: Parts of what L-BFGS-B says, in any of its versions -> how it ended.
+_ENDS = {
+    "PROJECTED": "the projected gradient is below its tolerance",
+    "REDUCTION": "the decrease is below its tolerance",
+    "EXCEEDS": "the limit of evaluations is reached",
+    "LIMIT": "the limit of evaluations is reached",
+    "ABNORMAL": "the line search finds no lower point along the gradient: round-off, or a kink such as an impact's",
+}
+
+
+def _ended(message: str) -> str:
+    """Return how L-BFGS-B ended, in the words of the other optimisers."""
+    said = message.upper()
+    return next((text for part, text in _ENDS.items() if part in said), f"L-BFGS-B ended: {message.lower()}")
 
 
 def _scaled(run: PhaseRun, x_free: FloatArray, scale: float) -> tuple[float, FloatArray]:

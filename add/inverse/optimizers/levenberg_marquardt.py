@@ -20,6 +20,8 @@ from add.typing import BoolArray, FloatArray
 SMALLEST_STEP = 1e-13
 #: A step that lowers the objective by less than this part creeps.
 SLOW = 0.1
+#: Accepted steps, one back on the other, that leave the objective equal to this part: they jump between two ends.
+JUMPS, EQUAL = 6, 1e-8
 
 
 @final
@@ -85,6 +87,7 @@ class _Descent:
         self.growth = 2.0
         self.wait, self.pause, self.refused = 1, 1, False
         self.last_decrease: float | None = None
+        self.path: list[tuple[FloatArray, float]] = []
         known = run.log.earlier(run.phase.name, run.index, run.start)
         if known:
             self._resume(known)
@@ -95,11 +98,11 @@ class _Descent:
         run, begin = self.run, time.perf_counter()
         try:
             point = self._residuals(run.start)
+            self._differentiate(point)
         except SolverError as error:
             run.failed(error)
             raise
         self.start_value = point.value
-        self._differentiate(point)
         self.damping = self.starting_damping
         self._store(point.x, point.value, begin, accepted=True)
 
@@ -117,6 +120,7 @@ class _Descent:
         failed = next(k for k, evaluation in enumerate(reversed(known)) if evaluation.memory[0])
         if len(accepted) > 1 and failed <= self.refused:  # a light step that failed says nothing of the last one
             self.last_decrease = accepted[-2].value - accepted[-1].value
+        self.path = [(item.x[self.run.free], item.value) for item in accepted[-JUMPS - 2 : -1]]
         last = accepted[-1]
         point = self._residuals(last.x)
         self._differentiate(point)
@@ -129,10 +133,13 @@ class _Descent:
         return self.run.problem.residuals(x, window=self.run.phase.window, observers=self.run.observers)
 
     def _differentiate(self, point: Residuals) -> None:
+        self.run.require_finite(point.value)
         jacobian = self.run.problem.jacobian(point, self.run.free)
+        slope, normal = jacobian.transposed(point.rho), jacobian.normal()
+        self.run.require_finite(point.value, slope, normal)
         self.x, self.value = point.x[self.run.free], point.value
-        self.slope = jacobian.transposed(point.rho)
-        self.normal = jacobian.normal()
+        self.slope, self.normal = slope, normal
+        self.path = [*self.path[-JUMPS - 1 :], (self.x, self.value)]
 
     def _whole_gradient(self) -> FloatArray:
         gradient = np.zeros_like(self.run.start)
@@ -166,6 +173,12 @@ class _Descent:
                 status = "the projected gradient is below its tolerance"
             elif small and not may_be_light:
                 status = "the decrease is below its tolerance"
+            elif self._jumps:
+                status, success = (
+                    "steps jump between two ends of equal objective, as where an impact falls into one step or the "
+                    "next: a larger optimizer.damping, or smaller time.dt, leads between them",
+                    False,
+                )
             elif self.run.evaluations >= self.run.phase.max_evaluations:
                 status, success = "the limit of evaluations is reached", False
             else:
@@ -182,6 +195,22 @@ class _Descent:
                 else:
                     self._try(step, predicted, kept if light else None)
         return self.run.result(status, success, self.start_value)
+
+    @property
+    def _jumps(self) -> bool:
+        """Whether each of the last accepted steps led back over the one before, and none changed the objective."""
+        if len(self.path) < JUMPS + 1:
+            return False
+        places = np.array([x for x, _ in self.path[-JUMPS - 1 :]])
+        values = np.array([value for _, value in self.path[-JUMPS - 1 :]])
+        steps = np.diff(places, axis=0)
+        back = np.einsum("ki,ki->k", steps[1:], steps[:-1])
+        length = np.linalg.norm(steps, axis=1)
+        return bool(
+            (back < -0.9 * length[1:] * length[:-1]).all()
+            and length.min() > 0.5 * length.max()
+            and np.abs(np.diff(values)).max() <= EQUAL * np.abs(values).max()
+        )
 
     @property
     def starting_damping(self) -> float:

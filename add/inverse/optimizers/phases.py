@@ -205,6 +205,19 @@ class PhaseRun:
             raise error
         _log.warning("evaluation %d: %s", self.index, error)
 
+    def require_finite(self, value: float, *derivatives: FloatArray) -> None:
+        """Take an objective, or derivatives, that are not finite for a simulation that failed.
+
+        Raises
+        ------
+        SolverError
+            If they are not finite: there is nothing to descend on.
+        """
+        if not np.isfinite(value):
+            raise SolverError(f"the objective is not finite ({value}): look at targets, weights and units")
+        if not all(np.isfinite(part).all() for part in derivatives):
+            raise SolverError(f"the gradient of the objective, which is {value:g}, is not finite")
+
     def note(self, evaluation: LoggedEvaluation) -> None:
         """Count an evaluation, and keep it if it is the best."""
         self.index += 1
@@ -309,6 +322,7 @@ def with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
             value, full = run.problem.value_and_grad(
                 x, window=run.phase.window, schedule=run.schedule, observers=run.observers
             )
+            run.require_finite(value, full[run.free])
             gradient[run.free] = full[run.free]
         except SolverError as error:
             run.failed(error)
@@ -335,7 +349,9 @@ def lowest(run: PhaseRun, points: list[FloatArray], n: int) -> list[FloatArray]:
         if found is None:
             begin, value = time.perf_counter(), np.inf
             try:
-                value = float(run.problem.value(x, window=run.phase.window, observers=run.observers)[0])
+                there = float(run.problem.value(x, window=run.phase.window, observers=run.observers)[0])
+                run.require_finite(there)
+                value = there
             except SolverError as error:
                 _log.warning("start %d of %d: %s", len(values) + 1, len(points), error)
                 failure = failure or error

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
+from add.bodies import NodalBody
 from add.equations.kinematics import Kinematics, State
 from add.equations.points import PointMap
 from add.equations.tangents import Directions
@@ -170,3 +173,26 @@ class BuiltScene(Summarised):
     def theta(self) -> FloatArray:
         """The scene's own parameters."""
         return self.simulation.theta
+
+
+def held_nodes(built: BuiltScene) -> dict[str, tuple[int, int]]:
+    """Return how many nodes every pin holds, and of how many, by its path in the scene."""
+    return {
+        f"bodies.{body.name}.pins.{k}": (len(pin.nodes), len(body.rest))
+        for body in built.model.bodies if isinstance(body, NodalBody)
+        for k, pin in enumerate(body.pins)
+    }  # fmt: skip
+
+
+def extent(built: BuiltScene, name: str) -> FloatArray:
+    """Return lower and upper corner (2, 3) of a body in its rest frame [m]; NaN for one without a shape."""
+    points = built.model.body(name).rest
+    if not points.size:
+        return np.full((2, 3), np.nan)
+    return np.stack([points.min(axis=0), points.max(axis=0)])
+
+
+def size_of(built: BuiltScene, name: str) -> float:
+    """Return the largest extent of a body along the axes of its rest frame [m]."""
+    low, high = extent(built, name)
+    return float((high - low).max())

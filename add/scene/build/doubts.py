@@ -9,22 +9,19 @@ from itertools import combinations
 import numpy as np
 
 from add.bodies import SoftBody, TreeBody
-from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.materials import element_loops
 from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
-from add.scene.build.built import BuiltScene
-from add.scene.build.placements import placed_positions
-from add.scene.build.recordings import load_recording, recording_doubts
+from add.scene.build.built import BuiltScene, extent, size_of
+from add.scene.build.recording_doubts import doubts_of_recording
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AirSpec, AttachmentSpec, DragSpec, ForceSpec, TorqueSpec
 from add.scene.spec.links import LinkOf, all_bodies
-from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
+from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
-from add.typing import FloatArray
 
 logger = logging.getLogger(__name__)
 
@@ -34,13 +31,12 @@ FEW_STEPS = 10
 SOFTEST = 30.0
 #: Sizes of bodies beyond which the unit of the file is in doubt [m].
 SMALLEST, LARGEST = 1e-6, 1000.0
-#: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
-#: driven far.
-FAR, FAR_LATE = 2.0, 100.0
-#: Share of a run after which a first frame is late, and what stands for the size of a point [m].
-LATE, POINT = 0.05, 0.1
+#: A point this many sizes of its body away from it is in doubt.
+FAR = 2.0
 #: Radius of a ball, in circles about faces, from which on many nodes carry it.
 LARGE = 3.0
+#: What a joint may start beyond its stop, beside the stop's value: rounding of files [rad, m].
+BEYOND = 1e-3
 _SHOWN = 3
 
 
@@ -63,24 +59,10 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
         (_deep, _untouchable, _round, _creep, _few_steps, _impacts),
-        (_sizes, _soft, _markers, _recording),
+        (_sizes, _soft, _markers, _centres, _stops, doubts_of_recording),
     )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
-
-
-def extent(built: BuiltScene, name: str) -> FloatArray:
-    """Return lower and upper corner (2, 3) of a body in its rest frame [m]; NaN for one without a shape."""
-    points = built.model.body(name).rest
-    if not points.size:
-        return np.full((2, 3), np.nan)
-    return np.stack([points.min(axis=0), points.max(axis=0)])
-
-
-def _size(built: BuiltScene, name: str) -> float:
-    """Return the largest extent of a body along the axes of its rest frame [m]."""
-    low, high = extent(built, name)
-    return float((high - low).max())
 
 
 def _refuse_overlaps(built: BuiltScene) -> None:
@@ -225,7 +207,7 @@ def _impacts(built: BuiltScene) -> list[str]:
 
 def _sizes(built: BuiltScene) -> Iterator[str]:
     for name in (body.name for body in built.model.bodies if not isinstance(body, TreeBody)):
-        size = _size(built, name)
+        size = size_of(built, name)
         if size > LARGEST or 0.0 < size < SMALLEST:
             yield f"bodies.{name}: it is {size:.3g} m across (lengths are in m; a 'scale' turns millimetres into them)"
 
@@ -270,71 +252,38 @@ def _markers(built: BuiltScene) -> Iterator[str]:
             )
 
 
-def _recording(built: BuiltScene) -> Iterator[str]:
-    """Doubts of the file, and markers that are recorded far from where the scene puts them."""
-    spec = built.scene.recording
-    if spec is None:
-        return
-    try:
-        recording = load_recording(built.scene, "recording")
-        yield from (f"recording.file: {spec.file}: {text}" for text in recording_doubts(spec))
-    except InputError:  # said where the recording is needed
-        return
-    if any(path.startswith("recording.place") for item in built.scene.parameters for path in item.all_paths()):
-        return
-    starts = _starts(built)
-    positions = placed_positions(built.scene, built.model.system.parameters, recording, built.theta)
-    found = []
-    for k, name in enumerate(recording.names):
-        marker = built.scene.markers[name]
-        frames = np.flatnonzero(recording.valid[:, k])
-        if isinstance(marker, DirectionMarkerSpec) or not frames.size or _searched(built, marker.body):
+def _centres(built: BuiltScene) -> Iterator[str]:
+    """Centres of mass far outside their bodies."""
+    layout, theta = built.model.system.parameters, built.theta
+    for body in built.model.bodies:
+        place = f"bodies.{body.name.replace('/', '.links.', 1)}"
+        block = f"{place}.centre"
+        if block not in layout or not body.rest.size:
             continue
-        path, times = positions[frames, k], recording.times[frames]
-        away, allowed, scaled = _apart(built, marker.body, path, times, *starts[name])
-        if away > allowed:
-            found.append((away, name, scaled <= allowed))
-    if found:
-        yield _far(spec, max(found), len(found))
+        low, high = extent(built, body.name)
+        centre, size = np.ravel(layout.view(theta, block)), float((high - low).max())
+        away = float(np.linalg.norm(np.maximum(np.maximum(low - centre, centre - high), 0.0)))
+        if away > FAR * size > 0.0:
+            yield (
+                f"{place}.center_of_mass: it is {away:.3g} m off its body, which is {size:.3g} m across "
+                "(in the body's frame, lengths in m)"
+            )
 
 
-def _searched(built: BuiltScene, body: str) -> bool:
-    """Whether the place of a body is a parameter: where the scene puts it then says little."""
-    spec = built.scene
-    return any(path.startswith(f"bodies.{body}.position") for item in spec.parameters for path in item.all_paths())
-
-
-def _apart(
-    built: BuiltScene, body: str, path: FloatArray, times: FloatArray, place: FloatArray, speed: float
-) -> tuple[float, float, float]:
-    """Return how far a recorded path (n, 3) is from a marker's start, how far it may be, and how far if in mm [m]."""
-    time, gravity = built.scene.time, float(np.linalg.norm(built.scene.gravity))
-    size = _size(built, body) or max(float(np.ptp(path, axis=0).max()), POINT)
-    recording = built.scene.recording
-    if recording is not None and recording.displacement:
-        away, lasts, share = float(np.linalg.norm(path - path[0], axis=1).max()), float(times[-1]), FAR_LATE
-        return away, share * size + speed * lasts + 0.5 * gravity * lasts**2, 1e-3 * away
-    t = abs(float(times[0]))
-    share = FAR if t <= LATE * time.end else FAR_LATE
-    allowed = share * size + speed * t + 0.5 * gravity * t * t
-    return float(np.linalg.norm(path[0] - place)), allowed, float(np.linalg.norm(1e-3 * path[0] - place))
-
-
-def _far(spec: RecordingSpec, worst: tuple[float, str, bool], n: int) -> str:
-    away, name, millimetres = worst
-    if spec.displacement:
-        text = f"recording: marker '{name}' moves by {away:.3g} m, a hundred times the size of its body"
-    else:
-        text = f"recording: marker '{name}' is first seen {away:.3g} m from where the scene starts it"
-    text += "; are these millimetres? 'scale' takes 0.001 then" if millimetres else ""
-    return text + (f" ({n - 1} more such {'marker' if n == 2 else 'markers'})" if n > 1 else "")
-
-
-def _starts(built: BuiltScene) -> dict[str, tuple[FloatArray, float]]:
-    """Return the place [m] and speed [m/s] with which each marker of the scene starts."""
-    q, v = built.model.initial.evaluate(built.theta)
-    points, rates = built.markers.points(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), built.theta)
-    return {
-        name: (point, float(np.linalg.norm(rate)))
-        for name, point, rate in zip(built.marker_names, points, rates, strict=True)
-    }
+def _stops(built: BuiltScene) -> Iterator[str]:
+    """Joints that start beyond their stops."""
+    numbers = built.numbers
+    known = {entry.name: entry.indices.ravel() for entry in numbers.layout.entries}
+    for name, index in known.items():
+        place, _, key = name.rpartition(".")
+        if key not in ("lower", "upper") or ".tendons." in name:
+            continue
+        start = f"{place.removesuffix('.limits')}.start.angle" if place.endswith(".limits") else f"{place}.value"
+        value = float(numbers.values[known[start][0]]) if start in known else 0.0
+        limit = float(numbers.values[index[0]])
+        beyond = limit - value if key == "lower" else value - limit
+        if beyond > BEYOND * max(1.0, abs(limit)):
+            yield (
+                f"{start}: starts at {value:.4g}, {beyond:.3g} beyond its {key} stop at {limit:.4g} (rad, m), which "
+                "throws it back; start it within, or move the stop"
+            )

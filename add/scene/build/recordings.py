@@ -18,6 +18,12 @@ from add.ties import unit_vector
 from add.typing import FloatArray
 
 
+def whole_recording(scene: SceneSpec) -> Recording:
+    """Return all frames of a scene's recording in its frame and clock, nothing cropped or masked."""
+    assert scene.recording is not None
+    return _read(scene.recording, scene).with_origin(scene.recording.time_offset)
+
+
 def load_recording(scene: SceneSpec, place: str) -> Recording:
     """Return a scene's recording in its frame and clock, with the scene's markers only.
 
@@ -38,7 +44,7 @@ def load_recording(scene: SceneSpec, place: str) -> Recording:
     spec, end = scene.recording, scene.time.end
     assert spec is not None
     with asked_for_by(place):
-        recording = _read(spec, scene).with_origin(spec.time_offset)
+        recording = whole_recording(scene)
         start, stop = spec.crop or (0.0, end)
         room = 1e-9 * max(1.0, abs(stop))
         times = recording.times

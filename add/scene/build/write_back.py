@@ -19,6 +19,7 @@ from add.scene.read.paths import get_value, set_value
 from add.scene.read.reader import S, check_scene, experiment_scenes, from_source
 from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.objective import PriorObjectiveSpec, ProximityObjectiveSpec
+from add.scene.spec.roles import paths_of_label
 from add.typing import FloatArray
 
 
@@ -75,20 +76,25 @@ def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
     return from_source(check_scene(raw, None, type(scene)), scene.source)
 
 
-def labelled(numbers: SceneParameters, label: str) -> int:
-    """Return the index in s of a number by its label in a result, such as ``bodies.ball.velocity[2]``.
+def labelled(numbers: SceneParameters, label: str) -> list[int]:
+    """Return the indices in s of a number by its label in a result, such as ``bodies.ball.velocity[2]``.
+
+    They are several where paths share a value.
 
     Raises
     ------
     InputError
         If the scene has no such number, or no such component of it.
     """
-    path, _, component = label.partition("[")
-    at, _ = numbers.resolve(path)
+    component = label.partition("[")[2]
     k = int(component.rstrip("]")) if component else 0
-    if k >= at.size:
-        raise InputError("there is no such component", place=path, found=k, expected=f"0 to {at.size - 1}")
-    return int(at[k])
+    out = []
+    for path in paths_of_label(label):
+        at, _ = numbers.resolve(path)
+        if k >= at.size:
+            raise InputError("there is no such component", place=path, found=k, expected=f"0 to {at.size - 1}")
+        out.append(int(at[k]))
+    return out
 
 
 def with_numbers(scene: S, chosen: Mapping[str, float]) -> S:
@@ -101,9 +107,10 @@ def with_numbers(scene: S, chosen: Mapping[str, float]) -> S:
     """
     numbers, raw = build(scene).numbers, copy.deepcopy(scene.raw)
     values = numbers.values.copy()
-    values[[labelled(numbers, label) for label in chosen]] = list(chosen.values())
+    for label, value in chosen.items():
+        values[labelled(numbers, label)] = value
     whole = scene.full()
-    roots = dict.fromkeys(numbers.root(label.partition("[")[0]) for label in chosen)
+    roots = dict.fromkeys(numbers.root(path) for label in chosen for path in paths_of_label(label))
     for root in roots:
         value = file_value(root, values[numbers.layout[root].indices.ravel()], get_value(whole, root))
         set_value(raw, root, value, whole)

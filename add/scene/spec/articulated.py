@@ -1,7 +1,7 @@
 """Articulated bodies of the scene format: trees of links, written in the scene or read from a robot's file."""
 
 from math import isfinite
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -17,6 +17,7 @@ from add.scene.spec.common import (
     NumberOrVectorSpec,
     Positive,
     Quaternion,
+    Role,
     Spec,
     Text,
     Vector3,
@@ -35,7 +36,7 @@ class LinkShapeSpec(Spec):
     orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="of the shape's frame in the link's frame [-]")
 
 
-class LinkSpec(Spec):
+class LinkSpec(Spec, numbers=Role.PROPERTY):
     """A link, or what is said otherwise than in the robot's file."""
 
     shapes: tuple[LinkShapeSpec, ...] | None = Field(None, description="what it touches by; null = the file's, or none")
@@ -59,7 +60,7 @@ class MimicSpec(Spec):
     offset: Number = Field(0.0, description="offset [rad, m]")
 
 
-class TreeJointSpec(Spec):
+class TreeJointSpec(Spec, numbers=Role.PROPERTY):
     """A joint, or what is said otherwise than in the robot's file.
 
     Units are those of angles or of lengths, by its type.
@@ -72,10 +73,12 @@ class TreeJointSpec(Spec):
     orientation: Quaternion | None = Field(None, description="its frame in the parent's frame [-]; null = 1, 0, 0, 0")
     axis: Direction | None = Field(None, description="axis of a hinge or slide in its frame [-]; null = 0, 0, 1")
     mimic: MimicSpec | None = Field(None, description="another joint that it follows")
-    value: NumberOrVectorSpec | None = Field(
+    value: Annotated[NumberOrVectorSpec | None, Role.STATE] = Field(
         None, description="where it starts [rad, m]: angle, way or, of a ball, rotation vector; null = the file's, or 0"
     )
-    rate: NumberOrVectorSpec | None = Field(None, description="how fast it starts [rad/s, m/s]; null = 0")
+    rate: Annotated[NumberOrVectorSpec | None, Role.STATE] = Field(
+        None, description="how fast it starts [rad/s, m/s]; null = 0"
+    )
     stiffness: NonNegative | None = Field(None, description="of its spring [N m/rad, N/m]; null = the file's, or 0")
     rest: NumberOrVectorSpec | None = Field(
         None, description="where the spring is at rest [rad, m]; null = the file's, or 0"
@@ -159,12 +162,16 @@ class ArticulatedBodySpec(Spec):
     keyframe: Text | None = Field(
         None, description="pose of an MJCF in which joints start that say no `value`; null = the file's zero pose"
     )
-    position: Vector3 | None = Field(
+    position: Annotated[Vector3 | None, Role.STATE] = Field(
         None, description="of the base, or of the free link's frame [m]; null = where the file has it, or 0, 0, 0"
     )
-    orientation: Quaternion | None = Field(None, description="of the same [-]; null = as in the file, or 1, 0, 0, 0")
-    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="of a free link's frame origin [m/s]")
-    angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="of a free link, world axes [rad/s]")
+    orientation: Annotated[Quaternion | None, Role.STATE] = Field(
+        None, description="of the same [-]; null = as in the file, or 1, 0, 0, 0"
+    )
+    velocity: Annotated[Vector3, Role.STATE] = Field((0.0, 0.0, 0.0), description="of a free link's frame origin [m/s]")
+    angular_velocity: Annotated[Vector3, Role.STATE] = Field(
+        (0.0, 0.0, 0.0), description="of a free link, world axes [rad/s]"
+    )
     links: dict[Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
     joints: dict[Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
     drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint or tendon")

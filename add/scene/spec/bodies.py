@@ -16,6 +16,7 @@ from add.scene.spec.common import (
     Positive,
     PositiveVector3,
     Quaternion,
+    Role,
     SelectorSpec,
     Spec,
     ValueSpec,
@@ -117,7 +118,7 @@ MeshSpec = Annotated[
 ]
 
 
-class _MaterialSpec(Spec):
+class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     density: Positive = Field(description="mass density at rest [kg/m^3]")
     viscosity: NonNegative = Field(
         0.0, description="nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]"
@@ -201,7 +202,7 @@ class LoadSpec(Spec):
     name: Name | None = Field(None, description="name of the load in reports")
 
 
-class PointMassSpec(Spec):
+class PointMassSpec(Spec, numbers=Role.PROPERTY):
     """Added mass, at a rest position inside the body or shared by selected nodes: give `at` or `where`."""
 
     at: Vector3 | None = Field(None, description="rest position [m]")
@@ -229,7 +230,7 @@ class AnchorSpec(Spec):
     )
 
 
-class SoftBodySpec(Spec):
+class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     """A deformable solid of finite elements.
 
     Its initial velocity field is velocity + angular_velocity x (x - centre of mass).
@@ -244,12 +245,18 @@ class SoftBodySpec(Spec):
     mean_dilatation: Flag = Field(False, description="mean dilatation (F-bar) against volumetric locking")
     mass: Literal["consistent", "lumped"] = Field("consistent", description="mass matrix; `lumped` is HRZ")
     material: AnyMaterialSpec = Field(description="material of the whole body")
-    position: Vector3 = Field((0.0, 0.0, 0.0), description="where the origin of the rest frame starts [m]")
-    orientation: Quaternion = Field(
+    position: Annotated[Vector3, Role.STATE] = Field(
+        (0.0, 0.0, 0.0), description="where the origin of the rest frame starts [m]"
+    )
+    orientation: Annotated[Quaternion, Role.STATE] = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the rest frame about its origin, unit quaternion w, x, y, z [-]"
     )
-    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]")
-    angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]")
+    velocity: Annotated[Vector3, Role.STATE] = Field(
+        (0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]"
+    )
+    angular_velocity: Annotated[Vector3, Role.STATE] = Field(
+        (0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]"
+    )
     contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
     anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")

@@ -12,6 +12,7 @@ from add.scene.spec.common import (
     NonNegative,
     Number,
     Positive,
+    Role,
     Spec,
     Vector3,
     Window,
@@ -64,7 +65,9 @@ class CloudObjectiveSpec(Spec):
     )
     rate: Positive | None = Field(None, description="frames a second of a folder of .ply files [Hz]")
     scale: Positive = Field(1.0, description="factor from the file's unit to metres [-]")
-    time_offset: Number = Field(0.0, description="recording time at which the simulation's t = 0 [s]")
+    time_offset: Annotated[Number, Role.RECORDING] = Field(
+        0.0, description="recording time at which the simulation's t = 0 [s]"
+    )
     place: PlacementSpec | None = Field(
         None,
         description="where it lies in the scene, in numbers that a fit may find; `box` and `plane` choose points where "

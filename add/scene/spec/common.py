@@ -5,11 +5,29 @@ cannot contain such brackets.
 """
 
 from collections.abc import Callable
+from enum import Enum
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 from pydantic_core import PydanticCustomError
+
+
+class Role(Enum):
+    """What a number of a scene belongs to, which decides whether it holds for another motion.
+
+    A spec says it once, `class MassSpec(Spec, numbers=Role.PROPERTY)`, and of a field that differs,
+    `rate: Annotated[Number, Role.STATE]`; `add.scene.spec.roles` reads it.
+    """
+
+    #: Of bodies, joints, materials, contact, the place: the same in every motion.
+    PROPERTY = "a property"
+    #: Where a motion begins, and how fast.
+    STATE = "where the motion starts"
+    #: What is done to bodies over time.
+    DRIVE = "what drives the motion"
+    #: When and from where it was seen.
+    RECORDING = "when and from where it was recorded"
 
 
 class Spec(BaseModel):
@@ -18,6 +36,14 @@ class Spec(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, protected_namespaces=()
     )
+    #: What its numbers are, where their fields do not say.
+    role: ClassVar[Role | None] = None
+
+    def __init_subclass__(cls, numbers: Role | None = None, **kwargs: Any) -> None:
+        """Take the role of the class's numbers; of none, that of its base counts."""
+        super().__init_subclass__(**kwargs)
+        if numbers is not None:
+            cls.role = numbers
 
 
 def problem(message: str, **context: Any) -> PydanticCustomError:
@@ -124,7 +150,7 @@ NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
 FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]
 
 
-class BodyContactSpec(Spec):
+class BodyContactSpec(Spec, numbers=Role.PROPERTY):
     """A body in contact: its class, its skin, and whether it meets itself."""
 
     class_: Name | None = Field(
@@ -277,6 +303,7 @@ class SignalReferenceSpec(Spec):
 ValueSpec = Annotated[
     Annotated[Vector3, Tag("<vector>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
     by_type('[x, y, z] or {"signal": name}', vector=(list, tuple), signal=(dict, SignalReferenceSpec)),
+    Role.DRIVE,
 ]
 
 NumberOrVectorSpec = Annotated[

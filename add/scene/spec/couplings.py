@@ -12,6 +12,7 @@ from add.scene.spec.common import (
     NonNegative,
     Number,
     Positive,
+    Role,
     SelectorSpec,
     SignalReferenceSpec,
     Spec,
@@ -25,10 +26,11 @@ from add.scene.spec.common import (
 ScalarValueSpec = Annotated[
     Annotated[Number, Tag("<number>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
     by_type('a number or {"signal": name}', number=(int, float), signal=(dict, SignalReferenceSpec)),
+    Role.DRIVE,
 ]
 
 
-class EndSpec(Spec):
+class EndSpec(Spec, numbers=Role.PROPERTY):
     """One end of a coupling: a place on a body, or in the world."""
 
     body: BodyName | None = Field(None, description="name of a body; null = the world")
@@ -39,7 +41,7 @@ class EndSpec(Spec):
     )
 
 
-class _CouplingSpec(Spec):
+class _CouplingSpec(Spec, numbers=Role.PROPERTY):
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
 
 
@@ -93,14 +95,14 @@ class FixedSpec(_PairSpec):
     angular_damping: NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
 
 
-class MotorSpec(Spec):
+class MotorSpec(Spec, numbers=Role.PROPERTY):
     """Holds the angle of a hinge at a target: E = k (1 - cos(phi - target))."""
 
     angle: ScalarValueSpec = Field(description="target angle over time, from the initial pose [rad]")
     stiffness: Positive = Field(description="k, torque per small angle [N m/rad]")
 
 
-class LimitsSpec(Spec):
+class LimitsSpec(Spec, numbers=Role.PROPERTY):
     """Stops of a hinge."""
 
     lower: Annotated[Number, Field(gt=-3.14, lt=3.14)] = Field(description="lowest angle from the initial pose [rad]")
@@ -116,7 +118,7 @@ class LimitsSpec(Spec):
         return self
 
 
-class JointFrictionSpec(Spec):
+class JointFrictionSpec(Spec, numbers=Role.PROPERTY):
     """Friction about a hinge's axis: torque -(viscous s + coulomb tanh(s / rate)), s the relative rate."""
 
     viscous: NonNegative = Field(0.0, description="torque per rate [N m s]")
@@ -124,7 +126,7 @@ class JointFrictionSpec(Spec):
     rate: Positive = Field(0.1, description="rate over which dry friction sets in [rad/s]")
 
 
-class HingeStartSpec(Spec):
+class HingeStartSpec(Spec, numbers=Role.STATE):
     """The start of `b`: on the hinge, turned against `a`. Its own position and velocities in the scene do not count."""
 
     angle: Number = Field(0.0, description="angle about the axis; at 0 the orientations are those of the scene [rad]")

@@ -2,13 +2,13 @@
 
 from pydantic import Field
 
-from add.scene.spec.common import NonNegative, Positive, Spec
+from add.scene.spec.common import NonNegative, Positive, Role, Spec
 
 #: The rate at which couples set in where nothing is said [rad/s].
 SPIN_RATE = 0.1
 
 
-class _FurtherFriction(Spec):
+class _FurtherFriction(Spec, numbers=Role.PROPERTY):
     """Numbers of contact that `friction` alone leaves out; null takes those of the whole scene, or none."""
 
     static_friction: NonNegative | None = Field(

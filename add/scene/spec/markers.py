@@ -15,6 +15,7 @@ from add.scene.spec.common import (
     NonNegative,
     Number,
     Positive,
+    Role,
     SelectorSpec,
     Spec,
     Vector3,
@@ -28,7 +29,7 @@ from add.scene.spec.common import (
 # --- markers ---------------------------------------------------------------------------------------------------------
 
 
-class PointMarkerSpec(Spec):
+class PointMarkerSpec(Spec, numbers=Role.PROPERTY):
     """A material point of a body, given by its rest position."""
 
     body: BodyName = Field(description="name of a body")
@@ -68,7 +69,7 @@ class SurfaceMarkerSpec(Spec):
     surface: SelectorSpec = Field(description="selection, in the rest frame of the mesh")
 
 
-class DirectionMarkerSpec(Spec):
+class DirectionMarkerSpec(Spec, numbers=Role.PROPERTY):
     """A direction that turns with a rigid body, for objectives on orientation; it moves as a unit vector does [-]."""
 
     body: BodyName = Field(description="name of a rigid or kinematic body")
@@ -105,7 +106,7 @@ class RegisterSpec(Spec):
     )
 
 
-class PlacementSpec(Spec):
+class PlacementSpec(Spec, numbers=Role.RECORDING):
     """Place of recorded points y in the scene: about + move + scale exp([turn]x) (y - about).
 
     Its numbers may be parameters, such as `recording.place.move`: an unknown registration, shared or of each take.
@@ -198,7 +199,9 @@ class RecordingSpec(Spec):
     angles: Annotated[dict[NonEmpty, AngleSourceSpec], Field(min_length=1)] | None = Field(
         None, description="the file holds angles: name of the angle -> the direction that it turns"
     )
-    time_offset: Number = Field(0.0, description="recording time at which the simulation time is 0 [s]")
+    time_offset: Annotated[Number, Role.RECORDING] = Field(
+        0.0, description="recording time at which the simulation time is 0 [s]"
+    )
     start: Literal["release"] | None = Field(
         None,
         description="`release`: where `time_offset` is not given, it is the time at which the markers, at rest before, "

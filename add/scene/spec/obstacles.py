@@ -11,14 +11,17 @@ from add.scene.spec.common import (
     Positive,
     PositiveVector3,
     Quaternion,
+    Role,
     Spec,
     Vector3,
     by_value,
 )
 
 
-class _ObstacleSpec(Spec):
-    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="constant velocity of the obstacle [m/s]")
+class _ObstacleSpec(Spec, numbers=Role.PROPERTY):
+    velocity: Annotated[Vector3, Role.DRIVE] = Field(
+        (0.0, 0.0, 0.0), description="constant velocity of the obstacle [m/s]"
+    )
     adjustable: Flag = Field(
         False,
         description="whether its place, orientation or normal (two tilts from the scene's) and velocity are numbers "

@@ -15,6 +15,7 @@ from add.scene.spec.common import (
     Positive,
     PositiveVector3,
     Quaternion,
+    Role,
     Spec,
     ValueSpec,
     Vector3,
@@ -28,7 +29,7 @@ from add.scene.spec.common import (
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
 
-class _SizedSpec(Spec):
+class _SizedSpec(Spec, numbers=Role.PROPERTY):
     adjustable: Flag = Field(
         False,
         description="whether its sizes are numbers that parameters may name; masses and inertias that follow from a "
@@ -109,17 +110,23 @@ class CollisionSpec(Spec):
 # --- bodies -----------------------------------------------------------------------------------------------------------
 
 
-class _PosedSpec(Spec):
-    position: Vector3 = Field((0.0, 0.0, 0.0), description="where the origin of the body's frame starts [m]")
-    orientation: Quaternion = Field(
+class _PosedSpec(Spec, numbers=Role.PROPERTY):
+    position: Annotated[Vector3, Role.STATE] = Field(
+        (0.0, 0.0, 0.0), description="where the origin of the body's frame starts [m]"
+    )
+    orientation: Annotated[Quaternion, Role.STATE] = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"
     )
     contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
 
 
 class _MovingSpec(_PosedSpec):
-    velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]")
-    angular_velocity: Vector3 = Field((0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]")
+    velocity: Annotated[Vector3, Role.STATE] = Field(
+        (0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]"
+    )
+    angular_velocity: Annotated[Vector3, Role.STATE] = Field(
+        (0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]"
+    )
 
 
 Inertia6 = tuple[Number, Number, Number, Number, Number, Number]

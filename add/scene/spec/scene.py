@@ -20,6 +20,7 @@ from add.scene.spec.common import (
     Number,
     NumberOrListSpec,
     Positive,
+    Role,
     Share,
     Spec,
     Text,
@@ -168,7 +169,7 @@ class SceneSpec(Spec):
     name: Text | None = Field(None, description="title of the scene")
     description: Text | None = Field(None, description="what the scene shows")
     time: TimeSpec = Field(description="time stepping")
-    gravity: Vector3 = Field((0.0, 0.0, -9.81), description="acceleration of gravity [m/s^2]")
+    gravity: Annotated[Vector3, Role.PROPERTY] = Field((0.0, 0.0, -9.81), description="acceleration of gravity [m/s^2]")
     bodies: dict[Name, BodySpec] = Field(min_length=1, description="name -> body")
     signals: dict[Name, SignalSpec] = Field(default_factory=dict, description="name -> value over time")
     obstacles: dict[Name, ObstacleSpec] = Field(default_factory=dict, description="name -> obstacle")

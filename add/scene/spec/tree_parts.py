@@ -10,6 +10,7 @@ from add.scene.spec.common import (
     Number,
     Positive,
     Quaternion,
+    Role,
     Spec,
     Vector3,
     by_value,
@@ -18,7 +19,7 @@ from add.scene.spec.common import (
 from add.scene.spec.couplings import ScalarValueSpec
 
 
-class DriveSpec(Spec):
+class DriveSpec(Spec, numbers=Role.PROPERTY):
     """An actuator of a joint, of a tendon, or as the robot's file says it.
 
     `torque`: the input itself. `position`: stiffness (input - q) - damping q'. `velocity`: damping (input - q').
@@ -59,7 +60,7 @@ class DriveSpec(Spec):
         return self
 
 
-class TendonSpec(Spec):
+class TendonSpec(Spec, numbers=Role.PROPERTY):
     """A fixed tendon: its length l = sum of factors times coordinates has a spring, damping, dry friction, limits.
 
     Or what is said otherwise than in the robot's file.
@@ -81,7 +82,7 @@ class TendonSpec(Spec):
     limit_damping: NonNegative | None = Field(None, description="damping of its stops [N s/m]; null = 1")
 
 
-class LoopEndSpec(Spec):
+class LoopEndSpec(Spec, numbers=Role.PROPERTY):
     """A frame on a link, or on the base."""
 
     link: Name | None = Field(None, description="name of a link; null = the base")
@@ -89,7 +90,7 @@ class LoopEndSpec(Spec):
     orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="of the frame in the link's frame [-]")
 
 
-class LinkLoopSpec(Spec):
+class LinkLoopSpec(Spec, numbers=Role.PROPERTY):
     """Equations that two frames meet exactly, by multipliers.
 
     `point`: their origins coincide. `hinge`: their z axes too. `fixed`: the frames coincide. `slider`: the frames
@@ -108,7 +109,7 @@ class LinkLoopSpec(Spec):
         return self
 
 
-class JointLoopSpec(Spec):
+class JointLoopSpec(Spec, numbers=Role.PROPERTY):
     """An equation between two joints: q = sum of coefficients a_k q_other^k."""
 
     type: Literal["joints"] = Field("joints", description="kind of loop")

@@ -12,6 +12,7 @@ from add.scene.spec.common import (
     Number,
     NumberOrVectorSpec,
     Positive,
+    Role,
     Spec,
     Vector3,
     by_value,
@@ -40,7 +41,7 @@ def _one_width(values: tuple[float | Vector3, ...]) -> tuple[float | Vector3, ..
 Values = Annotated[tuple[NumberOrVectorSpec, ...], AfterValidator(_one_width)]
 
 
-class ConstantSignalSpec(Spec):
+class ConstantSignalSpec(Spec, numbers=Role.DRIVE):
     """The same value at all times."""
 
     type: Literal["constant"] = Field("constant", description="kind of signal")
@@ -52,7 +53,7 @@ class ConstantSignalSpec(Spec):
         return _width(self.value)
 
 
-class SineSignalSpec(Spec):
+class SineSignalSpec(Spec, numbers=Role.DRIVE):
     """offset + amplitude sin(2 pi frequency t + phase)."""
 
     type: Literal["sine"] = Field("sine", description="kind of signal")
@@ -81,7 +82,7 @@ class SineSignalSpec(Spec):
         return self
 
 
-class _SampledSignalSpec(Spec):
+class _SampledSignalSpec(Spec, numbers=Role.DRIVE):
     """Values at given times; before the first and after the last time the value stays."""
 
     times: tuple[Number, ...] = Field(min_length=2, description="times of the samples, increasing [s]")
@@ -112,7 +113,7 @@ class SplineSignalSpec(_SampledSignalSpec):
     type: Literal["spline"] = Field("spline", description="kind of signal")
 
 
-class ControlSignalSpec(Spec):
+class ControlSignalSpec(Spec, numbers=Role.DRIVE):
     """A control over equal intervals from `start` to `end`, made to be optimised: each row acts for a short while.
 
     `constant`: one row an interval, which holds its end, so that with as many rows as steps row k drives step k + 1.
@@ -232,7 +233,7 @@ class ContactPairSpec(_FurtherFriction):
         return self
 
 
-class MeshContactSpec(Spec):
+class MeshContactSpec(Spec, numbers=Role.PROPERTY):
     """Contact of meshes with each other: of two bodies of which neither has points that meet shapes of the other.
 
     Vertices meet faces and edges meet edges where they are nearer than both skins are thick. Friction, and what null

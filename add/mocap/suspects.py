@@ -1,0 +1,217 @@
+"""What of a recording is probably not meant: spikes, times that jump, markers that are exchanged for a while."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from add.mocap.recording import Recording
+from add.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Exchange", "exchanges", "spikes", "suspects"]
+
+#: A spike goes out and back within so many frames, by this part of the extent of the whole recording, and by so many of
+#: the largest other steps.
+SPIKE_FRAMES, SPIKE_SHARE, SPIKE_STEPS = 3, 0.5, 5.0
+#: Share of a marker's frames from which on they are a motion.
+SPIKE_RARE = 0.1
+#: A jump of the times, in median periods.
+JUMP = 20.0
+#: Two markers are exchanged where they go on from each other's places so many times better than from their own.
+BETTER = 4.0
+#: Most frames since a marker was seen last from which its way is continued.
+LONGEST_GAP = 20
+#: More exchanges, beside a share of the frames, are a motion too fast to follow, and no mistakes.
+MOST, MOST_SHARE = 4, 0.05
+_SHOWN = 3
+
+
+@final
+@dataclass(frozen=True)
+class Exchange:
+    """Two markers that bear each other's names.
+
+    Attributes
+    ----------
+    one, two : names
+    start, stop : times of the first and last frame [s]; stop is infinite where it lasts to the end
+    """
+
+    one: str
+    two: str
+    start: float
+    stop: float
+
+
+def suspects(recording: Recording, names: Mapping[str, str] | None = None) -> list[str]:
+    """Return a sentence for each thing in a recording of markers that is probably not meant, with its place.
+
+    Parameters
+    ----------
+    recording : on the clock whose times shall be said
+    names : name here -> name in the file, by which masks are written; default: the same
+    """
+    known = names or {}
+    swapped, mended = exchanges(recording)
+    return [*_jumps(recording.times), *spikes(mended), *_swaps(swapped, known, float(recording.times[-1]))]
+
+
+def _jumps(times: FloatArray) -> list[str]:
+    periods = np.diff(times)
+    if periods.size < 3:
+        return []
+    usual = float(np.median(periods))
+    far = np.flatnonzero(periods > JUMP * usual)
+    if not far.size:
+        return []
+    k = int(far[np.argmax(periods[far])])
+    more = f" ({far.size - 1} more such jumps)" if far.size > 1 else ""
+    return [
+        f"the times jump by {periods[k]:.3g} s after frame {k} ({times[k]:.4g} s), where frames are {usual:.3g} s "
+        f"apart: a pause, or two recordings in one file?{more}"
+    ]
+
+
+def spikes(recording: Recording) -> list[str]:
+    """Return a sentence for each marker, of the worst ones, that goes far out and comes back within a few frames."""
+    out = []
+    for k, name in enumerate(recording.names):
+        frames = np.flatnonzero(recording.valid[:, k])
+        path = recording.positions[frames, k]
+        if frames.size < 2 * SPIKE_FRAMES + 2:
+            continue
+        inside = _outliers(path)
+        if not inside.any() or inside.mean() > SPIKE_RARE:
+            continue
+        rest = recording.positions[recording.valid & ~_marked(recording.valid.shape, frames[inside], k)]
+        extent = float(np.linalg.norm(np.ptp(rest, axis=0)))
+        middle = np.median(path[~inside], axis=0)
+        away = np.linalg.norm(path[inside] - middle, axis=1)
+        if away.max() > SPIKE_SHARE * extent:
+            worst = int(frames[inside][np.argmax(away)])
+            more = f" ({int(inside.sum()) - 1} more such frames)" if inside.sum() > 1 else ""
+            out.append((
+                float(away.max()),
+                f"marker '{name}' is {away.max():.3g} m away at {recording.times[worst]:.4g} s (frame {worst}) and "
+                f"back at once, where all markers keep within {extent:.3g} m: mask it{more}",
+            ))  # fmt: skip
+    out.sort(key=lambda item: -item[0])
+    left = len(out) - _SHOWN
+    return [*(text for _, text in out[:_SHOWN]), *([f"{left} more markers have such spikes"] if left > 0 else [])]
+
+
+def _marked(shape: tuple[int, ...], frames: IntArray, marker: int) -> BoolArray:
+    out = np.zeros(shape, dtype=bool)
+    out[frames, marker] = True
+    return out
+
+
+def _outliers(path: FloatArray) -> BoolArray:
+    """Return the samples (n,) of a path that lie out and back, by steps far larger than all others."""
+    steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    found, used = np.zeros(len(path), dtype=bool), np.zeros(len(steps), dtype=bool)
+    stretches = []
+    for width in range(1, SPIKE_FRAMES + 1):
+        over = np.linalg.norm(path[width + 1 :] - path[: -width - 1], axis=1)
+        out_and_back = np.minimum(steps[: over.size], steps[width : width + over.size])
+        for k in np.flatnonzero(out_and_back > SPIKE_STEPS * over):
+            stretches.append((k + 1, width, out_and_back[k]))
+            used[k : k + width + 1] = True
+    usual = float(steps[~used].max(initial=0.0))
+    for k, width, size in stretches:
+        if size > SPIKE_STEPS * usual:
+            found[k : k + width] = True
+    return found
+
+
+def _swaps(swapped: list[Exchange], names: Mapping[str, str], end: float) -> list[str]:
+    out = []
+    for item in swapped[:_SHOWN]:
+        lasts = (
+            f"from {item.start:.3f} to {item.stop:.3f} s" if np.isfinite(item.stop) else f"from {item.start:.3f} s on"
+        )
+        window = {"from": round(item.start - 5e-4, 4), "to": round(min(item.stop, end) + 5e-4, 4)}
+        mask = [{"marker": names.get(name, name)} | window for name in (item.one, item.two)]
+        text = ", ".join(json.dumps(entry) for entry in mask)
+        out.append(f'{item.one} and {item.two} exchanged {lasts}? To leave that out: "mask": [{text}]')
+    more = len(swapped) - _SHOWN
+    return out + ([f"{more} more such exchanges"] if more > 0 else [])
+
+
+def exchanges(recording: Recording) -> tuple[list[Exchange], Recording]:
+    """Return which markers bear each other's names for a while, and the recording with their own.
+
+    Frame by frame each marker's way is continued in a straight line from where it was seen last. Two markers whose
+    places fit `BETTER` times better crosswise are exchanged from there on, and back where that happens again.
+    """
+    positions, valid = recording.positions.copy(), recording.valid.copy()
+    events: list[tuple[int, int, int]] = []
+    most = max(MOST, int(MOST_SHARE * recording.n_frames))
+    if recording.n_markers < 2:
+        return [], recording
+    for frame in _suddenly(recording):
+        at = [k for k in range(recording.n_markers) if valid[frame, k]]
+        ahead = {k: place for k in at if (place := _ahead(recording.times, positions, valid, frame, k)) is not None}
+        pairs = sorted(
+            (float(cross / max(own, 1e-300)), i, j)
+            for i in ahead for j in ahead if i < j
+            for own, cross in [_fits(positions[frame], ahead, i, j)] if BETTER * cross < own
+        )  # fmt: skip
+        taken: set[int] = set()
+        for _, i, j in pairs:
+            if not taken & {i, j}:
+                taken |= {i, j}
+                positions[frame:, [i, j]] = positions[frame:, [j, i]]
+                valid[frame:, [i, j]] = valid[frame:, [j, i]]
+                events.append((i, j, int(frame)))
+        if len(events) > most:
+            return [], recording
+    out = []
+    for i, j in dict.fromkeys((i, j) for i, j, _ in events):
+        frames = [frame for a, b, frame in events if (a, b) == (i, j)]
+        for k in range(0, len(frames), 2):
+            stop = float(recording.times[frames[k + 1] - 1]) if k + 1 < len(frames) else np.inf
+            out.append(Exchange(recording.names[i], recording.names[j], float(recording.times[frames[k]]), stop))
+    out.sort(key=lambda item: item.start)
+    return out, replace(recording, positions=positions, valid=valid)
+
+
+def _fits(here: FloatArray, ahead: dict[int, FloatArray], i: int, j: int) -> tuple[float, float]:
+    """Return how far two markers are from where they should be, and from where the other one should be [m]."""
+    own = np.linalg.norm(here[i] - ahead[i]) + np.linalg.norm(here[j] - ahead[j])
+    cross = np.linalg.norm(here[j] - ahead[i]) + np.linalg.norm(here[i] - ahead[j])
+    return float(own), float(cross)
+
+
+def _ahead(times: FloatArray, positions: FloatArray, valid: BoolArray, frame: int, marker: int) -> FloatArray | None:
+    """Return where a marker should be in a frame, by the two frames before in which it was seen; None for neither."""
+    seen = np.flatnonzero(valid[max(0, frame - LONGEST_GAP) : frame, marker]) + max(0, frame - LONGEST_GAP)
+    if not seen.size:
+        return None
+    last = positions[seen[-1], marker]
+    if seen.size < 2 or seen[-1] - seen[-2] > 1:
+        return np.asarray(last)
+    speed = (last - positions[seen[-2], marker]) / (times[seen[-1]] - times[seen[-2]])
+    return np.asarray(last + speed * min(times[frame] - times[seen[-1]], times[seen[-1]] - times[seen[-2]]))
+
+
+def _suddenly(recording: Recording) -> IntArray:
+    """Return the frames in which a marker bends its way by a part of its distance to others, or is seen again."""
+    positions, valid = recording.positions, recording.valid
+    some = positions[:: max(1, recording.n_frames // 200)]
+    with np.errstate(invalid="ignore"):
+        apart = np.linalg.norm(some[:, :, None] - some[:, None], axis=3)
+        apart[:, np.arange(recording.n_markers), np.arange(recording.n_markers)] = np.inf
+        near = np.nan_to_num(apart, nan=np.inf).min(axis=(0, 2))
+        bend = np.full(valid.shape, 0.0)
+        bend[2:] = np.linalg.norm(positions[2:] - 2.0 * positions[1:-1] + positions[:-2], axis=2)
+        first = np.linalg.norm(positions[1:2] - positions[:1], axis=2)
+    bend[1:2] = first
+    sudden = np.nan_to_num(bend) > 0.25 * near
+    again = np.zeros_like(valid)
+    again[1:] = valid[1:] & ~valid[:-1]
+    return np.flatnonzero((sudden | again).sum(axis=1) >= 1)

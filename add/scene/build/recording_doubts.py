@@ -1,0 +1,189 @@
+"""Doubts about a scene's recording: frames that do not count, places, names and axes that are probably not meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations, product
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from add.equations.kinematics import Kinematics
+from add.errors import InputError
+from add.mocap import Recording
+from add.mocap.suspects import spikes, suspects
+from add.scene.build.built import BuiltScene, size_of
+from add.scene.build.placements import placed_positions
+from add.scene.build.recordings import load_recording, recording_doubts, whole_recording
+from add.scene.spec.markers import DirectionMarkerSpec, RecordingSpec
+from add.typing import FloatArray
+
+__all__ = ["doubts_of_recording"]
+
+#: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
+#: driven far.
+FAR, FAR_LATE = 2.0, 100.0
+#: Share of a run after which a first frame is late, and what stands for the size of a point [m].
+LATE, POINT = 0.05, 0.1
+#: Share of the frames of a take that lie within the run, below which that is in doubt.
+FEWEST_INSIDE = 0.5
+#: What markers are off from where the scene starts them, beside their extent, from which on other names and axes are
+#: tried, and the part that must be left then.
+OFF, EXPLAINED = 0.1, 0.2
+
+
+def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
+    """Yield doubts of the file, and markers that are recorded far from where the scene puts them."""
+    spec = built.scene.recording
+    if spec is None:
+        return
+    try:
+        recording = load_recording(built.scene, "recording")
+        yield from (f"recording.file: {spec.file}: {text}" for text in recording_doubts(spec))
+        yield from _file(built, recording)
+    except InputError:  # said where the recording is needed
+        return
+    if any(path.startswith("recording.place") for item in built.scene.parameters for path in item.all_paths()):
+        return
+    starts = _starts(built)
+    positions = placed_positions(built.scene, built.model.system.parameters, recording, built.theta)
+    yield from _other_names(built, recording, positions, starts)
+    found = []
+    for k, name in enumerate(recording.names):
+        marker = built.scene.markers[name]
+        frames = np.flatnonzero(recording.valid[:, k])
+        if isinstance(marker, DirectionMarkerSpec) or not frames.size or _searched(built, marker.body):
+            continue
+        path, times = positions[frames, k], recording.times[frames]
+        away, allowed, scaled = _apart(built, marker.body, path, times, *starts[name])
+        if away > allowed:
+            found.append((away, name, scaled <= allowed))
+    if found:
+        yield _far(spec, max(found), len(found))
+
+
+def _searched(built: BuiltScene, body: str) -> bool:
+    """Whether the place of a body is a parameter: where the scene puts it then says little."""
+    spec = built.scene
+    return any(path.startswith(f"bodies.{body}.position") for item in spec.parameters for path in item.all_paths())
+
+
+def _apart(
+    built: BuiltScene, body: str, path: FloatArray, times: FloatArray, place: FloatArray, speed: float
+) -> tuple[float, float, float]:
+    """Return how far a recorded path (n, 3) is from a marker's start, how far it may be, and how far if in mm [m]."""
+    time, gravity = built.scene.time, float(np.linalg.norm(built.scene.gravity))
+    size = size_of(built, body) or max(float(np.ptp(path, axis=0).max()), POINT)
+    recording = built.scene.recording
+    if recording is not None and recording.displacement:
+        away, lasts, share = float(np.linalg.norm(path - path[0], axis=1).max()), float(times[-1]), FAR_LATE
+        return away, share * size + speed * lasts + 0.5 * gravity * lasts**2, 1e-3 * away
+    t = abs(float(times[0]))
+    share = FAR if t <= LATE * time.end else FAR_LATE
+    allowed = share * size + speed * t + 0.5 * gravity * t * t
+    return float(np.linalg.norm(path[0] - place)), allowed, float(np.linalg.norm(1e-3 * path[0] - place))
+
+
+def _far(spec: RecordingSpec, worst: tuple[float, str, bool], n: int) -> str:
+    away, name, millimetres = worst
+    if spec.displacement:
+        text = f"recording: marker '{name}' moves by {away:.3g} m, a hundred times the size of its body"
+    else:
+        text = f"recording: marker '{name}' is first seen {away:.3g} m from where the scene starts it"
+    text += "; are these millimetres? 'scale' takes 0.001 then" if millimetres else ""
+    return text + (f" ({n - 1} more such {'marker' if n == 2 else 'markers'})" if n > 1 else "")
+
+
+def _starts(built: BuiltScene) -> dict[str, tuple[FloatArray, float]]:
+    """Return the place [m] and speed [m/s] with which each marker of the scene starts."""
+    q, v = built.model.initial.evaluate(built.theta)
+    points, rates = built.markers.points(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), built.theta)
+    return {
+        name: (point, float(np.linalg.norm(rate)))
+        for name, point, rate in zip(built.marker_names, points, rates, strict=True)
+    }
+
+
+def _file(built: BuiltScene, recording: Recording) -> Iterator[str]:
+    """Frames beyond the run, spikes, jumps and exchanges of markers."""
+    spec, end = built.scene.recording, built.scene.time.end
+    assert spec is not None
+    at = f"recording.file: {spec.file}"
+    whole = whole_recording(built.scene)
+    times = whole.times
+    inside = int(((times >= -1e-9) & (times <= end + 1e-9)).sum())
+    if spec.crop is None and inside < FEWEST_INSIDE * times.size:
+        shorter = int(((1e-3 * times >= -1e-9) & (1e-3 * times <= end + 1e-9)).sum())
+        milliseconds = shorter > FEWEST_INSIDE * times.size and inside <= 2 < times.size
+        yield (
+            f"{at}: {inside} of {times.size} frames lie within the run, 0 to {end:g} s; they are from {times[0]:g} to "
+            f"{times[-1]:g} s on its clock"
+            + ("; are these milliseconds? The columns of times are in s" if milliseconds else
+               ": a longer time.duration counts more of them, recording.crop says which are meant")
+        )  # fmt: skip
+    if spec.markers is not None:
+        of_file = {mine: theirs for theirs, mine in spec.markers.items()}
+        yield from (f"{at}: {text}" for text in suspects(recording if spec.mask else whole, of_file))
+    elif spec.pose is not None:  # frames in which a body was not seen are left out: times may jump
+        yield from (f"{at}: {text}" for text in spikes(recording if spec.mask else whole))
+
+
+def _other_names(
+    built: BuiltScene, recording: Recording, positions: FloatArray, starts: dict[str, tuple[FloatArray, float]]
+) -> Iterator[str]:
+    """Markers that lie where the scene starts them once names are exchanged, or axes mirrored or turned.
+
+    Two markers or more (for axes three) are compared with their places at the start, after the means are taken away:
+    where a body is, may be a parameter. Positions of a body whose orientation is one say nothing.
+    """
+    spec, scene = built.scene.recording, built.scene
+    assert spec is not None
+    sought = {path for item in scene.parameters for path in item.all_paths()}
+    early = recording.times <= LATE * scene.time.end
+    known = [
+        k for k, name in enumerate(recording.names)
+        if not isinstance(scene.markers[name], DirectionMarkerSpec)
+        and f"bodies.{scene.markers[name].body}.orientation" not in sought
+        and (recording.valid[:, k] & early).any()
+    ]  # fmt: skip
+    if len(known) < 2 or spec.displacement or spec.markers is None:
+        return
+    names = [recording.names[k] for k in known]
+    first = [int(np.flatnonzero(recording.valid[:, k] & early)[0]) for k in known]
+    seen = np.array([positions[frame, k] for frame, k in zip(first, known, strict=True)])
+    meant = np.array([starts[name][0] for name in names])
+    seen, meant = seen - seen.mean(axis=0), meant - meant.mean(axis=0)
+    size = float(np.sqrt((meant**2).sum(axis=1).mean()))
+    off = float(np.sqrt(((seen - meant) ** 2).sum(axis=1).mean()))
+    if off <= OFF * size or not size:
+        return
+    apart = np.linalg.norm(seen[:, None] - meant, axis=2) ** 2
+    _, order = linear_sum_assignment(apart)
+    exchanged = float(np.sqrt(apart[np.arange(len(order)), order].mean()))
+    if exchanged < EXPLAINED * off:
+        pairs = [f"'{names[k]}' lies where '{names[l]}' should be" for k, l in enumerate(order) if k != l]
+        yield (
+            f"recording.markers: are names exchanged? At the start {', '.join(pairs[:4])}: the markers are then "
+            f"{exchanged:.2g} m off, and {off:.2g} m as they are named"
+        )
+        return
+    if len(known) < 3:
+        return
+    best, turned = min(
+        ((float(np.sqrt(((seen @ turn.T - meant) ** 2).sum(axis=1).mean())), k) for k, turn in enumerate(_TURNS)),
+    )
+    if best < EXPLAINED * off:
+        turn = _TURNS[turned]
+        axes = ", ".join("-+"[int(row.sum() > 0)] + "xyz"[int(np.abs(row).argmax())] for row in turn)
+        flat = np.linalg.matrix_rank(meant, tol=1e-3 * size) < 3
+        what = "turned or mirrored" if flat else "turned" if np.linalg.det(turn) > 0 else "mirrored"
+        yield (
+            f"recording: are its axes {what}? With ({axes}) in the place of (x, y, z) the markers start {best:.2g} m "
+            f"off, and {off:.2g} m as they are; `up` and `register` turn a recording, its file alone can mirror it"
+        )
+
+
+#: Every way to exchange axes and turn them round (48, 3, 3).
+_TURNS = np.array(
+    [np.diag(sign)[list(order)] for order in permutations(range(3)) for sign in product((1.0, -1.0), repeat=3)]
+)

@@ -1,0 +1,98 @@
+"""What a number of a scene is, by its path: a property, or of one motion or recording alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from add.errors import InputError
+from add.scene.spec.common import Role, Spec
+from add.scene.spec.scene import SceneSpec
+
+__all__ = ["paths_of_label", "role_of", "roles_of_label"]
+
+#: Where a second path begins in the label of a number that several paths share.
+_NEXT = re.compile(r"\+(?=(?:" + "|".join(SceneSpec.model_fields) + r")(?:\.|$|\[))")
+
+
+class _Node(NamedTuple):
+    """A place in the format: what may stand there, and what the numbers there are."""
+
+    kind: Any
+    role: Role | None
+
+
+def role_of(path: str) -> Role:
+    """Return what the scene format says that the number at a path is; the names in it need not exist.
+
+    Raises
+    ------
+    InputError
+        If the format has no such number, or does not say it.
+    """
+    nodes = [_Node(SceneSpec, None)]
+    for key in path.split("."):
+        below = [found for node in nodes for found in _below(node, key)]
+        if not below and any(issubclass(part, BaseModel) for node in nodes for part in _parts(node.kind)):
+            raise InputError("the scene format has no such number", place=path)
+        nodes = below or nodes  # an entry of a vector or table: what the whole is
+    found = {node.role for node in nodes}
+    if len(found) != 1 or None in found:
+        raise InputError("the scene format does not say whether this is a property or a state", place=path)
+    return found.pop()  # type: ignore[return-value]
+
+
+def paths_of_label(label: str) -> list[str]:
+    """Return the paths of the numbers that share a label of a result, such as ``bodies.b.mass+bodies.c.mass[0]``."""
+    return _NEXT.split(label.partition("@")[0].partition("[")[0])
+
+
+def roles_of_label(label: str) -> set[Role]:
+    """Return the roles of the numbers that a label of a result means."""
+    return {role_of(path) for path in paths_of_label(label)}
+
+
+def _below(node: _Node, key: str) -> Iterator[_Node]:
+    for part in _parts(node.kind):
+        if issubclass(part, Spec):
+            fields = {info.alias or name: info for name, info in part.model_fields.items()}
+            if key in fields:
+                yield _Node(fields[key].annotation, _said(fields[key]) or part.role)
+    for inner in _inner(node.kind, key):
+        yield _Node(inner, _said(inner) or node.role)
+
+
+def _said(item: Any) -> Role | None:
+    """Return the role that stands beside a type, or within the union that it is."""
+    metadata = item.metadata if isinstance(item, FieldInfo) else getattr(item, "__metadata__", ())
+    own = [part for part in metadata if isinstance(part, Role)]
+    if own:
+        return own[0]
+    annotation = item.annotation if isinstance(item, FieldInfo) else item
+    inner = get_args(annotation) if get_origin(annotation) not in (dict, tuple) else ()
+    return next((role for part in inner if isinstance(part, type) or get_args(part) if (role := _said(part))), None)
+
+
+def _parts(kind: Any) -> Iterator[type]:
+    """Iterate over the classes of a union."""
+    if isinstance(kind, type) and get_origin(kind) is None:
+        yield kind
+    elif get_origin(kind) not in (dict, tuple):
+        for part in get_args(kind):
+            yield from _parts(part)
+
+
+def _inner(kind: Any, key: str) -> Iterator[Any]:
+    """Iterate over what a table or list in a union holds; entries of vectors and tables of numbers are none."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is dict:
+        yield arguments[1]
+    elif origin is tuple and key.isdecimal() and len(arguments) == 2 and arguments[1] is Ellipsis:
+        yield arguments[0]
+    elif origin is not tuple:
+        for part in arguments:
+            yield from _inner(part, key)
