@@ -51,7 +51,8 @@ class NearSearch:
         self.at: Touches = touches(pairs, before.rows, before.theta)
         self._stop_gaps = stops.gaps(before.kin.q, before.theta)
         # What rests on the ground approaches it by what gravity does in a step, and must not bounce.
-        self._may_bounce = (restitution > 0.0) & (self.at.normal_velocity < -self.resting) & self._movable[: pairs.n]
+        fast = self.at.normal_velocity < -self.resting
+        self._may_bounce = np.asarray((restitution > 0.0) & fast & self._movable[: pairs.n])
         self.arriving: BoolArray = np.zeros(pairs.n, dtype=bool)
         self._free_speed = self.at.normal_velocity
         self._follows = False  # whether impacts drive other pairs together that would bounce
@@ -68,10 +69,11 @@ class NearSearch:
     @cached_property
     def _movable(self) -> BoolArray:
         """Which pairs and stops can do anything: what is held cannot get out of the way."""
-        partition, movable = self.system.partition, np.ones(self.pairs.n, dtype=bool)
+        partition = self.system.partition
+        movable: BoolArray = np.ones(self.pairs.n, dtype=bool)
         if partition.prescribed.size:
             free = np.append(self.before.lift.moved_by(partition.is_free), False)
-            movable = free[self.pairs.dofs()].any(axis=1)
+            movable = np.asarray(free[self.pairs.dofs()].any(axis=1))
         return np.concatenate([movable, partition.is_free[self.stops.dof]])
 
     def _first(self) -> BoolArray:
@@ -95,7 +97,7 @@ class NearSearch:
             return False
         self._free_speed = self._velocity(v)
         closed = self.at.gap + self.dt * self._free_speed < 0.0
-        self.arriving = self._may_bounce & ((self.at.gap <= self.options.touching) | closed)
+        self.arriving = np.asarray(self._may_bounce & ((self.at.gap <= self.options.touching) | closed))
         self.near[: self.pairs.n] |= self.arriving
         return bool(self.arriving.any())
 

@@ -174,6 +174,17 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
 
 
 @njit(**_JIT)
+def ruled_residual(G, blocks, scale, modes, l, u):
+    """Return the largest entry of the mode equations with the rule of shares: what redundant normals do not explain."""
+    m = l.size
+    F, by_l, by_u, by_bound = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m)
+    rows, Z, N = redundant_normals(G, blocks, modes, scale)
+    mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
+    share_normals(rows, Z, N, l, u, F, by_l, by_u)
+    return np.abs(F).max()
+
+
+@njit(**_JIT)
 def close(blocks, modes, u):
     """Write the velocities that the modes say are zero."""
     for b in range(blocks.kind.size):

@@ -3,7 +3,18 @@
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.cone_modes import EXACT, SEPARATE, STICK, close, identify, margins, polish, redundancy, revise
+from add.kernels.cone_modes import (
+    EXACT,
+    SEPARATE,
+    STICK,
+    close,
+    identify,
+    margins,
+    polish,
+    redundancy,
+    revise,
+    ruled_residual,
+)
 from add.kernels.cone_sweeps import sweeps
 from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting
 
@@ -17,6 +28,9 @@ _PATIENCE = 2000
 
 #: Velocities of closed contacts, as a share of the largest one, that count as a disagreement between redundant rows.
 _DISAGREES = 1e-7
+
+#: The same where nothing but redundant normals disagree: bounces at times that differ by what counts as at once.
+_NORMALS_DISAGREE = 1e-5
 
 #: Below this margin a block may as well be in another mode.
 _DOUBT = 1e-6
@@ -39,10 +53,12 @@ def _finish(G, g, blocks, scale, l, modes, best_l, best_u, best_modes):
             polish(G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12)
             size = natural_map(blocks, trial, velocity)
             rounds += 1
-            if EXACT <= size < _DISAGREES:
+            if EXACT <= size < _NORMALS_DISAGREE:
                 closed = velocity.copy()
                 close(blocks, trial_modes, closed)
-                if np.abs((closed - velocity) / scale).max() < _DISAGREES * np.abs(g / scale).max():
+                alone = ruled_residual(G, blocks, scale, trial_modes, trial, velocity) < EXACT
+                most = _NORMALS_DISAGREE if alone else _DISAGREES
+                if np.abs((closed - velocity) / scale).max() < most * np.abs(g / scale).max():
                     velocity = closed
                     size = natural_map(blocks, trial, velocity)
             if size < best:

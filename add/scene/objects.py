@@ -39,6 +39,11 @@ from add.scene.spec.common import (
     SphereSelectorSpec as SphereSelector,
     SurfaceSelectorSpec as SurfaceSelector,
 )
+from add.scene.spec.contact import (
+    ContactPairSpec as ContactPair,
+    ContactSpec as ContactSettings,
+    MeshContactSpec as MeshContactSettings,
+)
 from add.scene.spec.couplings import (
     AirSpec as Air,
     AttachmentSpec as Attachment,
@@ -120,20 +125,17 @@ from add.scene.spec.scene import (
     OutputSpec as OutputSettings,
     TimeSpec as TimeStepping,
 )
-from add.scene.spec.tree_parts import (
-    DriveSpec as JointDrive,
-)
-from add.scene.spec.uncertainty import UncertaintySpec as UncertaintySettings
-from add.scene.spec.world import (
+from add.scene.spec.signals import (
     ConstantSignalSpec as ConstantSignal,
-    ContactPairSpec as ContactPair,
-    ContactSpec as ContactSettings,
     ControlSignalSpec as ControlSignal,
-    MeshContactSpec as MeshContactSettings,
     SineSignalSpec as SineSignal,
     SplineSignalSpec as SplineSignal,
     TableSignalSpec as TableSignal,
 )
+from add.scene.spec.tree_parts import (
+    DriveSpec as JointDrive,
+)
+from add.scene.spec.uncertainty import UncertaintySpec as UncertaintySettings
 
 __all__ = [
     "Air",

@@ -23,7 +23,7 @@ from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
-from add.scene.spec.world import ControlSignalSpec
+from add.scene.spec.signals import ControlSignalSpec
 from add.simulation import Record, Step as FinishedStep, StepDerivatives, StepJacobians
 from add.simulation.run import Simulation, Trajectory
 from add.summary import Summarised, Summary

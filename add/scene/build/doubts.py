@@ -17,6 +17,7 @@ from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.recording_doubts import doubts_of_recording
 from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.unread import unread
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AirSpec, AttachmentSpec, DragSpec, ForceSpec, TorqueSpec
 from add.scene.spec.links import LinkOf, all_bodies
@@ -59,7 +60,7 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
         (_deep, _untouchable, _round, _creep, _few_steps, _impacts),
-        (_sizes, _soft, _markers, _centres, _stops, doubts_of_recording),
+        (_sizes, _soft, _markers, _centres, _stops, doubts_of_recording, unread),
     )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]

@@ -22,7 +22,7 @@ from add.scene.spec.friction import SPIN_RATE
 from add.scene.spec.limits import Limits, limits
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
-from add.scene.spec.world import ConstantSignalSpec, SineSignalSpec
+from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
 from add.ties import DampingFromRestitution, LameFromYoung, PlaceOnOther, TiltedDirection, axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 

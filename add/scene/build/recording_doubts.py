@@ -121,6 +121,12 @@ def _file(built: BuiltScene, recording: Recording) -> Iterator[str]:
             + ("; are these milliseconds? The columns of times are in s" if milliseconds else
                ": a longer time.duration counts more of them, recording.crop says which are meant")
         )  # fmt: skip
+    for k, mask in enumerate(spec.mask):
+        if not ((times >= mask.from_) & (times <= mask.to)).any():
+            yield (
+                f"recording.mask.{k}: no frame lies between {mask.from_:g} and {mask.to:g} s: frames are from "
+                f"{times[0]:g} to {times[-1]:g} s on the file's clock"
+            )
     if spec.markers is not None:
         of_file = {mine: theirs for theirs, mine in spec.markers.items()}
         yield from (f"{at}: {text}" for text in suspects(recording if spec.mask else whole, of_file))

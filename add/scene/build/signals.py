@@ -6,7 +6,7 @@ import numpy as np
 
 from add.equations.signals import BSplineSignal, Constant, Signal, Sine, Spline, Table
 from add.errors import InputError
-from add.scene.spec.world import (
+from add.scene.spec.signals import (
     CONTROL_DEGREES,
     ConstantSignalSpec,
     ControlSignalSpec,

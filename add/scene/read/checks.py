@@ -11,6 +11,7 @@ from add.scene.read.problems import Problem, one_of, shown
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.contact import ContactPairSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.links import all_bodies, trees
@@ -29,7 +30,7 @@ from add.scene.spec.objective import (
 )
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
-from add.scene.spec.world import ConstantSignalSpec, ContactPairSpec, SineSignalSpec
+from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
 
 #: Most problems, and names that might have been meant, that are worth looking for.
 _LISTED = 200

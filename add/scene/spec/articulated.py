@@ -9,6 +9,7 @@ from add.scene.robots.model import Robot
 from add.scene.spec.common import (
     BodyContactSpec,
     Direction,
+    Facts,
     FilePath,
     Flag,
     Name,
@@ -25,7 +26,7 @@ from add.scene.spec.common import (
 )
 from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.rigid import GeometrySpec, Inertia6
-from add.scene.spec.tree_parts import DriveSpec, LoopSpec, TendonSpec
+from add.scene.spec.tree_parts import DriveSpec, LoopSpec, TendonSpec, without_partner
 
 
 class LinkShapeSpec(Spec):
@@ -107,6 +108,9 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
         if self.mimic is not None and (self.value is not None or self.motion is not None):
             raise problem("a joint that follows another one has no motion of its own", key="mimic")
         return self
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return without_partner(facts, path, ("slip_speed", "dry_friction_law"))
 
 
 def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ cannot contain such brackets.
 from collections.abc import Callable
 from enum import Enum
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 from pydantic_core import PydanticCustomError
@@ -44,6 +44,33 @@ class Spec(BaseModel):
         super().__init_subclass__(**kwargs)
         if numbers is not None:
             cls.role = numbers
+
+    def unread(self, facts: "Facts", path: str) -> dict[str, str]:
+        """Return the fields that nothing reads, whatever they say, and why; ``a.b`` is a field of a field.
+
+        The one place that knows this is beside the fields; `add.scene.build.unread` names those that a file gives.
+        """
+        return {}
+
+
+class Facts(NamedTuple):
+    """What decides whether a build reads a part of a scene.
+
+    Attributes
+    ----------
+    friction_law : of `contact`
+    meshes_meet : whether bodies meet each other by their meshes
+    vanishes : whether the number at a path of the scene is zero, or none of the scene's, and is not looked for
+    """
+
+    friction_law: str
+    meshes_meet: bool
+    vanishes: Callable[[str], bool]
+
+    @property
+    def without_penalties(self) -> bool:
+        """Whether contact has no stiffness."""
+        return self.friction_law in ("exact", "impulse")
 
 
 def problem(message: str, **context: Any) -> PydanticCustomError:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+from add.scene.spec.contact import ContactPairSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
-from add.scene.spec.world import ContactPairSpec
 
 #: The class of bodies that say none and that no row names; no name of a scene may begin so.
 COMMON = "*"

@@ -30,7 +30,7 @@ from add.scene.spec.common import (
     problem,
     unique,
 )
-from add.scene.spec.world import Values
+from add.scene.spec.signals import Values
 
 # --- objective -------------------------------------------------------------------------------------------------------
 

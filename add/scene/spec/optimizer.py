@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from add.scene.spec.common import (
     Count,
+    Facts,
     Index,
     Name,
     NonEmpty,
@@ -106,3 +107,13 @@ class OptimizerSpec(Spec):
         description="stop when the decrease falls below this share of the objective at the start of the phase [-]",
     )
     phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        read = {
+            "l-bfgs-b": ("history",),
+            "gauss-newton": ("damping",),
+            "adam": ("rate", "decay", "decay_every", "beta1", "beta2"),
+            "sgd": ("rate", "decay", "decay_every", "momentum"),
+        }
+        others = {key for keys in read.values() for key in keys} - set(read[self.method])
+        return dict.fromkeys(sorted(others), f"'{self.method}' has none")

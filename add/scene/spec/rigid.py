@@ -8,6 +8,7 @@ from add.scene.spec.bodies import LoadSpec, PinSpec
 from add.scene.spec.common import (
     BodyContactSpec,
     Count,
+    Facts,
     FilePath,
     Flag,
     NonNegative,
@@ -107,6 +108,23 @@ class CollisionSpec(Spec):
     )
 
 
+def _unread_of_collision(geometry: GeometrySpec | None, collision: CollisionSpec, moves: bool) -> dict[str, str]:
+    out = {}
+    if not isinstance(geometry, FileGeometrySpec):
+        out["collision.closed"] = "the geometry is no mesh from a file"
+    elif not collision.shape:
+        out["collision.closed"] = "other bodies do not meet this shape"
+    if not moves:
+        out["collision.spacing"] = "points of kinematic bodies meet nothing"
+    elif not collision.points:
+        out["collision.spacing"] = "the body's points meet nothing"
+    elif isinstance(geometry, SphereGeometrySpec):
+        out["collision.spacing"] = "a sphere has one point"
+    elif isinstance(geometry, BoxGeometrySpec) and (collision.spacing or 0.0) >= max(geometry.size):
+        out["collision.spacing"] = "no edge of the box is longer"
+    return out
+
+
 # --- bodies -----------------------------------------------------------------------------------------------------------
 
 
@@ -159,6 +177,9 @@ class RigidBodySpec(_MovingSpec):
         None, description="simulation times of the frames that the start is from [s]; null = up to the first touch"
     )
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return _unread_of_collision(self.geometry, self.collision, True)
+
     @model_validator(mode="after")
     def _check(self) -> "RigidBodySpec":
         exactly_one(self, "mass", "density")
@@ -185,6 +206,9 @@ class KinematicBodySpec(_PosedSpec):
         None, description="added to the rotation vector of the initial orientation over time [rad]; null = none"
     )
     collision: CollisionSpec = Field(default_factory=CollisionSpec, description="what meets other bodies")
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return _unread_of_collision(self.geometry, self.collision, False)
 
 
 class SheetMeshSpec(Spec):

@@ -14,6 +14,7 @@ from add.scene.spec.articulated import ArticulatedBodySpec, numbers_of
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import (
     Count,
+    Facts,
     Name,
     NonEmpty,
     NonNegative,
@@ -29,14 +30,15 @@ from add.scene.spec.common import (
     exactly_one,
     problem,
 )
+from add.scene.spec.contact import ContactSpec
 from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.obstacles import ObstacleSpec
 from add.scene.spec.optimizer import OptimizerSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.signals import SignalSpec
 from add.scene.spec.uncertainty import UncertaintySpec
-from add.scene.spec.world import ContactSpec, SignalSpec
 
 SCHEMA = "add-scene/1"
 
@@ -93,6 +95,9 @@ class TimeSpec(Spec):
         description="what factors the matrices of a step: `auto`, dense LAPACK or fronts by size; `cholmod`, CHOLMOD "
         "where they are symmetric and positive definite, else as `auto` (pip install add-sim[cholmod])",
     )
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {} if self.integrator == "bdf2" else {"start": "it is how bdf2 starts"}
 
     @model_validator(mode="after")
     def _check(self) -> "TimeSpec":

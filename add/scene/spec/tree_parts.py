@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.common import (
+    Facts,
     Name,
     NonNegative,
     Number,
@@ -60,6 +61,18 @@ class DriveSpec(Spec, numbers=Role.PROPERTY):
         return self
 
 
+def without_partner(facts: Facts, path: str, of_friction: tuple[str, ...]) -> dict[str, str]:
+    """Return what a spring, dry friction or limits would need that a joint or tendon has not."""
+    out = {}
+    if facts.vanishes(f"{path}.stiffness"):
+        out["rest"] = "there is no 'stiffness'"
+    if facts.vanishes(f"{path}.dry_friction"):
+        out |= dict.fromkeys(of_friction, "there is no 'dry_friction'")
+    if facts.vanishes(f"{path}.limit_stiffness"):
+        out |= dict.fromkeys(("limit_stiffness", "limit_damping"), "there is no 'lower' or 'upper'")
+    return out
+
+
 class TendonSpec(Spec, numbers=Role.PROPERTY):
     """A fixed tendon: its length l = sum of factors times coordinates has a spring, damping, dry friction, limits.
 
@@ -80,6 +93,9 @@ class TendonSpec(Spec, numbers=Role.PROPERTY):
     upper: Number | None = Field(None, description="upper limit of the length [m]; null = the file's, or none")
     limit_stiffness: Positive | None = Field(None, description="stiffness of its stops [N/m]; null = 1000")
     limit_damping: NonNegative | None = Field(None, description="damping of its stops [N s/m]; null = 1")
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return without_partner(facts, path, ("slip_speed",))
 
 
 class LoopEndSpec(Spec, numbers=Role.PROPERTY):

@@ -1,0 +1,122 @@
+"""What a file says and nothing reads is named, and only that."""
+
+from pathlib import Path
+
+import pytest
+from support.impulse_scenes import CUBE, scene
+
+import add
+from add.scene.build.recording_doubts import doubts_of_recording
+from add.scene.build.unread import unread
+
+SCENES = Path(__file__).resolve().parents[2] / "scenes"
+BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
+PAIR = {"body": "body", "obstacle": "floor"}
+
+
+def of_contact(law: str, **contact: object) -> dict:
+    raw = scene(CUBE, dt=0.01, steps=3)
+    raw["contact"] |= {"friction_law": law, **contact}
+    return raw
+
+
+def of_body(collision: dict, body: dict = CUBE) -> dict:
+    raw = of_contact("linear")
+    raw["bodies"]["body"] |= body | {"collision": collision}
+    return raw
+
+
+def of_optimizer(**optimizer: object) -> dict:
+    raw = of_contact("linear")
+    raw["parameters"], raw["optimizer"] = [{"path": "contact.friction"}], optimizer
+    raw["markers"] = {"m": {"body": "body", "center_of_mass": True}}
+    raw["objective"] = [{"type": "point", "marker": "m", "target": [0, 0, 0], "time": "end"}]
+    return raw
+
+
+def of_joint(**joint: object) -> dict:
+    link = {"mass": 1.0, "center_of_mass": [0, 0, -0.5], "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}
+    arm = {
+        "type": "articulated",
+        "links": {"arm": link},
+        "joints": {"hinge": {"child": "arm", "axis": [0, 1, 0]} | joint},
+    }
+    return {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 3}, "bodies": {"a": arm}}
+
+
+def of_time(**time: object) -> dict:
+    raw = of_contact("linear")
+    raw["time"] |= time
+    return raw
+
+
+HARD = {
+    "stiffness": 1e5, "damping": 5.0, "stick_stiffness": 10.0, "onset": 1e-3, "damping_ramp": 1e-3,
+    "adhesive_damping": True, "coulomb_normal": "total", "stiffness_per": "area",
+}  # fmt: skip
+
+CASES = [
+    *((of_contact("impulse", **{key: value}), f"contact.{key}") for key, value in HARD.items()),
+    (of_contact("impulse", pairs=[PAIR | {"stiffness": 1e4}]), "contact.pairs.0.stiffness"),
+    (of_contact("impulse", pairs=[PAIR | {"damping": 1.0}]), "contact.pairs.0.damping"),
+    (of_contact("exact", stiffness=1e5), "contact.stiffness"),
+    (of_contact("linear", pairs=[PAIR | {"touching": 4}]), "contact.pairs.0.touching"),
+    (of_contact("linear", pairs=[PAIR | {"friction": 0.1, "enabled": False}]), "contact.pairs.0.friction"),
+    (of_contact("linear", mesh={"stiffness": 1e6}), "contact.mesh.stiffness"),
+    (of_contact("none", friction=0.7), "contact.friction"),
+    (of_time(start="straight-line"), "time.start"),
+    (of_body({"closed": True}), "bodies.body.collision.closed"),
+    (of_body({"spacing": 1.0}), "bodies.body.collision.spacing"),
+    (of_body({"spacing": 0.01}, BALL), "bodies.body.collision.spacing"),
+    (of_body({"spacing": 0.05, "points": False}), "bodies.body.collision.spacing"),
+    (of_optimizer(method="l-bfgs-b", rate=0.5), "optimizer.rate"),
+    (of_optimizer(method="gauss-newton", momentum=0.5), "optimizer.momentum"),
+    (of_optimizer(method="adam", damping=0.5), "optimizer.damping"),
+    (of_joint(rest=0.1), "bodies.a.joints.hinge.rest"),
+    (of_joint(slip_speed=0.1), "bodies.a.joints.hinge.slip_speed"),
+    (of_joint(dry_friction_law="hybrid"), "bodies.a.joints.hinge.dry_friction_law"),
+    (of_joint(limit_stiffness=10.0), "bodies.a.joints.hinge.limit_stiffness"),
+    (of_joint(limit_damping=10.0), "bodies.a.joints.hinge.limit_damping"),
+]
+
+
+@pytest.mark.parametrize(("raw", "place"), CASES, ids=[place for _, place in CASES])
+def test_named(raw: dict, place: str) -> None:
+    found = list(unread(add.scene_from_dict(raw).build()))
+    assert [text.partition(":")[0] for text in found] == [place]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        of_contact("linear", **(HARD | {"coulomb_normal": "elastic"})),
+        of_contact("linear", pairs=[PAIR | {"touching": 4, "restitution": 0.5}]),
+        of_body({"spacing": 0.05}),
+        of_optimizer(method="adam", rate=0.5, beta1=0.8),
+        of_joint(rest=0.1, stiffness=3.0),
+        of_joint(slip_speed=0.1, dry_friction=0.2, dry_friction_law="tanh"),
+        of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
+    ],
+)
+def test_what_is_read_is_not_named(raw: dict) -> None:
+    assert not list(unread(add.scene_from_dict(raw).build()))
+
+
+@pytest.mark.parametrize("name", ["cube_stops_impulse", "three_frictions", "bouncing_throw", "sticking_arm"])
+def test_scenes_of_the_repository_say_nothing_idle(name: str) -> None:
+    assert not list(unread(add.load_scene(SCENES / f"{name}.json").build()))
+
+
+def test_a_mask_without_frames(tmp_path: Path) -> None:
+    """A mask on another clock leaves out nothing."""
+    (tmp_path / "r.csv").write_text("time_s,m_x_m,m_y_m,m_z_m\n" + "".join(f"{0.01 * k},0,0,0.1\n" for k in range(4)))
+    raw = scene(CUBE, dt=0.01, steps=3)
+    raw["markers"] = {"m": {"body": "body", "center_of_mass": True}}
+    raw["recording"] = {
+        "file": str(tmp_path / "r.csv"),
+        "markers": {"m": "m"},
+        "mask": [{"marker": "m", "from": 5.0, "to": 6.0}],
+    }
+    raw["objective"] = [{"type": "markers"}]
+    texts = list(doubts_of_recording(add.scene_from_dict(raw).build()))
+    assert any(text.startswith("recording.mask.0: no frame lies between 5 and 6 s") for text in texts)
