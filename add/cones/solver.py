@@ -68,6 +68,12 @@ class ConeSolution:
         return self.natural_map <= CERTIFIED
 
     @cached_property
+    def disagreement(self) -> float:
+        """What redundant rows disagree about over the largest velocity, in scaled numbers: `velocity` is without it."""
+        apart = self.velocity - (self.delassus @ self.impulse + self.offset)
+        return float(np.abs(apart * self.scale).max(initial=0.0)) / self.size
+
+    @cached_property
     def sensitivity(self) -> Sensitivity:
         """The derivatives of the impulse, all modes held.
 
@@ -116,6 +122,7 @@ def solve(
     *,
     max_iterations: int = 20_000,
     guess: tuple[IntArray, FloatArray] | None = None,
+    agree: float = 1e-7,
 ) -> ConeSolution:
     """Return the solution of u = G l + g with l in the cones, complementary to u + s(u).
 
@@ -132,6 +139,8 @@ def solve(
     max_iterations : of ADMM
     guess : modes (k,) and impulses (m,), optional
         Newton is tried from there first.
+    agree : float
+        What the normals of redundant contacts may disagree about, over the largest velocity (`disagreement`).
 
     Returns
     -------
@@ -148,7 +157,14 @@ def solve(
         raise ValueError(f"cones of {m} rows need G ({m}, {m}) and g ({m},), found {G.shape} and {g.shape}")
     modes, start = guess if guess is not None else (np.zeros(0, dtype=np.int64), np.zeros(m))
     l, u, modes, natural_map, iterations, rounds, scale, size = solve_unscaled(
-        np.ascontiguousarray(G), np.ascontiguousarray(g), cones.blocks, cones.is_convex, max_iterations, start, modes
+        np.ascontiguousarray(G),
+        np.ascontiguousarray(g),
+        cones.blocks,
+        agree,
+        cones.is_convex,
+        max_iterations,
+        start,
+        modes,
     )
     if np.isnan(size):
         raise ValueError("G and g must be finite")

@@ -32,7 +32,7 @@ class CarriedImpulses:
     force : (3 k + m,) in the pairs' axes at the beginning of the step, and of stops [N], [N m]
     margin : (k + m,) how far from another mode
     natural_map : float
-        Of the cone problem, scaled.
+        Of the cone problem, scaled, or what redundant rows disagree about.
     """
 
     near: NearPairs
@@ -57,7 +57,7 @@ class CarriedImpulses:
         """Return what a step keeps; ``cone`` is None where nothing is near."""
         if cone is None:
             return cls(near, stops, np.zeros(0, dtype=np.int64), force, np.zeros(0), 0.0)
-        return cls(near, stops, cone.modes, force, cone.margins, cone.natural_map)
+        return cls(near, stops, cone.modes, force, cone.margins, max(cone.natural_map, cone.disagreement))
 
     def on(self, pairs: IntArray, stops: IntArray) -> tuple[IntArray, FloatArray]:
         """Return modes and forces of some pairs and stops (by number); those that were not near are separate."""

@@ -31,6 +31,9 @@ from add.typing import FloatArray, IntArray
 #: Residual, as a share of the largest force family, that no iteration need improve.
 _ROUND_OFF = 1e4 * float(np.finfo(float).eps)
 
+#: What redundant normals may disagree about: an edge that rests and one that bounces turn a face in different ways.
+_AGREE = 1e-5
+
 #: Shares of a Newton step that are tried.
 _LENGTHS = (1.0, 0.5, 0.25, 0.0625)
 
@@ -164,7 +167,7 @@ def solve_step(
             cone = (
                 solve_on_modes(delassus.matrix, offset, cones, replay[1], replay[2])
                 if replay
-                else solve(delassus.matrix, offset, cones, guess=last)
+                else solve(delassus.matrix, offset, cones, guess=last, agree=_AGREE)
             )
             new_force = cone.impulse
             last = (cone.modes, new_force) if cone.certified else last

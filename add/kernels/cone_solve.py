@@ -29,20 +29,17 @@ _PATIENCE = 2000
 #: Velocities of closed contacts, as a share of the largest one, that count as a disagreement between redundant rows.
 _DISAGREES = 1e-7
 
-#: The same where nothing but redundant normals disagree: bounces at times that differ by what counts as at once.
-_NORMALS_DISAGREE = 1e-5
-
 #: Below this margin a block may as well be in another mode.
 _DOUBT = 1e-6
 
 
 @njit(**_JIT)
-def _finish(G, g, blocks, scale, l, modes, best_l, best_u, best_modes):
+def _finish(G, g, blocks, scale, agree, l, modes, best_l, best_u, best_modes):
     """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds.
 
     Where the rule of shares leads nowhere (friction may need another), any shares will do. Two points of an edge that
     is tilted by a millionth of a radian cannot both come to rest on a plane: what redundant rows disagree about by next
-    to nothing is of second order, and left out of the velocities.
+    to nothing, redundant normals by less than ``agree``, is of second order, and left out of the velocities.
     """
     u = G @ l + g
     best, rounds = natural_map(blocks, best_l, best_u), 0
@@ -53,11 +50,11 @@ def _finish(G, g, blocks, scale, l, modes, best_l, best_u, best_modes):
             polish(G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12)
             size = natural_map(blocks, trial, velocity)
             rounds += 1
-            if EXACT <= size < _NORMALS_DISAGREE:
+            if EXACT <= size < agree:
                 closed = velocity.copy()
                 close(blocks, trial_modes, closed)
                 alone = ruled_residual(G, blocks, scale, trial_modes, trial, velocity) < EXACT
-                most = _NORMALS_DISAGREE if alone else _DISAGREES
+                most = agree if alone else min(agree, _DISAGREES)
                 if np.abs((closed - velocity) / scale).max() < most * np.abs(g / scale).max():
                     velocity = closed
                     size = natural_map(blocks, trial, velocity)
@@ -72,7 +69,7 @@ def _finish(G, g, blocks, scale, l, modes, best_l, best_u, best_modes):
 
 
 @njit(**_JIT)
-def _by_sweeps(G, g, blocks, scale, l, u, modes):
+def _by_sweeps(G, g, blocks, scale, agree, l, u, modes):
     """Solve a convex problem by sweeps and Newton; return Newton's rounds, 0 unless the answer is beyond doubt.
 
     Redundant impulses and blocks between two modes are left to ADMM, which shares loads evenly.
@@ -82,7 +79,7 @@ def _by_sweeps(G, g, blocks, scale, l, u, modes):
         done = sweeps(G, g, blocks, trial, most)
         velocity = G @ trial + g
         identify(blocks, trial, velocity, 1e-10, trial_modes)
-        best, more = _finish(G, g, blocks, scale, trial, trial_modes, l, u, modes)
+        best, more = _finish(G, g, blocks, scale, agree, trial, trial_modes, l, u, modes)
         rounds += more
         if best < EXACT:
             if redundancy(G, blocks, modes, scale, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
@@ -94,7 +91,7 @@ def _by_sweeps(G, g, blocks, scale, l, u, modes):
 
 
 @njit(**_JIT)
-def solve(G, g, blocks, scale, convex, most, start, start_modes):
+def solve(G, g, blocks, scale, agree, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
 
     Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
@@ -110,11 +107,11 @@ def solve(G, g, blocks, scale, convex, most, start, start_modes):
     if best == 0.0:
         return l, u, modes, best, 0, 0
     if start_modes.size:
-        best, rounds = _finish(G, g, blocks, scale, start, start_modes.copy(), l, u, modes)
+        best, rounds = _finish(G, g, blocks, scale, agree, start, start_modes.copy(), l, u, modes)
         if best < EXACT:
             return l, u, modes, best, 0, rounds
     if convex:
-        rounds = _by_sweeps(G, g, blocks, scale, l, u, modes)
+        rounds = _by_sweeps(G, g, blocks, scale, agree, l, u, modes)
         if rounds:
             return l, u, modes, natural_map(blocks, l, u), 0, rounds
         l[:], u[:] = 0.0, g
@@ -140,7 +137,7 @@ def solve(G, g, blocks, scale, convex, most, start, start_modes):
             if size < best:
                 best = size
                 l[:], u[:], modes[:] = state.z, velocity, trial_modes
-            best, more = _finish(G, g, blocks, scale, state.z, trial_modes, l, u, modes)
+            best, more = _finish(G, g, blocks, scale, agree, state.z, trial_modes, l, u, modes)
             rounds += more
             if best < EXACT:
                 break
@@ -165,7 +162,7 @@ def row_scale(G, blocks):
 
 
 @njit(**_JIT)
-def solve_unscaled(G, g, blocks, convex, most, start, start_modes):
+def solve_unscaled(G, g, blocks, agree, convex, most, start, start_modes):
     """Scale a problem, solve it, and give the answer in its own units.
 
     Returns l, u, modes, the natural map of the scaled problem, iterations, rounds, the scale (m,) and the size: NaN if
@@ -192,7 +189,7 @@ def solve_unscaled(G, g, blocks, convex, most, start, start_modes):
         if blocks.kind[b] == DISC:
             bound[b] /= scale[blocks.first[b]] * size
     inner = Blocks(blocks.kind, blocks.first, bound)
-    l, u, modes, best, iterations, rounds = solve(scaled, offset, inner, scale, convex, most, begin, start_modes)
+    l, u, modes, best, iterations, rounds = solve(scaled, offset, inner, scale, agree, convex, most, begin, start_modes)
     for i in range(m):
         l[i] *= size * scale[i]
         u[i] *= size / scale[i]
