@@ -12,7 +12,7 @@ from add.ties.directions import (
     unit_vector,
 )
 from add.ties.links import LinkPose
-from add.ties.physics import DampingFromRestitution, LameFromYoung
+from add.ties.physics import DampingFromRestitution, LameFromYoung, WeightedSum
 from add.ties.places import Distance, PlaceOnOther
 from add.ties.solids import SolidMass
 
@@ -32,6 +32,7 @@ __all__ = [
     "Tie",
     "TiltVector",
     "TiltedDirection",
+    "WeightedSum",
     "axes_across",
     "copies_of",
     "tilt_between",

@@ -38,6 +38,23 @@ class LameFromYoung(Rule):
 
 @final
 @dataclass(frozen=True)
+class WeightedSum(Rule):
+    """(x_1, ..., x_n) -> weights . x + offset."""
+
+    weights: tuple[float, ...]
+    offset: float = 0.0
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the sum."""
+        return (x @ np.array(self.weights) + self.offset)[:, None]
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the weights."""
+        return np.tile(np.array(self.weights), (x.shape[0], 1, 1))
+
+
+@final
+@dataclass(frozen=True)
 class DampingFromRestitution(Rule):
     """(e, k_n, m_a, m_b) -> k_d of one of the points that touch at once; m_b is infinite where nothing gives way.
 

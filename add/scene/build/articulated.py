@@ -18,6 +18,7 @@ from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.obstacles import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.followers import common_limits, follow, has_dry_friction
 from add.scene.build.geometry_sizes import link_sizes
 from add.scene.build.link_bones import bones_of
 from add.scene.build.link_contact import link_body
@@ -92,11 +93,14 @@ def articulated_body(
     position = {joint.name: k for k, joint in enumerate(robot.joints)}
     joints = []
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
-        said = body.joints.get(joint.name, _NONE)
-        made = _tree_joint(joint, link, said, order, position, signal, f"{at}.joints.{joint.name}")
-        joints.append(replace(made, held=_is_held(made, said, body, f"{at}.joints.{joint.name}")))
-        place, own, hard = f"{at}.joints.{joint.name}", not (loose and k == 0), body.limits == "hard"
-        numbers += _joint_numbers(place, joint, said, joints[-1], pose, starts=own, hard=hard)
+        said, place = body.joints.get(joint.name, _NONE), f"{at}.joints.{joint.name}"
+        made = _tree_joint(joint, link, said, order, position, signal, robot.joints, body, place)
+        joints.append(replace(made, held=_is_held(made, said, body, place)))
+        own, hard = not (loose and k == 0), body.limits == "hard"
+        ends = common_limits(joint, robot.joints, body.joints)
+        numbers += _joint_numbers(place, joint, said, joints[-1], pose, ends, starts=own, hard=hard)
+    followed = follow(at, robot.joints, body.joints, numbers)
+    numbers += followed.numbers
     for link in robot.links:
         if is_body(link):
             numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
@@ -113,7 +117,7 @@ def articulated_body(
     ]
     extras = tree_extras(at, robot, body, signal)
     numbers += extras.numbers
-    ends = [joint.name for joint in extras.places]
+    places_of_loops = [joint.name for joint in extras.places]
     tree = TreeBody(
         name,
         (*joints, *extras.places),
@@ -123,7 +127,7 @@ def articulated_body(
         body.limits == "hard",
         tuple(extras.loops),
         tuple(extras.couplings),
-        tuple(extras.tendons),
+        (*extras.tendons, *followed.springs),
         tuple(extras.drives),
     )
     tree = replace(tree, kept_rows=independent_rows(tree, numbers))
@@ -132,7 +136,8 @@ def articulated_body(
         bones = bones_of(robot)
         links = [replace(link, vertices=bones[link.link][0], triangles=bones[link.link][1]) for link in links]
     links += [
-        LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True) for key in (*places, *ends)
+        LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True)
+        for key in (*places, *places_of_loops)
     ]
     more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
     apart = _apart(name, robot, links, bool(body.self_collision))
@@ -143,7 +148,7 @@ def articulated_body(
         for a, b in (pair, pair[::-1])
         if a[0] and b[0] and not {a[0], b[0]} & replaced  # shapes of the scene are other ones
     }
-    return TreeParts(tree, links, numbers, blocks + more, apart, shapes, derived, starts)
+    return TreeParts(tree, links, numbers, blocks + more, apart, shapes, derived + followed.derived, starts)
 
 
 def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, FloatArray]:
@@ -189,14 +194,13 @@ def _tree_joint(
     order: dict[str, int],
     position: dict[str, int],
     signal: MakeSignal,
+    joints: Sequence[RobotJoint],
+    body: ArticulatedBodySpec,
     at: str,
 ) -> TreeJoint:
     kind = _KINDS[joint.kind]
-    if kind in (FIXED, FREE) or joint.mimic is not None:
-        for key in ("value", "rate", "motion", "stiffness", "damping", "lower", "upper", "dry_friction", "armature"):
-            if getattr(said, key) is not None and not (kind == FREE and key in ("value", "rate")):
-                raise InputError(f"a {joint.kind} joint has none of this kind", place=f"{at}.{key}")
-    lower, upper = _limits(joint, said)
+    _refuse_none(joint, said, at)
+    (lower, *_), (upper, *_) = common_limits(joint, joints, body.joints)
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
     if kind == BALL and upper >= np.pi:  # no rotation is by more
         limited = bool(np.isfinite(lower))
@@ -222,8 +226,23 @@ def _tree_joint(
         mimic,
         limited=limited and joint.mimic is None and kind in (HINGE, SLIDE, BALL),
         motion=motion,
-        rough=bool(joint.dry_friction if said.dry_friction is None else said.dry_friction),
+        rough=joint.mimic is None and has_dry_friction(joint, joints, body.joints),
     )
+
+
+def _refuse_none(joint: RobotJoint, said: TreeJointSpec, at: str) -> None:
+    """Refuse numbers that a joint cannot have: one that mimics another has laws, which act there, and no motion."""
+    laws = ("stiffness", "damping", "lower", "upper", "dry_friction", "armature")
+    wrong: tuple[str, ...] = ()
+    text = f"a {joint.kind} joint has none of this kind"
+    if joint.mimic is not None:
+        wrong = ("value", "rate", "motion", "slip_speed", "dry_friction_law", "limit_stiffness", "limit_damping")
+        text = f"a mimic joint has none of its own: it mimics '{joint.mimic[0]}', which has it"
+    elif joint.kind in ("fixed", "free"):
+        wrong = (*(("value", "rate") if joint.kind == "fixed" else ()), "motion", *laws)
+    for key in wrong:
+        if getattr(said, key) is not None:
+            raise InputError(text, place=f"{at}.{key}")
 
 
 def _is_held(joint: TreeJoint, said: TreeJointSpec, body: ArticulatedBodySpec, at: str) -> bool:
@@ -231,16 +250,10 @@ def _is_held(joint: TreeJoint, said: TreeJointSpec, body: ArticulatedBodySpec, a
     moved = joint.kind in (HINGE, SLIDE, BALL) and joint.n > 0 and joint.motion is None
     if said.dry_friction_law == "hybrid" and not moved:
         raise InputError(
-            "dry friction holds hinges, slides and balls that follow no other and have no given motion",
+            "dry friction holds hinges, slides and balls that mimic no other and have no given motion",
             place=f"{at}.dry_friction_law", found="'hybrid'", expected="'tanh'",
         )  # fmt: skip
     return moved and joint.rough and (said.dry_friction_law or body.dry_friction_law) == "hybrid"
-
-
-def _limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
-    lower = joint.lower if said.lower is None else said.lower
-    upper = joint.upper if said.upper is None else said.upper
-    return float(lower), float(upper)
 
 
 def _joint_numbers(
@@ -249,6 +262,7 @@ def _joint_numbers(
     said: TreeJointSpec,
     made: TreeJoint,
     pose: Mapping[str, FloatArray],
+    ends: tuple[tuple[float, str, str], tuple[float, str, str]],
     *,
     starts: bool,
     hard: bool,
@@ -276,11 +290,15 @@ def _joint_numbers(
             values.append((key, np.array(usual if given is None else given), of))
         if made.limited:
             # A limit that is not there lies so far away that nothing reaches it.
-            bounds = np.nan_to_num(np.array(_limits(joint, said)), posinf=1e9, neginf=-1e9)
+            bounds = np.nan_to_num(np.array([end[0] for end in ends]), posinf=1e9, neginf=-1e9)
             if bounds[0] >= bounds[1]:
                 raise InputError(
-                    "the lower limit is not below the upper one", place=at, found=f"{bounds[0]:g} and {bounds[1]:g}"
-                )
+                    "the lower limit is not below the upper one", place=at,
+                    found=" and ".join(
+                        f"{end:.6g}" + ("" if name == joint.name else f" (of '{name}', which mimics it)")
+                        for end, name, _ in ends
+                    ),
+                )  # fmt: skip
             values += [("lower", bounds[0], unit), ("upper", bounds[1], unit)]
             for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
                 given = getattr(said, key)
@@ -339,7 +357,7 @@ def _drive(
     joint = joints[number[item.joint]]
     if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
         raise InputError(
-            "drives act on hinges and slides that follow no other", place=f"{at}.joint", found=f"'{item.joint}'"
+            "drives act on hinges and slides that mimic no other", place=f"{at}.joint", found=f"'{item.joint}'"
         )
     slide = joint.kind == "slide"
     unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][slide]

@@ -112,7 +112,7 @@ def coordinate(joints: Sequence[RobotJoint], number: Mapping[str, int], name: st
         raise InputError("there is no joint of this name", place=place, found=f"'{name}'")
     joint = joints[number[name]]
     if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
-        raise InputError("only hinges and slides that follow no other", place=place, found=f"'{name}'")
+        raise InputError("only hinges and slides that mimic no other", place=place, found=f"'{name}'")
     return number[name]
 
 

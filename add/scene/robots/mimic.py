@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from add.scene.robots.model import RobotJoint
 from add.scene.robots.source import Source
 
 
 def resolved(source: Source, joints: Sequence[RobotJoint], types: Mapping[str, str]) -> tuple[RobotJoint, ...]:
     """Return the joints with q = factor q_i + offset of a joint i that mimics none.
+
+    A torque on q is factor times as large on q_i, and q moves factor times as fast: joint i has the narrowest of its
+    own effort and velocity and of |factor| effort and velocity / |factor| of the joints that mimic it. Laws and limits
+    of those are carried over where a scene is built, since it may say them otherwise.
 
     Parameters
     ----------
@@ -19,7 +25,19 @@ def resolved(source: Source, joints: Sequence[RobotJoint], types: Mapping[str, s
     types : of all joints of the file, as it says them
     """
     moving = {joint.name: joint for joint in joints}
-    return tuple(joint if joint.mimic is None else _resolved(source, joint, moving, types) for joint in joints)
+    found = {joint.name: joint if joint.mimic is None else _resolved(source, joint, moving, types) for joint in joints}
+    for joint in tuple(found.values()):
+        if joint.mimic is None:
+            continue
+        leader, factor = found[joint.mimic[0]], abs(joint.mimic[1])
+        effort = factor * joint.effort
+        if joint.effort == 0.0:
+            effort = np.inf
+            source.note(source.place("joint", joint.name), "effort 0 of a mimic joint, which has no drive of its own")
+        found[leader.name] = replace(
+            leader, effort=min(leader.effort, effort), velocity=min(leader.velocity, joint.velocity / factor)
+        )
+    return tuple(found.values())
 
 
 def _resolved(

@@ -122,11 +122,18 @@ def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str,
         if link.mass > 0.0:
             links[link.name] = {"mass": link.mass, "inertia": six, "center_of_mass": link.centre.tolist()}
     joints: dict[str, dict[str, Any]] = {}
+    own: dict[str, Any]
     for joint in robot.joints:
-        if joint.kind not in ("hinge", "slide", "ball") or joint.mimic is not None:
+        if joint.kind not in ("hinge", "slide", "ball"):
+            continue
+        if joint.mimic is not None:  # what the joint that it mimics gets of it
+            own = {key: getattr(joint, key) for key in ("damping", "dry_friction", "armature")}
+            joints[joint.name] = own | {
+                key: value for key in ("lower", "upper") if isfinite(value := getattr(joint, key))
+            }
             continue
         wide = joint.kind == "ball"
-        own: dict[str, Any] = {"value": [0.0] * 3, "rate": [0.0] * 3, "rest": [0.0] * 3} if wide else {
+        own = {"value": [0.0] * 3, "rate": [0.0] * 3, "rest": [0.0] * 3} if wide else {
             "value": joint.start, "rate": 0.0, "rest": joint.reference, "dry_friction": joint.dry_friction
         }  # fmt: skip
         own |= {"stiffness": joint.stiffness, "damping": joint.damping, "armature": joint.armature}

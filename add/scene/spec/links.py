@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -25,7 +25,7 @@ from add.scene.read.files import asked_for_by
 from add.scene.robots.body_frames import in_body_frames
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
-from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, TreeJointSpec
+from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, MimicSpec, TreeJointSpec
 from add.scene.spec.common import BodyContactSpec
 from add.scene.spec.link_loops import with_parts
 from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, SphereGeometrySpec
@@ -198,7 +198,7 @@ def _written(name: str, body: ArticulatedBodySpec, at: str) -> Robot:
                 expected="joints in order from the base outwards",
             )  # fmt: skip
         carried[child] = key
-        joints.append(_joint(key, joint, child, place, free=body.base == "free" and not joints, known=carried))
+        joints.append(_joint(key, joint, child, place, free=body.base == "free" and not joints, before=joints))
         links.append(_link(child, body.links[child], f"{at}.links.{child}"))
     for key in body.links:
         if key not in carried:
@@ -207,22 +207,32 @@ def _written(name: str, body: ArticulatedBodySpec, at: str) -> Robot:
 
 
 def _joint(
-    name: str, joint: TreeJointSpec, child: str, place: str, *, free: bool, known: Mapping[str, str]
+    name: str, joint: TreeJointSpec, child: str, place: str, *, free: bool, before: Sequence[RobotJoint]
 ) -> RobotJoint:
     kind = "free" if free else (joint.type or "hinge")
     axis = np.array(joint.axis or (0.0, 0.0, 1.0))
     mimic = None
     if joint.mimic is not None:
-        if joint.mimic.joint not in known.values() or joint.mimic.joint == name:
-            raise InputError(
-                "no joint before this one has this name", place=f"{place}.mimic.joint", found=f"'{joint.mimic.joint}'"
-            )
-        mimic = (joint.mimic.joint, joint.mimic.factor, joint.mimic.offset)
+        mimic = _mimic(name, kind, joint.mimic, before, f"{place}.mimic")
     w, x, y, z = joint.orientation or (1.0, 0.0, 0.0, 0.0)
     return RobotJoint(
         name, kind, joint.parent or WORLD, child, np.array(joint.position or (0.0, 0.0, 0.0)),
         Rotation.from_quat([x, y, z, w]).as_matrix(), axis / np.linalg.norm(axis), mimic=mimic,
     )  # fmt: skip
+
+
+def _mimic(name: str, kind: str, said: MimicSpec, before: Sequence[RobotJoint], place: str) -> tuple[str, float, float]:
+    """Return the joint that mimics none, factor and offset, of a joint that may mimic one that mimics another."""
+    leaders = [joint for joint in before if joint.name == said.joint]
+    if not leaders:
+        raise InputError("no joint before this one has this name", place=f"{place}.joint", found=f"'{said.joint}'")
+    for one, of in ((name, kind), (said.joint, leaders[0].kind)):
+        if of not in ("hinge", "slide"):
+            raise InputError("only hinges and slides mimic, and only such", place=place, found=f"'{one}', a {of} joint")
+    if said.factor == 0.0:
+        raise InputError("a factor of zero fixes the joint", place=f"{place}.factor", expected='type "fixed"')
+    leader, factor, offset = leaders[0].mimic or (said.joint, 1.0, 0.0)
+    return leader, said.factor * factor, said.factor * offset + said.offset
 
 
 def _matrix(six: tuple[float, ...]) -> FloatArray:

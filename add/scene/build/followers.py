@@ -1,0 +1,146 @@
+"""Joints that mimic another: their laws act on it. With q = m q_leader + c a force Q on q is m Q on the leader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from add.bodies.tree_parts import TreeTendon
+from add.scene.build.numbers import SceneParameter
+from add.scene.build.ties import Derived, OfScene
+from add.scene.robots.model import RobotJoint
+from add.scene.spec.articulated import TreeJointSpec
+from add.ties import WeightedSum
+
+#: Numbers of a follower that add to those of the joint it mimics, by the power of |m| that carries them over: forces by
+#: rates and accelerations of the follower are m times those of the leader, and m times as large there.
+_ADDED = {"damping": 2, "dry_friction": 1, "armature": 2}
+_NONE = TreeJointSpec()
+
+
+@final
+@dataclass
+class Followed:
+    """What followers bring: springs of their own, numbers, and what of theta these make with the leaders' numbers."""
+
+    springs: list[TreeTendon] = field(default_factory=list)
+    numbers: list[SceneParameter] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
+
+
+def limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
+    """Return the limits of a joint's own coordinate."""
+    lower = joint.lower if said.lower is None else said.lower
+    upper = joint.upper if said.upper is None else said.upper
+    return float(lower), float(upper)
+
+
+def common_limits(
+    joint: RobotJoint, joints: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]
+) -> tuple[tuple[float, str, str], tuple[float, str, str]]:
+    """Return the narrowest limits of a coordinate, those of joints that mimic it included.
+
+    Returns
+    -------
+    lower, upper
+        Each with the joint that brings it and the name of the limit there: with m < 0 the other one.
+    """
+    lower, upper = limits(joint, said.get(joint.name, _NONE))
+    found = [((lower, joint.name, "lower"), (upper, joint.name, "upper"))]
+    for item in joints:
+        if item.mimic is not None and item.mimic[0] == joint.name:
+            _, m, c = item.mimic
+            own = zip(limits(item, said.get(item.name, _NONE)), ("lower", "upper"), strict=True)
+            ends = [((limit - c) / m, item.name, key) for limit, key in own]
+            found.append((ends[0], ends[1]) if m > 0.0 else (ends[1], ends[0]))
+    return max((pair[0] for pair in found), key=lambda end: end[0]), min(
+        (pair[1] for pair in found), key=lambda end: end[0]
+    )
+
+
+def has_dry_friction(joint: RobotJoint, joints: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]) -> bool:
+    """Return whether a joint, or one that mimics it, has dry friction."""
+    same = [joint, *(item for item in joints if item.mimic is not None and item.mimic[0] == joint.name)]
+    return any(_number(item, said.get(item.name, _NONE), "dry_friction") for item in same)
+
+
+def follow(
+    at: str, joints: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec], numbers: list[SceneParameter]
+) -> Followed:
+    """Return what the joints that mimic another bring, and free the numbers of the others of what then is a sum.
+
+    Parameters
+    ----------
+    at : of the body
+    joints, said : of the robot, and what the scene says of them
+    numbers : of the scene so far; those of joints that are mimicked come to set theta through `Followed.derived`
+    """
+    out = Followed()
+    known = {joint.name: joint for joint in joints}
+    number = {joint.name: k for k, joint in enumerate(joints)}
+    sums: dict[str, list[tuple[str, float]]] = {}
+    for joint in joints:
+        if joint.mimic is None:
+            continue
+        leader, m, c = joint.mimic
+        path, of_leader, own = f"{at}.joints.{joint.name}", f"{at}.joints.{leader}", said.get(joint.name, _NONE)
+        slide = joint.kind == "slide"
+        unit, force = ("m", "N") if slide else ("rad", "N m")
+        units = {"damping": f"{force} s/{unit}", "dry_friction": force, "armature": "kg" if slide else "kg m^2"}
+        for key, power in _ADDED.items():
+            out.numbers.append(_parameter(f"{path}.{key}", _number(joint, own, key), units[key]))
+            terms = sums.setdefault(f"{of_leader}.{key}", [(f"{of_leader}.{key}", 1.0)])
+            terms.append((f"{path}.{key}", abs(m) ** power))
+        if joint.stiffness or own.stiffness is not None:
+            _spring(path, number[leader], m, c, joint, own, (f"{force}/{unit}", unit), out)
+        binding = common_limits(known[leader], joints, said)
+        for value, key in zip(limits(joint, own), ("lower", "upper"), strict=True):
+            for (_, name, of), end in zip(binding, ("lower", "upper"), strict=True):
+                if (name, of) == (joint.name, key):
+                    out.numbers.append(_parameter(f"{path}.{key}", value, unit))
+                    rule = WeightedSum((1.0 / m,), -c / m)
+                    out.derived.append(Derived((f"{of_leader}.{end}",), rule, (OfScene(f"{path}.{key}"),)))
+    for target, terms in sums.items():
+        rule = WeightedSum(tuple(weight for _, weight in terms))
+        out.derived.append(Derived((target,), rule, tuple(OfScene(path) for path, _ in terms)))
+    made = {name for item in out.derived for name in item.outputs}
+    numbers[:] = [
+        replace(item, targets=()) if item.path in sums else item
+        for item in numbers
+        if item.path in sums or item.path not in made  # a limit that a narrower one replaces sets nothing
+    ]
+    return out
+
+
+def _spring(
+    path: str, leader: int, m: float, c: float, joint: RobotJoint, said: TreeJointSpec, units: tuple[str, str],
+    out: Followed,
+) -> None:  # fmt: skip
+    """Add the spring of a follower: -k (l - rest) on the length l = m q_leader, at rest where q is."""
+    at = f"{path}.spring"
+    out.springs.append(TreeTendon(at, (leader,)))
+    for key, value, unit in (
+        ("factors", np.array([m]), "-"),
+        ("damping", 0.0, "N s/m"),
+        ("dry_friction", 0.0, "N"),
+        ("slip_speed", 1.0, "m/s"),
+    ):
+        out.numbers.append(SceneParameter(f"{at}.{key}", np.asarray(value), unit, ((f"{at}.{key}", 1.0),), fixed=True))
+    stiffness = np.asarray(_number(joint, said, "stiffness"))
+    out.numbers.append(SceneParameter(f"{path}.stiffness", stiffness, units[0], ((f"{at}.stiffness", 1.0),)))
+    rest = joint.reference if said.rest is None else said.rest
+    out.numbers.append(_parameter(f"{path}.rest", rest, units[1]))
+    out.derived.append(Derived((f"{at}.rest",), WeightedSum((1.0,), -c), (OfScene(f"{path}.rest"),)))
+
+
+def _parameter(path: str, value: object, unit: str) -> SceneParameter:
+    """Return a number that sets nothing of theta by itself."""
+    return SceneParameter(path, np.asarray(value, dtype=float), unit, ())
+
+
+def _number(joint: RobotJoint, said: TreeJointSpec, key: str) -> float:
+    given = getattr(said, key)
+    return float(getattr(joint, key) if given is None else given)
