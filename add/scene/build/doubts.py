@@ -45,14 +45,7 @@ _SHOWN = 3
 
 
 def warn(built: BuiltScene) -> list[str]:
-    """Log and return what is probably not meant, though it can be simulated.
-
-    Raises
-    ------
-    InputError
-        If bodies start deep in each other and contact is hard: no force drives them apart.
-    """
-    _refuse_overlaps(built)
+    """Log and return what is probably not meant, though it can be simulated."""
     texts = doubts(built)
     for text in texts:
         logger.warning("%s: %s", built.scene.source or "scene", text)
@@ -81,18 +74,6 @@ def _size(built: BuiltScene, name: str) -> float:
     """Return the largest extent of a body along the axes of its rest frame [m]."""
     low, high = extent(built, name)
     return float((high - low).max())
-
-
-def _refuse_overlaps(built: BuiltScene) -> None:
-    law = built.scene.contact.friction_law
-    deep = deep_starts(built.model, built.theta) if law == "impulse" else []
-    if deep:
-        others = f", and {len(deep) - 1} more pairs overlap" if len(deep) > 1 else ""
-        raise InputError(
-            f"starts {deep[0].depth:.3g} m deep inside {deep[0].other}{others}: contact by impulses keeps bodies "
-            "apart, it has no force that drives them there",
-            file=built.scene.source, place=f"bodies.{deep[0].body}", expected="bodies that touch at most",
-        )  # fmt: skip
 
 
 def _deep(built: BuiltScene) -> Iterator[str]:

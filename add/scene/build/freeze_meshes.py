@@ -41,8 +41,8 @@ def freeze_meshes(scene: S, folder: Path) -> S:
         if path.exists():
             logger.info("bodies.%s.mesh: %s is kept", name, path)
         else:
-            # tet10 goes to the file with its curved boundary. Where an experiment chooses other elements the file has to
-            # be tet4, which `read_mesh` raises to tet10 with straight sides.
+            # tet10 goes to the file with its curved boundary. Where an experiment chooses other elements the file has
+            # to be tet4, which `read_mesh` raises to tet10 with straight sides.
             element = "tet4" if f"bodies.{name}.element" in changes else body.element
             mesh = unscaled_mesh(body, element, f"bodies.{name}")
             path.parent.mkdir(parents=True, exist_ok=True)
