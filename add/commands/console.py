@@ -117,6 +117,8 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(ctx: click.Context, verbose: int, quiet: bool, as_json: bool, **arguments: Any) -> Any:
         level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
         logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+        # Of the mesher, which may take minutes, one is told without --verbose, too.
+        logging.getLogger("add.io.fill").setLevel(level if quiet else min(level, logging.INFO))
         console = Console(as_json, quiet)
         result = ctx.invoke(command, console, **arguments)
         console.require_printed()

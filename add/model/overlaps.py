@@ -13,6 +13,7 @@ from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
 from add.kernels.distance import distance_bound
 from add.kernels.rotation import rotation_matrix
+from add.kernels.shape_codes import MESH
 from add.model.build import Model
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -109,7 +110,10 @@ def _overlaps(meeting: _Meeting, owners: list[str], share: float | None) -> Iter
             if not counts.any() or (size == 0.0 and share is not None):
                 continue
             local = (points[counts] - meeting.position[o]) @ meeting.rotation[o]
-            depth = float((radius[counts] - shape_of(meeting.kind[o]).gaps(meeting.size[o], local)).max())
+            # Beside a mesh the rows of all shapes are as long as the mesh's.
+            kind, row = meeting.kind[o], meeting.size[o]
+            gaps = shape_of(kind).gaps(row if kind == MESH else row[:3], local)
+            depth = float((radius[counts] - gaps).max())
             if depth >= 0.0 if share is None else depth > share * size:
                 yield Overlap(owners[owner], meeting.names[o], depth, size)
 

@@ -15,6 +15,7 @@ from add.geometry.triangle_surface import box_surface
 from add.io.fill import filled
 from add.io.meshes import read_mesh
 from add.scene import load_scene
+from add.scene.build.freeze_meshes import freeze_meshes
 
 pytest.importorskip("pytetwild", reason="the extra `mesh` is not installed")
 
@@ -86,10 +87,8 @@ def test_kept_under_its_content(tmp_path, monkeypatch):
     assert asked == [(5.0, None), (4.0, None), (4.0, 0.1), (5.0, None)]
 
 
-@pytest.mark.slow
-def test_a_scene_names_the_surface(tmp_path, monkeypatch):
-    """Meshed once for the same content, edge and tolerance; `scale` says the unit."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def millimetres(tmp_path, edge):
+    """A scene of a box whose STL is in millimetres."""
     stl(tmp_path / "s.stl")
     raw = {
         "schema": "add-scene/1",
@@ -97,7 +96,7 @@ def test_a_scene_names_the_surface(tmp_path, monkeypatch):
         "bodies": {
             "box": {
                 "type": "soft",
-                "mesh": {"surface": "s.stl", "edge": 0.03},
+                "mesh": {"surface": "s.stl", "edge": edge},
                 "scale": 0.001,
                 "element": "tet10",
                 "material": {"young": 1e5, "poisson": 0.3, "density": 1000},
@@ -105,7 +104,55 @@ def test_a_scene_names_the_surface(tmp_path, monkeypatch):
         },
     }
     (tmp_path / "scene.json").write_text(json.dumps(raw))
-    scene = load_scene(tmp_path / "scene.json")
+    return tmp_path / "scene.json"
+
+
+def test_a_run_keeps_the_mesh_that_check_made(tmp_path, monkeypatch):
+    """The mesher is asked once, for the edge in the unit of the file, and the run's copy is in that unit, too."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    asked = []
+
+    def counted(surface, edge, tolerance=None):
+        asked.append(edge)
+        return shape_mesh("box", size=[100.0, 40.0, 20.0], divisions=[2, 1, 1])
+
+    monkeypatch.setattr("add.io.fill.fill", counted)
+    scene = load_scene(millimetres(tmp_path, 0.03))
+    built = scene.build()
+    frozen = freeze_meshes(scene, tmp_path / "run")
+    assert asked == [pytest.approx(30.0)]
+    assert np.ptp(read_mesh(tmp_path / "run" / "meshes" / "box.msh").points, axis=0) == pytest.approx([100, 40, 20])
+    assert frozen.build().model.bodies[0].rest == pytest.approx(built.model.bodies[0].rest, abs=1e-15)
+
+
+def test_too_many_tetrahedra_are_refused_before_the_mesher_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr("add.io.fill.read_apart", lambda *a, **k: pytest.fail("the mesher was asked"))
+    asked = run("mesh", stl(tmp_path / "s.stl"), "--edge", "0.02mm", "--unit", "mm", "-o", tmp_path / "m.msh")
+    assert isinstance(asked.exception, InputError) and asked.exception.exit_code == 2
+    assert "about 8e+10 tetrahedra" in str(asked.exception) and "s.stl" in str(asked.exception)
+    assert "edges of 0.68 or more" in str(asked.exception)
+
+
+def test_the_mesher_is_announced(tmp_path, monkeypatch, caplog):
+    """Without --verbose, and before it is asked."""
+    said = []
+
+    def stopped(*arguments, **options):
+        said.extend(caplog.messages)
+        raise InputError("stopped")
+
+    monkeypatch.setattr("add.io.fill.read_apart", stopped)
+    run("mesh", stl(tmp_path / "s.stl"), "--edge", "4mm", "--unit", "mm", "-o", tmp_path / "m.msh")
+    assert said == ["the mesher is asked for about 1e+04 tetrahedra ..."]
+
+
+@pytest.mark.slow
+def test_a_scene_names_the_surface(tmp_path, monkeypatch):
+    """Meshed once for the same content, edge and tolerance; `scale` says the unit."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = millimetres(tmp_path, 0.03)
+    raw = json.loads(path.read_text())
+    scene = load_scene(path)
     first = scene.build().model
     assert first.bodies[0].rest.max() == pytest.approx(0.05, rel=2e-3)
     kept = list((tmp_path / "cache" / "add" / "meshes").glob("*.msh"))

@@ -193,12 +193,14 @@ def test_stack_rests(boxes: int, steps: int) -> None:
 
 
 def test_start_inside_the_floor_is_slow() -> None:
-    """A body that starts 0.1 m deep comes up with the speed of the limit, not 20 m/s."""
+    """A body that starts 0.1 m deep comes up with the speed of the limit, not 20 m/s; scenes refuse such a start."""
     raw = scene(CUBE | {"position": [0, 0, 0.0]}, dt=0.005, steps=3)
-    built = add.scene_from_dict(raw).build()
-    limited = with_impulse_contact(_penalty(raw), ImpulseOptions(stabilisation_speed=0.5))
-    assert limited.run().state(1).v[0, 2] == pytest.approx(0.5, abs=1e-9)
-    assert built.run().state(1).v[0, 2] == pytest.approx(1.0, abs=1e-9)
+    with pytest.raises(InputError, match=r"0\.1 m deep inside floor") as refused:
+        add.scene_from_dict(raw).build()
+    assert refused.value.place == "bodies.body"
+    for options, speed in ((ImpulseOptions(stabilisation_speed=0.5), 0.5), (ImpulseOptions(), 1.0)):
+        found = with_impulse_contact(_penalty(raw), options).run()
+        assert found.state(1).v[0, 2] == pytest.approx(speed, abs=1e-9)
 
 
 def _penalty(raw: dict) -> Simulation:

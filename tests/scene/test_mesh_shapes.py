@@ -118,3 +118,23 @@ def test_a_start_deep_in_a_mesh_is_told(ring):
     theta = built.simulation.theta.copy()
     built.simulation.system.parameters.view(theta, "bodies.crate.position")[:] = [0.1, 0, 0.02]
     assert [(item.body, item.other) for item in deep_starts(built.model, theta)] == [("crate", "ring")]
+
+
+def test_shapes_of_all_kinds_beside_a_mesh(ring):
+    """Rows of shapes are as long as the mesh's then: boxes and balls in a ring, deep starts among them, and a run."""
+    from add.model.overlaps import deep_starts
+
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.04, 0.04, 0.04]}, "mass": 0.05}
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.02}, "mass": 0.05}
+    rod = {"type": "rigid", "geometry": {"shape": "capsule", "radius": 0.015, "half_length": 0.02}, "mass": 0.05}
+    raw = scene(ring).raw
+    raw["bodies"] = {
+        "box": box | {"position": [0.1, 0, 0.062], "velocity": [0, 0, -0.5]},
+        "ball": ball | {"position": [0.1, 0, 0.09]},  # 12 mm deep in the box
+        "rod": rod | {"position": [-0.1, 0, 0.08]},
+    }
+    built = scene_from_dict(raw).build()
+    deep = deep_starts(built.model, built.theta)
+    assert [(item.body, item.other, pytest.approx(item.depth)) for item in deep] == [("ball", "box", 0.012)]
+    counts, _ = touched(built)
+    assert counts["touching"] > 0

@@ -42,14 +42,7 @@ _SHOWN = 3
 
 
 def warn(built: BuiltScene) -> list[str]:
-    """Log and return what is probably not meant, though it can be simulated.
-
-    Raises
-    ------
-    InputError
-        If bodies start deep in each other and contact is hard: no force drives them apart.
-    """
-    _refuse_overlaps(built)
+    """Log and return what is probably not meant, though it can be simulated."""
     texts = doubts(built)
     for text in texts:
         logger.warning("%s: %s", built.scene.source or "scene", text)
@@ -66,6 +59,7 @@ def doubts(built: BuiltScene) -> list[str]:
     return [text for part in parts for text in part(built)]
 
 
+<<<<<<< HEAD
 def _refuse_overlaps(built: BuiltScene) -> None:
     law = built.scene.contact.friction_law
     deep = deep_starts(built.model, built.theta) if law == "impulse" else []
@@ -76,6 +70,20 @@ def _refuse_overlaps(built: BuiltScene) -> None:
             "apart, it has no force that drives them there",
             file=built.scene.source, place=f"bodies.{deep[0].body}", expected="bodies that touch at most",
         )  # fmt: skip
+=======
+def extent(built: BuiltScene, name: str) -> FloatArray:
+    """Return lower and upper corner (2, 3) of a body in its rest frame [m]; NaN for one without a shape."""
+    points = built.model.body(name).rest
+    if not points.size:
+        return np.full((2, 3), np.nan)
+    return np.stack([points.min(axis=0), points.max(axis=0)])
+
+
+def _size(built: BuiltScene, name: str) -> float:
+    """Return the largest extent of a body along the axes of its rest frame [m]."""
+    low, high = extent(built, name)
+    return float((high - low).max())
+>>>>>>> input2
 
 
 def _deep(built: BuiltScene) -> Iterator[str]:

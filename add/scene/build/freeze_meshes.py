@@ -3,10 +3,9 @@
 import logging
 from pathlib import Path
 
-from add.geometry import SoftMesh
 from add.io.atomic import replacing
 from add.io.meshes import write_mesh
-from add.scene.build.selections import body_mesh
+from add.scene.build.selections import unscaled_mesh
 from add.scene.read.reader import S, apply_overrides
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
 
@@ -42,20 +41,13 @@ def freeze_meshes(scene: S, folder: Path) -> S:
         if path.exists():
             logger.info("bodies.%s.mesh: %s is kept", name, path)
         else:
-            mesh = _unscaled(body, f"bodies.{name}", linear=f"bodies.{name}.element" in changes)
+            # tet10 goes to the file with its curved boundary. Where an experiment chooses other elements the file has
+            # to be tet4, which `read_mesh` raises to tet10 with straight sides.
+            element = "tet4" if f"bodies.{name}.element" in changes else body.element
+            mesh = unscaled_mesh(body, element, f"bodies.{name}")
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as temporary:
                 write_mesh(temporary, mesh)
             logger.info("bodies.%s.mesh: %d elements written to %s", name, mesh.n_elements, path)
         overrides[f"bodies.{name}.mesh"] = {"file": str(path)}
     return apply_overrides(scene, overrides) if overrides else scene
-
-
-def _unscaled(body: SoftBodySpec, place: str, *, linear: bool) -> SoftMesh:
-    """Mesh of the shape itself, to which the scene's `scale` still applies.
-
-    tet10 goes to the file with its curved boundary. Where an experiment chooses other elements the file has to be tet4
-    (`linear`), which `read_mesh` raises to tet10 with straight sides.
-    """
-    change = {"scale": 1.0, "element": "tet4"} if linear else {"scale": 1.0}
-    return body_mesh(body.model_copy(update=change), place)

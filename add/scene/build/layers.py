@@ -1,4 +1,4 @@
-"""Scenes that a law with a layer around shapes cannot serve."""
+"""Scenes whose start or shapes a law of contact cannot serve: layers around shapes, contact by impulses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from add.errors import InputError
 from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.kernels.distance import PLANE
 from add.model import ContactModel, Model, meeting_meshes
-from add.model.overlaps import touching_starts
+from add.model.overlaps import deep_starts, touching_starts
 from add.typing import FloatArray, IntArray
 
 
@@ -61,6 +61,19 @@ def refuse_layers(model: Model, theta: FloatArray) -> None:
             place=f"bodies.{worst.body}",
             found=f"{worst.depth:.3g} m deep" if worst.depth > 0.0 else "they touch",
             expected="points outside of shapes at the start; move them apart, or switch the pair off",
+        )
+
+
+def refuse_deep_starts(model: Model, theta: FloatArray) -> None:
+    """Raise if bodies start deep in each other, of contact by impulses: no force drives them apart."""
+    deep = deep_starts(model, theta)
+    if deep:
+        others = f", and {len(deep) - 1} more pairs overlap" if len(deep) > 1 else ""
+        raise InputError(
+            f"starts {deep[0].depth:.3g} m deep inside {deep[0].other}{others}: contact by impulses keeps bodies "
+            "apart, it has no force that drives them there",
+            place=f"bodies.{deep[0].body}",
+            expected="bodies that touch at most",
         )
 
 

@@ -21,7 +21,7 @@ from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings
-from add.scene.build.layers import refuse_layers, refuse_soft_max_of_meshes
+from add.scene.build.layers import refuse_deep_starts, refuse_layers, refuse_soft_max_of_meshes
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
@@ -158,6 +158,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     if spec.contact.friction_law == "exact":
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":
+        refuse_deep_starts(model, theta)
         options = ImpulseOptions(
             relaxation=spec.gradient.relaxation if spec.gradient.contact == "relaxed" else 0.0,
             exploring=spec.gradient.contact == "explore",

@@ -29,38 +29,48 @@ from add.typing import FloatArray, IntArray
 
 def body_mesh(spec: SoftBodySpec, place: str) -> SoftMesh:
     """Return the rest mesh of a body [m]."""
+    mesh = unscaled_mesh(spec, spec.element, place)
+    return SoftMesh(mesh.points * spec.scale, mesh.cells, mesh.family)
+
+
+def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMesh:
+    """Return the mesh of a body's shape in the unit of its file, to which `scale` still applies.
+
+    Parameters
+    ----------
+    spec : SoftBodySpec
+    element : "tet4", "tet10", "hex8", or None for that of the file, or tet4
+    place : of the body in the scene
+    """
     from add.geometry.mesh_shape import shape_mesh
     from add.io.meshes import read_mesh
 
     mesh_spec = spec.mesh
     with asked_for_by(f"{place}.mesh.file" if isinstance(mesh_spec, FileMeshSpec) else f"{place}.mesh"):
         if isinstance(mesh_spec, FileMeshSpec):
-            mesh = read_mesh(mesh_spec.file, spec.element)
-        elif isinstance(mesh_spec, SurfaceMeshSpec):
-            mesh = _of_element(_filled(mesh_spec, spec.scale), spec.element)
-        else:
-            element = spec.element or "tet4"
-            if isinstance(mesh_spec, BoxMeshSpec):
-                mesh = shape_mesh("box", element=element, size=mesh_spec.size, divisions=mesh_spec.divisions)
-            elif isinstance(mesh_spec, SphereMeshSpec):
-                mesh = shape_mesh("sphere", element=element, radius=mesh_spec.radius, edge=mesh_spec.edge)
-            elif isinstance(mesh_spec, CylinderMeshSpec):
-                mesh = shape_mesh(
-                    "cylinder",
-                    element=element,
-                    radius=mesh_spec.radius,
-                    height=mesh_spec.height,
-                    edge=mesh_spec.edge,
-                )
-            else:
-                mesh = shape_mesh(
-                    "torus",
-                    element=element,
-                    radius=mesh_spec.major_radius,
-                    tube_radius=mesh_spec.minor_radius,
-                    edge=mesh_spec.edge,
-                )
-    return SoftMesh(mesh.points * spec.scale, mesh.cells, mesh.family)
+            return read_mesh(mesh_spec.file, element)
+        if isinstance(mesh_spec, SurfaceMeshSpec):
+            return _of_element(_filled(mesh_spec, spec.scale), element)
+        element = element or "tet4"
+        if isinstance(mesh_spec, BoxMeshSpec):
+            return shape_mesh("box", element=element, size=mesh_spec.size, divisions=mesh_spec.divisions)
+        if isinstance(mesh_spec, SphereMeshSpec):
+            return shape_mesh("sphere", element=element, radius=mesh_spec.radius, edge=mesh_spec.edge)
+        if isinstance(mesh_spec, CylinderMeshSpec):
+            return shape_mesh(
+                "cylinder",
+                element=element,
+                radius=mesh_spec.radius,
+                height=mesh_spec.height,
+                edge=mesh_spec.edge,
+            )
+        return shape_mesh(
+            "torus",
+            element=element,
+            radius=mesh_spec.major_radius,
+            tube_radius=mesh_spec.minor_radius,
+            edge=mesh_spec.edge,
+        )
 
 
 def _filled(spec: SurfaceMeshSpec, scale: float) -> SoftMesh:
