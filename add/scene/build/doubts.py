@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from add.bodies import SoftBody, TreeBody
-from add.errors import InputError
 from add.materials import element_loops
 from add.model import meeting_meshes
 from add.model.impacts import few_steps
@@ -57,33 +56,6 @@ def doubts(built: BuiltScene) -> list[str]:
     )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
-
-
-<<<<<<< HEAD
-def _refuse_overlaps(built: BuiltScene) -> None:
-    law = built.scene.contact.friction_law
-    deep = deep_starts(built.model, built.theta) if law == "impulse" else []
-    if deep:
-        others = f", and {len(deep) - 1} more pairs overlap" if len(deep) > 1 else ""
-        raise InputError(
-            f"starts {deep[0].depth:.3g} m deep inside {deep[0].other}{others}: contact by impulses keeps bodies "
-            "apart, it has no force that drives them there",
-            file=built.scene.source, place=f"bodies.{deep[0].body}", expected="bodies that touch at most",
-        )  # fmt: skip
-=======
-def extent(built: BuiltScene, name: str) -> FloatArray:
-    """Return lower and upper corner (2, 3) of a body in its rest frame [m]; NaN for one without a shape."""
-    points = built.model.body(name).rest
-    if not points.size:
-        return np.full((2, 3), np.nan)
-    return np.stack([points.min(axis=0), points.max(axis=0)])
-
-
-def _size(built: BuiltScene, name: str) -> float:
-    """Return the largest extent of a body along the axes of its rest frame [m]."""
-    low, high = extent(built, name)
-    return float((high - low).max())
->>>>>>> input2
 
 
 def _deep(built: BuiltScene) -> Iterator[str]:
