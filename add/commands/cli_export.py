@@ -103,6 +103,8 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, vtk
         raise InputError("a scene has no motion yet", file=path, expected="the folder of a run: `add simulate` first")
     if not output.parent.is_dir():
         raise InputError("no such folder", file=output.parent)
+    if output.is_dir():
+        raise InputError("this is a folder", file=output, expected="a file to write, such as motion.pvd")
     data = read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
     n = (export_vtu if vtk else export_markers)(data, output, rate)
     console.say(f"{n} moments: {output}")

@@ -164,7 +164,7 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 @click.option("--repair", is_flag=True, help="Of a URDF: make impossible inertias possible.")
 @console_options
 def info(console: Console, run: str, base: str | None, up: str | None, ignore: tuple[str, ...], repair: bool) -> None:
-    """Say what RUN holds, or a robot's file (URDF, MJCF); of a run that was cut, how to go on."""
+    """Say what RUN holds, a robot's file (URDF, MJCF) or a scene; of a run that was cut, how to go on."""
     from add.commands.report_texts import one_by_one
     from add.commands.unfinished import remains
     from add.io.runfolder import RunFolder
@@ -180,8 +180,13 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         return
     if base or up or ignore or repair:
         raise click.UsageError("--base, --up, --ignore and --repair are for a robot's file.")
+    if Path(run).suffix == ".json" and Path(run).is_file():
+        _say_scene(console, run)
+        return
     if Path(run).is_file():
-        raise InputError("neither a run nor a robot", file=run, expected="a folder written by `add`, a URDF or an MJCF")
+        raise InputError(
+            "neither a run, a robot nor a scene", file=run, expected="a folder written by `add`, a URDF, an MJCF, JSON"
+        )
     folder = RunFolder(run, create=False)
     result = folder.read_json("result.json") if folder.result.is_file() else {}
     versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
@@ -197,6 +202,31 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
     if versions:
         console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
     console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})
+
+
+def _say_scene(console: Console, path: str) -> None:
+    """Say what a scene is made of, without running it."""
+    from add.commands.compile_clock import first_compilation
+    from add.scene import load_scene
+
+    click.get_current_context().with_resource(first_compilation(console.compiling))
+    built = load_scene(path).build()
+    spec, system = built.scene, built.model.system
+    console.say(f"{path}: a scene" + (f", {spec.name}" if spec.name else ""))
+    if spec.description:
+        console.say(f"  {spec.description}")
+    console.say(f"  {spec.time.n_steps} steps of {spec.time.dt:g} s by {spec.time.integrator}, {system.n} coordinates")
+    for name, body in spec.bodies.items():
+        console.say(f"  body {name}: {body.type}")
+    for kind in ("obstacles", "couplings", "markers", "signals"):
+        if names := list(getattr(spec, kind)):
+            console.say(f"  {kind}: {', '.join(names)}")
+    console.say(f"  {built.numbers.values.size} numbers, of which {len(spec.parameters)} are looked for")
+    console.result({
+        "scene": spec.name, "bodies": {name: body.type for name, body in spec.bodies.items()},
+        "steps": spec.time.n_steps, "dt": spec.time.dt, "coordinates": system.n,
+        "numbers": int(built.numbers.values.size),
+    })  # fmt: skip
 
 
 def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[str, ...]) -> Any:

@@ -73,7 +73,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
 
 
 #: What Markdown and the HTML in it take for more than a letter.
-_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "`": "&#96;", "[": "\\[", "]": "\\]",
+_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "`": "\\`", "[": "\\[", "]": "\\]",
                         "*": "\\*", "\\": "\\\\"})  # fmt: skip
 
 

@@ -101,9 +101,9 @@ def run(context: Context) -> Outcome:
             "Below one, noise hides a direction: the cube alone tells its friction only, since M and e never enter.",
             "The bound is one standard deviation of the best estimator there can be (Cramer and Rao). Of ten errors of "
             "such an estimator the largest is 1.8 of it in the median, and beyond 1.3 in 88 cases of 100.",
-            "Places jump by 4.6 mm where a friction that is 1 % larger moves the impact into the next step: the floor's "
-            "friction acts on the struck cube during all of the step of the impact, 15 mm/s at steps of 5 ms. A fit may "
-            "end at such a jump, so the better of two counts.",
+            "Places jump by 4.6 mm where a friction that is 1 % larger moves the impact into the next step: the "
+            "floor's friction acts on the struck cube during all of the step of the impact, 15 mm/s at steps of 5 ms. "
+            "A fit may end at such a jump, so the better of two counts.",
         ),
         {
             "found": np.array(found).tolist(),

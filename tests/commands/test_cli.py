@@ -364,6 +364,11 @@ def test_info(add, finished):
     assert "simulate, done: box" in out and "steps: 20" in out and "numpy" in out
     code, out, _ = add("info", finished / "optimize", "--json")
     assert code == 0 and parsed(out)["result"]["command"] == "optimize"
+    scene = Path(__file__).resolve().parents[2] / "scenes" / "three_frictions.json"
+    code, out, _ = add("info", scene)
+    assert code == 0 and "body spinner: rigid" in out and "800 steps of 0.001 s by bdf2" in out
+    code, _, err = add("export", finished / "simulate", "--vtk", "-o", finished / "simulate")
+    assert code == 2 and "this is a folder" in err
 
 
 def test_schema_and_version(add):

@@ -75,8 +75,8 @@ def test_ignore(tmp_path, capsys):
     [
         ("a.urdf", None, "a.urdf: no such file"),
         ("a.urdf", "{}", "a.urdf: line 1: not XML"),
-        ("a.json", "{}", "a.json: neither a run nor a robot"),
-        ("a.bin", "\0\1", "a.bin: neither a run nor a robot"),
+        ("a.json", "{}", "a.json: schema: the version of the format is missing"),
+        ("a.bin", "\0\1", "a.bin: neither a run, a robot nor a scene"),
         ("a.xml", "<html/>", "a.xml: line 1: not a robot's file"),
         ("nothing", None, "nothing: no such run"),
     ],
