@@ -170,13 +170,18 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
     from add.io.runfolder import RunFolder
 
     if _is_robot(Path(run)):
-        from add.commands.robot_info import robot_json, robot_lines
+        from add.commands.robot_info import robot_json, robot_lines, robot_problems
         from add.scene.robots import read_robot
 
         robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair)
         for line in robot_lines(robot, run):
             console.say(line)
-        console.result(robot_json(robot))
+        options = {"base": base, "up": up or "z", "ignore": ignore, "repair": repair}
+        warnings = robot_problems(Path(run).absolute(), options)
+        for text in warnings:
+            console.say(f"  warning: {text}")
+        console.heed(warnings)
+        console.result(robot_json(robot) | {"warnings": warnings})
         return
     if base or up or ignore or repair:
         raise click.UsageError("--base, --up, --ignore and --repair are for a robot's file.")

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from add.errors import InputError
+from add.scene import scene_from_dict
+from add.scene.build.robot_doubts import hull_doubts
 from add.scene.robots import Robot, RobotJoint, RobotLink
 from add.scene.robots.model import WORLD
+from add.scene.spec.links import robot_of, trees
 
 _UNITS = {"hinge": "rad", "slide": "m", "ball": "rad", "free": ""}
 _TORQUES = {"hinge": "N m", "slide": "N", "ball": "N m", "free": ""}
@@ -96,6 +102,34 @@ def robot_json(robot: Robot) -> dict[str, Any]:
         "excluded": [list(pair) for pair in robot.excluded],
         "ignored": list(robot.ignored),
     }
+
+
+def robot_problems(file: Path, options: Mapping[str, Any]) -> list[str]:
+    """Build a scene that holds nothing but the robot; return what is doubtful about it, not about a scene.
+
+    Parameters
+    ----------
+    file : of the robot
+    options : keys of an articulated body, such as `base`
+
+    Raises
+    ------
+    InputError
+        If no such scene builds, though the file can be read.
+    """
+    body = {"type": "articulated", "model": str(file)} | {key: value for key, value in options.items() if value}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
+    try:
+        scene = scene_from_dict(raw)
+        scene.build()
+    except InputError as error:
+        error.message = f"the file is read, but no scene with the robot builds: {error.message}"
+        raise
+    return [
+        text
+        for name, tree in trees(scene).items()
+        for text in hull_doubts(robot_of(name, tree), tree, f"bodies.{name}")
+    ]
 
 
 def _mass(link: RobotLink) -> str:

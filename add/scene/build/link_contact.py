@@ -10,6 +10,7 @@ from scipy.spatial import ConvexHull, QhullError
 from add.bodies import CarriedShape, LinkBody
 from add.errors import InputError
 from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
+from add.geometry.collision_mesh import CollisionMesh
 from add.kernels import distance
 from add.scene.build.link_surfaces import surface_of
 from add.scene.build.selections import collision_mesh
@@ -35,9 +36,13 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
     for k, shape in enumerate(link.collision):
         if shape.shape == "plane":
             raise InputError("a link has no plane", place=f"{at}.shapes.{k}")
-        if shape.shape == "mesh" and body.meshes == "hull":
+        if shape.shape == "mesh" and (body.meshes == "hull" or (body.meshes is None and no_solid(shape) is not None)):
             shape = _hull(shape, f"{at}.shapes.{k}")
-        own, radius, area, carried = _touching(shape, body.spacing or np.inf)
+        try:
+            own, radius, area, carried = _touching(shape, body.spacing or np.inf)
+        except InputError as error:
+            error.place = error.place or f"{at}.shapes.{k}"
+            raise
         points.append(own @ shape.rotation.T + shape.position)
         radii.append(np.full(own.shape[0], radius))
         areas.append(np.full(own.shape[0], area / max(own.shape[0], 1)))
@@ -57,13 +62,31 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
     )
 
 
+def no_solid(shape: RobotGeometry) -> InputError | None:
+    """Return why a mesh cannot touch by itself; None of one that can."""
+    try:
+        _solid(shape)
+    except InputError as error:
+        return error
+    return None
+
+
+def _solid(shape: RobotGeometry) -> CollisionMesh:
+    assert shape.vertices is not None and shape.triangles is not None
+    try:
+        return collision_mesh(shape.file or shape.name, shape.vertices, shape.triangles)
+    except InputError as error:
+        error.expected = f'{error.expected}, or "meshes": "hull"'
+        raise
+
+
 def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, float, CarriedShape]:
     """Return points and their radius in the shape's frame, the area of the surface, and what points of others meet."""
     x, y, z = (*shape.size, 0.0, 0.0, 0.0)[:3]
     size = (x, y, z)
     if shape.shape == "mesh":
         assert shape.vertices is not None and shape.triangles is not None
-        mesh = collision_mesh(shape.file, shape.vertices, shape.triangles)
+        mesh = _solid(shape)
         corners = shape.vertices[shape.triangles]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
@@ -87,14 +110,15 @@ def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, 
 
 def _hull(shape: RobotGeometry, at: str) -> RobotGeometry:
     """Return the convex hull of a mesh, its triangles turned outwards."""
-    assert shape.vertices is not None
+    assert shape.vertices is not None and shape.triangles is not None
+    corners = shape.vertices[np.unique(shape.triangles)]  # a file may list vertices that no triangle has
     try:
-        hull = ConvexHull(shape.vertices)
+        hull = ConvexHull(corners)
     except QhullError:
-        raise InputError("a mesh whose convex hull has no volume", place=at, found=shape.file) from None
+        raise InputError("a mesh whose convex hull has no volume", place=at, found=shape.file or shape.name) from None
     kept, triangles = np.unique(hull.simplices, return_inverse=True)
     triangles = triangles.reshape(-1, 3)
-    vertices = shape.vertices[kept]
+    vertices = corners[kept]
     corners = vertices[triangles]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     inward = (normals * hull.equations[:, :3]).sum(axis=1) < 0.0

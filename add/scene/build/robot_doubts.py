@@ -8,6 +8,7 @@ import numpy as np
 
 from add.bodies import TreeBody
 from add.scene.build.built import BuiltScene
+from add.scene.build.link_contact import no_solid
 from add.scene.build.start_contacts import left_out
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
@@ -21,6 +22,7 @@ _MOVED = 1e-6
 def robot_doubts(built: BuiltScene) -> Iterator[str]:
     """Yield a text for gravity, things that stand still, actuators and pairs of shapes of a file that are not used."""
     for name, body in trees(built.scene).items():
+        yield from hull_doubts(robot_of(name, body), body, f"bodies.{name}")
         if body.model is None:
             continue
         robot, at = robot_of(name, body), f"bodies.{name}.model"
@@ -58,6 +60,21 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
             more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
             text = ", ".join(f"'{a}' and '{b}'" for a, b in pairs[:_SHOWN]) + more
             yield f"bodies.{name}.self_collision: these touch where they start and pass through each other: {text}"
+
+
+def hull_doubts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Iterator[str]:
+    """Yield a text for each mesh that touches by its convex hull though the scene does not say so."""
+    if body.meshes is not None:
+        return
+    for link in robot.links:
+        for shape in link.collision:
+            wrong = no_solid(shape) if shape.shape == "mesh" else None
+            if wrong is not None:
+                yield (
+                    f"{at}.meshes: link '{link.name}' touches by the convex hull of its mesh "
+                    f"'{shape.file or shape.name}': "
+                    f'{wrong.message}, {wrong.found}; "hull" says that it is meant, "exact" refuses it'
+                )
 
 
 def _actuators(robot: Robot, body: ArticulatedBodySpec, at: str) -> Iterator[str]:

@@ -33,6 +33,7 @@ from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.build.start_contacts import asked_for, touching_links
 from add.scene.build.ties import Derived
+from add.scene.read.files import about_robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -98,7 +99,8 @@ def _build(scene: SceneSpec) -> BuiltScene:
     coupled = set(strings_in(spec.couplings))
     for name, body in spec.bodies.items():
         if isinstance(body, ArticulatedBodySpec):
-            found = articulated_body(name, body, driven, named_places(spec, name, body), coupled)
+            with about_robot(body.model):
+                found = articulated_body(name, body, driven, named_places(spec, name, body), coupled)
             derived += found.derived
             link_poses |= found.starts
             bodies += [found.tree, *found.links]

@@ -28,6 +28,24 @@ def asked_for_by(place: str) -> Iterator[None]:
 
 
 @contextmanager
+def about_robot(model: str | None) -> Iterator[None]:
+    """Let an error of an articulated body name the robot's file and the mesh that it is about, before its message.
+
+    Parameters
+    ----------
+    model : the robot's file; None of a tree that the scene writes down
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.file is not None:
+            error.message, error.file = f"{error.file}: {error.message}", None
+        if model is not None and model not in str(error):
+            error.message = f"{model}: {error.message}"
+        raise
+
+
+@contextmanager
 def named_file(path: str) -> Iterator[None]:
     """Let an error in what a file holds name the file."""
     try:

@@ -217,8 +217,10 @@ class ArticulatedBodySpec(Spec):
         description="largest distance between neighbouring contact points on edges and axes of links' shapes [m]; "
         "null = the fewest: corners and ends, between which an edge or axis of another link may slip through",
     )
-    meshes: Literal["exact", "hull"] = Field(
-        "exact", description="what meshes of links touch by: themselves, closed ones, or their convex hulls"
+    meshes: Literal["exact", "hull"] | None = Field(
+        None,
+        description="what meshes of links touch by: themselves, or their convex hulls; null = themselves, but the "
+        "hull, with a warning, of one that is not closed or otherwise no solid",
     )
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
     _robot: Robot | None = PrivateAttr(default=None)

@@ -1,0 +1,80 @@
+"""Collision meshes that are no solids: hulls with a warning, unless the scene wants them exactly."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from support.robot_files import INERTIAL, joint, link, urdf, written
+
+from add.commands.cli import cli
+from add.errors import InputError
+from add.scene import scene_from_dict
+from add.scene.build.doubts import doubts
+
+CUBE = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+CLOSED = ["1 2 4 3", "5 7 8 6", "1 5 6 2", "3 4 8 7", "1 3 7 5", "2 6 8 4"]
+
+
+def robot(folder, faces, name="arm"):
+    """A link with a cube of some faces, each of two triangles."""
+    corners = [face.split() for face in faces]
+    triangles = [f"f {a} {b} {c}\nf {a} {c} {d}" for a, b, c, d in corners]
+    (folder / "cube.obj").write_text("\n".join([*(f"v {x} {y} {z}" for x, y, z in CUBE), *triangles]), encoding="ascii")
+    mesh = '<collision><geometry><mesh filename="cube.obj"/></geometry></collision>'
+    return written(folder, urdf(link("base"), link(name, INERTIAL, mesh), joint("turn", "base", name)))
+
+
+def built(path, **more):
+    body = {"type": "articulated", "model": str(path), **more}
+    return scene_from_dict(
+        {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 20}, "bodies": {"bot": body}}
+    ).build()
+
+
+def info(path, *more):
+    return CliRunner().invoke(cli, ["info", str(path), *more])
+
+
+def test_an_open_mesh_becomes_its_hull(tmp_path):
+    path = robot(tmp_path, CLOSED[:5])
+    found = built(path)
+    (carried,) = found.model.body("bot/arm").carried
+    assert carried.mesh.triangles.shape == (12, 3)
+    (text,) = [text for text in doubts(found) if "meshes" in text]
+    assert text.startswith("bodies.bot.meshes: link 'arm' touches by the convex hull of its mesh")
+    assert "cube.obj': the surface is not closed, 4 of " in text
+    assert not [text for text in doubts(built(path, meshes="hull")) if "meshes" in text]
+
+
+def test_exact_refuses_it_and_names_robot_and_mesh(tmp_path):
+    path = robot(tmp_path, CLOSED[:5])
+    with pytest.raises(InputError) as caught:
+        built(path, meshes="exact")
+    text = str(caught.value)
+    assert text.startswith("bodies.bot.links.arm.shapes.0: ") and '"meshes": "hull"' in text
+    assert str(path) in text and "cube.obj" in text
+
+
+def test_a_closed_mesh_stays(tmp_path):
+    found = built(robot(tmp_path, [*CLOSED]))
+    (carried,) = found.model.body("bot/arm").carried
+    assert carried.mesh.triangles[0].tolist() == [0, 1, 3]
+    assert not [text for text in doubts(found) if "meshes" in text]
+
+
+def test_info_warns_of_the_hull(tmp_path):
+    path = robot(tmp_path, CLOSED[:5])
+    found = info(path)
+    assert (
+        found.exit_code == 0 and "  warning: bodies.robot.meshes: link 'arm' touches by the convex hull" in found.output
+    )
+    assert info(path, "--strict").exit_code != 0
+    assert len(json.loads(info(path, "--json").output)["warnings"]) == 1
+
+
+def test_info_fails_where_no_scene_builds(tmp_path):
+    """A mesh whose hull has no volume, and a name that no path of a scene can say."""
+    for faces, name, text in ((CLOSED[:1], "arm", "hull has no volume"), (CLOSED, "an.arm", "names with a dot")):
+        error = info(robot(tmp_path, faces, name)).exception
+        assert isinstance(error, InputError) and error.exit_code == 2
+        assert "the file is read, but no scene with the robot builds" in str(error) and text in str(error)
