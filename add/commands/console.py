@@ -274,9 +274,9 @@ def _say_fits(console: Console, result: dict[str, Any]) -> None:
     """Say how far simulated markers are from recorded ones: of several experiments, of each."""
     runs = result.get("experiments", {})
     said = {"validate": "markers of {}, predicted", "fit": "markers of {}"}
-    fits = {said[run.get("use", "fit")].format(name): run["fit"] for name, run in runs.items() if "fit" in run}
+    fits = {said[run.get("use", "fit")].format(name): run["fit"] for name, run in runs.items() if run.get("fit")}
     if len(runs) < 2:
-        fits = {"markers": result["fit"]} if "fit" in result else {}
+        fits = {"markers": result["fit"]} if result.get("fit") else {}
     for what, fit in fits.items():
         console.say(f"  {what}: rms {1e3 * fit['rms']:.3f} mm over {fit['samples']} samples")
 
