@@ -283,9 +283,9 @@ def _say_fits(console: Console, result: dict[str, Any]) -> None:
     """Say how far simulated markers are from recorded ones: of several experiments, of each."""
     runs = result.get("experiments", {})
     said = {"validate": "markers of {}, predicted", "fit": "markers of {}"}
-    fits = {said[run.get("use", "fit")].format(name): run["fit"] for name, run in runs.items() if "fit" in run}
+    fits = {said[run.get("use", "fit")].format(name): run["fit"] for name, run in runs.items() if run.get("fit")}
     if len(runs) < 2:
-        fits = {"markers": result["fit"]} if "fit" in result else {}
+        fits = {"markers": result["fit"]} if result.get("fit") else {}
     for what, fit in fits.items():
         angle = f", of directions {how_far(fit['rms_angle'], 'rad')}" if "rms_angle" in fit else ""
         console.say(f"  {what}: rms {how_far(fit['rms'], fit['unit'])}{angle} over {fit['samples']} samples")

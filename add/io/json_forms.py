@@ -1,7 +1,7 @@
 """The forms of the JSON files of a run, checked when one is read: it may be damaged, or not ours."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
@@ -91,6 +91,16 @@ class _Uncertainty(_Form):
     residuals: dict[str, dict[str, Any]] = {}
 
 
+class _Fit(_Form):
+    rms: Number
+    samples: Count
+
+
+class _Experiment(_Form):
+    use: Literal["fit", "validate"] = "fit"
+    fit: _Fit | None = None
+
+
 class _Result(_Form):
     command: Text = ""
     status: Text = ""
@@ -104,10 +114,10 @@ class _Result(_Form):
     parameters: dict[str, _Parameter] = {}
     phases: list[_Phase] = []
     bodies: dict[str, _Body] = {}
-    fit: dict[str, Any] = {}
+    fit: _Fit | None = None
     checks: dict[str, Any] = {}
     uncertainty: _Uncertainty | None = None
-    experiments: dict[str, dict[str, Any]] = {}
+    experiments: dict[str, _Experiment] = {}
 
 
 class _Evaluation(_Form):

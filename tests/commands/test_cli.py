@@ -541,6 +541,16 @@ def test_damaged_run(add, here):
     assert not (here / "a.png").exists()
 
 
+def test_info_of_a_result_from_elsewhere(add, here):
+    """Another use of an experiment, or a fit without its numbers."""
+    (here / "odd").mkdir()
+    fit = {"rms": 0.1, "samples": 3, "unit": "m"}
+    for run, place in (({"use": "train", "fit": fit}, "experiments.a.use"), ({"fit": {"rms": 1.0}}, "a.fit.samples")):
+        (here / "odd" / "result.json").write_text(json.dumps({"status": "done", "experiments": {"a": run, "b": {}}}))
+        code, _, err = add("info", "odd")
+        assert code == 2 and err.count("error:") == 1 and "odd/result.json" in err and place in err
+
+
 # --- the solver fails: 3 ---------------------------------------------------------------------------------------------
 
 FAILING = {

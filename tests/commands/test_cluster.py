@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from commands.test_sweep import SCENE, TWO, Square, lines
+from faults.runs import signals_as_usual
 
 from add.commands.cli import main
 from add.commands.parallel.cluster import cluster
@@ -49,7 +50,7 @@ def test_same_bits_as_here(address, place):
 def test_interrupted(address, place):
     texts = ("bodies.ball.velocity.0=0.5:1.5:30", "bodies.ball.velocity.2=-1:1:32")
     command = [sys.executable, "-m", "add", *sweep("cut", *texts), "--cluster", address]
-    process = subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True, preexec_fn=signals_as_usual)
     log, end = place / "cut" / "samples.jsonl", time.monotonic() + 120
     while not (log.is_file() and log.read_bytes().count(b"\n") >= 5):
         assert process.poll() is None and time.monotonic() < end, process.communicate()

@@ -240,7 +240,8 @@ def test_names_are_escaped_in_reports(tmp_path):
         {
             "command": EVIL, "status": EVIL, "scene": EVIL, "parameters": {EVIL: entry},
             "phases": [{"name": EVIL, "evaluations": 1, "status": EVIL, "start": 1, "end": 1, "success": False}],
-            "fit": {"rms": 1, "unit": EVIL, "per_marker": {EVIL: 1}}, "checks": {EVIL: {"passed": True, "value": EVIL}},
+            "fit": {"rms": 1, "samples": 1, "unit": EVIL, "per_marker": {EVIL: 1}},
+            "checks": {EVIL: {"passed": True, "value": EVIL}},
         },
     )  # fmt: skip
     text = write_report(run, draw=False).read_text()

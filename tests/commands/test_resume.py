@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from faults.runs import SAYS_STEPPED
+from faults.runs import SAYS_STEPPED, signals_as_usual
 
 from add.commands.cli import main
 from add.mocap import Recording, write_csv
@@ -79,7 +79,8 @@ def run(*arguments) -> int:
 
 def begin(*arguments, program=("-m", "add")) -> subprocess.Popen:
     command = [sys.executable, *(str(a) for a in (*program, *arguments))]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, preexec_fn=signals_as_usual, **streams)
 
 
 def wait_until(condition, process: subprocess.Popen, limit: float = 300.0) -> None:

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from commands.test_sweep import SCENE, TWO, lines
+from faults.runs import signals_as_usual
 
 from add.commands.cli import main
 from add.commands.console import COMPILING
@@ -74,8 +75,9 @@ def test_interrupted_over_two_processes(add, tmp_path, how, code, word):
     texts = ("bodies.ball.velocity.0=0.5:1.5:15", "bodies.ball.velocity.2=-1:1:8")
     command = [sys.executable, "-m", "add", *sweep(*texts), "-o", "cut", "--jobs", "2"]
     process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=signals_as_usual,
+    )  # fmt: skip
     log, end = tmp_path / "cut" / "samples.jsonl", time.monotonic() + 120
     while not (log.is_file() and log.read_bytes().count(b"\n") >= 5):
         assert process.poll() is None and time.monotonic() < end, process.communicate()

@@ -196,6 +196,16 @@ def test_c3d_of_every_processor(processor, scale, per_frame, tmp_path):
         np.testing.assert_allclose(found.signals[0].times, np.arange(len(words)) / 500.0, atol=1e-12)
 
 
+def test_c3d_of_one_analog_channel(tmp_path):
+    """Its offset and scale are plain numbers there, as `ezc3d` writes them, not lists of one."""
+    words = np.arange(20.0).reshape(-1, 1)
+    analog = {"SCALE": np.float32(0.5), "OFFSET": np.int16(4)}
+    found = take(tmp_path, c3d_bytes(points_of(), analog=words, per_frame=5, groups={"ANALOG": analog}))
+    assert [signal.name for signal in found.signals] == ["A1"]
+    np.testing.assert_allclose(found.signals[0].values, (words[:, 0] - 4.0) * 0.5, atol=1e-6)
+    assert found.markers.names == ("M1", "M2", "M3")
+
+
 def points_of(positions=MOTION[:4]) -> np.ndarray:
     return np.concatenate([positions, np.zeros((*positions.shape[:2], 1))], axis=2)
 

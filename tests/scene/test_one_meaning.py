@@ -168,3 +168,22 @@ def test_an_entry_of_a_direction_is_no_override_of_a_phase(path):
     phases = [{"name": "one", "overrides": {path: 0.1}}, {"name": "two"}]
     with pytest.raises(InputError, match="an entry by itself says nothing"):
         scene({"c": COUPLINGS["slider"]}, [{"path": "bodies.b.velocity"}], optimizer={"phases": phases})
+
+
+SOLID = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "density": 1000}
+
+
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [
+        ({"bodies": {"b": SOLID | {"geometry": {"shape": "capsule", "radius": 5e198, "half_length": 0.1}}}},
+         "bodies.b.geometry.radius"),
+        ({"markers": {"m": {"body": "b", "point": [0, -1e199, 0]}}}, "markers.m.point.1"),
+        ({"gravity": [0, 0, -1e61]}, "gravity.2"),
+    ],
+)  # fmt: skip
+def test_numbers_whose_powers_are_none_are_refused(part, place):
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"b": SOLID}} | part
+    with pytest.raises(InputError, match="impossible value") as refused:
+        scene_from_dict(raw)
+    assert f"{place}: " in str(refused.value) and "at most 1e+60" in str(refused.value)

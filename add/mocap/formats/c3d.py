@@ -53,6 +53,7 @@ class C3D(Format):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 reader = c3d.Reader(io.BytesIO(capture.data))
+                _one_channel(reader)
                 _check(reader, capture)
                 return _take(reader, list(reader.read_frames()), capture, choices)
         except InputError:
@@ -64,6 +65,14 @@ class C3D(Format):
                 found=f"{type(error).__name__}: {str(error)[:120]}",
                 expected="a whole C3D file",
             ) from error
+
+
+def _one_channel(reader: Any) -> None:
+    """Make offset and scale of a single analog channel arrays: files have plain numbers there, which `c3d` refuses."""
+    for name in ("OFFSET", "SCALE"):
+        parameter = reader.get(f"ANALOG:{name}")
+        if parameter is not None and parameter.bytes and not parameter.dimensions:
+            parameter.dimensions = [1]
 
 
 def _check(reader: Any, capture: Capture) -> None:

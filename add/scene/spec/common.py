@@ -90,7 +90,11 @@ def exactly_one(spec: BaseModel, *groups: str) -> None:
 
 # --- numbers -------------------------------------------------------------------------------------------------------
 
-Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+#: The largest number of a scene in size, directions aside, whose length does not matter: moments of inertia are fifth
+#: powers of lengths, and those of larger ones are no numbers.
+LARGEST = 1e60
+Finite = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Number = Annotated[Finite, Field(ge=-LARGEST, le=LARGEST)]
 Positive = Annotated[Number, Field(gt=0)]
 NonNegative = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, lt=1)]
@@ -159,7 +163,7 @@ def _unique_letters(axes: str) -> str:
     return axes
 
 
-Direction = Annotated[Vector3, AfterValidator(_non_zero)]
+Direction = Annotated[tuple[Finite, Finite, Finite], AfterValidator(_non_zero)]
 Quaternion = Annotated[tuple[Number, Number, Number, Number], AfterValidator(_unit_quaternion)]
 Window = Annotated[tuple[Number, Number], AfterValidator(_ordered)]
 Axes = Annotated[str, Field(pattern="^[xyz]{1,3}$"), AfterValidator(_unique_letters)]

@@ -4,7 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from add.scene.spec.common import LARGEST
 from add.scene.spec.scene import SCHEMA, SceneSpec
+
+_OF_ALL = (("minimum", -LARGEST), ("maximum", LARGEST))
 
 
 def json_schema() -> dict[str, Any]:
@@ -22,12 +25,15 @@ def json_schema() -> dict[str, Any]:
 
 
 def _closed(node: Any) -> Any:
-    """Objects whose keys are names take no other keys, and a file says the kind of an object, which Python knows."""
+    """Objects whose keys are names take no other keys, and a file says the kind of an object, which Python knows.
+
+    The size that every number has at most is not said with each.
+    """
     if isinstance(node, list):
         return [_closed(item) for item in node]
     if not isinstance(node, dict):
         return node
-    closed = {key: _closed(item) for key, item in node.items()}
+    closed = {key: _closed(item) for key, item in node.items() if (key, item) not in _OF_ALL}
     if "patternProperties" in node:
         closed["additionalProperties"] = False
     kinds = [key for key, item in node.get("properties", {}).items() if isinstance(item, dict) and "const" in item]
