@@ -419,7 +419,6 @@ BAD_COMMANDS = [
     (["plot", "none"], "none"),
     (["plot", "empty"], "not the folder of a run"),
     (["info", "none"], "none"),
-    (["info", "scene.json"], "scene.json"),
     (["simulate", "scene.json", "-o", "scene.json"], "a file is in the way"),
     (["simulate", "scene.json", "-o", "scene.json/run"], "scene.json/run"),
     (["simulate", "scene.json", "-o", "other"], "other things than a run"),
