@@ -54,9 +54,9 @@ def standing(root: XmlNode) -> frozenset[str]:
     """Return the links that stand still where the base does: roots, and what fixed joints carry from them on."""
     ends: list[tuple[str, str, str]] = []
     for node in root.all("joint"):
-        parent, child = ([item.attributes.get("link", "") for item in node.all(tag)] for tag in ("parent", "child"))
-        if parent and child:
-            ends.append((node.attributes.get("type", ""), parent[0], child[0]))
+        above, below_it = ([item.attributes.get("link", "") for item in node.all(tag)] for tag in ("parent", "child"))
+        if above and below_it:
+            ends.append((node.attributes.get("type", ""), above[0], below_it[0]))
     carried = {child for _, _, child in ends}
     found = {node.attributes.get("name", "") for node in root.all("link")} - carried
     below: dict[str, list[str]] = {}
