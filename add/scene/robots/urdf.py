@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -64,6 +64,7 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     joints = [_root_joint(source, links, read, options.base), *read]
     tree = merge(source, links, joints, turn)
     resolved_joints = resolved(source, tree.joints, types)
+    _note_unused(source, tree.joints)
     check_moving(source, tree.links, resolved_joints)
 
     massless = frozenset(link.name for link in tree.links if ("link", link.name) not in source.lines)
@@ -84,6 +85,17 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         tree.static,
         excluded_shapes,
     )
+
+
+def _note_unused(source: Source, joints: Sequence[RobotJoint]) -> None:
+    """Note what is kept of joints for controllers and acts on nothing."""
+    for text, names in (
+        ("velocity of <limit>", [joint.name for joint in joints if np.isfinite(joint.velocity)]),
+        ("<safety_controller>", [joint.name for joint in joints if joint.safety is not None]),
+    ):
+        if names:
+            count = f"{len(names)} joints" if len(names) > 1 else f"joint '{names[0]}'"
+            source.note("robot", f"{text} of {count}, which no motion keeps to")
 
 
 def _refuse_xacro(source: Source, root: XmlNode) -> None:

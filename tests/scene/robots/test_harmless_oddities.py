@@ -12,6 +12,20 @@ BASE, ARM, TURN = link("base"), link("arm"), joint("turn", "base", "arm")
 AXES = [1e-200, 1e-30, 3e-10, 1.0, 2e13, 1e200]
 
 
+def notes(robot):
+    """Return all but that velocities of <limit> act on nothing."""
+    return [text for text in robot.ignored if "velocity of <limit>" not in text]
+
+
+def test_what_no_motion_keeps_to_is_noted(tmp_path):
+    more = '<limit lower="-1" upper="1"/><safety_controller k_velocity="1"/>'
+    robot = read_robot(written(tmp_path, urdf(BASE, ARM, link("hand"), TURN, joint("grip", "arm", "hand", more=more))))
+    assert robot.ignored == (
+        "robot: velocity of <limit> of joint 'turn', which no motion keeps to",
+        "robot: <safety_controller> of joint 'grip', which no motion keeps to",
+    )
+
+
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize(
     ("own", "note"),
@@ -25,7 +39,7 @@ def test_inertia_of_what_stands_still(own, note, held, tmp_path):
     parts = (BASE, link("foot", own), joint("glue", "base", "foot", "fixed", "")) if held else (link("base", own),)
     path = written(tmp_path, urdf(*parts, ARM, TURN))
     robot = read_robot(path)
-    (text,) = robot.ignored
+    (text,) = notes(robot)
     assert note in text and ("link 'foot'" if held else "link 'base'") in text
     assert not robot.static.inertia.any() or held
     with pytest.raises(InputError, match="inertia"):
@@ -36,7 +50,7 @@ def test_a_negative_effort_is_none(tmp_path):
     more = '<limit lower="-1" upper="1" effort="-1" velocity="2"/>'
     robot = read_robot(written(tmp_path, urdf(BASE, ARM, joint("turn", "base", "arm", more=more))))
     assert robot.joints[0].effort == np.inf
-    assert robot.ignored == ("line 4, joint 'turn': <limit>: effort -1: a negative one is none",)
+    assert notes(robot) == ["line 4, joint 'turn': <limit>: effort -1: a negative one is none"]
 
 
 def test_slashes_in_names(tmp_path):
@@ -57,7 +71,7 @@ def test_slashes_in_names(tmp_path):
     assert {(item.name, item.child, item.mimic) for item in robot.joints} == {
         ("l_turn", "r_arm_", None), ("other", "r_arm", None), ("grip", "r_hand", ("l_turn", 1.0, 0.0))
     }  # fmt: skip
-    assert len(robot.ignored) == 4
+    assert len(notes(robot)) == 4
     assert "line 3, link 'r/arm': is called 'r_arm_' here, since '/' divides robot and link" in robot.ignored
     body = {"type": "articulated", "model": str(path)}
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"bot": body}}
@@ -89,7 +103,7 @@ def test_axes_of_any_length(length, tmp_path):
     (axis,) = [item.axis for item in scene_from_dict(raw).build().model.bodies[0].joints]
     assert axis == pytest.approx(unit, rel=1e-14)
     assert robots[0].joints[0].axis == pytest.approx(unit, rel=1e-14)
-    assert len(robots[0].ignored) == (length != 1.0)
+    assert len(notes(robots[0])) == (length != 1.0)
 
 
 @pytest.mark.parametrize("length", AXES)

@@ -119,7 +119,7 @@ def test_a_robot_file_loses_nothing(tmp_path):
     )
     robot = read_robot(path)
     assert (robot.joints[0].effort, robot.joints[0].velocity) == (6.0, 4.0)
-    assert robot.ignored == ("line 8, joint 'c': effort 0 of a mimic joint, which has no drive of its own",)
+    assert "line 8, joint 'c': effort 0 of a mimic joint, which has no drive of its own" in robot.ignored
     raw = pair()
     raw["bodies"] = {"hand": {"type": "articulated", "model": str(path)}}
     built = scene_from_dict(raw).build()
