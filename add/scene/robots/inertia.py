@@ -17,12 +17,15 @@ from add.typing import FloatArray
 _PIVOT = 1e-12
 
 
-def stated_inertia(source: Source, place: str, mass: float, inertia: FloatArray, repair: bool) -> FloatArray:
+def stated_inertia(
+    source: Source, place: str, mass: float, inertia: FloatArray, *, repair: bool, still: bool
+) -> FloatArray:
     """Check what a file states for one link, before links are merged.
 
     A link may be as thin as a line or a point here (A = 0): with what it is merged with it may have all three moments.
     With `repair` each principal moment becomes their mean where some body has that inertia, as MuJoCo's
-    `balanceinertia` does it, and it is noted.
+    `balanceinertia` does it, and it is noted. Of a link that stands ``still`` an impossible inertia is noted and left
+    out, since nothing turns it.
 
     Returns
     -------
@@ -32,6 +35,9 @@ def stated_inertia(source: Source, place: str, mass: float, inertia: FloatArray,
         source.fail(place, "a negative mass", f"{mass:g}", "a mass >= 0 [kg]")
     moments = np.asarray(np.linalg.eigvalsh(inertia), dtype=np.float64)
     if mass == 0.0:
+        if inertia.any() and still:
+            source.note(place, "inertia without mass, of a link that stands still")
+            return np.zeros((3, 3))
         if inertia.any():
             source.fail(place, "inertia without mass", f"principal moments {_listed(moments)}", "a mass > 0 [kg]")
         return inertia
@@ -39,6 +45,9 @@ def stated_inertia(source: Source, place: str, mass: float, inertia: FloatArray,
     if moments[0] >= -allowed and moments[0] + moments[1] >= moments[2] - allowed:
         return inertia
     mean = float(moments.mean())
+    if still:
+        source.note(place, f"impossible principal moments {_listed(moments)} kg m^2, of a link that stands still")
+        return np.zeros((3, 3))
     if repair and mean > 0.0:
         source.note(place, f"repaired: principal moments {_listed(moments)} became {mean:.6g} each")
         return mean * np.eye(3)

@@ -42,6 +42,8 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     source.lines.update(_lines(root))
     mujoco, model, inertias = compiled(source)
     names = Names(mujoco, model, source, inertias)
+    for body in range(model.nbody):  # so that other links take none of their names
+        names.of("body", body)
     refuse_others(source, mujoco, model, names)
     shapes = read_shapes(source, mujoco, model, names)
     links, joints, origins = read_joints(source, mujoco, model, names, shapes, base)

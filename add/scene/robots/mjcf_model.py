@@ -13,7 +13,11 @@ from add.scene.robots.model import WORLD
 from add.scene.robots.names import usable
 from add.scene.robots.source import Source
 from add.scene.robots.turns import from_quaternion
+from add.ties import unit_vector
 from add.typing import FloatArray
+
+#: Axes shorter than this, or longer than its inverse, are normalised before MuJoCo sees them.
+_SHORT = 1e-6
 
 
 def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
@@ -48,6 +52,10 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
             for number, body in enumerate(spec.bodies):
                 if not body.name:
                     body.name = _new(f"body{number}", names)
+            for joint in spec.joints:  # MuJoCo squares their lengths
+                axis = np.array(joint.axis, dtype=np.float64)
+                if np.isfinite(axis).all() and axis.any() and not _SHORT < np.abs(axis).max() < 1.0 / _SHORT:
+                    joint.axis = unit_vector(axis)
             model = spec.compile()
             stated = {body.name: np.array(body.fullinertia, dtype=np.float64) for body in spec.bodies}
         said += [str(other.message) for other in others]
@@ -91,7 +99,7 @@ class Names:
         """Return the inertia of a body about its centre in its axes, (3, 3), as stated where MuJoCo kept it."""
         turn = from_quaternion(np.array(self.model.body_iquat[body]))
         found = turn @ np.diag(self.model.body_inertia[body]) @ turn.T
-        stated = self.inertias.get(self.of("body", body), found)
+        stated = self.inertias.get(self.mujoco.mj_id2name(self.model, self.mujoco.mjtObj.mjOBJ_BODY, body), found)
         close = np.abs(stated - found).max() <= 1e-5 * np.abs(stated).max()
         return stated if close else (found + found.T) / 2.0
 
@@ -109,10 +117,14 @@ class Names:
             found += "_site"
             while self.has("body", found) or self.has("site", found):
                 found += "_"
+        if kind != "geom":
+            found = self.source.without_slash(kind, found, lambda name: self.has(kind, name))
         if kind != "geom" and not usable(found):
             self.source.fail(self.source.place(kind, found[:80]), "not a name", f"'{found[:80]}'", "a name without '/'")
         return str(found)
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether an object of the file has a name."""
+        """Whether an object of the file has a name, or was given it."""
+        if any(of == kind and to == name for (of, _), to in self.source.renamed.items()):
+            return True
         return bool(self.mujoco.mj_name2id(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) >= 0)

@@ -11,6 +11,21 @@ def usable(name: str) -> bool:
     return bool(name.strip()) and "/" not in name and name.isprintable() and len(name) <= 200
 
 
+def without_slashes(source: Source, root: XmlNode) -> None:
+    """Give links and joints of a URDF names without "/", also where joints name them."""
+    for kind, inside in (("link", (("parent", "link"), ("child", "link"))), ("joint", (("mimic", "joint"),))):
+        named = root.all(kind)
+        taken = {node.attributes.get("name", "") for node in named}
+        for node in named:
+            source.lines.setdefault((kind, node.attributes.get("name", "")), node.line)
+        places = [(node, "name") for node in named]
+        places += [(item, key) for joint in root.all("joint") for tag, key in inside for item in joint.all(tag)]
+        for node, key in places:
+            if key in node.attributes:
+                node.attributes[key] = source.without_slash(kind, node.attributes[key], taken.__contains__)
+    source.lines.clear()  # `read_name` notes them again, and that none comes twice
+
+
 def read_name(source: Source, node: XmlNode, kind: str) -> str:
     """Return the name of a link or joint, new among its kind, and remember its line."""
     name = node.attributes.get("name", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, final
@@ -52,6 +52,7 @@ class Source:
     ignore: frozenset[str]
     ignored: list[str] = field(default_factory=list)
     lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    renamed: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for word in sorted(self.ignore - set(self.words)):
@@ -62,6 +63,20 @@ class Source:
         """Return e.g. "line 12, link 'trunk'"."""
         line = self.lines.get((kind, name))
         return (f"line {line}, " if line is not None else "") + f"{kind} '{name}'"
+
+    def without_slash(self, kind: str, name: str, is_taken: Callable[[str], bool]) -> str:
+        """Return a name with "_" for each "/", which divides a body's name from a link's, new and always the same."""
+        if "/" not in name:
+            return name
+        if (kind, name) not in self.renamed:
+            new, others = name.replace("/", "_"), {to for (of, _), to in self.renamed.items() if of == kind}
+            while new in others or is_taken(new):
+                new += "_"
+            self.note(self.place(kind, name), f"is called '{new}' here, since '/' divides robot and link")
+            self.renamed[kind, name] = new
+            if (kind, name) in self.lines:
+                self.lines[kind, new] = self.lines[kind, name]
+        return self.renamed[kind, name]
 
     def fail(self, place: str, message: str, found: object = None, expected: object = None) -> NoReturn:
         """Raise an error at a place of the file."""
@@ -94,7 +109,7 @@ class Source:
         if found is None or len(found) != count:
             wanted = "a finite number" if count == 1 else f"{count} finite numbers, separated by blanks"
             self.fail(here, "bad numbers" if count > 1 else "not a number", f"'{text[:80]}'", wanted)
-        if node.tag not in ("limit", "safety_controller") and np.abs(found).max() > LARGEST_NUMBER:
+        if node.tag not in ("limit", "safety_controller", "axis") and np.abs(found).max() > LARGEST_NUMBER:
             self.fail(here, "an impossible number", f"'{text[:80]}'", f"numbers below {LARGEST_NUMBER:g}")
         return found
 

@@ -29,7 +29,8 @@ def read_srdf(path: str | PathLike[str], source: Source, links: Mapping[str, Rob
             own.refuse("srdf", f"line {node.line}", f"<{tag}> is not read, only <disable_collisions>")
     pairs = set()
     for node in root.all("disable_collisions"):
-        ends = [node.attributes.get(key, "") for key in ("link1", "link2")]
+        given = [node.attributes.get(key, "") for key in ("link1", "link2")]
+        ends = [source.renamed.get(("link", name), name) for name in given]
         for name in ends:
             if name not in links:
                 own.fail(f"line {node.line}, <disable_collisions>", "no such link", f"'{name}'", "a link of the robot")

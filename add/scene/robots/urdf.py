@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,12 +15,12 @@ from add.scene.robots.inertia import check_moving, stated_inertia
 from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.mimic import resolved
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
-from add.scene.robots.names import read_name
+from add.scene.robots.names import read_name, without_slashes
 from add.scene.robots.source import URDF_WORDS, Source
 from add.scene.robots.srdf import read_srdf
 from add.scene.robots.tree import fail_circle, merge
 from add.scene.robots.turns import here
-from add.scene.robots.urdf_joints import read_joints
+from add.scene.robots.urdf_joints import read_joints, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
 from add.scene.robots.xml_file import XmlNode
 from add.typing import FloatArray
@@ -57,12 +57,14 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     """
     source = Source(file, URDF_WORDS, frozenset(ignore))
     _refuse_xacro(source, root)
+    without_slashes(source, root)
     _note_others(source, root)
     links = _links(source, root, MeshFiles(file, options.packages or {}), options)
     read, types = read_joints(source, root, links)
     joints = [_root_joint(source, links, read, options.base), *read]
     tree = merge(source, links, joints, turn)
     resolved_joints = resolved(source, tree.joints, types)
+    _note_unused(source, tree.joints)
     check_moving(source, tree.links, resolved_joints)
 
     massless = frozenset(link.name for link in tree.links if ("link", link.name) not in source.lines)
@@ -83,6 +85,17 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         tree.static,
         excluded_shapes,
     )
+
+
+def _note_unused(source: Source, joints: Sequence[RobotJoint]) -> None:
+    """Note what is kept of joints for controllers and acts on nothing."""
+    for text, names in (
+        ("velocity of <limit>", [joint.name for joint in joints if np.isfinite(joint.velocity)]),
+        ("<safety_controller>", [joint.name for joint in joints if joint.safety is not None]),
+    ):
+        if names:
+            count = f"{len(names)} joints" if len(names) > 1 else f"joint '{names[0]}'"
+            source.note("robot", f"{text} of {count}, which no motion keeps to")
 
 
 def _refuse_xacro(source: Source, root: XmlNode) -> None:
@@ -122,22 +135,23 @@ def _refuse_motion(source: Source, node: XmlNode, place: str) -> None:
 
 def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOptions) -> dict[str, RobotLink]:
     links: dict[str, RobotLink] = {}
+    still = standing(root) if options.base == "fixed" else frozenset()
     for node in root.all("link"):
         name = read_name(source, node, "link")
-        links[name] = _link(source, meshes, node, name, options)
+        links[name] = _link(source, meshes, node, name, options, name in still)
     if not links:
         source.fail("robot", "has no links", expected="<link name=...>")
     return links
 
 
-def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: UrdfOptions) -> RobotLink:
+def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: UrdfOptions, still: bool) -> RobotLink:
     place = source.place("link", name)
     inertials = node.all("inertial")
     if len(inertials) > 1:
         source.fail(place, "several <inertial>", len(inertials), "one")
     mass, centre, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
     if inertials:
-        mass, centre, inertia = _inertial(source, inertials[0], place, options.repair)
+        mass, centre, inertia = _inertial(source, inertials[0], place, options.repair, still)
     for child in node.children:
         if child.tag not in ("inertial", "visual", "collision"):
             for inner in child.nodes():
@@ -153,7 +167,9 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
     return RobotLink(name, mass, centre, inertia, tuple(shapes["collision"]), tuple(shapes["visual"]))
 
 
-def _inertial(source: Source, node: XmlNode, place: str, repair: bool) -> tuple[float, FloatArray, FloatArray]:
+def _inertial(
+    source: Source, node: XmlNode, place: str, repair: bool, still: bool
+) -> tuple[float, FloatArray, FloatArray]:
     place = f"{place}: line {node.line}, <inertial>"
     one = {}
     for tag in ("mass", "inertia"):
@@ -165,7 +181,8 @@ def _inertial(source: Source, node: XmlNode, place: str, repair: bool) -> tuple[
     mass = source.number(one["mass"], "value", place)
     entries = {name: source.number(one["inertia"], name, place) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
     xx, xy, xz, yy, yz, zz = entries.values()
-    stated = stated_inertia(source, place, mass, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), repair)
+    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    stated = stated_inertia(source, place, mass, matrix, repair=repair, still=still)
     return mass, centre, rotation @ stated @ rotation.T
 
 

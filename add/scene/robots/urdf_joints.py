@@ -50,6 +50,27 @@ def read_joints(source: Source, root: XmlNode, links: dict[str, RobotLink]) -> t
     return found, types
 
 
+def standing(root: XmlNode) -> frozenset[str]:
+    """Return the links that stand still where the base does: roots, and what fixed joints carry from them on."""
+    ends: list[tuple[str, str, str]] = []
+    for node in root.all("joint"):
+        above, below_it = ([item.attributes.get("link", "") for item in node.all(tag)] for tag in ("parent", "child"))
+        if above and below_it:
+            ends.append((node.attributes.get("type", ""), above[0], below_it[0]))
+    carried = {child for _, _, child in ends}
+    found = {node.attributes.get("name", "") for node in root.all("link")} - carried
+    below: dict[str, list[str]] = {}
+    for kind, parent, child in ends:
+        if kind == "fixed":
+            below.setdefault(parent, []).append(child)
+    waiting = list(found)
+    while waiting:
+        more = set(below.get(waiting.pop(), [])) - found
+        found |= more
+        waiting += more
+    return frozenset(found)
+
+
 def _joint(source: Source, node: XmlNode, links: Mapping[str, RobotLink]) -> RobotJoint:
     name = read_name(source, node, "joint")
     place = source.place("joint", name)
@@ -99,10 +120,11 @@ def _with_limits(source: Source, node: XmlNode, joint: RobotJoint, place: str) -
     if limits:
         effort = source.number(limits[0], "effort", place, np.inf)
         velocity = source.number(limits[0], "velocity", place, np.inf)
-        if effort < 0.0 or velocity < 0.0:
-            source.fail(
-                f"{place}: <limit>", "a negative effort or velocity", f"{effort:g}, {velocity:g}", "numbers >= 0"
-            )
+        if effort < 0.0:  # -1 stands for none in some files
+            source.note(f"{place}: <limit>", f"effort {effort:g}: a negative one is none")
+            effort = np.inf
+        if velocity < 0.0:
+            source.fail(f"{place}: <limit>", "a negative velocity", f"{velocity:g}", "a number >= 0")
         joint = replace(joint, effort=effort, velocity=velocity)
     kind = node.attributes["type"]
     if kind in ("revolute", "prismatic"):

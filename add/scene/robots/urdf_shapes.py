@@ -10,6 +10,7 @@ from add.scene.robots.model import RobotGeometry
 from add.scene.robots.source import Source
 from add.scene.robots.turns import Place, from_quaternion, from_rpy, here
 from add.scene.robots.xml_file import XmlNode
+from add.ties import unit_vector
 from add.typing import FloatArray
 
 _SHAPES = "one of <box>, <cylinder>, <capsule>, <sphere>, <mesh>"
@@ -127,9 +128,10 @@ def unit_axis(source: Source, joint: XmlNode, place: str) -> FloatArray:
     for node in found:
         source.require_known(node, place, ("xyz",))
     axis = source.numbers(found[0], "xyz", place, 3, None) if found else np.array([1.0, 0.0, 0.0])
-    length = float(np.linalg.norm(axis))
-    if not length > 1e-9:
+    if not axis.any():
         source.fail(f"{place}: <axis xyz>", "an axis without direction", axis.tolist(), "a unit vector")
+    unit = unit_vector(axis)
+    length = float(np.abs(axis).max() / np.abs(unit).max())
     if abs(length - 1.0) > 1e-4:
         source.note(f"{place}: <axis xyz>", f"its length {length:.6g}; only its direction counts")
-    return axis / length
+    return unit

@@ -30,6 +30,7 @@ from add.scene.spec.common import BodyContactSpec
 from add.scene.spec.link_loops import with_parts
 from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, SphereGeometrySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
+from add.ties import unit_vector
 from add.typing import FloatArray
 
 
@@ -217,7 +218,7 @@ def _joint(
     w, x, y, z = joint.orientation or (1.0, 0.0, 0.0, 0.0)
     return RobotJoint(
         name, kind, joint.parent or WORLD, child, np.array(joint.position or (0.0, 0.0, 0.0)),
-        Rotation.from_quat([x, y, z, w]).as_matrix(), axis / np.linalg.norm(axis), mimic=mimic,
+        Rotation.from_quat([x, y, z, w]).as_matrix(), unit_vector(axis), mimic=mimic,
     )  # fmt: skip
 
 

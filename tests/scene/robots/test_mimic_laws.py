@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.robot_files import joint, link, urdf, written
 
+from add.adjoint import Cotangents, pullback
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import scene_from_dict
@@ -119,7 +120,7 @@ def test_a_robot_file_loses_nothing(tmp_path):
     )
     robot = read_robot(path)
     assert (robot.joints[0].effort, robot.joints[0].velocity) == (6.0, 4.0)
-    assert robot.ignored == ("line 8, joint 'c': effort 0 of a mimic joint, which has no drive of its own",)
+    assert "line 8, joint 'c': effort 0 of a mimic joint, which has no drive of its own" in robot.ignored
     raw = pair()
     raw["bodies"] = {"hand": {"type": "articulated", "model": str(path)}}
     built = scene_from_dict(raw).build()
@@ -157,3 +158,24 @@ def test_what_a_follower_cannot_have(said, text):
     with pytest.raises(InputError) as caught:
         scene_from_dict(raw).build()
     assert text in str(caught.value)
+
+
+def test_gradients_by_numbers_of_followers(rng):
+    """Of a whole run, by every number of the scene: reverse mode against central differences."""
+    raw = pair(one={"slip_speed": 0.5}, two={"lower": -0.102, "upper": 0.9})
+    raw["time"] = {"dt": 0.005, "steps": 12}
+    built = scene_from_dict(raw).build()
+    simulation, numbers = built.simulation, built.numbers
+    run = simulation.run(built.theta)
+    q_bar, v_bar = rng.normal(size=(2, *run.q.shape))
+    gradient = pullback(simulation, run, built.theta, Cotangents(q_bar, v_bar))
+    for key in (*FOLLOWER, "lower"):
+        along = np.zeros_like(numbers.values)
+        along[numbers.layout[f"bodies.arm.joints.two.{key}"].indices] = 1.0
+        sides = []
+        for sign in (1.0, -1.0):
+            there = simulation.run(numbers.ties.forward(numbers.values + sign * 1e-5 * along), replay=run.replay)
+            sides.append((q_bar * there.q).sum() + (v_bar * there.v).sum())
+        found = gradient @ numbers.ties.pushforward(numbers.values, along)
+        assert found == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-5, abs=1e-9)
+        assert abs(found) > 1e-6, "it acts"

@@ -1,0 +1,115 @@
+"""What looks wrong in a robot's file and cannot matter is read with a note."""
+
+import numpy as np
+import pytest
+from support.robot_files import inertial, joint, link, urdf, written
+
+from add.errors import InputError
+from add.scene import scene_from_dict
+from add.scene.robots import read_robot
+
+BASE, ARM, TURN = link("base"), link("arm"), joint("turn", "base", "arm")
+AXES = [1e-200, 1e-30, 3e-10, 1.0, 2e13, 1e200]
+
+
+def notes(robot):
+    """Return all but that velocities of <limit> act on nothing."""
+    return [text for text in robot.ignored if "velocity of <limit>" not in text]
+
+
+def test_what_no_motion_keeps_to_is_noted(tmp_path):
+    more = '<limit lower="-1" upper="1"/><safety_controller k_velocity="1"/>'
+    robot = read_robot(written(tmp_path, urdf(BASE, ARM, link("hand"), TURN, joint("grip", "arm", "hand", more=more))))
+    assert robot.ignored == (
+        "robot: velocity of <limit> of joint 'turn', which no motion keeps to",
+        "robot: <safety_controller> of joint 'grip', which no motion keeps to",
+    )
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize(
+    ("own", "note"),
+    [
+        (inertial(moments=(-2e-22, 1e-25, 1e-25)), "impossible principal moments -2e-22"),
+        (inertial(mass=0), "inertia without mass, of a link that stands still"),
+    ],
+)
+def test_inertia_of_what_stands_still(own, note, held, tmp_path):
+    """Of the base or of a link that a fixed joint holds to it; where the base is free it is an error."""
+    parts = (BASE, link("foot", own), joint("glue", "base", "foot", "fixed", "")) if held else (link("base", own),)
+    path = written(tmp_path, urdf(*parts, ARM, TURN))
+    robot = read_robot(path)
+    (text,) = notes(robot)
+    assert note in text and ("link 'foot'" if held else "link 'base'") in text
+    assert not robot.static.inertia.any() or held
+    with pytest.raises(InputError, match="inertia"):
+        read_robot(path, base="free")
+
+
+def test_a_negative_effort_is_none(tmp_path):
+    more = '<limit lower="-1" upper="1" effort="-1" velocity="2"/>'
+    robot = read_robot(written(tmp_path, urdf(BASE, ARM, joint("turn", "base", "arm", more=more))))
+    assert robot.joints[0].effort == np.inf
+    assert notes(robot) == ["line 4, joint 'turn': <limit>: effort -1: a negative one is none"]
+
+
+def test_slashes_in_names(tmp_path):
+    """Links and joints get other names, new ones, and are found by all that names them."""
+    mimic = '<limit lower="-1" upper="1"/><mimic joint="l/turn"/>'
+    path = written(
+        tmp_path,
+        urdf(
+            *(link(name) for name in ("r/base", "r/arm", "r_arm", "r/hand")),
+            joint("l/turn", "r/base", "r/arm"),
+            joint("other", "r/base", "r_arm"),
+            joint("grip", "r/arm", "r/hand", more=mimic),
+        ),
+    )
+    srdf = tmp_path / "r.srdf"
+    srdf.write_text('<robot name="r"><disable_collisions link1="r/arm" link2="r_arm"/></robot>', encoding="utf-8")
+    robot = read_robot(path, srdf=srdf)
+    assert {(item.name, item.child, item.mimic) for item in robot.joints} == {
+        ("l_turn", "r_arm_", None), ("other", "r_arm", None), ("grip", "r_hand", ("l_turn", 1.0, 0.0))
+    }  # fmt: skip
+    assert len(notes(robot)) == 4
+    assert "line 3, link 'r/arm': is called 'r_arm_' here, since '/' divides robot and link" in robot.ignored
+    body = {"type": "articulated", "model": str(path)}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"bot": body}}
+    raw["markers"] = {"tip": {"body": "bot/r_hand", "point": [0, 0, 0]}}
+    assert scene_from_dict(raw).build().model.body("bot/r_arm_").link == "r_arm_"
+
+
+def test_slashes_in_an_mjcf(tmp_path):
+    pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
+    text = """<mujoco><worldbody><body name="w/arm"><joint name="w/turn"/><geom size="0.1"/>
+      <body name="w_arm" pos="1 0 0"><joint name="w_turn"/><joint axis="1 0 0"/>
+      <geom size="0.1"/></body></body></worldbody>
+      <actuator><motor name="w/m" joint="w/turn"/></actuator></mujoco>"""
+    robot = read_robot(written(tmp_path, text, "w.xml"))
+    assert [item.child for item in robot.joints] == ["w_arm_", "w_arm_1", "w_arm"]
+    assert robot.actuators[0].name == "w_m" and robot.actuators[0].target == "w_turn_"
+    assert len([text for text in robot.ignored if "is called" in text]) == 3
+
+
+@pytest.mark.parametrize("length", AXES)
+def test_axes_of_any_length(length, tmp_path):
+    """In a URDF, an MJCF and a scene."""
+    unit = np.array([0.48, -0.6, 0.64])
+    numbers = " ".join(f"{x:.17g}" for x in length * unit)
+    robots = [read_robot(written(tmp_path, urdf(BASE, ARM, TURN.replace("0 0 1", numbers))))]
+    own = {"mass": 1.0, "inertia": [1, 1, 1, 0, 0, 0]}
+    body = {"type": "articulated", "links": {"a": own}, "joints": {"a": {"axis": (length * unit).tolist()}}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"bot": body}}
+    (axis,) = [item.axis for item in scene_from_dict(raw).build().model.bodies[0].joints]
+    assert axis == pytest.approx(unit, rel=1e-14)
+    assert robots[0].joints[0].axis == pytest.approx(unit, rel=1e-14)
+    assert len(notes(robots[0])) == (length != 1.0)
+
+
+@pytest.mark.parametrize("length", AXES)
+def test_axes_of_any_length_in_an_mjcf(length, tmp_path):
+    pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
+    unit = np.array([0.48, -0.6, 0.64])
+    numbers = " ".join(f"{x:.17g}" for x in length * unit)
+    text = f'<mujoco><worldbody><body><joint axis="{numbers}"/><geom size="0.1"/></body></worldbody></mujoco>'
+    assert read_robot(written(tmp_path, text, "a.xml")).joints[0].axis == pytest.approx(unit, rel=1e-14)
