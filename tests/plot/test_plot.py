@@ -135,7 +135,7 @@ def test_report(tmp_path, data):
                 "contact.friction": {"value": 0.1, "unit": "", "start": 0.5, "lower": 0.1, "upper": None},
             },
             "objective": {"start": 1.0, "end": 0.0125},
-            "fit": {"rms": 9.271, "unit": "mm", "per_marker": {"front": 9.38, "back": 9.16}},
+            "fit": {"rms": 9.271, "unit": "mm", "samples": 40, "per_marker": {"front": 9.38, "back": 9.16}},
             "evaluations": 12,
             "seconds": 754.0,
             "checks": {"momentum": {"passed": True, "value": 1e-12, "expected": 0.0, "unit": "N s"}, "gradient": False},

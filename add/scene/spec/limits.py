@@ -9,7 +9,11 @@ import annotated_types
 import numpy as np
 from pydantic import BaseModel
 
+from add.scene.spec.common import LARGEST
 from add.typing import BoolArray, FloatArray
+
+#: Of all numbers: what no one means is refused where files are read, arrays are not looked at for it.
+_OF_ALL = (annotated_types.Ge(-LARGEST), annotated_types.Le(LARGEST))
 
 
 class Limits(NamedTuple):
@@ -57,6 +61,8 @@ def limits(spec: BaseModel, path: str) -> Limits:
             break  # an entry of a vector or table: the field's
     out = Limits()
     for item in _constraints(field) if field is not None else ():
+        if item in _OF_ALL:
+            continue
         if isinstance(item, annotated_types.Gt):
             out = out._replace(low=float(item.gt), open_low=True)  # type: ignore[arg-type]
         elif isinstance(item, annotated_types.Ge):
