@@ -1,5 +1,6 @@
 """Compiled functions on disk: they are taken anew where any compiled function of the program has changed."""
 
+import importlib.util
 import os
 import pickle
 import re
@@ -12,6 +13,7 @@ import numba
 import pytest
 
 import add
+from add.kernels.caching import is_kept
 
 PACKAGE = Path(add.__file__).parent
 
@@ -58,6 +60,74 @@ def test_a_changed_function_counts_for_those_that_call_it(tmp_path):
     assert law.read_text() != text
     changed = printed(tmp_path, code)
     assert changed[1] == "0" and float(changed[2]) != float(first[2])
+
+
+DOUBLE = "from add.kernels.caching import njit\n\n@njit(cache=True)\ndef double(x):\n    return 2.0 * x\n"
+
+
+def fresh(folder):
+    """Return a small kernel as a new process would find it."""
+    path = folder / "small_kernel.py"
+    if not path.exists():
+        path.write_text(DOUBLE)
+    spec = importlib.util.spec_from_file_location("small_kernel", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.double
+
+
+def loaded(folder):
+    """Call the kernel; return whether it came from the disk."""
+    double = fresh(folder)
+    assert double(1.5) == 3.0
+    return bool(double.stats.cache_hits)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("spoil", [cut, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(b"\x80junk")])
+def test_a_damaged_file_is_compiled_anew(tmp_path, caplog, suffix, spoil):
+    assert [loaded(tmp_path), loaded(tmp_path)] == [False, True]
+    (path,) = (tmp_path / "__pycache__").glob(f"*.{suffix}")
+    spoil(path)
+    assert is_kept(fresh(tmp_path), (numba.float64,)) is (suffix == "nbc")
+    assert not loaded(tmp_path)
+    (said,) = caplog.messages
+    assert "compiled anew" in said and str(tmp_path) in said
+    assert loaded(tmp_path), "it was kept again"
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_a_deleted_file_is_compiled_anew(tmp_path, caplog, suffix):
+    assert [loaded(tmp_path), loaded(tmp_path)] == [False, True]
+    (path,) = (tmp_path / "__pycache__").glob(f"*.{suffix}")
+    path.unlink()
+    assert [loaded(tmp_path), loaded(tmp_path)] == [False, True] and not caplog.messages
+
+
+def test_where_nothing_can_be_written(tmp_path, monkeypatch, caplog):
+    """A folder that was closed later, and none at all: kernels run, and one line says that they are not kept."""
+
+    def closed(self, path):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("numba.core.caching.IndexDataCacheFile._open_for_write", closed)
+        assert not loaded(tmp_path) and not loaded(tmp_path)
+    (said,) = caplog.messages
+    assert "not kept" in said and "Permission denied" in said
+    assert not loaded(tmp_path) and loaded(tmp_path)
+    cut(next((tmp_path / "__pycache__").glob("*.nbi")))
+    with monkeypatch.context() as patch:
+        patch.setattr("numba.core.caching.IndexDataCacheFile._open_for_write", closed)
+        assert not loaded(tmp_path), "damaged, and not to be mended"
+    assert "damaged" in caplog.messages[1]
+    monkeypatch.setattr("numba.core.caching.CompileResultCacheImpl._locator_classes", [])
+    assert not loaded(tmp_path) and not is_kept(fresh(tmp_path), (numba.float64,))
+    assert len(caplog.messages) == 3 and "not kept" in caplog.messages[2]
 
 
 @pytest.mark.slow

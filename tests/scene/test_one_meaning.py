@@ -178,7 +178,7 @@ SOLID = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "densi
     [
         ({"bodies": {"b": SOLID | {"geometry": {"shape": "capsule", "radius": 5e198, "half_length": 0.1}}}},
          "bodies.b.geometry.radius"),
-        ({"markers": {"m": {"body": "b", "point": [0, -1e199, 0]}}}, "markers.m.point.1"),
+        ({"markers": {"m": {"body": "b", "point": [0, 1e199, 0]}}}, "markers.m.point.1"),
         ({"gravity": [0, 0, -1e61]}, "gravity.2"),
     ],
 )  # fmt: skip
@@ -186,4 +186,4 @@ def test_numbers_whose_powers_are_none_are_refused(part, place):
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"b": SOLID}} | part
     with pytest.raises(InputError, match="impossible value") as refused:
         scene_from_dict(raw)
-    assert f"{place}: " in str(refused.value) and "at most 1e+60" in str(refused.value)
+    assert f"{place}: " in str(refused.value) and "1e+60: " in str(refused.value)

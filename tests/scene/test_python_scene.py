@@ -81,7 +81,18 @@ def test_fits_from_python():
 def test_every_object_of_the_format_has_a_public_name():
     specs = {
         kind
-        for name in ("bodies", "common", "couplings", "markers", "objective", "optimizer", "rigid", "scene", "contact", "signals")
+        for name in (
+            "bodies",
+            "common",
+            "couplings",
+            "markers",
+            "objective",
+            "optimizer",
+            "rigid",
+            "scene",
+            "contact",
+            "signals",
+        )
         for _, kind in inspect.getmembers(__import__(f"add.scene.spec.{name}", fromlist=["x"]), inspect.isclass)
         if issubclass(kind, Spec) and not kind.__name__.startswith("_")
     }
