@@ -219,9 +219,15 @@ def _robot(given: Answers) -> dict[str, Any]:
     """A robot from its file, on servos if its hand has a target, with what finds their motion."""
     from add.scene.robots import read_robot
 
-    free = given["base"] == "free"
+    base = None if given["base"] == "file" else given["base"]
     # The scene counts the file from its own folder, where the command writes it; the names come from here.
-    robot = read_robot(given["model"], base=given["base"])
+    robot = read_robot(given["model"], base=base)
+    if not robot.links:
+        raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
+    free = any(joint.kind == "free" for joint in robot.joints)
+    place: dict[str, Any] = {"base": base} if base else {}
+    if given["height"]:
+        place["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
     hand = given["hand"] or robot.links[-1].name
     scene: dict[str, Any] = {
         "schema": "add-scene/1",
@@ -230,8 +236,7 @@ def _robot(given: Answers) -> dict[str, Any]:
             ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
         ),
         "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {"robot": {"type": "articulated", "model": given["model"], "base": given["base"],
-                             "position": [0, 0, given["height"]]}},
+        "bodies": {"robot": {"type": "articulated", "model": given["model"], **place}},
         "markers": {"hand": {"body": f"robot/{hand}", "point": given["point"]}},
         "check": {"steps": 20},
     }  # fmt: skip
@@ -339,7 +344,7 @@ TEMPLATES: dict[str, Template] = {
         "a robot from its URDF or MJCF; with a target for its hand, servos whose motion is found",
         (
             Question("model", "file of the robot", "", _required),
-            Question("base", "its base, fixed or free", "fixed", _choice("fixed", "free")),
+            Question("base", "its base: as the file says, fixed or free", "file", _choice("file", "fixed", "free")),
             Question("height", "height of its base [m]", "0", _ANY),
             Question("hand", "link that is its hand; empty = the last one", "", _perhaps),
             Question("point", "the hand's point in the frame of that link [m]", "0,0,0", _vector),
