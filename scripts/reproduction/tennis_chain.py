@@ -164,8 +164,9 @@ def run(context: Context) -> Outcome:
         entry, last = numbers[path], path.rpartition(".")[2]
         bar = ""
         if entry.get("standard_error") is not None:
-            ends = " to ".join(f"{entry[f'interval_{end}']:.4g}" for end in ("lower", "upper"))
-            bar = f" +- {entry['standard_error']:.2g}, {ends}"
+            bar = f" +- {entry['standard_error']:.2g}"
+            if entry["interval_lower"] is not None:  # a bar above its value has none
+                bar += ", " + " to ".join(f"{entry[f'interval_{end}']:.4g}" for end in ("lower", "upper"))
         text = f"{entry['start']:.4g} -> {entry['value']:.4g}{bar} ({true:g})"
         rows.append(Row(f"{last} [{UNITS[last]}]: start -> found with bar, 95 % interval (truth)", text))
     rms = said["material"]["fit"]["rms"]
