@@ -86,8 +86,8 @@ def test_gradients_of_landings(seed: int) -> None:
 
 @pytest.mark.slow
 def test_gradients_of_many_landings() -> None:
-    worse = [seed for seed in range(200) if max(differences(landing(seed), seed)) > 1e-6]
-    assert len(worse) <= 10, worse
+    worse = [seed for seed in range(100) if max(differences(landing(seed), seed)) > 1e-6]
+    assert len(worse) <= 6, worse
 
 
 def test_a_rim_that_lands_with_friction() -> None:
