@@ -24,9 +24,9 @@ from add.commands.cli_runs import info, loaded_scene, plot, view
 from add.commands.console import (
     Console,
     console_options,
+    counted_bar,
     gradient_json,
     gradient_text,
-    numbers_bar,
     samples_bar,
     say_optimization,
     say_simulation,
@@ -240,7 +240,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         said |= {"pins": {pin: held for pin, (held, _) in pins.items()}} if pins else {}
         console.result({"valid": True, "coordinates": system.n, "warnings": warnings} | said)
         return
-    with numbers_bar(console) as progress:
+    with counted_bar(console, "gradient", "number") as progress:
         found = check_gradients(loaded, n_steps=steps, progress=progress)
     for item in found:
         console.say(gradient_text(item))
@@ -319,11 +319,12 @@ def schema(console: Console) -> None:
 
 
 @cli.command(short_help="Compile the steps of small systems.")
+@click.option("--times", is_flag=True, help="Say how many processor seconds each function took.")
 @console_options
-def warm(console: Console) -> None:
+def warm(console: Console, times: bool) -> None:
     """Compile the steps of small systems, once for all scenes: minutes, after which they run several times faster.
 
-    They are kept on disk until a compiled function of the program changes. Without them such scenes run all the same.
+    They are kept on disk until what they are made from changes. Without them such scenes run all the same.
     """
     from add.commands.parallel.workers import cores
     from add.commands.warm import warm
@@ -333,8 +334,11 @@ def warm(console: Console) -> None:
         console.say("compiled steps are there")
         return
     console.say("compiling the steps of small systems, which takes some minutes")
-    warm(cores())
-    console.say("done")
+    with counted_bar(console, "warm", "function") as progress:
+        seconds = warm(cores(), progress)
+    if times:
+        console.say("\n".join(f"{spent:8.1f} s  {name}" for name, spent in seconds.items()))
+    console.say(f"done, in {sum(seconds.values()):.0f} s of processor time")
 
 
 @cli.command()

@@ -169,14 +169,14 @@ def steps_bar(console: Console, total: int) -> Iterator[Callable[[Any, Any], Any
 
 
 @contextmanager
-def numbers_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """Yield what a gradient check calls after each number, with how many are done and how many there are.
+def counted_bar(console: Console, work: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield what work of minutes calls after each of its units, with how many are done and how many there are.
 
-    Without a terminal it says so now and then in a line: a check takes minutes.
+    Without a terminal it says so now and then in a line.
     """
     lines = not (console.bars or console.json or console.quiet)
     begin = said = time.monotonic()
-    with tqdm(unit="number", desc="gradient", disable=not console.bars, file=sys.stderr) as bar:
+    with tqdm(unit=unit, desc=work, disable=not console.bars, file=sys.stderr) as bar:
 
         def progress(done: int, total: int) -> None:
             nonlocal said
@@ -185,7 +185,7 @@ def numbers_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
             now = time.monotonic()
             if lines and now - said >= LINE_EVERY:
                 said = now
-                tell(f"gradient: {done} of {total} numbers in {now - begin:.0f} s")
+                tell(f"{work}: {done} of {total} {unit}s in {now - begin:.0f} s")
 
         yield progress
 

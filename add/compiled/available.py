@@ -14,7 +14,7 @@ from add.compiled.families import Choices
 from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
 from add.compiled.packed import empty, packed
-from add.compiled.routines import NONE, signatures
+from add.compiled.routines import NONE, callees
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
 from add.kernels.caching import is_kept
@@ -25,27 +25,13 @@ def available() -> bool:
     """Whether compiled steps can be used at once."""
     if config.DISABLE_JIT:
         return False  # there is no calling of LAPACK by address
-    return all(is_kept(*call) for call in _all())
+    return all(is_kept(*call) for call in functions())
 
 
-def stages() -> tuple[range, range]:
-    """Return the numbers of all functions: those that are called, then their callers.
-
-    Functions of one stage may be compiled side by side, in processes of their own.
-    """
-    called, n = len(signatures()), len(_all())
-    return range(called), range(called, n)
-
-
-def compile_function(number: int) -> None:
-    """Compile one of the functions and keep it on disk; one that is kept there already is loaded."""
-    function, signature = _all()[number]
-    function.compile(signature)
-
-
-def _all() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return all functions, the called before their callers, with the types of their arguments."""
-    return [*signatures(), *((function, tuple(map(typeof, arguments))) for function, arguments in _calls())]
+def functions() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return all functions with the types of their arguments: each can be compiled without the others."""
+    of_callees = [(one.function, one.signature) for one in callees()]
+    return [*of_callees, *((function, tuple(map(typeof, arguments))) for function, arguments in _calls())]
 
 
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:

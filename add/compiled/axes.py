@@ -18,7 +18,7 @@ from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, DRIVE, axis_law, ball_derivatives, ball_forces
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 @njit(**_JIT)

@@ -8,38 +8,61 @@ constants of what is kept on disk.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from add.kernels.stamps import types_text
 
-def address(function: Any, signature: tuple[Any, ...]) -> int:
-    """Return the address in this process of a compiled function for these types of arguments; compile it if need be."""
+
+class Callee(NamedTuple):
+    """A compiled function that is called by its address.
+
+    Attributes
+    ----------
+    function : of numba
+    signature : the types of its arguments
+    result : the type of what it returns: callers are compiled for it, and stay valid when the function changes
+    """
+
+    function: Any
+    signature: tuple[Any, ...]
+    result: Any
+
+
+def address(callee: Callee) -> int:
+    """Return the address in this process of a compiled function; compile it if need be.
+
+    Raises
+    ------
+    TypeError
+        If it returns another type than its callers expect.
+    """
+    function, signature, result = callee
     function.compile(signature)
     found = function.overloads[signature]
+    if found.signature.return_type != result:
+        raise TypeError(f"{function.__name__} returns {found.signature.return_type}; its callers expect {result}")
     return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 
 
-def by_address(function: Any, signature: Callable[[], tuple[Any, ...]]) -> Any:
+def by_address(name: str, callee: Callable[[], Callee]) -> Any:
     """Return what calls a compiled function, from compiled functions, as (address, arguments).
 
     Parameters
     ----------
-    function : of numba
-    signature : returns the types of the arguments that its address is taken for; others are refused when a caller is
-        compiled
+    name : of the function
+    callee : returns the function; other arguments than its are refused when a caller is compiled
     """
 
-    @intrinsic
     def call(typingctx: Any, place: Any, arguments: Any) -> Any:
-        wanted, given = signature(), tuple(types.unliteral(kind) for kind in arguments.types)  # type: ignore[attr-defined]
+        _, wanted, result = callee()
+        given = tuple(types.unliteral(kind) for kind in arguments.types)  # type: ignore[attr-defined]
         if given != wanted:
             differing = [f"{mine} for {theirs}" for mine, theirs in zip(given, wanted, strict=False) if mine != theirs]
-            raise TypingError(f"{function.__name__}: called with {'; '.join(differing)}")
-        function.compile(wanted)
-        result = function.overloads[wanted].signature.return_type
+            raise TypingError(f"{name}: called with {'; '.join(differing)}")
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             kinds = signature.args[1].types
@@ -56,4 +79,5 @@ def by_address(function: Any, signature: Callable[[], tuple[Any, ...]]) -> Any:
 
         return result(types.int64, arguments), generate
 
-    return call
+    call.stamped = lambda: f"{name} {types_text([*callee().signature, callee().result])}"  # type: ignore[attr-defined]
+    return intrinsic(call)

@@ -11,7 +11,7 @@ from add.linalg.base import sound
 from add.linalg.blas import N, T, getrf, getrs
 from add.typing import FloatArray, IntArray
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Dense(NamedTuple):

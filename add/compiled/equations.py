@@ -32,7 +32,7 @@ from add.kernels.tree_dynamics import (
 from add.kernels.trees import Motion, fill_motion, tree_motion
 from add.typing import FloatArray
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 fill_places, fill_rates = tree_map.fill_places, tree_map.fill_rates
 add_curvature, add_placement_work = tree_map.add_curvature, tree_map.add_placement_work

@@ -34,7 +34,7 @@ from add.terms.gravity import gravity_parameter_vjp, gravity_residual
 from add.terms.inertia import nodal_inertia_jacobian, nodal_inertia_parameter_vjp, nodal_inertia_residual
 from add.typing import AnyArray, IntArray
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Choices(NamedTuple):

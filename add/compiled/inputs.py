@@ -28,7 +28,7 @@ from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, DRIVE
 from add.typing import FloatArray, IntArray
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Found(NamedTuple):

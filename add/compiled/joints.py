@@ -27,7 +27,7 @@ from add.kernels.law_numbers import LawNumbers
 #: Codes of the laws; those that rates do not enter come last.
 SPRING, CABLE, CLIPPED_CABLE, BOND, SLIDER, FRICTION, LIMIT, DRAG, FACES, CLOSED_FACES, MOTOR, TORQUE, GIVEN = range(13)
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 spring_force, spring_derivatives = springs.spring_force, springs.spring_derivatives
 bond_force, bond_derivatives = springs.bond_force, springs.bond_derivatives

@@ -30,7 +30,7 @@ EPS = float(np.finfo(float).eps)
 #: How an iteration ended.
 CONVERGED, AT_ROUND_OFF, GIVEN_UP = range(3)
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Formula(NamedTuple):

@@ -17,7 +17,7 @@ from add.kernels.caching import njit
 from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Timing(NamedTuple):

@@ -10,7 +10,7 @@ from add.compiled.families import Choices
 from add.compiled.matrices import state_matrices
 from add.kernels.caching import njit
 
-_JIT = {"cache": True, "error_model": "numpy"}
+_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 @njit(**_JIT)

@@ -1,68 +1,72 @@
-"""Compiled functions that are kept on disk for as long as no compiled function of the program changes.
+"""Compiled functions that are kept on disk for as long as nothing behind them changes.
 
-Numba keeps a compiled function together with all that it calls, and takes it anew only where the function's own file
-changed: after an edit of a law, every kernel that calls the law from another file would go on with the old one. Here
-the stamp of a cached function holds all files with compiled functions instead. (Numba itself adds its version, and the
-CPU.) A file that is damaged is compiled anew, and where nothing can be written nothing is kept: one line says so.
+Numba keeps a compiled function together with all that it calls, and takes it anew where the function's own file has
+another time: after an edit of a law, every kernel that calls the law from another file would go on with the old one,
+and a fresh checkout of the same text would compile everything. Here a kept function is valid for its `stamp`. (Numba
+itself adds its version, and the CPU.) A file that is damaged is compiled anew, and where nothing can be written nothing
+is kept: one line says so.
+
+Processes that need the same function at once compile it once: the others wait for the one that is at it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
-import hashlib
 import logging
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numba
 from numba.core.caching import IndexDataCacheFile, NullCache
 
-from add.kernels.shape_codes import further_kernels
+from add.kernels.stamps import stamp, types_text
 
 logger = logging.getLogger(__name__)
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-
-
-@functools.cache
-def stamp() -> str:
-    """Return the hash of all files of the package that hold compiled functions."""
-    digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        data = path.read_bytes()
-        if b"njit" in data or b"intrinsic" in data:
-            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + data + b"\0")
-    for kernel in further_kernels():
-        digest.update(f"shape {kernel.code}".encode() + b"\0" + Path(kernel.source).read_bytes() + b"\0")
-    return digest.hexdigest()
-
 
 def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
-    """Compile a function as `numba.njit` does; with ``cache=True`` under the package's `stamp`.
+    """Compile a function as `numba.njit` does; with ``cache=True`` under its `stamp`.
 
     Terms outside this package whose kernels call those of this one should use it, too.
 
     Parameters
     ----------
     variant : str, optional
-        Tells apart functions that one text makes again and again for other functions which it calls: numba would tell
-        them apart by those, and those are never the same in the next process.
+        Tells apart functions that one text makes again and again for other functions which it calls.
     """
     if not (arguments and callable(arguments[0])):
         return lambda function: njit(function, *arguments, variant=variant, **options)
     _name(arguments[0], variant)
+    options = {"no_cfunc_wrapper": True} | options  # for callers in C, of which there are none
     try:
         dispatcher = numba.njit(*arguments, **options)
     except RuntimeError as error:  # numba knows no folder that it may write to
         _say_once(f"compiled kernels are not kept: {error}")
         options = options | {"cache": False}
         dispatcher = numba.njit(*arguments, **options)
-    return _stamped(dispatcher, bool(options.get("cache")), variant)
+    return _stamped(dispatcher, bool(options.get("cache")))
 
 
 class _KeptFile(IndexDataCacheFile):  # type: ignore[misc]
     """The files of a compiled function, where they may be cut, or the disk full or closed."""
+
+    def __init__(self, folder: str, name: str, dispatcher: Any) -> None:
+        super().__init__(folder, name, None)
+        self._dispatcher = dispatcher
+
+    @property
+    def _version(self) -> tuple[str, str]:
+        """Say what a file is valid for, when it is asked: the names in a function stand for something only then.
+
+        It is read before anything else of a file: what other kernels left may name classes that are gone.
+        """
+        return numba.__version__, stamp(self._dispatcher)
+
+    @_version.setter
+    def _version(self, of_numba: str) -> None:
+        """Leave it to the property."""
 
     def _load_index(self) -> dict[Any, str]:
         return self._or_anew(super()._load_index, self._index_path) or {}
@@ -100,17 +104,36 @@ def _name(function: Any, variant: Any) -> Any:
     return function
 
 
-def _stamped(dispatcher: Any, kept: bool, variant: Any) -> Any:
-    """Let a function that is kept be valid for its own file's stamp and the package's `stamp`."""
+def _stamped(dispatcher: Any, kept: bool) -> Any:
+    """Let a function that is kept be valid for its `stamp`, in files that are named without the line it begins at."""
     if kept and isinstance(dispatcher, numba.core.dispatcher.Dispatcher):  # none where NUMBA_DISABLE_JIT is set
         # Numba publishes no way to say this: an AttributeError here is a version that does it otherwise.
-        cache = dispatcher._cache
-        cache._cache_file.__class__ = _KeptFile
-        # In the version, which is read before anything else: what other kernels left may name classes that are gone.
-        cache._cache_file._version = cache._cache_file._version, stamp()
-        if variant is not None:
-            cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple(), variant)
+        cache, function = dispatcher._cache, dispatcher.py_func
+        name = cache._impl.filename_base.replace(f"-{function.__code__.co_firstlineno}.", ".")
+        cache._cache_file = _KeptFile(cache._cache_path, name, dispatcher)
+        cache._index_key = lambda signature, codegen: (types_text(signature), codegen.magic_tuple())
+        dispatcher.compile = functools.partial(_compile_once, dispatcher, dispatcher.compile)
     return dispatcher
+
+
+def _compile_once(dispatcher: Any, compile_function: Callable[[Any], Any], signature: Any) -> Any:
+    """Compile a function, or take it from the disk, where another process may be about to put it."""
+    missing = isinstance(signature, tuple) and not is_kept(dispatcher, signature)
+    with _locked(dispatcher._cache._cache_file._index_path) if missing else nullcontext():
+        return compile_function(signature)
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Keep other processes from what belongs to a file; not where no file can be written."""
+    try:
+        file = open(f"{path}.lock", "wb")
+    except OSError:
+        yield
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:

@@ -1,8 +1,8 @@
 """Codes of the shapes that contact knows, and the distance functions of further ones.
 
 A further shape has a code of its own and four compiled functions. They become branches of the dispatch in
-`distance.py` when that is imported, so that they have to be there before: all kernels are compiled with them, and are
-kept apart on disk from those without (`caching.stamp`). Where there are none, the dispatch is a comparison of codes.
+`distance.py` when that is imported, so that they have to be there before: all kernels that reach it are compiled with
+them, and are kept for them alone (`stamps.py`). Where there are none, the dispatch is a comparison of codes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ class DistanceKernel(NamedTuple):
     bound : (size0, size1, size2) -> float
     feature : (size, X0, X1, X2) -> int
     branch : (size, X0, X1, X2, feature, order, n, H) -> float
-    source : the file that they stand in
     """
 
     code: int
@@ -32,7 +31,6 @@ class DistanceKernel(NamedTuple):
     bound: Any
     feature: Any
     branch: Any
-    source: str
 
 
 _FURTHER: dict[int, DistanceKernel] = {}

@@ -32,7 +32,7 @@ def test_a_torus_goes_everywhere(tmp_path, compiled):
 
 
 def test_shapes_are_added_before_kernels():
-    none = DistanceKernel(9, *[distance.distance_inside] * 4, __file__)
+    none = DistanceKernel(9, *[distance.distance_inside] * 4)
     with pytest.raises(RuntimeError, match="before anything"):
         add_distance(none)
     box = shape_of(distance.BOX)

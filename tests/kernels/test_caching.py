@@ -1,12 +1,15 @@
-"""Compiled functions on disk: they are taken anew where any compiled function of the program has changed."""
+"""Compiled functions on disk: they are taken anew where something behind them has changed, and only there."""
 
+import ast
 import importlib.util
 import os
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numba
@@ -60,6 +63,157 @@ def test_a_changed_function_counts_for_those_that_call_it(tmp_path):
     assert law.read_text() != text
     changed = printed(tmp_path, code)
     assert changed[1] == "0" and float(changed[2]) != float(first[2])
+
+
+STAMPS = """
+import importlib, pathlib
+from numba.core.dispatcher import Dispatcher
+from add.kernels.stamps import stamp
+for path in sorted(pathlib.Path("add").rglob("*.py")):
+    module = importlib.import_module(".".join(path.with_suffix("").parts))
+    for name, value in vars(module).items():
+        if isinstance(value, Dispatcher) and value.py_func.__module__ == module.__name__:
+            print(f"{module.__name__}.{name}", stamp(value))
+"""
+
+
+def stamps(folder):
+    found = printed(folder, STAMPS)
+    return dict(zip(found[::2], found[1::2], strict=True))
+
+
+def changed(folder, file, old, new):
+    """Return the functions whose stamps an edit changes."""
+    before, path = stamps(folder), folder / "add" / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    after = stamps(folder)
+    path.write_text(text)
+    assert before.keys() == after.keys() and len(before) > 200
+    return {name for name in before if before[name] != after[name]}
+
+
+def callers(folder, wanted):
+    """Return what calls a function, directly or not, as its text says: names of functions, and imports."""
+    calls = {}
+    for path in (folder / "add").rglob("*.py"):
+        module = ".".join(path.relative_to(folder).with_suffix("").parts)
+        tree = ast.parse(path.read_text())
+        known = {one.name: f"{module}.{one.name}" for one in tree.body if isinstance(one, ast.FunctionDef)}
+        for one in ast.walk(tree):
+            if isinstance(one, ast.ImportFrom):
+                known |= {name.asname or name.name: f"{one.module}.{name.name}" for name in one.names}
+        for one in tree.body:
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call):  # made by a function of this file
+                known |= {name.id: f"{module}.{name.id}" for name in ast.walk(one.targets[0]) if hasattr(name, "id")}
+            if isinstance(one, ast.FunctionDef):
+                names = {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
+                calls[f"{module}.{one.name}"] = {known[name] for name in names if name in known}
+    found, more = set(), {wanted}
+    while more:
+        found |= more
+        more = {name for name, called in calls.items() if called & found} - found
+    return found
+
+
+def test_a_law_changes_those_that_reach_it_and_no_others(tmp_path):
+    copied(tmp_path, "kernels")
+    law = "add.kernels.contact_laws.friction_law"
+    found = changed(tmp_path, "kernels/contact_laws.py", "    if law == LINEAR", "    if law + 0 == LINEAR")
+    known = stamps(tmp_path).keys()
+    assert found == callers(tmp_path, law) & known
+    assert {law, "add.kernels.contact_nodes.contact_force", "add.kernels.mesh_contact.mesh_contact_force"} <= found
+    assert not {name for name in found if re.search("joint|tree|cone|sites|rotation", name)} and len(found) < 60
+
+
+def test_a_constant_counts_where_it_is_used(tmp_path):
+    copied(tmp_path, "kernels")
+    found = changed(tmp_path, "kernels/tree_loops.py", "AT, ALONG, APART = 0, 1, 2", "AT, ALONG, APART = 0, 1, 3")
+    assert found == {"add.kernels.tree_loops.loop_rows", "add.kernels.tree_loops.loop_curvature"}
+
+
+def test_what_is_no_content_does_not_count(tmp_path):
+    """Comments, docstrings, lines, the time of a file."""
+    copied(tmp_path, "kernels")
+    path = "kernels/rotation.py"
+    text = (tmp_path / "add" / path).read_text()
+    assert not changed(
+        tmp_path, path, text, "# More.\n\n" + text.replace("    Return", "    Give").replace('"""R', '"""_R')
+    )
+    code = "from add.kernels.rotation import turn as f; import numpy as np\n" \
+           "o = np.ones(3); f(1.0, o, o, np.ones(6), o); print(f.stats.cache_hits.total())"  # fmt: skip
+    assert printed(tmp_path, code) == ["0"]
+    (tmp_path / "add" / path).write_text("\n\n" + text)
+    os.utime(tmp_path / "add" / path, (1e9, 1e9))
+    assert printed(tmp_path, code) == ["1"]
+
+
+def test_callers_by_address_depend_on_types_alone():
+    """The body of the equations is no part of what calls them; the fields of what they take and return are."""
+    from add.compiled.equations import residual
+    from add.compiled.routines import callees
+    from add.compiled.steps import take_steps
+    from add.kernels.stamps import reached, types_text
+
+    law = "add.kernels.contact_laws.friction_law"
+    assert law in reached(residual) and law not in reached(take_steps)
+    text = types_text([*callees()[0].signature, callees()[0].result])
+    assert "add.compiled.families.Choices (('bodies', 'nodes', 'codes'), {})" in text and "Tuple(Choices(" in text
+
+
+def test_a_callee_that_returns_another_type_is_refused():
+    from add.compiled.by_address import Callee, address
+
+    double = numba.njit(lambda x: 2 * x)
+    assert address(Callee(double, (numba.float64,), numba.float64)) > 0
+    with pytest.raises(TypeError, match="returns int64; its callers expect float64"):
+        address(Callee(double, (numba.int64,), numba.float64))
+
+
+SLOW = """
+import pathlib, time
+from numba.extending import intrinsic
+from add.kernels.caching import njit
+
+@intrinsic
+def slow(context, x):
+    pathlib.Path("begun").touch()
+    time.sleep(2.0)
+    return x(x), lambda context, builder, signature, values: values[0]
+
+@njit(cache=True)
+def double(x):
+    return 2.0 * slow(x)
+
+if __name__ == "__main__":
+    double(1.5)
+    print(sum(double.stats.cache_hits.values()))
+"""
+
+
+def at_once(folder):
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    return subprocess.Popen([sys.executable, "slow.py"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_compile_a_function_once(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    both = [at_once(tmp_path), at_once(tmp_path)]
+    assert sorted(one.communicate(timeout=60)[0].strip() for one in both) == ["0", "1"]
+
+
+def test_nobody_waits_for_a_process_that_was_killed(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    first = at_once(tmp_path)
+    while not (tmp_path / "begun").exists():
+        assert first.poll() is None
+        time.sleep(0.01)
+    second = at_once(tmp_path)
+    first.kill()
+    assert first.wait() == -signal.SIGKILL
+    first.stdout.close()
+    assert second.communicate(timeout=60)[0].strip() == "0"
 
 
 DOUBLE = "from add.kernels.caching import njit\n\n@njit(cache=True)\ndef double(x):\n    return 2.0 * x\n"

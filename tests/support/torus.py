@@ -77,7 +77,7 @@ add_shape(
     Shape(
         "torus", TORUS, _gaps, lambda size: _grid(size, 12, 6).reshape(-1, 3), _surface,
         lambda size: [np.concatenate([ring, ring[:1]]) for ring in _grid(size, 96, 4).transpose(1, 0, 2)],
-        DistanceKernel(TORUS, _inside, _bound, _feature, _branch, __file__),
+        DistanceKernel(TORUS, _inside, _bound, _feature, _branch),
     )
 )  # fmt: skip
 
