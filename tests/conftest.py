@@ -1,11 +1,11 @@
 """What all tests share."""
 
-import os
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
+from support.places import DATA
 
 matplotlib.use("Agg")
 
@@ -16,11 +16,9 @@ collect_ignore = ["support/torus.py"]
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """Folder of the real recordings, which are not part of the repository: ADD_DATA, or shared/data beside it."""
-    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-    root = Path(os.environ.get("ADD_DATA") or beside)
-    if not root.is_dir():
-        pytest.skip(f"no recordings at {root}; set ADD_DATA to the folder that holds them")
-    return root
+    if not DATA.is_dir():
+        pytest.skip(f"no recordings at {DATA}; set ADD_DATA to the folder that holds them")
+    return DATA
 
 
 @pytest.fixture

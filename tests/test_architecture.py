@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "add"
 
 # Lowest first: a layer imports only itself, layers on earlier lines, and `errors`.

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/control.md",
     "docs/gradients.md", "docs/learning.md", "docs/robots.md",

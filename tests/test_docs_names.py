@@ -4,13 +4,12 @@ import ast
 import importlib
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
+from support.places import ROOT
 
 from scripts.draw_architecture import PICTURE, ROOMS, arrows, circle_free, draw, floors, stored
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     "README.md",
     "CONTRIBUTING.md",

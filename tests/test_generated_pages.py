@@ -1,13 +1,11 @@
 """The pages of parameters and pictures are those of the scenes, and every scene says where its schema is."""
 
 import json
-from pathlib import Path
 
 import pytest
+from support.places import ROOT, SCENES
 
 from scripts.make_parameter_page import PAGE, pattern, words
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.slow
@@ -24,7 +22,7 @@ def test_words_are_those_of_the_format():
     assert not words("bodies.<body>.material.yuong")
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "scenes").glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((SCENES).glob("*.json")), ids=lambda path: path.stem)
 def test_scenes_name_their_schema(path):
     """As the first key, so that editors complete everything after it."""
     raw = json.loads(path.read_text(encoding="utf-8"))
@@ -36,5 +34,5 @@ def test_gallery_shows_every_scene():
     from scripts.make_gallery import PAGE as GALLERY, PICTURES, page
 
     assert GALLERY.read_text(encoding="utf-8") == page(), "run python -m scripts.make_gallery"
-    scenes = {path.stem for path in (ROOT / "scenes").glob("*.json")}
+    scenes = {path.stem for path in (SCENES).glob("*.json")}
     assert {path.stem for path in PICTURES.glob("*.png")} == scenes

@@ -6,11 +6,10 @@ import stat
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
+from support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 #: Plays the environment's Python: it installs nothing, and draws only where a file says that the library is there.
 PYTHON = """#!/bin/bash
 case "$*" in

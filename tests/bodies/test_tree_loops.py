@@ -1,17 +1,17 @@
 """Loops of trees closed exactly: the four-bar of the reference, redundant rows, couplings of joints, errors."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import fsolve
+from support.places import SPECS
 
 from add.adjoint import Cotangents, pullback, pushforward
 from add.errors import InputError
 from add.scene import scene_from_dict
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "specs" / "articulated" / "reference"
+REFERENCE = SPECS / "articulated" / "reference"
 there = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference values are not there")
 
 ROD = {"mass": 0.4, "center_of_mass": [0.125, 0, 0], "inertia": [4e-5, 2.1e-3, 2.1e-3, 0, 0, 0]}

@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.places import SPECS
 
 from add.equations.kinematics import Kinematics
 from add.kernels.rotation import jacobian_coefficients, left_jacobian, turn_derivative
@@ -14,7 +14,7 @@ from add.scene import scene_from_dict
 from add.scene.spec.links import robot_of
 from add.terms import TreeInertia
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "specs" / "articulated" / "reference"
+REFERENCE = SPECS / "articulated" / "reference"
 MODELS = {
     "cartpole": "xml", "pendulum7": "xml", "mixed_joints": "xml", "random_tree12": "xml", "jump_worm": "xml",
     "catapult": "xml", "half_cheetah": "xml", "double_pendulum": "urdf", "panda": "urdf", "a1": "urdf",

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import h5py
 import pytest
+from support.places import SCENES
 
 from add.commands.cli import cli, main
 from add.commands.console import COMPILING, Console, say_simulation
@@ -364,7 +365,7 @@ def test_info(add, finished):
     assert "simulate, done: box" in out and "steps: 20" in out and "numpy" in out
     code, out, _ = add("info", finished / "optimize", "--json")
     assert code == 0 and parsed(out)["result"]["command"] == "optimize"
-    scene = Path(__file__).resolve().parents[2] / "scenes" / "three_frictions.json"
+    scene = SCENES / "three_frictions.json"
     code, out, _ = add("info", scene)
     assert code == 0 and "body spinner: rigid" in out and "800 steps of 0.001 s by bdf2" in out
     code, _, err = add("export", finished / "simulate", "--vtk", "-o", finished / "simulate")

@@ -2,18 +2,16 @@
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support.compiled_runs import by_terms
+from support.places import SCENES
 
 from add.adjoint import Cotangents, pullback, rollout_batch
 from add.errors import InputError
 from add.scene import load_scene
 from add.simulation.run import Simulation
-
-SCENES = Path(__file__).parents[2] / "scenes"
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.compiled_runs import by_terms
+from support.places import SCENES
 from support.rigid_cases import chart_changes
 from support.rigid_models import PAIRS, linkage
 
@@ -19,8 +20,6 @@ from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.solve.step_equations import NewtonOptions
-
-SCENES = Path(__file__).parents[2] / "scenes"
 
 #: Scenes that take compiled steps.
 SMALL = ("rigid_ball_throw", "bouncing_throw", "strings_cube", "bands_cubes", "robot_rigid", "sheet_flip")

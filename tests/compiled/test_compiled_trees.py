@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from compiled.test_compiled_steps import assert_same, assert_same_tangents
 from derivatives.test_trees import scene
+from support.places import SCENES
 
 from add.scene import load_scene, scene_from_dict
 from add.scene.build.built import BuiltScene
-
-SCENES = Path(__file__).parents[2] / "scenes"
 
 
 def built(law: str, integrator: str) -> BuiltScene:

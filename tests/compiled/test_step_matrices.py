@@ -1,20 +1,18 @@
 """Derivatives of steps in one compiled call against those of the terms, by states, controls and numbers."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from derivatives.test_trees import scene
 from support.compiled_runs import by_terms
+from support.places import SCENES
 from support.rigid_models import linkage
 
 from add.scene import load_scene, scene_from_dict
 from add.simulation import BDF, Step
 from add.simulation.run import Simulation
 from benchmarks.articulated import MODELS, ROBOTS, robot
-
-SCENES = Path(__file__).parents[2] / "scenes"
 
 #: Scenes that take compiled steps, with how far into a run their controls and contacts act.
 STEPS = {

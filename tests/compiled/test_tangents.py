@@ -1,20 +1,17 @@
 """Tangents through blocks of compiled steps in one call against those of the terms, step by step."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from derivatives.test_trees import scene
 from support.compiled_runs import by_terms
+from support.places import SCENES
 
 import add.simulation.bdf as bdf
 from add.adjoint.forward import pushforward, stretches
 from add.equations.tangents import Directions, StretchTangents
 from add.scene import load_scene, scene_from_dict
 from add.simulation.run import Simulation
-
-SCENES = Path(__file__).parents[2] / "scenes"
 
 
 def assert_as_terms(simulation: Simulation, steps: int, most: int = 1) -> None:

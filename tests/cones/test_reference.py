@@ -1,14 +1,13 @@
 """Cone problems and steps of contact against solutions in 80-bit arithmetic by independent solvers."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import SPECS
 
 from add.cones import Cones, ContactStep, DenseMetric, QCQPLayer, QPLayer, certify, solve, solve_staggered
 
-SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
 FOLDER = SPECS / "hard-contact" / "reference"
 CASES = sorted(f"{kind}/{path.stem}" for kind in ("qp", "qcqp", "ncp") for path in (FOLDER / kind).glob("*.json"))
 pytestmark = pytest.mark.skipif(not CASES, reason=f"no reference cases at {FOLDER}")

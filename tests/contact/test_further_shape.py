@@ -7,15 +7,13 @@ run in a process of their own, whose kernels are compiled (or, quickly, interpre
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from support.places import ROOT
 
 from add.geometry.shapes import Shape, add_shape, shape_of
 from add.kernels import distance
 from add.kernels.shape_codes import DistanceKernel, add_distance
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])

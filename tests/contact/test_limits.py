@@ -1,10 +1,9 @@
 """Continuous collision detection: against exact times of impact, and no way leads through a surface."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from support.crossings import crossing_pairs
+from support.places import SPECS
 from support.surfaces import joined, sheet
 
 from add.contact.candidates import Primitives, candidates
@@ -16,7 +15,7 @@ from add.equations.site_gathering import NO_INDICES
 from add.errors import InputError
 from add.kernels.primitives import may_collide
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared/specs/deformables/reference/ccd.npz"
+REFERENCE = SPECS / "deformables/reference/ccd.npz"
 NONE = np.zeros((0, 2), dtype=np.int64)
 
 

@@ -1,11 +1,11 @@
 """Runs of scenes in which meshes meet meshes: momentum, gradients, what passes through and what does not."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.places import SCENES
 from support.run_checks import check_gradient_of_run, events
 from support.small_models import RoughObjective
 
@@ -18,7 +18,7 @@ from add.scene.build.scene import build
 from add.simulation.run import Trajectory
 from add.terms import Inertia
 
-SCENE = Path(__file__).resolve().parents[2] / "scenes" / "two_soft_balls.json"
+SCENE = SCENES / "two_soft_balls.json"
 
 
 def built(**overrides: Any) -> BuiltScene:

@@ -1,11 +1,11 @@
 """Runs under laws with a wall: nothing touches, gradients of whole runs, momentum, what is refused."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.places import SCENES
 from support.run_checks import check_gradient_of_run, events
 from support.small_models import RoughObjective
 
@@ -209,7 +209,7 @@ def test_gradients_of_the_smooth_laws(bodies: dict[str, Any], law: str) -> None:
     check(run_under(bodies, "tanh", "bdf2", law=law, **more), beyond=False)
 
 
-SCENE = Path(__file__).resolve().parents[2] / "scenes" / "two_soft_balls.json"
+SCENE = SCENES / "two_soft_balls.json"
 #: A window of two soft balls with coarse meshes and skins that are soft: they meet fast and go into the wall.
 QUICK = {
     "bodies.left.mesh.edge": 0.05,

@@ -1,10 +1,9 @@
 """iLQR and multiple shooting: against dense solutions of linear problems, the adjoint's gradient, and swing-ups."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
+from support.places import SCENES
 
 import add
 from add.control import ILQR, ControlProblem, CoordinateCost, MultipleShooting
@@ -16,7 +15,6 @@ from add.errors import InputError
 from add.inverse import InverseProblem
 from scripts.swing_ups import LENGTH, by_stages
 
-SCENES = Path(__file__).resolve().parents[2] / "scenes"
 NOTHING = {"points": False, "shape": False}
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support import places
 
 from add.commands.cli import main
 from add.geometry import TET4, box_mesh
 from add.io.meshes import write_mesh
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Scenes of the repository that are built in a moment and read no files.
 SCENES = ("bands_cubes", "bouncing_throw", "strings_cube", "sheet_flip", "robot_rigid")
 
@@ -116,7 +116,7 @@ def write_files(folder: Path) -> None:
 def scenes() -> dict[str, Any]:
     """Return all scenes by name."""
     found = {"soft": SOFT, "rigid": RIGID, "small": SMALL}
-    return found | {name: json.loads((ROOT / "scenes" / f"{name}.json").read_text()) for name in SCENES}
+    return found | {name: json.loads((places.SCENES / f"{name}.json").read_text()) for name in SCENES}
 
 
 def write_runs(folder: Path) -> None:

@@ -1,19 +1,17 @@
 """Impacts within a step: places and gradients that do not depend on the phase of the steps."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support.impulse_scenes import CUBE, end_and_slopes, scene
+from support.places import SPECS
 from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 
 import add
 from add.errors import InputError
 from add.hard_contact.impulse_carry import CarriedImpulses
-
-SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
 
 
 def two_balls(x, v, m=(1.0, 1.0), e=1.0, *, steps: int, end=1.0, radius=0.1, impact_time="linear") -> dict:

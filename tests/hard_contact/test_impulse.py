@@ -3,11 +3,11 @@
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support.impulse_scenes import CUBE, G, end_and_slopes, scene
+from support.places import ROOT, SPECS
 from support.rigid_models import DT, NEWTON, PAIRS
 from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
@@ -21,8 +21,8 @@ from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.simulation import BDF
 from add.simulation.run import Simulation, Trajectory
 
-RING = Path(__file__).resolve().parents[2] / "data" / "meshes" / "ring.obj"
-ANALYTIC = Path(__file__).resolve().parents[3] / "shared" / "specs" / "hard-contact" / "reference" / "analytic"
+RING = ROOT / "data" / "meshes" / "ring.obj"
+ANALYTIC = SPECS / "hard-contact" / "reference" / "analytic"
 
 
 def reference(name: str) -> dict:

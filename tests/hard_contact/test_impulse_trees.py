@@ -2,11 +2,11 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support.impulse_scenes import CUBE, end_and_slopes, scene
+from support.places import ROOT, SPECS
 from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 from support.walker import TURNED, walker
@@ -24,8 +24,6 @@ from scripts.reproduction.robot_scenes import robot_scene
 
 #: Turns z into y: the axis of a hinge that closes a loop.
 AXIS_Y = [0.7071067811865476, -0.7071067811865476, 0, 0]
-
-SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
 
 
 def tree_scene(body: dict, *, dt: float, steps: int, **more) -> dict:
@@ -276,7 +274,7 @@ def test_a_loop_over_the_ground() -> None:
 
 
 def test_meshes_of_links_are_refused() -> None:
-    file = Path(__file__).resolve().parents[2] / "data" / "meshes" / "ring.obj"
+    file = ROOT / "data" / "meshes" / "ring.obj"
     ring = {"geometry": {"file": str(file)}}
     body = pendulum()
     body["links"]["rod"]["shapes"] = [ring]

@@ -7,10 +7,10 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import ROOT
 
 from add.errors import InputError
 from add.geometry import boundary_faces, edge_lengths, surface, validate, volume
@@ -18,7 +18,6 @@ from add.geometry.mesh_round import ball_mesh, torus_mesh
 from add.geometry.mesh_shape import shape_mesh
 from add.io.meshes import read_mesh
 
-ROOT = Path(__file__).resolve().parents[2]
 SPHERE = {"shape": "sphere", "radius": 0.05, "edge": 0.02}
 CYLINDER = {"shape": "cylinder", "radius": 0.03, "height": 0.02, "edge": 0.01}
 TORUS = {"shape": "torus", "radius": 0.03, "tube_radius": 0.009, "edge": 0.008}

@@ -1,13 +1,12 @@
 """Elastic laws at one point: against an independent reference, and their derivatives against differences."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.places import SPECS
 
 from add.materials import MATERIALS, Material, element_loops, material
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared/specs/deformables/reference/constitutive.npz"
+REFERENCE = SPECS / "deformables/reference/constitutive.npz"
 MODULI = {"mu": 4e5, "lambda": 6e5, "c10": 1.6e5, "c01": 4e4, "kappa": 2e6}
 
 

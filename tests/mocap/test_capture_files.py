@@ -1,17 +1,14 @@
 """Files of capture systems: the public samples against their twins, and every variant of a format that is published."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from support import capture_files as made
 from support.c3d_files import DEC, INTEL, MIPS, c3d_bytes
+from support.places import DATA
 
 from add.errors import InputError
 from add.mocap import read_csv, read_take, write_csv, write_trc
 
-DATA = Path(os.environ.get("ADD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 real = pytest.mark.skipif(not (DATA / "mocap").is_dir(), reason=f"no recordings at {DATA} (set ADD_DATA)")
 MOTION = made.motion()
 

@@ -1,14 +1,11 @@
 """The real takes of a released silicone beam (Dubied et al. 2022): read, register, and find what physics says."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.places import DATA
 
 from add.mocap import read_csv, register, rigid_fit, write_csv
 
-DATA = Path(os.environ.get("ADD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 TAKES = DATA / "soft" / "csv" / "silicone_beam"
 pytestmark = pytest.mark.skipif(not TAKES.is_dir(), reason=f"no recordings at {TAKES} (set ADD_DATA)")
 

@@ -1,17 +1,15 @@
 """Releases and first touches: of motions whose moments are known, and of the public recordings."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import DATA
 
 from add.errors import InputError
 from add.mocap import Recording, first_touch, read_pose_csv, read_take, release_time, write_csv
 from add.scene import load_scene, scene_from_dict
 
-DATA = Path(os.environ.get("ADD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 real = pytest.mark.skipif(not (DATA / "mocap").is_dir(), reason=f"no recordings at {DATA} (set ADD_DATA)")
 
 

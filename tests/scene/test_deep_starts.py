@@ -1,11 +1,11 @@
 """Warnings about bodies that start inside what they should touch from outside."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.places import SCENES
 
 from add.commands.cli import cli
 from add.geometry.shapes import shape_of
@@ -14,7 +14,6 @@ from add.model.overlaps import deep_starts
 from add.scene import experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.doubts import warn
 
-ROOT = Path(__file__).resolve().parents[2]
 MATERIAL = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 150}
 SOFT = {"type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [2, 2, 2]}, "material": MATERIAL}
 RIGID_BALL = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "mass": 1.0}
@@ -96,7 +95,7 @@ def test_a_warning_and_no_error(tmp_path, caplog):
             assert words in json.loads(result.stdout)["warnings"][0]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "scenes").glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((SCENES).glob("*.json")), ids=lambda path: path.stem)
 def test_no_scene_of_ours_is_warned_of(path, monkeypatch, request):
     if "${ADD_DATA}" in path.read_text(encoding="utf-8"):
         monkeypatch.setenv("ADD_DATA", str(request.getfixturevalue("data_root")))

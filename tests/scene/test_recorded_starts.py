@@ -1,20 +1,17 @@
 """Starts of rigid bodies from recordings: flights whose answers are known, and the public tosses."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.places import DATA, SCENES
 
 from add.errors import InputError
 from add.mocap import PoseRecording, Recording, write_csv, write_pose_csv
 from add.mocap.flights import flight_of_point, flight_spin
 from add.scene import experiment_scenes, load_scene, scene_from_dict
 
-DATA = Path(os.environ.get("ADD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
-SCENES = Path(__file__).resolve().parents[2] / "scenes"
 real = pytest.mark.skipif(not (DATA / "mocap").is_dir(), reason=f"no recordings at {DATA} (set ADD_DATA)")
 
 G = np.array([0.0, 0.0, -9.81])

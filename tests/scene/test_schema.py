@@ -1,11 +1,12 @@
 """The published schema and reference page are those of the format."""
 
 import json
-from pathlib import Path
+
+from support.places import ROOT
 
 from add.scene.spec.schema import json_schema, reference_page, schema_text
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 REMEDY = "run scripts/make_scene_reference.py"
 
 

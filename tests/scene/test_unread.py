@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from support.impulse_scenes import CUBE, scene
+from support.places import SCENES
 
 import add
 from add.scene.build.recording_doubts import doubts_of_recording
 from add.scene.build.unread import unread
 
-SCENES = Path(__file__).resolve().parents[2] / "scenes"
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
 

@@ -1,10 +1,10 @@
 """The scenes that come with add: they load, run, keep what they promise, and have the gradients they should have."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import SCENES
 
 from add.commands.check_gradient import check_gradients
 from add.commands.optimize import check_optimization, optimize_scene
@@ -14,9 +14,8 @@ from add.hard_contact import Branch, CarriedContacts
 from add.io.runfolder import RunFolder
 from add.scene import apply_overrides, load_scene
 
-FOLDER = Path(__file__).resolve().parents[2] / "scenes"
-SCENES = sorted(path.stem for path in FOLDER.glob("*.json"))
-MESHES = FOLDER.parent / "data" / "meshes"
+SCENES = sorted(path.stem for path in SCENES.glob("*.json"))
+MESHES = SCENES.parent / "data" / "meshes"
 
 ALL = ("touching", "sticking", "slipping")
 CYLINDER = {
@@ -147,7 +146,7 @@ def load(request, monkeypatch):
     """Load a scene by name; skip one that needs recordings which are not there."""
 
     def load(name):
-        path = FOLDER / f"{name}.json"
+        path = SCENES / f"{name}.json"
         if "${ADD_DATA}" in path.read_text(encoding="utf-8"):
             monkeypatch.setenv("ADD_DATA", str(request.getfixturevalue("data_root")))
         return load_scene(path)
@@ -156,7 +155,7 @@ def load(request, monkeypatch):
 
 
 def expecting(command):
-    raws = {name: json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")) for name in SCENES}
+    raws = {name: json.loads((SCENES / f"{name}.json").read_text(encoding="utf-8")) for name in SCENES}
     return [name for name, raw in raws.items() if command in raw.get("expect", {})]
 
 
@@ -195,10 +194,10 @@ def test_short_run(load, name):
 
 def heavy(name):
     """Whether the full run is too much for the default suite."""
-    if "${ADD_DATA}" in (FOLDER / f"{name}.json").read_text(encoding="utf-8"):
+    if "${ADD_DATA}" in (SCENES / f"{name}.json").read_text(encoding="utf-8"):
         return True
     try:
-        built = load_scene(FOLDER / f"{name}.json").build()
+        built = load_scene(SCENES / f"{name}.json").build()
     except InputError:  # what is wrong is for a test to say
         return False
     return built.model.system.n * built.simulation.n_steps > CHEAP

@@ -2,14 +2,12 @@
 
 import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import ROOT, SCENES
 
 from add.scene import apply_overrides, load_scene
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def script(name):
@@ -20,12 +18,12 @@ def script(name):
 
 
 def scene(name):
-    return load_scene(ROOT / "scenes" / f"{name}.json")
+    return load_scene(SCENES / f"{name}.json")
 
 
 def test_the_script_writes_the_scenes_that_are_there():
     for name, raw in script("make_table2_scenes").scenes().items():
-        assert json.loads((ROOT / "scenes" / f"{name}.json").read_text(encoding="utf-8")) == raw
+        assert json.loads((SCENES / f"{name}.json").read_text(encoding="utf-8")) == raw
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
 """Tables of the reference for contact between meshes."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.places import SPECS
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "specs" / "deformables" / "reference"
+REFERENCE = SPECS / "deformables" / "reference"
 
 
 def table(name: str) -> np.lib.npyio.NpzFile:

@@ -6,15 +6,13 @@ in the plane problems. Where the folder is absent, asking for a table skips the 
 
 import csv
 import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.places import DATA
 
-DATA = Path(os.environ.get("ADD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 G = 9.81
 
 

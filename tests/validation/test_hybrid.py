@@ -1,10 +1,9 @@
 """Hybrid friction: what rests stays where it is, what is pushed too hard slides by Coulomb's law, and no reaction is
 beyond the limit."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.places import SCENES
 from support.setups import G, Setup
 
 from add.adjoint import value_and_gradient
@@ -23,7 +22,6 @@ from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import GivenStart
 from add.solve.step_equations import NewtonOptions
 
-SCENES = Path(__file__).resolve().parents[2] / "scenes"
 MASS, SIZE, C_F, K_N = 2.0, (0.3, 0.2, 0.1), 0.4, 2e4
 CRITICAL = np.arctan(C_F)
 NEWTON = NewtonOptions(atol=1e-12, rtol=0.0)

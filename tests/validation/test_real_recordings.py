@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import SCENES
 
 import add
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def test_cubes_end_where_they_are_predicted(study, tmp_path, monkeypatch) -> Non
 
 def test_first_frames_of_a_toss_fall_freely(study) -> None:
     cubes = study("cube_tosses")
-    scale = add.load_scene(ROOT / "scenes" / "cube_toss.json").recording.scale
+    scale = add.load_scene(SCENES / "cube_toss.json").recording.scale
     for file in cubes.tosses()[::40]:
         pose, frames = cubes.read(file, scale)
         position, _, velocity, _ = cubes.flight(pose, frames)
@@ -52,7 +50,7 @@ def test_first_frames_of_a_toss_fall_freely(study) -> None:
 def test_double_pendulum_follows_a_swing_for_two_seconds(study, name) -> None:
     """With stiff hinges between free bodies, and in joint coordinates."""
     pendulum = study("double_pendulum")
-    base = add.load_scene(ROOT / "scenes" / f"{name}.json")
+    base = add.load_scene(SCENES / f"{name}.json")
     file = pendulum.swings()[9]
     at = pendulum.start(file, base.recording.time_offset)
     scene = pendulum.scene_of(base, [file], [at], {})
@@ -69,7 +67,7 @@ def test_double_pendulum_follows_a_swing_for_two_seconds(study, name) -> None:
 @pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])
 def test_gradients_of_the_scenes(study, name) -> None:
     study("cube_tosses")
-    problem = add.load_scene(ROOT / "scenes" / f"{name}.json").inverse_problem()
+    problem = add.load_scene(SCENES / f"{name}.json").inverse_problem()
     window = (0.0, 0.06)
     point = problem.residuals(problem.x0, window=window)
     value, gradient = problem.value_and_grad(problem.x0, window=window)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import ROOT
 from support.rigid_cases import (
     BROAD,
     MOMENTS,
@@ -179,7 +180,7 @@ def test_squeezer(data_root: Path) -> None:
 @pytest.mark.slow
 def test_script_writes_page_and_plots(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "scripts.rigid_validation", "--quick", "--docs", str(tmp_path)]
-    root = Path(__file__).resolve().parents[2]
+    root = ROOT
     subprocess.run(command, capture_output=True, text=True, cwd=root, check=True)
     page = (tmp_path / "rigid-validation.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith("| BDF2 | 21 s | 0.0025 |"))

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import ROOT
 
 from scripts.sliding_box import DURATION, EXACT, FRICTION, SPEED, G, closed_form, limit, measure
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_exact_answer() -> None:

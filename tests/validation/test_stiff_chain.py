@@ -1,14 +1,13 @@
 """The double pendulum on stiff hinges between free bodies tends to the tree of two links like 1/k."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support.places import SCENES
 
 from add.scene import scene_from_dict
 
-SCENES = Path(__file__).parents[2] / "scenes"
 #: Steps at which the arms' directions are compared, from 0.04 to 0.1 s: hinges that are let go swing before.
 AT = range(200, 501, 10)
 

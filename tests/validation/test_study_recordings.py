@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.places import ROOT
 
 from add.errors import InputError
 from add.mocap import read_pose_csv
 from scripts.cube_tosses import fit, median_intervals
 from scripts.elbow_tosses import LEANT, LEVEL, session_of
 from scripts.recordings import marks, read_result, recordings
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+from support.places import SCENES
 
 from add.inverse import LevenbergMarquardt, Phase
 from add.scene import scene_from_dict
 
-SCENE = Path(__file__).parents[2] / "scenes" / "double_pendulum_tree.json"
+SCENE = SCENES / "double_pendulum_tree.json"
 #: Of the made recording: the mass of the upper arm [kg], the inertia of the last one [kg m^2], its start [rad].
 TRUTH = {"links.upper.mass": 0.11, "links.last.inertia": 0.0011, "joints.wrist.value": 0.35}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.places import ROOT
 
 from scripts.two_balls import (
     CONTROL_OPTIMUM,
@@ -23,8 +24,6 @@ from scripts.two_balls import (
     optimum,
     over_phases,
 )
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_closed_forms() -> None:

@@ -1,7 +1,6 @@
 """Robots' files in scenes against MuJoCo that loads the same file: masses, poses of all links, mass matrix and bias."""
 
 import importlib.util
-import os
 import warnings
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from bodies.test_trees_reference import Coordinates
 from scipy.spatial.transform import Rotation
+from support.places import DATA
 from support.robot_files import INERTIAL, joint, link, urdf, written
 
 from add.equations.kinematics import Kinematics
@@ -20,8 +20,8 @@ from add.scene.spec.links import robot_of
 from add.terms import TreeInertia
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
-DATA = Path(os.environ.get("ADD_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data") / "robots"
-there = pytest.mark.skipif(not DATA.exists(), reason="shared/data with robots is not there")
+ROBOTS = DATA / "robots"
+there = pytest.mark.skipif(not ROBOTS.exists(), reason="shared/data with robots is not there")
 _FOUND = importlib.util.find_spec("gymnasium")
 ASSETS = Path(_FOUND.origin).parent / "envs" / "mujoco" / "assets" if _FOUND and _FOUND.origin else Path("none")
 
@@ -169,14 +169,14 @@ def compare(path, free=False, ignore=()):
 def test_urdf(name, free):
     if free and name.startswith("ur_"):
         pytest.skip("its root is the world by its name")
-    compare(DATA / "example_robot_data_bsd3" / f"{name}.urdf", free, ("mesh", "limit"))
+    compare(ROBOTS / "example_robot_data_bsd3" / f"{name}.urdf", free, ("mesh", "limit"))
 
 
 @there
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_others(name):
-    compare(DATA / name, ignore=("mesh", "limit") if name.endswith(".urdf") else ())
+    compare(ROBOTS / name, ignore=("mesh", "limit") if name.endswith(".urdf") else ())
 
 
 @pytest.mark.slow

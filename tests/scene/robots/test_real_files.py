@@ -1,17 +1,15 @@
 """Robots' files as they are found: each is read, or refused for what is wrong with it."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.places import DATA
 from support.robot_files import INERTIAL, joint, link, urdf, written
 
 from add.errors import InputError
 from add.scene.robots import read_robot
 
-DATA = Path(os.environ.get("ADD_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data") / "robots"
-there = pytest.mark.skipif(not DATA.exists(), reason="shared/data with robots is not there")
+ROBOTS = DATA / "robots"
+there = pytest.mark.skipif(not ROBOTS.exists(), reason="shared/data with robots is not there")
 
 # file: words of `ignore` that it needs, moving links, coordinates, mass [kg]
 READ = {
@@ -58,8 +56,8 @@ def test_read(name):
     word, links, n, mass = READ[name]
     if word:
         with pytest.raises(InputError, match=f"'{word}' among `ignore`"):
-            read_robot(DATA / name)
-    robot = read_robot(DATA / name, ignore=[word] if word else ())
+            read_robot(ROBOTS / name)
+    robot = read_robot(ROBOTS / name, ignore=[word] if word else ())
     assert (len(robot.links), robot.n) == (links, n)
     assert robot.mass == pytest.approx(mass, abs=1e-4)
 
@@ -70,17 +68,17 @@ def test_refused(name):
     needs(name)
     base = "free" if "anymal" in name else None
     with pytest.raises(InputError, match=REFUSED[name]):
-        read_robot(DATA / name, base=base, ignore=["mesh"] if name.endswith(".urdf") else ())
+        read_robot(ROBOTS / name, base=base, ignore=["mesh"] if name.endswith(".urdf") else ())
 
 
 @there
 def test_repaired():
     """The dummy of anymal is merged into the base with two more links; of a cheetah, several legs are near."""
-    file = DATA / "example_robot_data_bsd3/anymal_b_simple_description/robots/anymal.urdf"
+    file = ROBOTS / "example_robot_data_bsd3/anymal_b_simple_description/robots/anymal.urdf"
     robot = read_robot(file, ignore=["mesh"], repair=True, base="free")
     assert robot.links[0].mass == pytest.approx(16.843507758 + 1e-6, rel=1e-12)
     assert sum("repaired" in line for line in robot.ignored) == 1
-    file = DATA / "pybullet_data_zlib/mini_cheetah/mini_cheetah.urdf"
+    file = ROBOTS / "pybullet_data_zlib/mini_cheetah/mini_cheetah.urdf"
     assert read_robot(file, ignore=["mesh"], repair=True).n == 12
 
 

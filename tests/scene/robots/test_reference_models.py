@@ -2,16 +2,16 @@
 
 import json
 import warnings
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from support.places import SPECS
 from support.robot_dynamics import mass_matrix, poses_and_motions
 
 from add.scene.robots import read_robot
 
-REFERENCE = Path(__file__).resolve().parents[4] / "shared" / "specs" / "articulated" / "reference"
+REFERENCE = SPECS / "articulated" / "reference"
 pytestmark = pytest.mark.skipif(not REFERENCE.exists(), reason="shared/specs with the reference models is not there")
 
 URDF = ("a1", "atlas_v4", "double_pendulum", "panda", "simple_humanoid")
