@@ -4,7 +4,6 @@ import doctest
 import importlib
 
 import pytest
-
 from support.places import ROOT
 
 FILES = [path.relative_to(ROOT) for path in sorted((ROOT / "add").rglob("*.py")) if ">>>" in path.read_text("utf-8")]

@@ -25,7 +25,7 @@ from add.simulation.bdf import BDF
 from add.simulation.blocks import Records, state_after, stepwise
 from add.simulation.dynamics import Dynamics
 from add.simulation.start import Start
-from add.simulation.step_jacobians import Step, StepDerivatives, StepJacobians, block_directions
+from add.simulation.step_jacobians import Step, StepDerivatives, block_directions
 from add.simulation.step_operators import StepOperators, step_operators
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
@@ -216,18 +216,13 @@ class Simulation(Summarised):
         parameters: Sequence[str] = (),
         chart: str | Chart = Chart.COORDINATES,
     ) -> StepDerivatives:
-        """Return what takes the derivatives of many steps; see `step_jacobians`."""
-        theta = self.theta if theta is None else np.asarray(theta, dtype=float)
-        wanted = [block_directions(self.system, names) for names in (controls, parameters)]
-        return StepDerivatives(self.differentiable, self.assembler(), theta, wanted[0], wanted[1], Chart.named(chart))
+        """Return what takes the derivatives of finished steps, and keeps patterns of matrices from step to step.
 
-    def step_jacobians(self, step: Step | Record, theta: FloatArray | None = None, **options: Any) -> StepJacobians:
-        """Return the derivatives of a finished step as matrices: one factorisation, one solve.
+        ``.jacobians(step)`` of the result has them as matrices, by one factorisation and one solve. A step is
+        ``trajectory.step(k)``, or the record that `step` returns beside the state; its decisions are held.
 
         Parameters
         ----------
-        step : Step or Record
-            ``trajectory.step(k)``, or the record that `step` returns beside the state; its decisions are held.
         theta : (n_theta,), optional
             That of the run.
         controls, parameters : sequence of str
@@ -237,12 +232,14 @@ class Simulation(Summarised):
         Raises
         ------
         InputError
-            If the steps have no derivative, a block is none, or twists are asked for of a record alone.
+            If the steps have no derivative, or a block is none.
         """
-        return self.step_derivatives(theta, **options).jacobians(step)
+        theta = self.theta if theta is None else np.asarray(theta, dtype=float)
+        wanted = [block_directions(self.system, names) for names in (controls, parameters)]
+        return StepDerivatives(self.differentiable, self.assembler(), theta, wanted[0], wanted[1], Chart.named(chart))
 
     def step_operators(self, step: Step | Record, theta: FloatArray | None = None, **options: Any) -> StepOperators:
-        """Return the derivatives of a finished step as operators, for big systems; see `step_jacobians`."""
+        """Return the derivatives of a finished step as operators, for big systems; see `step_derivatives`."""
         return step_operators(self.step_derivatives(theta, **options), step)
 
     def summary(self) -> Summary:

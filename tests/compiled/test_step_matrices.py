@@ -123,7 +123,7 @@ def test_one_signal_that_drives_several() -> None:
     simulation = scene_from_dict(driven()).build().simulation
     assert_same_step_jacobians(simulation, 30, 4)
     step = simulation.run().step(14)
-    found = simulation.step_jacobians(step, controls=controls_of(simulation))
+    found = simulation.step_derivatives(controls=controls_of(simulation)).jacobians(step)
     push = next(item for name, item in found.controls.items() if "push" in name)
     assert push.index.size == 12, "four rows of a cubic act, with three directions each"
     assert (np.abs(push.v).max(axis=1) > 0.0).sum() >= 15
@@ -133,7 +133,7 @@ def test_one_signal_that_drives_several() -> None:
 def differences(simulation: Simulation, step: Step) -> None:
     """Columns of controls are replayed differences of the step."""
     assembler, layout = simulation.assembler(), simulation.system.parameters
-    for name, column in simulation.step_jacobians(step, controls=controls_of(simulation)).controls.items():
+    for name, column in simulation.step_derivatives(controls=controls_of(simulation)).jacobians(step).controls.items():
         for k in (0, column.index.size // 2, column.index.size - 1) if column.index.size else ():
             errors = []
             for h in (1e-3, 1e-4, 1e-5):

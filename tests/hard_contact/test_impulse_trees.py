@@ -315,7 +315,7 @@ def test_steps_of_another_engine() -> None:
         assert kept.near.pair.size == case["contacts"] and not (kept.modes == SEPARATE).any()
         modes |= set(kept.modes.tolist())
         assert np.abs(run.v[1] - case["next_v"]).max() < 5e-6
-        found, there = simulation.step_jacobians(run.step(0)), np.array(case["A"])
+        found, there = simulation.step_derivatives().jacobians(run.step(0)), np.array(case["A"])
         own = max(case["finite_difference_disagreement"].values())  # how far its derivatives are from its steps
         assert np.abs(found.v_v[0] - there[5:, 5:]).max() < (1e-5 if own < 1e-6 else 1e-3)
         assert np.abs(found.v_q[0] - there[5:, :5]).max() < 1e-3 * np.abs(there[5:, :5]).max()

@@ -106,7 +106,7 @@ def check_step(simulation: Simulation, step: Step, rng: np.random.Generator, dir
     """Compare with replayed differences, with the transpose, and the operators with the matrices."""
     m, n = step.before.q.shape
     names = [entry.name for entry in simulation.system.parameters.entries]
-    found = simulation.step_jacobians(step, parameters=names)
+    found = simulation.step_derivatives(parameters=names).jacobians(step)
     operators = simulation.step_operators(step, parameters=names)
     read = found.n_read
     assert found.q_q.shape == found.v_v.shape == (read, n, n) and found.transition.shape == (2 * m * n, 2 * m * n)
@@ -161,7 +161,7 @@ def test_steps_of_every_integrator_and_law(case: str) -> None:
         step = trajectory.step(k)
         check_step(simulation, step, rng, 2 if case.startswith("soft") else 3)
         expected = 1 if key == "bdf1" or (key == "bdf2" and k == 0) else 2
-        assert simulation.step_jacobians(step.record).n_read == expected
+        assert simulation.step_derivatives().jacobians(step.record).n_read == expected
 
 
 @pytest.mark.parametrize("pair", ["rigid-on-world", pytest.param("soft-on-rigid", marks=pytest.mark.slow),
@@ -235,7 +235,7 @@ def test_twists(make) -> None:
     rotations = rotation_vectors(simulation.system)
     assert rotations.size == n // 6
     for step in (trajectory.step(k), trajectory.step(k + 3)):
-        found = simulation.step_jacobians(step, chart="twist")
+        found = simulation.step_derivatives(chart="twist").jacobians(step)
         operators = simulation.step_operators(step, chart="twist")
         dx = rng.normal(size=4 * n)
         assert operators.transition @ dx == pytest.approx(found.transition @ dx, abs=1e-10 * size(found))
@@ -278,11 +278,11 @@ def test_twists_need_the_states() -> None:
     simulation = rigid_on_world(FrictionLaw.TANH, STEPPERS["bdf2"])[1]
     trajectory = simulation.run(n_steps=2)
     with pytest.raises(InputError, match="states around a step"):
-        simulation.step_jacobians(trajectory.records[0], chart="twist")
+        simulation.step_derivatives(chart="twist").jacobians(trajectory.records[0])
     with pytest.raises(InputError, match="'coordinates' or 'twist'"):
-        simulation.step_jacobians(trajectory.records[0], chart="body")
+        simulation.step_derivatives(chart="body").jacobians(trajectory.records[0])
     with pytest.raises(InputError, match="no such block"):
-        simulation.step_jacobians(trajectory.records[0], parameters=["mass"])
+        simulation.step_derivatives(parameters=["mass"]).jacobians(trajectory.records[0])
 
 
 def cart(basis: str, rows: int = 10):
@@ -303,7 +303,7 @@ def test_controls_of_a_step(basis: str, acting: int) -> None:
     """The rows that act come back, and of a free mass the derivatives are dt / m and dt^2 / m."""
     built = cart(basis)
     trajectory = built.run()
-    found = built.step_jacobians(trajectory.step(4), parameters=["bodies.cart.mass"])
+    found = built.step_derivatives(parameters=["bodies.cart.mass"]).jacobians(trajectory.step(4))
     control = found.controls["push"]
     rows, components = np.divmod(control.index, 3)
     assert np.unique(rows).size <= acting and set(components) == {0, 1, 2}

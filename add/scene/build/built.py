@@ -13,7 +13,6 @@ from add.equations.kinematics import Kinematics, State
 from add.equations.points import PointMap
 from add.equations.tangents import Directions
 from add.equations.twists import Chart
-from add.linalg import one_blas_thread
 from add.model import Model, Reaction, reactions, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
@@ -24,7 +23,7 @@ from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ControlSignalSpec
-from add.simulation import Record, Step as FinishedStep, StepDerivatives, StepJacobians
+from add.simulation import Record, StepDerivatives
 from add.simulation.run import Simulation, Trajectory
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -98,7 +97,20 @@ class BuiltScene(Summarised):
         parameters: Sequence[str] = (),
         chart: str | Chart = Chart.COORDINATES,
     ) -> StepDerivatives:
-        """Return what takes the derivatives of many steps, by numbers of the scene; see `step_jacobians`."""
+        """Return what takes the derivatives of finished steps by numbers of the scene.
+
+        See `add.simulation.run.Simulation.step_derivatives`.
+
+        Parameters
+        ----------
+        values : (n_s,), optional
+            Numbers of the scene that the run was made with; default: the scene's own.
+        controls : sequence of str, optional
+            Names of control signals; default: all. Of each those entries of ``signals.NAME.values`` come back that act.
+        parameters : sequence of str
+            Paths of numbers of the scene.
+        chart : Chart, or "coordinates" or "twist"
+        """
         values = self.numbers.values if values is None else values
         if controls is None:
             controls = [name for name, signal in self.scene.signals.items() if isinstance(signal, ControlSignalSpec)]
@@ -114,26 +126,6 @@ class BuiltScene(Summarised):
             {path: along(path) for path in parameters},
             Chart.named(chart),
         )  # fmt: skip
-
-    def step_jacobians(
-        self, step: FinishedStep | Record, values: FloatArray | None = None, **options: Any
-    ) -> StepJacobians:
-        """Return the derivatives of a finished step as matrices; see `add.simulation.run.Simulation.step_jacobians`.
-
-        Parameters
-        ----------
-        step : Step or Record
-            ``trajectory.step(k)``, or the record of a step by hand.
-        values : (n_s,), optional
-            Numbers of the scene that the run was made with; default: the scene's own.
-        controls : sequence of str, optional
-            Names of control signals; default: all. Of each those entries of ``signals.NAME.values`` come back that act.
-        parameters : sequence of str
-            Paths of numbers of the scene.
-        chart : Chart, or "coordinates" or "twist"
-        """
-        with one_blas_thread():
-            return self.step_derivatives(values, **options).jacobians(step)
 
     def step(self, state: State, control: Values | None = None, inputs: Values | None = None) -> Step:
         """Take one step with other controls and numbers, with `vjp` and `jvp`; for many, see `step_function`."""

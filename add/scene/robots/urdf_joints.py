@@ -118,14 +118,13 @@ def _with_limits(source: Source, node: XmlNode, joint: RobotJoint, place: str) -
     """Read <limit> and <safety_controller>; of continuous joints only effort and velocity count."""
     limits = node.all("limit")
     if limits:
-        effort = source.number(limits[0], "effort", place, np.inf)
-        velocity = source.number(limits[0], "velocity", place, np.inf)
-        if effort < 0.0:  # -1 stands for none in some files
-            source.note(f"{place}: <limit>", f"effort {effort:g}: a negative one is none")
-            effort = np.inf
-        if velocity < 0.0:
-            source.fail(f"{place}: <limit>", "a negative velocity", f"{velocity:g}", "a number >= 0")
-        joint = replace(joint, effort=effort, velocity=velocity)
+        most = {}
+        for name in ("effort", "velocity"):
+            most[name] = source.number(limits[0], name, place, np.inf)
+            if most[name] < 0.0:  # -1 stands for none in some files
+                source.note(f"{place}: <limit>", f"{name} {most[name]:g}: a negative one is none")
+                most[name] = np.inf
+        joint = replace(joint, **most)
     kind = node.attributes["type"]
     if kind in ("revolute", "prismatic"):
         joint = _with_range(source, limits, joint, place)

@@ -174,10 +174,12 @@ class ArticulatedBodySpec(Spec):
         None, description="pose of an MJCF in which joints start that say no `value`; null = the file's zero pose"
     )
     position: Annotated[Vector3 | None, Role.STATE] = Field(
-        None, description="of the base, or of the free link's frame [m]; null = where the file has it, or 0, 0, 0"
+        None,
+        description="of the free link's frame, instead of where the file has it; where the base stands still, of the file's"
+        " world, in which the file places the links [m]; null = as in the file"
     )
     orientation: Annotated[Quaternion | None, Role.STATE] = Field(
-        None, description="of the same [-]; null = as in the file, or 1, 0, 0, 0"
+        None, description="of the same frame [-]; null = as in the file"
     )
     velocity: Annotated[Vector3, Role.STATE] = Field((0.0, 0.0, 0.0), description="of a free link's frame origin [m/s]")
     angular_velocity: Annotated[Vector3, Role.STATE] = Field(

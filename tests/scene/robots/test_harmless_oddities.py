@@ -46,11 +46,12 @@ def test_inertia_of_what_stands_still(own, note, held, tmp_path):
         read_robot(path, base="free")
 
 
-def test_a_negative_effort_is_none(tmp_path):
-    more = '<limit lower="-1" upper="1" effort="-1" velocity="2"/>'
+def test_a_negative_limit_is_none(tmp_path):
+    more = '<limit lower="-1" upper="1" effort="-1" velocity="-2"/>'
     robot = read_robot(written(tmp_path, urdf(BASE, ARM, joint("turn", "base", "arm", more=more))))
-    assert robot.joints[0].effort == np.inf
-    assert notes(robot) == ["line 4, joint 'turn': <limit>: effort -1: a negative one is none"]
+    assert robot.joints[0].effort == robot.joints[0].velocity == np.inf
+    said = "line 4, joint 'turn': <limit>: {}: a negative one is none"
+    assert notes(robot) == [said.format("effort -1"), said.format("velocity -2")]
 
 
 def test_slashes_in_names(tmp_path):

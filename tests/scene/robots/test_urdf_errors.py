@@ -31,10 +31,6 @@ CASES = {
         urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="1" upper="-1" effort="1" velocity="1"/>')),
         "line 4, joint 'turn': <limit>: lower exceeds upper (found 1 > -1; expected lower < upper)",
     ),
-    "negative-velocity": (
-        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="-1" upper="1" velocity="-1"/>')),
-        "line 4, joint 'turn': <limit>: a negative velocity",
-    ),
     # pitfall 19
     "not-positive-definite": (
         urdf(BASE, link("arm", inertial(moments=(0.1, -0.1, 0.1))), TURN),
