@@ -16,9 +16,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba import extending
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
-from numba.extending import _Intrinsic
 
 #: Packages whose functions count by their names: numba's version is in the cache's own stamp.
 _FOREIGN = frozenset(sys.stdlib_module_names) | {"llvmlite", "numba", "numpy", "scipy"}
@@ -77,7 +77,7 @@ def _python(function: Any) -> Any:
     """Return the Python function behind a compiled one."""
     if isinstance(function, Dispatcher):
         return function.py_func
-    return function._defn if isinstance(function, _Intrinsic) else function
+    return function._defn if isinstance(function, extending._Intrinsic) else function
 
 
 @functools.cache
@@ -144,7 +144,8 @@ def _value(value: Any, others: list[Any], name: str) -> str:
         return f"dict({', '.join(f'{key!r}: {_value(item, others, name)}' for key, item in value.items())})"
     if isinstance(value, types.Type):
         return types_text([value])
-    if isinstance(value, Dispatcher | _Intrinsic) or (isinstance(value, FunctionType) and not _foreign(value)):
+    compiled = isinstance(value, Dispatcher | extending._Intrinsic)
+    if compiled or (isinstance(value, FunctionType) and not _foreign(value)):
         others.append(value)
         return f"function {len(others)}"
     if isinstance(value, type):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.places import SCENES
+from support.places import ROOT, SCENES
 
 from add.commands.check_gradient import check_gradients
 from add.commands.optimize import check_optimization, optimize_scene
@@ -14,8 +14,8 @@ from add.hard_contact import Branch, CarriedContacts
 from add.io.runfolder import RunFolder
 from add.scene import apply_overrides, load_scene
 
-SCENES = sorted(path.stem for path in SCENES.glob("*.json"))
-MESHES = SCENES.parent / "data" / "meshes"
+NAMES = sorted(path.stem for path in SCENES.glob("*.json"))
+MESHES = ROOT / "data" / "meshes"
 
 ALL = ("touching", "sticking", "slipping")
 CYLINDER = {
@@ -138,7 +138,7 @@ FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
 FORWARD = {"fig2_cylinder_exact"}
 #: Full runs up to this many coordinates times steps are part of the default suite.
 CHEAP = 5e5
-DIFFERENTIABLE = [name for name in SCENES if name not in FORWARD]
+DIFFERENTIABLE = [name for name in NAMES if name not in FORWARD]
 
 
 @pytest.fixture
@@ -155,17 +155,17 @@ def load(request, monkeypatch):
 
 
 def expecting(command):
-    raws = {name: json.loads((SCENES / f"{name}.json").read_text(encoding="utf-8")) for name in SCENES}
+    raws = {name: json.loads((SCENES / f"{name}.json").read_text(encoding="utf-8")) for name in NAMES}
     return [name for name, raw in raws.items() if command in raw.get("expect", {})]
 
 
 def test_there_are_scenes():
-    assert len(SCENES) >= 7
-    assert set(QUICK) <= set(SCENES) and set(FULL) <= set(SCENES) and FORWARD < set(SCENES)
+    assert len(NAMES) >= 7
+    assert set(QUICK) <= set(NAMES) and set(FULL) <= set(NAMES) and FORWARD < set(NAMES)
     assert expecting("simulate") and expecting("optimize")
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", NAMES)
 def test_loads_and_builds(load, name):
     """A scene says what it is, and everything in it fits together."""
     scene = load(name)
@@ -183,7 +183,7 @@ def test_loads_and_builds(load, name):
         assert spec.check.steps <= spec.time.n_steps
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", NAMES)
 def test_short_run(load, name):
     """The first steps need no help from the ladder."""
     built = load(name).build()

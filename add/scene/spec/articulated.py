@@ -175,8 +175,8 @@ class ArticulatedBodySpec(Spec):
     )
     position: Annotated[Vector3 | None, Role.STATE] = Field(
         None,
-        description="of the free link's frame, instead of where the file has it; where the base stands still, of the file's"
-        " world, in which the file places the links [m]; null = as in the file"
+        description="of the free link's frame, instead of where the file has it; where the base stands still, of the"
+        " file's world, in which it places the links [m]; null = as in the file",
     )
     orientation: Annotated[Quaternion | None, Role.STATE] = Field(
         None, description="of the same frame [-]; null = as in the file"
