@@ -199,7 +199,7 @@ def forces(arrays, at, replay, choices, measured, r, lift):
         points, shapes, table, law = _node_contact(nodes, at)
         force = np.empty((nodes.nodes.size, 3))
         if replay:
-            n = contact_force(points, shapes, table, law, True, of_nodes, force)
+            n = contact_force(points, shapes, table, law, replay, of_nodes, force)
         else:
             of_nodes, n = decided_contact_force(points, shapes, table, law, of_nodes[:0], force)
         if n:
@@ -273,8 +273,9 @@ def force_parameters(arrays, at, choices, lam, out):
     )  # fmt: skip
     bodies, nodes = bodies_of(arrays), nodes_of(arrays)
     q, v, a, theta = at.q, at.v, at.a, at.theta
+    forward = lam.size < 0  # False: the constant would make kernels of its own, beside those that terms call
     if rigid.start.size:
-        inertia_parameters(theta, rigid.start, rigid.mass, rigid.inertia, q, v, a, False, lam, lam[:0], out)
+        inertia_parameters(theta, rigid.start, rigid.mass, rigid.inertia, q, v, a, forward, lam, lam[:0], out)
     if nodal.rows.size:
         nodal_inertia_parameter_vjp(
             theta, nodal.rows, nodal.cols, nodal.mass, nodal.density, nodal.damping, v, a, lam, out
@@ -294,7 +295,7 @@ def force_parameters(arrays, at, choices, lam, out):
             for c in range(3):
                 at_points[i, c] = lam[3 * nodes.nodes[i] + c]
         contact_parameters(
-            points, shapes, table, law, choices.nodes, False,
+            points, shapes, table, law, choices.nodes, forward,
             (bars[0], bars[1], bars[2], bars[3], bars[4], bars[5], bars[6]), at_points,
         )  # fmt: skip
         for k in range(6):
@@ -305,8 +306,8 @@ def force_parameters(arrays, at, choices, lam, out):
     if choices.bodies.size:
         motion, contacts = Motion(at.t, q, v, theta), unpacked_contacts(bodies.ints, bodies.floats, bodies.fields)
         law = unpacked_law(bodies.ints)
-        body_contact_parameters(motion, contacts, law, no_growth(), choices.bodies, False, out, lam)
-        couples_parameters(motion, contacts, law, no_growth(), choices.bodies, False, out, lam)
+        body_contact_parameters(motion, contacts, law, no_growth(), choices.bodies, forward, out, lam)
+        couples_parameters(motion, contacts, law, no_growth(), choices.bodies, forward, out, lam)
 
 
 @njit(**_JIT)

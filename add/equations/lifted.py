@@ -13,7 +13,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.lift import Lift
 from add.equations.lifted_entries import Expansion, add_expanded
 from add.equations.lifted_sticking import LiftedStick
-from add.equations.term import Candidates, DecidingTerm, Decision, KinematicCotangent, StickingTerm, Term
+from add.equations.term import UNIT, Candidates, DecidingTerm, Decision, KinematicCotangent, StickingTerm, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Expansions of branches that a deciding term keeps.
@@ -62,7 +62,7 @@ class LiftedTerm(Term):
         at, spread = self.lift.at(kin, theta), self.expansion
         by = np.zeros((3, spread.n_entries))
         places = np.arange(spread.n_entries)
-        for values, unit in zip(by, (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0, 0, 1)), strict=True):
+        for values, (_, unit) in zip(by, UNIT, strict=True):
             self.inner.jacobian(at.kin, theta, unit, values, places)
         add_expanded(data, slots, spread, at, by, weights)
         if weights.q:

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lift import Lift, LiftedState
 from add.equations.lifted_entries import Expansion, add_expanded
-from add.equations.term import Constraint
+from add.equations.term import UNIT, Constraint
 from add.typing import FloatArray, IntArray
 
 
@@ -65,12 +65,12 @@ class LiftedConstraint(Constraint):
         """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
         at, spread = self.lift.at(kin, theta), self._expansion
         by, places = np.zeros((3, spread.n_entries)), np.arange(spread.n_entries)
-        for values, unit in zip(by, (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0, 0, 1)), strict=True):
+        for values, (_, unit) in zip(by, UNIT, strict=True):
             self.inner.jacobian(at.kin, mu, theta, unit, values, places)
         add_expanded(data, slots, spread, at, by, weights)
         if weights.multiplier:
             by = np.zeros((3, spread.n_entries))
-            self.inner.jacobian(at.kin, mu, theta, Weights(0, 0, 0, weights.multiplier), by[2], places)
+            self.inner.jacobian(at.kin, mu, theta, Weights(0.0, 0.0, 0.0, weights.multiplier), by[2], places)
             add_expanded(data, slots, spread, at, by, Weights(0.0, 0.0, 1.0))
         if weights.q:
             r = np.zeros(self.lift.rows.n)

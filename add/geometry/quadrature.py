@@ -51,7 +51,8 @@ def quadrature_geometry(mesh: SoftMesh, rule: Quadrature | None = None) -> Quadr
     reference = mesh.family.gradient(rule.points)
     jacobian = jacobians(mesh.points[mesh.cells], reference)
     gradients = np.ascontiguousarray(np.einsum("qib,eqba->eqia", reference, np.linalg.inv(jacobian), optimize=True))
-    return QuadratureGeometry(gradients, np.linalg.det(jacobian) * rule.weights)
+    weights = np.linalg.det(jacobian) * rule.weights
+    return QuadratureGeometry(gradients, np.ascontiguousarray(weights))  # for kernels, which know no other order
 
 
 def element_volumes(mesh: SoftMesh) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
-from add.equations.term import Term
+from add.equations.term import UNIT, Term
 from add.typing import FloatArray, IntArray
 
 
@@ -79,7 +79,7 @@ class OnLengths(Term):
     def _by_factors(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return r_l of each entry, and d(r_l)/dc of each entry's own length (e,)."""
         at = self._at(kin, theta)
-        by_q, by_v = (self._slopes(at, theta, unit)[self.length] for unit in (Weights(1, 0, 0), Weights(0, 1, 0)))
+        by_q, by_v = (self._slopes(at, theta, unit)[self.length] for _, unit in UNIT[:2])
         return self._forces(at, theta)[self.length], by_q * kin.q[self.dof] + by_v * kin.v[self.dof]
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:

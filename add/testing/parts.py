@@ -232,7 +232,7 @@ def assert_parameters(
     """parameter_jvp against differences, parameter_vjp against parameter_jvp; return the entries that act."""
     steps = step_sizes(theta, None)
     asked = range(theta.size) if parameters is None else [int(i) for i in parameters]
-    columns = np.zeros((equations.size, theta.size))
+    columns = np.zeros((equations.size, theta.size), order="F")  # kernels are compiled for contiguous vectors
     for i in range(theta.size):
         equations.jvp(kin, mu, theta, unit_vector(theta.size, i), columns[:, i])
     for i in asked:

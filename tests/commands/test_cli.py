@@ -13,6 +13,7 @@ import click
 import h5py
 import pytest
 from support.places import SCENES
+from support.tiers import long_case
 
 from add.commands.cli import cli, main
 from add.commands.console import COMPILING, Console, say_simulation
@@ -625,10 +626,10 @@ main({arguments})
 @pytest.mark.parametrize(
     ("command", "file"),
     [
-        ("simulate", "scene.json"),
+        long_case("simulate", "scene.json"),
         ("simulate", "trajectory.h5"),
         ("optimize", "evaluations.jsonl"),
-        ("optimize", "trajectory.h5"),
+        long_case("optimize", "trajectory.h5"),
         ("sweep", "sweep.h5"),
     ],
 )

@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 from faults.runs import SAYS_STEPPED, signals_as_usual
+from support.tiers import long_case
 
 from add.commands.cli import main
 from add.mocap import Recording, write_csv
@@ -184,10 +185,10 @@ def test_resume_of_a_finished_run_changes_nothing(folder, tmp_path):
 
 
 #: What stops a command: signal, exit code, and the word for it.
-STOPS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+INTERRUPTED, TERMINATED = (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")
 
 
-@pytest.mark.parametrize(("how", "expected", "word"), STOPS)
+@pytest.mark.parametrize(("how", "expected", "word"), [INTERRUPTED, long_case(*TERMINATED)])
 def test_interrupted_keeps_its_log_and_goes_on(folder, tmp_path, capsys, how, expected, word):
     stopped = tmp_path / "run"
     code, out, err = stop_after(stopped, 4, how, "optimize", folder / "scene.json", "-o", stopped)
@@ -299,7 +300,7 @@ def test_changed_recording_is_refused(tmp_path, capsys):
     assert err.count("error:") == 1 and "cannot be resumed" in err and "evaluations.jsonl" in err
 
 
-@pytest.mark.parametrize(("how", "expected", "word"), STOPS)
+@pytest.mark.parametrize(("how", "expected", "word"), [TERMINATED, long_case(*INTERRUPTED)])
 def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected, word):
     raw = {**SCENE, "time": {"dt": 0.0005, "steps": 100_000}}
     (tmp_path / "long.json").write_text(json.dumps(raw))

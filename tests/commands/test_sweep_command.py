@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from commands.test_sweep import SCENE, TWO, lines
 from faults.runs import signals_as_usual
+from support.tiers import long_case
 
 from add.commands.cli import main
 from add.commands.console import COMPILING
@@ -68,7 +69,7 @@ def test_mistakes_leave_nothing(add, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("how", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+    ("how", "code", "word"), [(signal.SIGINT, 130, "interrupted"), long_case(signal.SIGTERM, 143, "terminated")]
 )
 def test_interrupted_over_two_processes(add, tmp_path, how, code, word):
     """The signal reaches every process; the run goes on in one and is what one alone would have made."""

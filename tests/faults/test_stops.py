@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from faults.runs import FIT, SAYS_STEPPED, begun, command, ran, same_run, scene
 from faults.test_locks import wait_for
+from support.tiers import long_case
 
 from add.io.lock import holder_of
 from add.machine.interrupts import GRACE, Terminated, stops_are_interruptions, stops_wait
@@ -35,7 +36,7 @@ def ended(process):
 
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"),
-                                 (signal.SIGHUP, 143, "terminated")]
+                                 long_case(signal.SIGHUP, 143, "terminated")]
 )  # fmt: skip
 def test_a_stopped_run_is_kept(tmp_path, number, code, word):
     process = long_run(tmp_path)
@@ -81,7 +82,7 @@ def finished(tmp_path_factory):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize("options", [long_case(()), ("--json",)])
 def test_a_full_disk_behind_standard_output(finished, options):
     run = finished / f"full{len(options)}"
     with open("/dev/full", "w") as full:
@@ -90,13 +91,12 @@ def test_a_full_disk_behind_standard_output(finished, options):
     same_run(finished / "whole", run)
 
 
-def test_closed_streams(finished):
-    """`>&- 2>&-`."""
-    for k, streams in enumerate((">&-", "2>&-", ">&- 2>&-")):
-        words = " ".join(f"'{word}'" for word in command("simulate", "scene.json", "-o", f"closed{k}"))
-        done = subprocess.run(["bash", "-c", f"{words} {streams}"], cwd=finished, timeout=300, capture_output=True)
-        assert done.returncode == 0 and b"Traceback" not in done.stderr
-        same_run(finished / "whole", finished / f"closed{k}")
+@pytest.mark.parametrize("streams", [long_case(">&-"), long_case("2>&-"), ">&- 2>&-"])
+def test_closed_streams(finished, streams):
+    words = " ".join(f"'{word}'" for word in command("simulate", "scene.json", "-o", "closed", "--force"))
+    done = subprocess.run(["bash", "-c", f"{words} {streams}"], cwd=finished, timeout=300, capture_output=True)
+    assert done.returncode == 0 and b"Traceback" not in done.stderr
+    same_run(finished / "whole", finished / "closed")
 
 
 @pytest.mark.parametrize(("arguments", "code"), [

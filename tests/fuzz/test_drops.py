@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from fuzz.drops import drop, run, run_many
 from support.small_models import RoughObjective
+from support.tiers import long_case
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.scene import scene_from_dict
@@ -48,19 +49,19 @@ def test_drops_found_by_hand_to_their_end(number: int) -> None:
     assert scene_from_dict(_by_hand(number)).build().run().n_steps == 60
 
 
-@pytest.mark.parametrize("some", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))])
+@pytest.mark.parametrize("some", [0, *(long_case(k) for k in range(1, 16))])
 def test_drops_that_failed_once(some: int) -> None:
-    seeds = [seed for seed in sorted(FAILED_ONCE)[some::8] if seed not in STILL_FAILING]
+    seeds = [seed for seed in sorted(FAILED_ONCE)[some::16] if seed not in STILL_FAILING]
     outcomes = [run(seed, FAILED_ONCE[seed] + 1) for seed in seeds]
     assert [f"{o.seed}: {o.message}" for o in outcomes if o.failed] == []
 
 
 def test_some_drops() -> None:
-    outcomes = [run(seed) for seed in range(1000, 1016)]
+    outcomes = [run(seed) for seed in range(1000, 1008)]
     assert [f"{o.seed}: {o.message}" for o in outcomes if o.failed] == []
 
 
-@pytest.mark.parametrize("seed", [442, pytest.param(576, marks=pytest.mark.slow), 888])
+@pytest.mark.parametrize("seed", [442, long_case(576), long_case(888)])
 def test_remedy_works(seed: int) -> None:
     """The step that the error recommends runs."""
     outcome = run(seed)

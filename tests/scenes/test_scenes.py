@@ -118,6 +118,8 @@ QUICK = {
 }
 #: Scenes with so many numbers that even two steps take a while.
 LARGE = (
+    "tennis_throw",
+    "three_laws",
     "ball_in_ring",
     "fig11b_bunny",
     "fig5_tori",

@@ -124,7 +124,7 @@ def _with_limits(source: Source, node: XmlNode, joint: RobotJoint, place: str) -
             if most[name] < 0.0:  # -1 stands for none in some files
                 source.note(f"{place}: <limit>", f"{name} {most[name]:g}: a negative one is none")
                 most[name] = np.inf
-        joint = replace(joint, **most)
+        joint = replace(joint, effort=most["effort"], velocity=most["velocity"])
     kind = node.attributes["type"]
     if kind in ("revolute", "prismatic"):
         joint = _with_range(source, limits, joint, place)
