@@ -9,14 +9,15 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
 
-.PHONY: help setup warm demo docs reproduce reproduce-long test test-all test-minimum test-torch constraints lint clean
+.PHONY: help setup warm demo docs reproduce reproduce-long test test-unit test-all test-minimum test-torch constraints lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
 	@echo "make reproduce the paper's figures and tables (over an hour); writes docs/reproduction.md"
 	@echo "make reproduce-long  comparisons that take hours, ONLY=... some of them; goes on where it was stopped"
-	@echo "make test      ruff, mypy and the quick tests"
-	@echo "make test-all  the same with the slow tests"
+	@echo "make test      ruff, mypy and the quick tests: tests/unit and tests/claims without their long cases"
+	@echo "make test-unit the tests that simulate nothing"
+	@echo "make test-all  the same with the long cases and tests/long"
 	@echo "make test-minimum  the quick tests with the oldest dependencies that are allowed"
 	@echo "make test-torch   the tests of runs inside PyTorch, in an environment of their own (its wheel for the CPU, 200 MB)"
 	@echo "make constraints   the newest dependencies that are allowed, into constraints.txt"
@@ -31,7 +32,7 @@ setup:
 
 # Compiled once for all scenes; without them small systems take the steps of their terms, several times slower.
 warm: setup
-	$(PYTHON_IN_VENV) -m add warm
+	$(PYTHON_IN_VENV) -m add warm --times
 
 demo: setup
 	MPLBACKEND=Agg $(PYTHON_IN_VENV) -m add optimize scenes/foam_ball.json -o $(RUN)
@@ -46,23 +47,27 @@ reproduce-long:
 	@VENV="$(VENV)" EXTRAS="test,reproduction" bash scripts/setup.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m scripts.reproduce $(if $(ONLY),--only $(ONLY),--long)
 
+# Lint and types first: they take a minute, and fail fastest.
 test: lint warm
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" --durations 20 tests/unit tests/claims
+
+test-unit: setup
+	$(PYTEST) -m "not slow" --durations 20 tests/unit
 
 test-all: lint warm
 	$(PYTEST)
 
-# The quick tests with the oldest version that pyproject.toml allows of each dependency; TESTS= names others than all.
+# The quick tests that simulate nothing with the oldest version that pyproject.toml allows of each dependency; TESTS= names others than these.
 test-minimum:
 	python3 scripts/minimum_versions.py > .minimum-versions.txt
 	@VENV="$(VENV)-minimum" CONSTRAINTS=.minimum-versions.txt bash scripts/setup.sh
 	NUMBA_CACHE_DIR="$(abspath $(VENV)-minimum)/numba" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
-	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(TESTS)
+	    $(VENV)-minimum/bin/python -m pytest -n $(WORKERS) -m "not slow" $(or $(TESTS),tests/unit)
 
 # PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds the wheel without a GPU's libraries.
 test-torch:
 	@VENV="$(VENV)-torch" EXTRAS="test,torch" bash scripts/setup.sh
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(VENV)-torch/bin/python -m pytest tests/learning/test_torch.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(VENV)-torch/bin/python -m pytest tests/claims/learning/test_torch.py
 
 # The newest versions that pyproject.toml allows, as the next constraints.txt; run the tests before it is committed.
 # The extra cholmod is among them only where the headers of SuiteSparse are.

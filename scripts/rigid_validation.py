@@ -275,7 +275,7 @@ to round-off at any step; angular momentum about a fixed point drifts with the i
 
 GRADIENTS = """## Gradients of runs
 
-`tests/derivatives/test_rigid_runs.py` takes every combination of
+`tests/claims/derivatives/test_rigid_runs.py` takes every combination of
 
 - BDF1, BDF2, BDF2 with the straight-line start,
 - a box on shapes of the world (one of them moving), a box and a capsule in the air, a soft block on a rigid plate, a

@@ -46,7 +46,7 @@ def restitution_error(restitution: float, steps: float, order: int) -> float:
 
     The impact begins somewhere within a step, and the damping force m omega 2 zeta v with it: an impulse of up to half
     a step too much or too little, which is e |ln e| / N of the speed. The other terms bound what was measured for e
-    from 0.05 to 1 and N from 5 to 144 (`tests/validation/test_impacts.py` has a part of it).
+    from 0.05 to 1 and N from 5 to 144 (`tests/claims/validation/test_impacts.py` has a part of it).
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ Axis z, radius of the circle size[0], radius of the tube size[1]. With a = rho -
     s = sqrt(a^2 + b^2),  g = s - size[1],  n = (a e_rho + b e_z) / s,  H = t t^T / s + a e_phi e_phi^T / (s rho)
 
 Imported before anything of `add` that computes; `python tests/support/torus.py FOLDER` then does what
-`tests/contact/test_further_shape.py` asks for.
+`tests/claims/contact/test_further_shape.py` asks for.
 """
 
 import math

@@ -11,7 +11,7 @@ from scripts.make_parameter_page import PAGE
 
 #: Words of the format for what is not the same in every motion.
 _OF_ONE_MOTION = re.compile(r"where .* starts|where it starts|how fast it starts|initial .*velocity|over time")
-#: Every kind of path and its words; `tests/test_generated_pages.py` keeps the page complete.
+#: Every kind of path and its words; `tests/claims/test_generated_pages.py` keeps the page complete.
 ROWS = re.findall(r"^\| `([a-z][^`]*)` \| [^|]* \| [^|]* \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.M)
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+from support.places import TESTS
 
 import add
 from add.io.trajectory import read_run
@@ -46,7 +47,7 @@ FIT = {
 
 
 #: A process that writes the file named first once a step is done.
-SAYS_STEPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "support", "says_stepped.py")
+SAYS_STEPPED = str(TESTS / "support" / "says_stepped.py")
 
 
 def command(*arguments, program=("-c", READY)):
