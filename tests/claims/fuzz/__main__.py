@@ -1,4 +1,4 @@
-"""Many cases, or some again: `PYTHONPATH=.:tests python -m fuzz [--runs] SEED [LAST]`."""
+"""Many cases, or some again: `PYTHONPATH=.:tests:tests/claims python -m fuzz [--runs] SEED [LAST]`."""
 
 from __future__ import annotations
 

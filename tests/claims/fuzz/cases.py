@@ -2,7 +2,7 @@
 
 A case is refused with one error (exit code 2 or 3), or accepted; never a traceback, never longer than the limit, and
 what an accepted scene gives is finite. One case again, with all that it says:
-`PYTHONPATH=.:tests python -m fuzz [--runs] SEED`.
+`PYTHONPATH=.:tests:tests/claims python -m fuzz [--runs] SEED`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Outcome:
     runs: bool = False
 
     def __str__(self) -> str:
-        again = f"PYTHONPATH=.:tests .venv/bin/python -m fuzz {'--runs ' if self.runs else ''}{self.seed}"
+        again = f"PYTHONPATH=.:tests:tests/claims .venv/bin/python -m fuzz {'--runs ' if self.runs else ''}{self.seed}"
         return f"seed {self.seed} ({self.kind}: {self.said}): {self.verdict}\n{self.failure}\nagain: {again}"
 
 
