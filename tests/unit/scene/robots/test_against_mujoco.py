@@ -39,6 +39,15 @@ GYMNASIUM = ("ant", "half_cheetah", "hopper", "humanoid", "humanoidstandup", "in
 SIZES = {0: ("free", 7, 6), 1: ("ball", 4, 3), 2: ("slide", 1, 1), 3: ("hinge", 1, 1)}
 
 
+def mass_matrix(model, data):
+    M = np.zeros((model.nv, model.nv))
+    if hasattr(data, "qM"):
+        mujoco.mj_fullM(model, M, data.qM)
+    else:  # since version 4
+        mujoco.mj_fullM(model, data, M)
+    return M
+
+
 def theirs(path, free):
     """Return MuJoCo's model; of a URDF without shapes, with a floating joint at its root if it is free."""
     with warnings.catch_warnings():
@@ -141,8 +150,7 @@ def compare(path, free=False, ignore=()):
         bias = residual(-np.linalg.lstsq(T, change, rcond=None)[0])
         scale = max(np.abs(data.qfrc_bias).max(), 1.0)
         assert np.abs(bias - T.T @ data.qfrc_bias).max() <= allowed * scale
-        M = np.zeros((model.nv, model.nv))
-        mujoco.mj_fullM(model, M, data.qM)
+        M = mass_matrix(model, data)
         none = residual(np.zeros(system.n))
         mass = np.stack([residual(unit) - none for unit in np.eye(system.n)], axis=1)
         # A free joint's and a ball's armature is MuJoCo's alone here: it is a term of its own.
