@@ -67,9 +67,7 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
 @click.option(
     "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
 )
-@click.option(
-    "--base", type=click.Choice(["fixed", "free"]), help="Of a robot: what stands still is not drawn, a free link is."
-)
+@click.option("--base", type=click.Choice(["fixed", "free"]), help="Of a robot: whether its first link stands still.")
 @click.option("--ignore", multiple=True, metavar="WORD", help="Of a robot: a thing to leave out, as its error says.")
 @console_options
 def view(
@@ -243,6 +241,7 @@ def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[s
     read_robot(path, base=base, ignore=ignore)  # an error names the file alone
     click.get_current_context().with_resource(first_compilation(console.compiling))
     body = {"type": "articulated", "model": str(path.resolve()), "base": base, "ignore": list(ignore)}
+    body["static_shapes"] = True  # the base, where it stands still: without it the robot is cut open
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
     return scene_from_dict(raw)
 

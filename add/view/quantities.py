@@ -140,6 +140,8 @@ def quantity(data: RunData, name: str) -> Quantity:
     high = round_up(high * factor) if high > 0.0 else 1.0
     # Forces on rigid bodies alone are arrows, not colours.
     shown = shown and (top > 0.0 or bool(data.bodies) or name != "contact")
+    if data.n_states == 1 and top == 0.0:  # a start, which has nothing to show: all of it neutral
+        shown, factor = False, np.nan
     title = {"stress": "von Mises stress", "contact": "contact force", "strain": "largest strain"}.get(name, name)
     return Quantity(
         title,

@@ -1,8 +1,8 @@
 """Random drops at dt = 1/60 s: soft and rigid bodies that fall on a floor at speed, far coarser than an impact.
 
-`python tests/claims/fuzz/drops.py FIRST COUNT` runs so many seeds over two processes, says which fail. Of seeds 0 to 999,
-96 failed with line searches on |r| alone (commit 964ca07); runs that did not fail there never reach a proximal step.
-Now 3 of them fail.
+`python tests/claims/fuzz/drops.py FIRST COUNT` runs so many seeds over two processes and says which fail. Of seeds 0 to
+999, 96 failed with line searches on |r| alone (commit 964ca07); runs that did not fail there never reach a proximal
+step. Now 3 of them fail.
 """
 
 from __future__ import annotations

@@ -82,3 +82,25 @@ def test_prefixes():
     unit, factor = prefixed("Pa", 1e-8)
     assert unit == "µPa"
     assert factor == pytest.approx(1e6)
+
+
+def test_a_robot_is_whole_and_neutral(tmp_path):
+    """Its base is drawn where it stands still; at rest all is NaN, one grey, not the lower end of a scale."""
+    from click import Command, Context
+
+    from add.commands.cli_runs import _run_data
+    from add.commands.console import Console
+
+    box = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
+    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        f'<robot name="r"><link name="base">{box}</link><link name="arm">{mass}{box}</link><joint name="j" '
+        'type="continuous"><parent link="base"/><child link="arm"/><origin xyz="0 0 0.2"/></joint></robot>'
+    )
+    with Context(Command("view")):
+        data = _run_data(Console(False, True), str(path), None, ())
+    assert len(data.solids) == 1 and len(data.obstacles) == 1
+    for name in ("displacement", "speed"):
+        found = quantity(data, name)
+        assert not found.shown and np.isnan(found.at(0, 0, np.zeros((2, 3)))).all()
