@@ -7,7 +7,7 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 # Containers that write no bytecode compile a thousand modules at every start of a process.
 unexport PYTHONDONTWRITEBYTECODE
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS)
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup warm demo docs reproduce reproduce-long test test-unit test-all test-minimum test-torch constraints lint clean
 

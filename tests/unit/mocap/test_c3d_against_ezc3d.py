@@ -1,0 +1,82 @@
+"""C3D files that the format's reference library writes, and real ones as it reads them: the same numbers here."""
+
+import numpy as np
+import pytest
+from support.places import DATA, SHARED
+
+from add.errors import InputError
+from add.mocap.formats import read_take
+
+ezc3d = pytest.importorskip("ezc3d", reason="ezc3d is not installed: pip install 'add-sim[test]'")
+RATE, FRAMES, PER_FRAME = 100.0, 20, 5
+
+
+def written(path, n_points, n_channels, events=()):
+    """Write a file with gaps and residuals; return points (4, n, frames) [mm] and channels."""
+    rng, c = np.random.default_rng(3), ezc3d.c3d()
+    points = np.ones((4, n_points, FRAMES))
+    points[:3] = rng.normal(size=(3, n_points, FRAMES)) * 500.0
+    residuals = rng.uniform(0.0, 2.0, (1, n_points, FRAMES))
+    if n_points:
+        points[:3, 0, 4:7], residuals[0, 0, 4:7] = np.nan, -1.0
+    channels = rng.normal(size=(1, n_channels, FRAMES * PER_FRAME))
+    group = c["parameters"]
+    group["POINT"]["RATE"]["value"], group["POINT"]["UNITS"]["value"] = [RATE], ["mm"]
+    group["POINT"]["LABELS"]["value"] = [f"m{k}" for k in range(n_points)]
+    group["ANALOG"]["RATE"]["value"] = [RATE * PER_FRAME]
+    group["ANALOG"]["LABELS"]["value"] = [f"a{k}" for k in range(n_channels)]
+    c["data"]["points"], c["data"]["analogs"] = points, channels
+    c["data"]["meta_points"]["residuals"] = residuals
+    c["data"]["meta_points"]["camera_masks"] = np.zeros((7, n_points, FRAMES), dtype=bool)
+    for time, label in events:
+        c.add_event(time=[0, time], label=label)
+    c.write(str(path))
+    return points, channels[0]
+
+
+@pytest.mark.parametrize(("n_points", "n_channels"), [(3, 0), (3, 1), (3, 2), (1, 1), (0, 1), (0, 2)])
+def test_files_that_it_writes(tmp_path, n_points, n_channels):
+    points, channels = written(tmp_path / "f.c3d", n_points, n_channels)
+    take = read_take(tmp_path / "f.c3d")
+    assert take.rate == RATE and len(take.signals) == n_channels
+    assert (take.markers is None) == (n_points == 0)
+    if n_points:
+        np.testing.assert_allclose(take.markers.positions, 1e-3 * points[:3].T, rtol=1e-6, atol=1e-7)
+    for k, signal in enumerate(take.signals):
+        assert signal.name == f"a{k}" and signal.times[1] == pytest.approx(1.0 / (RATE * PER_FRAME))
+        np.testing.assert_allclose(signal.values, channels[k], rtol=1e-6, atol=1e-7)
+
+
+def test_events(tmp_path):
+    written(tmp_path / "f.c3d", 2, 1, [(0.05, "strike"), (0.12, "off")])
+    found = read_take(tmp_path / "f.c3d").events
+    assert [(event.name.split()[-1], event.time) for event in found] == [
+        ("strike", pytest.approx(0.05)), ("off", pytest.approx(0.12)),
+    ]  # fmt: skip
+
+
+def test_nothing_at_all_is_an_error(tmp_path):
+    written(tmp_path / "f.c3d", 0, 0)
+    with pytest.raises(InputError, match=r"no frames|neither"):
+        read_take(tmp_path / "f.c3d")
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted([*(DATA.rglob("*.c3d") if DATA.is_dir() else ()), *(SHARED / "repro").glob("*.c3d")]),
+    ids=lambda p: p.stem,
+)
+def test_real_files(path):
+    take, reference = read_take(path), ezc3d.c3d(str(path))
+    positions, labels = reference["data"]["points"][:3], reference["parameters"]["POINT"]["LABELS"]["value"]
+    scale = {"mm": 1e-3, "m": 1.0}[reference["parameters"]["POINT"]["UNITS"]["value"][0]]
+    for k, name in enumerate(take.markers.names):
+        theirs, own = scale * positions[:, labels.index(name)].T, take.markers.positions[:, k]
+        assert np.array_equal(np.isnan(own), np.isnan(theirs))
+        np.testing.assert_allclose(
+            np.linalg.norm(own, axis=1), np.linalg.norm(theirs, axis=1), rtol=1e-14
+        )  # z is up here
+    channels = reference["data"]["analogs"][0]
+    assert len(take.signals) == len(channels)
+    for signal, values in zip(take.signals, channels, strict=True):
+        np.testing.assert_allclose(signal.values, values, rtol=1e-6, atol=1e-9)
