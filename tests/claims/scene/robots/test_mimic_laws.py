@@ -179,3 +179,33 @@ def test_gradients_by_numbers_of_followers(rng):
         found = gradient @ numbers.ties.pushforward(numbers.values, along)
         assert found == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-5, abs=1e-9)
         assert abs(found) > 1e-6, "it acts"
+
+
+@pytest.mark.parametrize(
+    ("of_follower", "of_leader"),
+    [
+        ('damping="2"', 'damping="18"'),
+        ('frictionloss="0.1"', 'frictionloss="0.3"'),
+        ('stiffness="2" springref="0.3"', 'stiffness="18" springref="0.1"'),
+        ('armature="0.1"', 'armature="0.9"'),
+    ],
+)
+def test_followers_of_an_equality_in_an_mjcf(tmp_path, of_follower, of_leader):
+    """With q_follower = 3 q_leader a law of the follower is that of the leader, times 9, 3 or at a third."""
+    pytest.importorskip("mujoco")
+
+    def end(leader="", follower=""):
+        box = '<geom type="box" size=".1 .02 .02" pos=".1 0 0" mass="1"/>'
+        path = tmp_path / "pair.xml"
+        path.write_text(
+            '<mujoco><compiler angle="radian"/><worldbody>'
+            f'<body><joint name="lead" axis="0 1 0" {leader}/>{box}</body>'
+            f'<body pos="0 1 0"><joint name="follow" axis="0 1 0" {follower}/>{box}</body></worldbody>'
+            '<equality><joint joint1="follow" joint2="lead" polycoef="0 3 0 0 0"/></equality></mujoco>'
+        )
+        raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "steps": 40}}
+        raw["bodies"] = {"pair": {"type": "articulated", "model": str(path)}}
+        return scene_from_dict(raw).build().run().q[-1]
+
+    np.testing.assert_allclose(end(follower=of_follower), end(leader=of_leader), rtol=1e-9)
+    assert abs(end(follower=of_follower)[0] / end()[0] - 1.0) > 0.05
