@@ -240,8 +240,10 @@ def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[s
 
     read_robot(path, base=base, ignore=ignore)  # an error names the file alone
     click.get_current_context().with_resource(first_compilation(console.compiling))
-    body = {"type": "articulated", "model": str(path.resolve()), "base": base, "ignore": list(ignore)}
-    body["static_shapes"] = True  # the base, where it stands still: without it the robot is cut open
+    body = {
+        "type": "articulated", "model": str(path.resolve()), "base": base, "ignore": list(ignore),
+        "static_shapes": True,  # the base, where it stands still: without it the robot is cut open
+    }  # fmt: skip
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
     return scene_from_dict(raw)
 
