@@ -141,7 +141,8 @@ def test_memory_hardly_grows() -> None:
     simulation = by_terms(PAIRS["rigid-on-rigid"](FrictionLaw.LINEAR, STEPPERS["bdf2"])[1])
     growth = {}
     for schedule in (States(), StoreAll()):
-        peak(simulation, 400, schedule)  # what is made once, kernels that are loaded among it, is no growth
-        growth[type(schedule)] = (peak(simulation, 400, schedule) - peak(simulation, 100, schedule)) / 300
+        # The least of some: what is made once, in whichever run comes first, is no growth.
+        least = {n: min(peak(simulation, n, schedule) for _ in range(3)) for n in (400, 100)}
+        growth[type(schedule)] = (least[400] - least[100]) / 300
     assert growth[States] < 2.0 * 2 * 8 * 12
     assert growth[States] < 0.2 * growth[StoreAll]
