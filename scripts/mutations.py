@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Seconds that tests may take until one fails: faults that send a solver astray would take forever.
 LIMIT = 600.0
+UNDECIDED = f"UNDECIDED after {LIMIT:.0f} s"
 
 
 class Mutation(NamedTuple):
@@ -82,7 +83,7 @@ def failed(folder: Path, paths: list[str]) -> str:
     try:
         run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
-        return ""
+        return UNDECIDED
     if run.returncode == 0:
         return ""
     found = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
@@ -116,7 +117,7 @@ def main() -> None:
     survivors = 0
     with ThreadPoolExecutor(chosen.workers) as pool:
         for mutation, caught, seconds in pool.map(lambda one: tried(one, chosen.whole), wanted):
-            survivors += not caught
+            survivors += caught in ("", UNDECIDED)
             print(f"{mutation.file:36} {seconds:5.0f} s  {caught or 'SURVIVES: ' + mutation.old}", flush=True)
     print(f"{len(wanted) - survivors} of {len(wanted)} caught")
     sys.exit(survivors > 0)

@@ -15,13 +15,11 @@ from add.compiled.arrays import (
     BALLS,
 )
 from add.kernels.borrowed import borrowed
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.joint_laws import COLUMNS, DRIVE, axis_law, ball_derivatives, ball_forces
 
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
-
-@njit(**_JIT)
+@njit(**CALLED)
 def _input(axes, k, at):
     """Return the signal of a drive."""
     row, start, width = at.signals.table[axes.table[k, AXIS_SIGNAL]]
@@ -31,7 +29,7 @@ def _input(axes, k, at):
     return value
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def axis_slopes(axes, k, i, at, p, out):
     """Fill r of coordinate ``i`` of term ``k`` and its slopes (7,), and its numbers p (4,); return the coordinate."""
     row = axes.table[k]
@@ -45,7 +43,7 @@ def axis_slopes(axes, k, i, at, p, out):
     return place
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _balls(axes, k):
     """Return first coordinates, and indices of damping and armature, of a term of balls."""
     row = axes.table[k]
@@ -54,7 +52,7 @@ def _balls(axes, k):
     return borrowed(axes.dof, row[AXIS_FIRST], (n,)), numbers[:, 0], numbers[:, 1]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def axis_forces(axes, k, at, out):
     """Add the forces of term ``k`` to ``out`` (n,)."""
     if axes.table[k, AXIS_LAW] == BALLS:
@@ -71,7 +69,7 @@ def axis_forces(axes, k, at, out):
         out[place] += found_one[0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def axis_jacobian(axes, at, weight_q, weight_v, weight_a, data):
     """Add the weighted derivatives of all terms to ``data`` (n n,), by columns."""
     p, found, n = np.zeros(4), np.empty(COLUMNS), at.q.size
@@ -91,7 +89,7 @@ def axis_jacobian(axes, at, weight_q, weight_v, weight_a, data):
                 data[place * n + place] += weight_q * found[1] + weight_v * found[2]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def axis_parameters(axes, at, lam, out):
     """Add lam^T dr/dtheta of all terms to ``out`` (n_theta,)."""
     p, found = np.zeros(4), np.empty(COLUMNS)

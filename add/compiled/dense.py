@@ -6,12 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.linalg.base import sound
 from add.linalg.blas import N, T, getrf, getrs
 from add.typing import FloatArray, IntArray
-
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Dense(NamedTuple):
@@ -23,13 +21,13 @@ class Dense(NamedTuple):
     info: IntArray
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def new_dense(n):
     """Return room for n unknowns."""
     return Dense(np.empty(n * n), np.empty(n * n), np.empty(n, dtype=np.int32), np.zeros(1, dtype=np.int32))
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def take_block(data, n_all, free, out):
     """Copy the rows and columns ``free`` of a matrix (n_all n_all,) to ``out``, both by columns."""
     n = free.size
@@ -42,7 +40,7 @@ def take_block(data, n_all, free, out):
             out[c * n + r] = data[column + free[r]]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def factor(dense, routines):
     """Factor the matrix; return its largest entry, or -1 if it is singular or not finite."""
     n, largest = dense.pivots.size, 0.0
@@ -56,7 +54,7 @@ def factor(dense, routines):
     return -1.0 if dense.info[0] > 0 else largest
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def solve(dense, largest, transposed, b, x, rest, routines):
     """Fill x with A^-1 b or A^-T b, refined once; return whether it is no noise. ``rest`` (n,) is scratch."""
     n = dense.pivots.size
@@ -71,7 +69,7 @@ def solve(dense, largest, transposed, b, x, rest, routines):
     return sound(largest, x, b, rest)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def solve_all(dense, largest, b, x, routines):
     """Fill the rows of x (k, n) with A^-1 times those of b, refined once; return whether none is noise."""
     n, k, rest = dense.pivots.size, b.shape[0], np.empty(b.shape)
@@ -88,7 +86,7 @@ def solve_all(dense, largest, b, x, routines):
     return True
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _defect(matrix, n, transposed, b, x, out):
     """Fill out with b - A x or b - A^T x."""
     if transposed:
@@ -104,7 +102,7 @@ def _defect(matrix, n, transposed, b, x, out):
             out[r] -= matrix[c * n + r] * x[c]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def add_transposed(data, n, lam, out):
     """Add A^T lam to ``out`` (n,), A (n n,) by columns."""
     for c in range(n):

@@ -21,7 +21,7 @@ from add.compiled.families import Choices, force_jacobian, force_parameters, for
 from add.compiled.packed import axes_of, layout_of, links_of, tree_of
 from add.kernels import tree_map
 from add.kernels.borrowed import borrowed
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.tree_dynamics import (
     Wrenches,
     add_jacobian,
@@ -31,8 +31,6 @@ from add.kernels.tree_dynamics import (
 )
 from add.kernels.trees import Motion, fill_motion, tree_motion
 from add.typing import FloatArray
-
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 fill_places, fill_rates = tree_map.fill_places, tree_map.fill_rates
 add_curvature, add_placement_work = tree_map.add_curvature, tree_map.add_placement_work
@@ -58,7 +56,7 @@ class Lifted(NamedTuple):
     forces: FloatArray
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def new_lifted(arrays):
     """Return room for the trees of a system: one array, since compiling calls with many takes long."""
     links, tree = links_of(arrays), tree_of(arrays)
@@ -68,7 +66,7 @@ def new_lifted(arrays):
     return np.zeros(55 * n + 18 * c + 4 * rows + (rows - same) * (layout_of(arrays).size[0] - same))
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def parts_of(arrays, room):
     """Return the parts of what `new_lifted` has made."""
     links, rows, same, own, n, c = links_of(arrays), 0, 0, 0, 0, 0
@@ -92,13 +90,13 @@ def parts_of(arrays, room):
     )  # fmt: skip
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def at_rows(at, lifted):
     """Return the state on rows of X."""
     return Instant(at.t, lifted.x, lifted.v, lifted.a, at.theta, at.signals)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _lift(arrays, at, lifted):
     """Fill places and rates of the rows of X, and P."""
     links, x, v, p = links_of(arrays), lifted.x, lifted.v, lifted.p
@@ -111,7 +109,7 @@ def _lift(arrays, at, lifted):
             v[same + i] += p[i, k] * at.v[same + k]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _tree_forces(arrays, at, lifted, measured, scale, r):
     """Add inertia, weight and the laws of coordinates; return the norm of the largest family."""
     links, axes = links_of(arrays), axes_of(arrays)
@@ -135,7 +133,7 @@ def _tree_forces(arrays, at, lifted, measured, scale, r):
     return scale
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def residual(arrays, at, room, replay, choices, measured, r):
     """Fill r (n,) and ``room``; decide, or take ``choices``. Return the choices, and the largest family's norm.
 
@@ -167,7 +165,7 @@ def residual(arrays, at, room, replay, choices, measured, r):
     return chosen, scale
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _acting(matrix, links):
     """Return the rows of X that a matrix over them has columns of, and the elements of these rows' links, -1 else."""
     rows, same = links.sizes
@@ -184,7 +182,7 @@ def _acting(matrix, links):
     return acting[:count], element
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _spread(weight, matrix, links, acting, p, by_rates, data, own, n):
     """Add ``weight`` P^T A P of a matrix A over X, ``by_rates`` P^T A Q with Q in place of the second P.
 
@@ -224,7 +222,7 @@ def _spread(weight, matrix, links, acting, p, by_rates, data, own, n):
                     own[k, l] += factor * line[l]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_trees(arrays, at, lifted, weights, own, data):
     """Add ``own`` (n_own, n_own), the trees' own derivatives and those of laws of coordinates to ``data``."""
     same, n = links_of(arrays).sizes[1], at.q.size
@@ -235,7 +233,7 @@ def _add_trees(arrays, at, lifted, weights, own, data):
     axis_jacobian(axes_of(arrays), at, weights[0], weights[1], weights[2], data)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
     """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns.
 
@@ -266,7 +264,7 @@ def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
         _add_trees(arrays, at, lifted, (weight_q, weight_v, weight_a), own, data)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_by_rates(weight, arrays, at, lifted, matrix, own, data):
     """Add ``weight`` (P^T C Q + H) of the matrix C over X."""
     links, p, n = links_of(arrays), lifted.p, at.q.size
@@ -279,7 +277,7 @@ def _add_by_rates(weight, arrays, at, lifted, matrix, own, data):
     add_curvature(tree, lifted.motion, links.element, at.q[same:], weight, lifted.forces[same:], own)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def matrices(arrays, at, room, choices, over_rows, out):
     """Fill ``out`` (3, n n) with dr/dq, dr/dv, dr/da, and ``over_rows`` (3, rows rows) with those over X.
 
@@ -304,13 +302,13 @@ def matrices(arrays, at, room, choices, over_rows, out):
         _add_trees(arrays, at, lifted, _unit(k), by_own, out[k])
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _unit(k):
     """Return the weights of derivatives by q, v and a that leave the one of place ``k``."""
     return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def parameters(arrays, at, room, choices, over_rows, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,); ``over_rows`` is that of `matrices`."""
     links, lifted = links_of(arrays), parts_of(arrays, room)
@@ -352,7 +350,7 @@ def parameters(arrays, at, room, choices, over_rows, lam, out):
     axis_parameters(axes_of(arrays), at, lam, out)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_transposed(matrix, links, left, out):
     """Add A^T left to ``out``, at the rows that anything depends on."""
     rows = links.sizes[0]
@@ -361,7 +359,7 @@ def _add_transposed(matrix, links, left, out):
             out[c] += matrix[c * rows + r] * left[r]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _scatter(tree, own, armature, gravity, out):
     """Add the cotangents of the elements' numbers to ``out``."""
     for i in range(tree.parent.size):

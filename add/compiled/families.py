@@ -14,7 +14,7 @@ import numpy as np
 
 from add.compiled.joints import joint_forces, joint_jacobian, joint_parameters
 from add.compiled.packed import bodies_of, joints_of, loads_of, nodal_of, nodes_of, rigid_of, weight_of
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.contact_arrays import Motion, no_growth, unpacked as unpacked_contacts, unpacked_law
 from add.kernels.contact_bodies import body_contact_force, decided_body_contact_force
 from add.kernels.contact_bodies_jacobian import Slots, body_contact_jacobian
@@ -34,8 +34,6 @@ from add.terms.gravity import gravity_parameter_vjp, gravity_residual
 from add.terms.inertia import nodal_inertia_jacobian, nodal_inertia_parameter_vjp, nodal_inertia_residual
 from add.typing import AnyArray, IntArray
 
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
-
 
 class Choices(NamedTuple):
     """The decisions of all families.
@@ -51,7 +49,7 @@ class Choices(NamedTuple):
     codes: AnyArray
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _node_contact(nodes, at):
     """Return points, shapes, table and law of contact of nodes, as its kernels take them."""
     n, ns = nodes.nodes.size, nodes.kind.size
@@ -80,7 +78,7 @@ def _node_contact(nodes, at):
     return Points(x, v, nodes.scale, nodes.group), shapes, table, Law(nodes.law[0], nodes.law[1], 0)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_load(k, loads, at, out):
     """Add -share F(t) of a load to ``out`` (n,)."""
     first, last, begin, signal, move, _ = loads.table[k]
@@ -95,7 +93,7 @@ def _add_load(k, loads, at, out):
             out[3 * loads.nodes[i] + c] -= loads.shares[i] * force
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _load_parameters(k, loads, at, lam, out):
     """Add lam^T dr/dtheta of a load, or of a move with lam the cotangent of positions, to ``out`` (n_theta,)."""
     first, last, begin, signal, move, _ = loads.table[k]
@@ -112,7 +110,7 @@ def _load_parameters(k, loads, at, lam, out):
             out[loads.rows[begin + row + j, c]] += at.signals.weights[start + j] * bar[c]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def move_prescribed(loads, layout, at, start, q):
     """Fill the prescribed entries of q (n,): ``start`` (n_p,) and the moves at this instant."""
     for i in range(layout.prescribed.size):
@@ -131,7 +129,7 @@ def move_prescribed(loads, layout, at, start, q):
                     q[loads.nodes[i]] += way
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def norm(force, order):
     """Return the L2 or L1 norm."""
     total = 0.0
@@ -140,7 +138,7 @@ def norm(force, order):
     return np.sqrt(total) if order == 2 else total
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _gathered(family, r, scale, order, lift):
     """Add a family's forces to r, clear them, and return the larger of its norm and ``scale``.
 
@@ -159,7 +157,7 @@ def _gathered(family, r, scale, order, lift):
     return max(scale, found)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def forces(arrays, at, replay, choices, measured, r, lift):
     """Fill r (n,); decide, or take ``choices``. Return the choices, and the norm of the largest force family.
 
@@ -225,7 +223,7 @@ def forces(arrays, at, replay, choices, measured, r, lift):
     return Choices(of_bodies, of_nodes, choices.codes), scale
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def force_jacobian(arrays, at, choices, weight_q, weight_v, weight_a, data):
     """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns."""
     rigid, nodal, joints, bodies, nodes = (
@@ -265,7 +263,7 @@ def force_jacobian(arrays, at, choices, weight_q, weight_v, weight_a, data):
             )  # fmt: skip
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def force_parameters(arrays, at, choices, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
     rigid, nodal, weight, loads, joints = (
@@ -310,7 +308,7 @@ def force_parameters(arrays, at, choices, lam, out):
         couples_parameters(motion, contacts, law, no_growth(), choices.bodies, forward, out, lam)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def move_parameters(arrays, at, bar, out):
     """Add the cotangents of the moves' coefficients for cotangents of prescribed coordinates, ``bar`` (n,), to out."""
     loads = loads_of(arrays)

@@ -24,11 +24,9 @@ from add.compiled.axes import axis_slopes
 from add.compiled.equations import at_rows, parts_of
 from add.compiled.joints import joint_arrays, linearised, pull
 from add.compiled.packed import axes_of, joints_of, links_of, loads_of
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.joint_laws import COLUMNS, DRIVE
 from add.typing import FloatArray, IntArray
-
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Found(NamedTuple):
@@ -48,7 +46,7 @@ class Found(NamedTuple):
     values: FloatArray
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _row(entry, indptr, found):
     """Return the row of an entry of theta, a new one if it has none; -1 where no direction moves it."""
     if entry < 0 or indptr[entry] == indptr[entry + 1]:
@@ -60,7 +58,7 @@ def _row(entry, indptr, found):
     return found.place[entry]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _most(arrays, signals):
     """Return the number of coefficients that act, each as often as something follows it."""
     axes, loads, joints, most = axes_of(arrays), loads_of(arrays), joints_of(arrays), 0
@@ -75,7 +73,7 @@ def _most(arrays, signals):
     return most
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_loads(loads, at, indptr, found):
     """Add the derivatives of loads."""
     for k in range(loads.table.shape[0]):
@@ -92,7 +90,7 @@ def _add_loads(loads, at, indptr, found):
                     found.values[to, 3 * loads.nodes[i] + c] -= loads.shares[i] * at.signals.weights[start + j]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_joints(joints, at, codes, indptr, found):
     """Add the derivatives of joint laws: -J^T df/dp of each interaction, for each number that follows a signal."""
     for k in range(joints.table.shape[0]):
@@ -114,7 +112,7 @@ def _add_joints(joints, at, codes, indptr, found):
                         pull(-weights[j], at.q, kind[own], dofs[own], shares[own], frame[own], f, found.values[to])
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_drives(axes, at, indptr, found, out):
     """Add the derivatives of drives of joints to ``out`` (m, n)."""
     p, slopes = np.zeros(4), np.empty(COLUMNS)
@@ -129,7 +127,7 @@ def _add_drives(axes, at, indptr, found, out):
                 out[to, place] += slopes[3] * at.signals.weights[start + j]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def inputs(arrays, at, room, choices, indptr):
     """Return the coefficients of signals that act and that a direction moves (m,), and dr by each (m, n).
 

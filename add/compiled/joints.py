@@ -21,13 +21,11 @@ from add.compiled.arrays import (
 )
 from add.kernels import air, joints as laws, sites as site_kernels, springs
 from add.kernels.borrowed import borrowed
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.law_numbers import LawNumbers
 
 #: Codes of the laws; those that rates do not enter come last.
 SPRING, CABLE, CLIPPED_CABLE, BOND, SLIDER, FRICTION, LIMIT, DRAG, FACES, CLOSED_FACES, MOTOR, TORQUE, GIVEN = range(13)
-
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 spring_force, spring_derivatives = springs.spring_force, springs.spring_derivatives
 bond_force, bond_derivatives = springs.bond_force, springs.bond_derivatives
@@ -43,7 +41,7 @@ evaluate, pull, assemble, parameter_vjp = (
 )  # fmt: skip
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def joint_arrays(joints, signals, k):
     """Return kind, dofs, shares and places_of of the sites of family k, and index, weights and rows of its numbers."""
     row = joints.table[k]
@@ -64,7 +62,7 @@ def joint_arrays(joints, signals, k):
     )
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _force(law, replay, y, y_dot, p, codes, f):
     """Fill f of a law, and its codes unless they are imposed; return how many interactions act."""
     if law == SPRING:
@@ -92,7 +90,7 @@ def _force(law, replay, y, y_dot, p, codes, f):
     return 1
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _derivatives(law, y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives, which are zeros, on the branches of the codes."""
     if law == SPRING:
@@ -122,14 +120,14 @@ def _derivatives(law, y, y_dot, p, codes, f, f_y, f_v, f_p):
                 f_p[e, i, i] = 1.0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _codes(row, codes):
     """Return the codes of a family; none for a law without branches."""
     first = row[CODES]
     return codes[first : first + row[COUNT]] if first >= 0 else codes[:0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def joint_forces(k, joints, signals, q, v, theta, replay, codes, out):
     """Add -J^T f of family k to ``out`` (n,); decide, or take the branches of ``codes``."""
     row = joints.table[k]
@@ -141,7 +139,7 @@ def joint_forces(k, joints, signals, q, v, theta, replay, codes, out):
         pull(-1.0, q, kind, dofs, shares, frame, f, out)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def linearised(k, joints, signals, q, v, theta, codes):
     """Return what derivatives of family k share: frame, forces and their derivatives."""
     row = joints.table[k]
@@ -155,7 +153,7 @@ def linearised(k, joints, signals, q, v, theta, codes):
     return frame, f, f_y, f_v, f_p
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def joint_jacobian(joints, signals, q, v, theta, codes, weight_q, weight_v, data):
     """Add weight_q dr/dq + weight_v dr/dv of all families to ``data``."""
     for k in range(joints.table.shape[0]):
@@ -167,7 +165,7 @@ def joint_jacobian(joints, signals, q, v, theta, codes, weight_q, weight_v, data
         assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, data, places)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def joint_parameters(joints, signals, q, v, theta, codes, lam, out):
     """Add lam^T dr/dtheta of all families to ``out`` (n_theta,)."""
     for k in range(joints.table.shape[0]):

@@ -16,7 +16,7 @@ from add.compiled.equations import new_lifted
 from add.compiled.families import Choices
 from add.compiled.packed import layout_of
 from add.compiled.routines import call_jacobian, call_residual
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.typing import FloatArray, IntArray
 
 #: As in `add.solve.newton`, where the reasons stand.
@@ -29,8 +29,6 @@ EPS = float(np.finfo(float).eps)
 
 #: How an iteration ended.
 CONVERGED, AT_ROUND_OFF, GIVEN_UP = range(3)
-
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Formula(NamedTuple):
@@ -66,7 +64,7 @@ class Iterate(NamedTuple):
     free: IntArray
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def new_iterate(arrays, n_codes):
     """Return room for an iterate."""
     layout = layout_of(arrays)
@@ -78,7 +76,7 @@ def new_iterate(arrays, n_codes):
     )  # fmt: skip
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _free_norm(r, free, order):
     """Return the norm of r over the free coordinates, infinite where it is not finite."""
     total = 0.0
@@ -88,7 +86,7 @@ def _free_norm(r, free, order):
     return total if np.isfinite(total) else np.inf
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _evaluate(arrays, routines, formula, stars, signals, theta, replay, given, norm, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
     u, q, v, a, r, codes, lifted, free = point
@@ -106,7 +104,7 @@ def _evaluate(arrays, routines, formula, stars, signals, theta, replay, given, n
     return _free_norm(r, free, norm), chosen, scale
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _weighted_size(data, n, free, x, order):
     """Return the norm of |A| |x| over the free coordinates, A (n n,) by columns."""
     out = np.zeros(n)
@@ -117,7 +115,7 @@ def _weighted_size(data, n, free, x, order):
     return _free_norm(out, free, order)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
     free, u, n = point.free, point.u, point.u.size
@@ -128,7 +126,7 @@ def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, d
     return merit <= ROUND_OFF * EPS * scale
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _take_trial(trial, point, step, length, free):
     """Fill u of a trial at a length along a step."""
     trial.u[:] = point.u
@@ -149,7 +147,7 @@ class Room(NamedTuple):
     merits: FloatArray
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def new_room(n, n_free):
     """Return room for the steps of a system of n coordinates."""
     return Room(
@@ -158,7 +156,7 @@ def new_room(n, n_free):
     )  # fmt: skip
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _natural(room, largest, size, free, routines):
     """Return the first of the trials that passes the natural monotonicity test, -1 for none, -2 if a solve is noise."""
     x = np.empty(free.size)
@@ -177,7 +175,7 @@ def _natural(room, largest, size, free, routines):
     return -1
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _search(arrays, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines):
     """Look for the next iterate along room.step; return whether it was found, its merit and its choices."""
     free, step, size, length = point.free, room.step, 0.0, 1.0
@@ -209,7 +207,7 @@ def _search(arrays, stars, signals, theta, replay, chosen, formula, norm, point,
     return False, merit, chosen
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def solve_step(arrays, routines, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits):
     """Iterate from the u of ``point``; fill ``merits`` with those of all iterates.
 

@@ -27,7 +27,7 @@ from add.compiled.arrays import (
     Weight,
 )
 from add.kernels.borrowed import borrowed
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.trees import Tree
 from add.typing import AnyArray, FloatArray, IntArray
 
@@ -60,57 +60,57 @@ def packed(families: Iterable[Iterable[AnyArray]]) -> PackedFamilies:
     return PackedFamilies(np.concatenate(ints), np.concatenate(floats), np.array(places, dtype=np.int64))
 
 
-@njit(cache=True, inline="always", no_cpython_wrapper=True)
+@njit(**CALLED, inline="always")
 def _one(flat, p, k):
     return borrowed(flat, p[k, 0], (p[k, 1],))
 
 
-@njit(cache=True, inline="always", no_cpython_wrapper=True)
+@njit(**CALLED, inline="always")
 def _two(flat, p, k):
     return borrowed(flat, p[k, 0], (p[k, 1], p[k, 2]))
 
 
-@njit(cache=True, inline="always", no_cpython_wrapper=True)
+@njit(**CALLED, inline="always")
 def _three(flat, p, k):
     return borrowed(flat, p[k, 0], (p[k, 1], p[k, 2], p[k, 3]))
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def layout_of(arrays):
     """Return the `Layout` of a `PackedFamilies`."""
     i, p = arrays.ints, arrays.places
     return Layout(_one(i, p, 0), _one(i, p, 1), _one(i, p, 2), _one(i, p, 3))
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def rigid_of(arrays):
     """Return the `Rigid` of a `PackedFamilies`."""
     i, p = arrays.ints, arrays.places
     return Rigid(_one(i, p, 4), _one(i, p, 5), _two(i, p, 6), _one(i, p, 7))
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def nodal_of(arrays):
     """Return the `Nodal` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places
     return Nodal(_one(i, p, 8), _one(i, p, 9), _two(f, p, 10), _one(i, p, 11), _one(i, p, 12), _one(i, p, 13))
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def weight_of(arrays):
     """Return the `Weight` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places
     return Weight(_one(i, p, 14), _one(f, p, 15), _one(i, p, 16), _one(i, p, 17))
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def loads_of(arrays):
     """Return the `Loads` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places
     return Loads(_two(i, p, 18), _one(i, p, 19), _one(f, p, 20), _one(i, p, 21), _two(i, p, 22))
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def joints_of(arrays):
     """Return the `Joints` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places
@@ -126,7 +126,7 @@ def joints_of(arrays):
     )
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def bodies_of(arrays):
     """Return the `BodyPairs` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places
@@ -135,7 +135,7 @@ def bodies_of(arrays):
     )
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def nodes_of(arrays):
     """Return the `NodePairs` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places
@@ -157,14 +157,14 @@ def nodes_of(arrays):
     )
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def links_of(arrays):
     """Return the `Links` of a `PackedFamilies`."""
     i, p = arrays.ints, arrays.places
     return Links(_one(i, p, 52), _one(i, p, 53), _one(i, p, 54), _one(i, p, 55))
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def tree_of(arrays):
     """Return the `Tree` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places
@@ -187,7 +187,7 @@ def tree_of(arrays):
     )
 
 
-@njit(cache=True, no_cpython_wrapper=True)
+@njit(**CALLED)
 def axes_of(arrays):
     """Return the `Axes` of a `PackedFamilies`."""
     i, f, p = arrays.ints, arrays.floats, arrays.places

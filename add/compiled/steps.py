@@ -13,11 +13,9 @@ from add.compiled.families import Choices, move_parameters, move_prescribed
 from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
 from add.compiled.packed import layout_of, links_of, loads_of
 from add.compiled.routines import call_matrices, call_parameters, call_residual
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray
-
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
 
 class Timing(NamedTuple):
@@ -69,7 +67,7 @@ class Steps(NamedTuple):
     codes: AnyArray
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _formula(timing, k):
     """Return the formula of step k of the block."""
     step = timing.first + k
@@ -78,7 +76,7 @@ def _formula(timing, k):
     return Formula((step + 1) * timing.dt, timing.dt, timing.c[row], timing.alpha_0[row], timing.alpha_1[row])
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _appended(rows, n, more):
     """Return room that holds n rows and ``more`` behind them."""
     while n + more.shape[0] > rows.shape[0]:
@@ -162,7 +160,7 @@ def take_steps(
     )  # fmt: skip
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
     """Replace the cotangents (2, n) of the state after a step by those before it; see `pull_back_steps`.
 

@@ -8,12 +8,10 @@ from add.compiled.arrays import Signals
 from add.compiled.dense import factor, new_dense, solve_all
 from add.compiled.families import Choices
 from add.compiled.matrices import state_matrices
-from add.kernels.caching import njit
-
-_JIT = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
+from add.kernels.caching import CALLED, njit
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _fill_step(dense, by_state, by_theta, places, stars, c, b):
     """Fill the matrix J of a step, and the right sides (k, n) of the tangents of its coordinates.
 

@@ -1,4 +1,4 @@
-"""What a compiled function depends on, as a hash: its stamp.
+"""The stamp of a compiled function: a hash of all that it is made from.
 
 Numba compiles bytecode and takes the values of globals and closures as constants. So a function's result follows from
 its own bytecode and options, from those values, and from the functions among them in the same way, and so on: the
@@ -48,15 +48,6 @@ def stamp(function: Any) -> str:
         digest.update(content)
         digest.update(repr([number[id(other)] for other in others]).encode())
     return digest.hexdigest()
-
-
-def reached(function: Any) -> set[str]:
-    """Return the names, with their modules, of the functions behind a stamp."""
-    known, queue = {id(function)}, [function]
-    for one in queue:
-        queue.extend(other for other in _content(one)[1] if id(other) not in known)
-        known.update(map(id, queue))
-    return {f"{one.__module__}.{one.__qualname__}" for one in map(_python, queue)}
 
 
 def types_text(signature: Any) -> str:

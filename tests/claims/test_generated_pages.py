@@ -22,7 +22,7 @@ def test_words_are_those_of_the_format():
     assert not words("bodies.<body>.material.yuong")
 
 
-@pytest.mark.parametrize("path", sorted((SCENES).glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(SCENES.glob("*.json")), ids=lambda path: path.stem)
 def test_scenes_name_their_schema(path):
     """As the first key, so that editors complete everything after it."""
     raw = json.loads(path.read_text(encoding="utf-8"))

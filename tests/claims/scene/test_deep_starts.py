@@ -95,7 +95,7 @@ def test_a_warning_and_no_error(tmp_path, caplog):
             assert words in json.loads(result.stdout)["warnings"][0]
 
 
-@pytest.mark.parametrize("path", sorted((SCENES).glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(SCENES.glob("*.json")), ids=lambda path: path.stem)
 def test_no_scene_of_ours_is_warned_of(path, monkeypatch, request):
     if "${ADD_DATA}" in path.read_text(encoding="utf-8"):
         monkeypatch.setenv("ADD_DATA", str(request.getfixturevalue("data_root")))
