@@ -9,7 +9,7 @@ from support.meshes import feature_of, notched_cube
 from support.term_models import deformed, random_theta, rough_box
 
 from add.bodies import SoftBody
-from add.contact import FrictionLaw, PenaltyContact
+from add.contact import FrictionLaw, NormalLaw, PenaltyContact
 from add.equations.kinematics import Kinematics
 from add.equations.points import FrameMap, Frames, WeightedPoints, WorldFrames
 from add.geometry import HEX8, TET4, TET10
@@ -95,6 +95,8 @@ def contact(
     spin: bool = False,
     weighted: bool = False,
     adhesive_damping: bool = False,
+    static: bool = False,
+    normal: NormalLaw = NormalLaw.PENALTY,
 ) -> Callable[[np.random.Generator], None]:
     """One body in one obstacle, in exactly the branch that is asked for, which is asserted."""
 
@@ -103,11 +105,12 @@ def contact(
         body = SoftBody("one", rough_box(TET4, 1))
         kin = deformed(build_model([body]), rng, noise=0.001)
         obstacle, node = touch(place, kin.q, np.arange(body.mesh.n_nodes), kin.t, rng)
-        normal = obstacle.rotation @ PLACES[place][4]
-        kin.v.reshape(-1, 3)[:] += 30.0 * normal if clip or adhesive_damping else -CLOSING * normal
+        outwards = obstacle.rotation @ PLACES[place][4]
+        kin.v.reshape(-1, 3)[:] += 30.0 * outwards if clip or adhesive_damping else -CLOSING * outwards
         settings = ContactModel(
-            law=law, per_area=per_area, onset=onset, ramp=ramp, total_normal=total, adhesive_damping=adhesive_damping
-        )
+            law=law, per_area=per_area, onset=onset, ramp=ramp, total_normal=total, adhesive_damping=adhesive_damping,
+            static=static, normal_law=normal,
+        )  # fmt: skip
         model = build_model([body], [obstacle], settings)
         layout = model.system.parameters
         (term,) = model.term(PenaltyContact)
@@ -140,6 +143,8 @@ def contact(
         if friction != "none" and not (clip and total):
             expected |= {"k_t"} if friction == "stick" else {"k_n", "c_f"}
             expected |= {"k_t"} if friction == "tanh" else set()
+            expected |= {"c_s", "v_s"} if static else set()
+        expected |= {"thickness"} if normal is not NormalLaw.PENALTY else set()
         if clip or place in ("mesh edge", "mesh vertex"):
             # Other nodes may touch in other branches, and in a hollow its walls; the point adds what its branch says.
             assert expected <= keys or term.describe(decision)["touching"] > 1

@@ -41,6 +41,9 @@ def random_theta(model: Model, rng: np.random.Generator) -> np.ndarray:
         "k_d": 30.0,
         "k_t": 50.0,
         "c_f": 0.4,
+        "c_s": 0.9,
+        "v_s": 0.5,
+        "thickness": 0.004,
     }
     for entry in model.system.parameters.entries:
         key = entry.name.split(".")[-1]

@@ -11,7 +11,7 @@ from support.concrete import concrete
 from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_contact
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
-from add.contact import BodyContact, FrictionLaw, PenaltyContact
+from add.contact import BodyContact, FrictionLaw, NormalLaw, PenaltyContact
 from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
@@ -95,6 +95,9 @@ def _term_cases() -> dict[str, Case]:
         cases[f"contact-weighted-{name}"] = Case(
             both, contact("cylinder side", friction, onset=0.002, ramp=0.01, total=total, weighted=True, spin=True)
         )
+    for friction in ("slip", "tanh"):
+        cases[f"contact-static-{friction}"] = Case(both, contact("sphere", friction, static=True))
+        cases[f"contact-layer-{friction}"] = Case(both, contact("sphere", friction, normal=NormalLaw.SOFT_MAX))
     for law, per_area in itertools.product(FrictionLaw, (False, True)):
         name = f"{law.name.lower()}-{'area' if per_area else 'node'}"
         cases[f"contact-many-{name}"] = Case(both, many_contacts(law, per_area))
