@@ -199,9 +199,10 @@ def check_gradients(
     """
     if scene.gradient.contact != "exact":  # what is checked is what steps do
         scene = apply_overrides(scene, {"gradient.contact": "exact"})
-    from add.scene.build.scene import build
+    from add.scene.build.scene import build, with_contact
 
     out = []
+    scene = with_contact(scene)
     for name, item in experiment_scenes(scene).items():
         built = build(item)
         steps = n_steps or (scene.check.steps if scene.check else None) or 40

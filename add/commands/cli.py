@@ -65,8 +65,9 @@ def _warnings(loaded: Any) -> list[str]:
     """Log and return what is probably not meant in a scene or in any of its experiments."""
     from add.scene import experiment_scenes
     from add.scene.build.doubts import warn
+    from add.scene.build.scene import with_contact
 
-    return [text for item in experiment_scenes(loaded).values() for text in warn(item.build())]
+    return [text for item in experiment_scenes(with_contact(loaded)).values() for text in warn(item.build())]
 
 
 def _require_one(resume: bool, force: bool) -> None:
@@ -216,11 +217,10 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.errors import SolverError
     from add.model.impacts import worth_saying
     from add.scene.build.built import held_nodes
+    from add.scene.build.contact_texts import said_numbers
 
-    loaded = loaded_scene(console, scene)
-    built = loaded.build()
-    warnings = _warnings(loaded)
-    console.heed(warnings)
+    built = (loaded := loaded_scene(console, scene)).build()
+    console.heed(warnings := _warnings(loaded))
     if loaded.objective and loaded.parameters:
         check_optimization(loaded)
     system = built.model.system
@@ -228,24 +228,24 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         f"{scene}: valid; {len(built.scene.bodies)} bodies, {system.n} coordinates, "
         f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
     )
-    pins = held_nodes(built)
-    for pin, (held, nodes) in pins.items():
+    for pin, (held, nodes) in (pins := held_nodes(built)).items():
         console.say(f"{pin}: holds {held} of {nodes} nodes")
-    impacts = worth_saying(built.expected_impacts())
-    for impact in impacts:
-        if not (impact.pair.asked and impact.few):  # a warning
-            console.say(impact.text())
+    numbers, impacts = said_numbers(loaded, built), worth_saying(built.expected_impacts())
+    # What is asked for and has few steps is a warning; the rest has been said where the numbers are ours.
+    for text in numbers or (impact.text() for impact in impacts if not (impact.pair.asked and impact.few)):
+        console.say(text)
     if not gradient:
-        said: dict[str, Any] = {"impacts": [impact.text() for impact in impacts]} if impacts else {}
-        said |= {"pins": {pin: held for pin, (held, _) in pins.items()}} if pins else {}
-        console.result({"valid": True, "coordinates": system.n, "warnings": warnings} | said)
+        held_by = {pin: held for pin, (held, _) in pins.items()}
+        said = {"impacts": [impact.text() for impact in impacts], "pins": held_by, "contact": numbers}
+        found = {"valid": True, "coordinates": system.n, "warnings": warnings}
+        console.result(found | {key: value for key, value in said.items() if value})
         return
     with counted_bar(console, "gradient", "number") as progress:
-        found = check_gradients(loaded, n_steps=steps, progress=progress)
-    for item in found:
+        checked = check_gradients(loaded, n_steps=steps, progress=progress)
+    for item in checked:
         console.say(gradient_text(item))
-    console.result([gradient_json(item) for item in found])
-    if not all(item.passed for item in found):
+    console.result([gradient_json(item) for item in checked])
+    if not all(item.passed for item in checked):
         raise SolverError(f"{scene}: the gradient is not confirmed, see above")
 
 

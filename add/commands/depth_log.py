@@ -14,7 +14,7 @@ from add.scene.build.built import BuiltScene
 from add.simulation import Record
 from add.typing import FloatArray
 
-#: Share of the reach from which on a depth is too great: guards push, and little is left of the skins.
+#: Share of the reach from which on a depth is too great for a penalty: a wall pushes, and little is left of the skins.
 TOO_DEEP = 0.5
 
 
@@ -26,13 +26,13 @@ class Depth:
     Attributes
     ----------
     depth, reach : float
-        [m]; the reach is half the sum of both thicknesses.
+        [m]; the reach is half the sum of both thicknesses, of guards (`add.contact.sides`) their share of it.
     stiffness : float
         k_n [N/m^3].
     time : float
         [s]
     wall : bool
-        Whether the law keeps surfaces apart however deep they are.
+        Whether the scene asks for a law that pushes the more the deeper they are.
     """
 
     depth: float = 0.0
@@ -70,7 +70,7 @@ class DepthLog:
                 known = self.seen.get(key)
                 if known is None or share[row] > known.depth / known.reach:
                     depth, reach, stiffness = map(float, (found.depth[row], found.reach[row], found.stiffness[row]))
-                    wall = inner.normal_law.is_infinite
+                    wall = built.scene.contact.law != "penalty"
                     self.seen[key] = Depth(depth, reach, stiffness, float(record.kin.t), wall)
 
     def described(self) -> list[dict[str, Any]]:

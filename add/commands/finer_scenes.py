@@ -13,6 +13,7 @@ from add.geometry.mesh_refine import refined
 from add.io.meshes import write_mesh
 from add.machine.files import parse_json, read_regular
 from add.scene import Scene, apply_overrides, scene_from_dict
+from add.scene.build.scene import with_contact
 from add.scene.build.selections import body_mesh
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
 
@@ -27,6 +28,7 @@ def with_shorter_steps(scene: Scene, factor: int) -> Scene:
     k_t of friction, which is k_n dt where the scene does not say it, stays what it was: the law is not to change with
     the step.
     """
+    scene = with_contact(scene)
     raw = copy.deepcopy(scene.raw)
     time = raw["time"]
     before = scene.time.dt
@@ -51,7 +53,7 @@ def with_shorter_steps(scene: Scene, factor: int) -> Scene:
         rule = 2.0 / 3.0 if contact.stick_stiffness_rule == "effective-dt" and scene.time.integrator == "bdf2" else 1.0
         own_contact = raw.setdefault("contact", {})
         if contact.stick_stiffness is None:
-            own_contact["stick_stiffness"] = contact.stiffness * rule * before
+            own_contact["stick_stiffness"] = (contact.stiffness or 0.0) * rule * before
         for k, pair in enumerate(contact.pairs):
             if pair.stiffness is not None and pair.stick_stiffness is None:
                 own_contact["pairs"][k]["stick_stiffness"] = pair.stiffness * rule * before
@@ -69,6 +71,7 @@ def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...
     scene : Scene
     folder : where meshes are written
     """
+    scene = with_contact(scene)
     overrides: dict[str, Any] = {}
     names = []
     for name, body in scene.bodies.items():

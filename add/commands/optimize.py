@@ -30,6 +30,7 @@ from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, Ru
 from add.io.trajectory import write_run
 from add.scene import Scene, experiment_scenes
 from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.scene import with_contact
 from add.scene.build.sizes import in_scene, require_room_to_run
 from add.scene.build.write_back import with_values
 from add.simulation.run import Observer, Trajectory
@@ -71,7 +72,9 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
 def require_same(scene: Scene, folder: RunFolder) -> None:
     """Refuse to resume with another scene than the folder's, texts, checks, output and the evaluation limit aside."""
     here, there = _essence(scene.raw), _essence(folder.read_json(SCENE))
-    place = _difference(there, here)
+    contact = there.get("contact"), here.get("contact")
+    # Contact comes last: where a scene gives none it follows from all else.
+    place = _difference(there | {"contact": None}, here | {"contact": None}) or _difference(*contact, "contact")
     if place is not None:
         raise InputError(
             "this run was begun with another scene: resume with the scene as it was, or begin anew in another folder",
@@ -140,7 +143,7 @@ def optimize_scene(
     """
     if resume and folder.command not in (None, "optimize"):
         raise InputError(f"this is a run of `add {folder.command}`: there is nothing to resume", file=folder.path)
-    scene = freeze_meshes(scene, folder.path)
+    scene = with_contact(freeze_meshes(scene, folder.path))
     problem, optimizer = check_optimization(scene)
     if resume:
         require_same(scene, folder)
@@ -318,7 +321,7 @@ def _result(
         result["experiments"][experiment.name] = entry
     if len(scenes) == 1:
         only = next(iter(result["experiments"].values()))
-        contact = ("contact", "impacts", "weak_contacts", "mesh_depths", "contact_certificate")
+        contact = ("contact", "impacts", "weak_contacts", "mesh_depths", "sunk", "contact_certificate")
         shown = ("bodies", "markers", *contact, "newton")
         result |= {key: only[key] for key in shown if key in only}
         if "fit" in only:

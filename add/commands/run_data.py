@@ -23,7 +23,7 @@ from add.scene.build.numbers import CLOCK
 from add.scene.build.placements import placed_positions
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
-from add.terms import BallLimits, Elastic, Gravity, Inertia, JointLimits, JointSprings, OnLengths, TreeInertia
+from add.terms import BallLimits, Elastic, Gravity, JointLimits, JointSprings, OnLengths, TreeInertia
 from add.typing import FloatArray, IntArray
 
 #: The groups of a trajectory that bodies are drawn from.
@@ -194,9 +194,7 @@ def summary(
     lifted = model.lift.kinematics(last, theta)
     for name, terms in _storing(built).items():
         out["energy"][name] = _stored(terms, last, lifted, theta)
-    masses = np.zeros(model.lift.rows.n // 3)
-    for term in model.term(Inertia):
-        masses += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=masses.size)
+    masses = model.node_masses(theta)
     out["bodies"] = {body.name: body.state(lifted, masses, theta, model.layouts) for body in model.bodies}
     if built.marker_names:
         places = built.markers.points(last, theta)[0]
@@ -218,4 +216,6 @@ def summary(
         out["weak_contacts"] = tally.weak.described()
     if tally.depths.seen:
         out["mesh_depths"] = tally.depths.described()
+    if tally.sunk.seen:
+        out["sunk"] = tally.sunk.described()
     return out

@@ -19,6 +19,7 @@ from add.io.trajectory import read_point, read_run
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.scene import with_contact
 from add.scene.build.sizes import in_scene, require_room_on_disk, require_room_to_run
 from add.simulation import Record
 from add.simulation.run import Trajectory
@@ -63,7 +64,7 @@ def simulate_scene(
     ``seconds`` is the wall time from the start to the last step, of all parts of a run that was gone on with;
     ``kernel_seconds`` of it went into compiling and loading kernels, in a step or two at the beginning.
     """
-    scene = freeze_meshes(scene, folder.path)
+    scene = with_contact(freeze_meshes(scene, folder.path))
     built = scene.build()
     every = scene.output.every
     with in_scene(scene):

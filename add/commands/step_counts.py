@@ -8,6 +8,7 @@ from typing import Any, final
 
 from add.commands.depth_log import DepthLog
 from add.commands.impact_log import ImpactLog
+from add.commands.sunk_log import SunkLog
 from add.commands.weak_contacts import WeakLog
 from add.contact import BodyContact, MeshContact, PenaltyContact
 from add.joints.law_term import DecidingJointLaw
@@ -30,6 +31,7 @@ class Tally:
     impacts : ImpactLog
     weak : WeakLog
     depths : DepthLog
+    sunk : SunkLog
     """
 
     steps: int = 0
@@ -41,6 +43,7 @@ class Tally:
     impacts: ImpactLog = field(default_factory=ImpactLog)
     weak: WeakLog = field(default_factory=WeakLog)
     depths: DepthLog = field(default_factory=DepthLog)
+    sunk: SunkLog = field(default_factory=SunkLog)
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
         """Count the steps of a trajectory, too."""
@@ -53,6 +56,7 @@ class Tally:
             self.factorizations += report.factorizations
             self.fallbacks += report.attempt > 0
             self.depths.add(built, record, theta)
+            self.sunk.add(built, record, theta)
             for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
                 for key, kinds in _KINDS.items():
                     if isinstance(term, kinds):
@@ -74,6 +78,7 @@ class Tally:
             "impacts": self.impacts.plain(),
             "weak": self.weak.plain(),
             "depths": self.depths.plain(),
+            "sunk": self.sunk.plain(),
         }
 
     @classmethod
@@ -96,4 +101,5 @@ class Tally:
             ImpactLog.parsed(found["impacts"]),
             WeakLog.parsed(found["weak"]),
             DepthLog.parsed(found["depths"]),
+            SunkLog.parsed(found.get("sunk", [])),
         )

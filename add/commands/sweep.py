@@ -22,6 +22,7 @@ from add.io.sweeps import SweepData, write_sweep
 from add.linalg import one_blas_thread
 from add.scene import Scene, scene_from_dict
 from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.scene import with_contact
 from add.scene.build.sizes import in_scene, require_room_to_run
 from add.scene.build.sweep_axes import SweepAxis, sweep_axes
 from add.typing import FloatArray
@@ -150,7 +151,7 @@ def sweep_scene(
             f"there is {run} in this folder: choose another folder (-o), or replace the run (--force)",
             file=folder.path,
         )
-    scene = freeze_meshes(scene, folder.path)
+    scene = with_contact(freeze_meshes(scene, folder.path))
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)
     with in_scene(scene):

@@ -51,7 +51,8 @@ class MeshDepths(NamedTuple):
 
     Attributes
     ----------
-    depth, reach : (k,) half the sum of both thicknesses less the distance, and that half sum [m]
+    depth, reach : (k,) the reach less the distance, and the reach: half the sum of both thicknesses, of guards their
+        share of it [m]
     stiffness : (k,) k_n [N/m^3]
     bodies : (k, 2) numbers of the surface's bodies
     """

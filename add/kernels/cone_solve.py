@@ -29,17 +29,22 @@ _PATIENCE = 2000
 #: Velocities of closed contacts, as a share of the largest one, that count as a disagreement between redundant rows.
 _DISAGREES = 1e-7
 
+#: The same where nothing else is left: the rows of a tilted rod that comes to lie flat and sticks with both ends would
+#: stretch it, by its tilt times the speed with which they close. What slips there is of second order, too.
+_LEFT_OVER = 3e-3
+
 #: Below this margin a block may as well be in another mode.
 _DOUBT = 1e-6
 
 
 @njit(**_JIT)
-def _finish(G, g, blocks, scale, agree, l, modes, best_l, best_u, best_modes):
+def _finish(G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes):
     """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds.
 
     Where the rule of shares leads nowhere (friction may need another), any shares will do. Two points of an edge that
     is tilted by a millionth of a radian cannot both come to rest on a plane: what redundant rows disagree about by next
-    to nothing, redundant normals by less than ``agree``, is of second order, and left out of the velocities.
+    to nothing, redundant normals by less than ``agree``, others by ``others``, is of second order, and left out of the
+    velocities.
     """
     u = G @ l + g
     best, rounds = natural_map(blocks, best_l, best_u), 0
@@ -50,11 +55,11 @@ def _finish(G, g, blocks, scale, agree, l, modes, best_l, best_u, best_modes):
             polish(G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12)
             size = natural_map(blocks, trial, velocity)
             rounds += 1
-            if EXACT <= size < agree:
+            if EXACT <= size < max(agree, others):
                 closed = velocity.copy()
                 close(blocks, trial_modes, closed)
                 alone = ruled_residual(G, blocks, scale, trial_modes, trial, velocity) < EXACT
-                most = agree if alone else min(agree, _DISAGREES)
+                most = max(agree, others) if alone else others
                 if np.abs((closed - velocity) / scale).max() < most * np.abs(g / scale).max():
                     velocity = closed
                     size = natural_map(blocks, trial, velocity)
@@ -79,7 +84,7 @@ def _by_sweeps(G, g, blocks, scale, agree, l, u, modes):
         done = sweeps(G, g, blocks, trial, most)
         velocity = G @ trial + g
         identify(blocks, trial, velocity, 1e-10, trial_modes)
-        best, more = _finish(G, g, blocks, scale, agree, trial, trial_modes, l, u, modes)
+        best, more = _finish(G, g, blocks, scale, agree, _DISAGREES, trial, trial_modes, l, u, modes)
         rounds += more
         if best < EXACT:
             if redundancy(G, blocks, modes, scale, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
@@ -107,7 +112,7 @@ def solve(G, g, blocks, scale, agree, convex, most, start, start_modes):
     if best == 0.0:
         return l, u, modes, best, 0, 0
     if start_modes.size:
-        best, rounds = _finish(G, g, blocks, scale, agree, start, start_modes.copy(), l, u, modes)
+        best, rounds = _finish(G, g, blocks, scale, agree, _DISAGREES, start, start_modes.copy(), l, u, modes)
         if best < EXACT:
             return l, u, modes, best, 0, rounds
     if convex:
@@ -137,12 +142,15 @@ def solve(G, g, blocks, scale, agree, convex, most, start, start_modes):
             if size < best:
                 best = size
                 l[:], u[:], modes[:] = state.z, velocity, trial_modes
-            best, more = _finish(G, g, blocks, scale, agree, state.z, trial_modes, l, u, modes)
+            best, more = _finish(G, g, blocks, scale, agree, _DISAGREES, state.z, trial_modes, l, u, modes)
             rounds += more
             if best < EXACT:
                 break
         if done > 0:
             tolerance *= 1e-2
+    if EXACT <= best < _LEFT_OVER:
+        best, more = _finish(G, g, blocks, scale, agree, _LEFT_OVER, l.copy(), modes.copy(), l, u, modes)
+        rounds += more
     return l, u, modes, natural_map(blocks, l, u), iterations, rounds
 
 

@@ -303,11 +303,16 @@ def mesh_contact_places(q, v, theta, meshes, law, rows, reactions, place, force,
 
 @njit(cache=True, error_model="numpy")
 def mesh_contact_depths(q, v, theta, meshes, law, rows, depth, stiffness, bodies):
-    """Fill depth and sum of half-thicknesses (k, 2) [m], k_n (k,) [N/m^3] and both bodies (k, 2) of the rows."""
+    """Fill depth and reach (k, 2) [m], k_n (k,) [N/m^3] and both bodies (k, 2) of the rows.
+
+    The reach is the sum of half-thicknesses, of guards their share of it.
+    """
+    n_p, n_e, n_f = meshes.points.shape[0], meshes.edges.shape[0], meshes.faces.shape[0]
     places, half, work = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work()
     for row in range(rows.shape[0]):
         _, one, two, d, _, _, _, _, _, values, _ = evaluate(row, 1, theta, places, meshes, law, True, rows, half, work)
         bodies[row, 0], bodies[row, 1] = meshes.body[one], meshes.body[two]
-        depth[row, 1] = half[meshes.body[one]] + half[meshes.body[two]]
+        kind, i, j = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
+        depth[row, 1] = reach_share(kind, i, j, meshes) * (half[meshes.body[one]] + half[meshes.body[two]])
         depth[row, 0] = depth[row, 1] - d
         stiffness[row] = values.k_n

@@ -34,6 +34,7 @@ from add.model.mesh_terms import mesh_term
 from add.model.obstacles import ContactModel, Obstacle
 from add.model.parameters import parameter_layout
 from add.summary import Summarised, Summary
+from add.terms import Inertia
 from add.typing import FloatArray
 
 _NO_COORDINATES = np.zeros(0, dtype=np.int64)
@@ -96,6 +97,13 @@ class Model(Summarised):
         """Return the terms of one class, also those that are lifted."""
         terms = [getattr(term, "inner", term) for term in (*self.system.terms, *self.system.deciding)]
         return [term for term in terms if isinstance(term, kind)]
+
+    def node_masses(self, theta: FloatArray) -> FloatArray:
+        """Return the masses of the nodes on rows of X, by three rows a node [kg]; zero for frames."""
+        out = np.zeros(self.lift.rows.n // 3)
+        for term in self.term(Inertia):
+            out += np.bincount(term.rows, term.mass[:, 2] * theta[term.density], minlength=out.size)
+        return out
 
     def lifted(self, points: PointMap) -> PointMap:
         """Return points on rows of X as points on q."""

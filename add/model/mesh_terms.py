@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.bodies import Block, Body, ContactMesh, Layouts
-from add.contact import MeshContact
+from add.contact import MeshContact, NormalLaw
 from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.model.obstacles import ContactModel
@@ -132,7 +132,8 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         adhesive_damping=contact.adhesive_damping,
         sides=one_side(surface),
         names=tuple(body.name for body in meeting.bodies),
-        normal_law=contact.normal_law,
+        # The skins of meshes end in a wall: where a penalty lets surfaces touch, no step is left.
+        normal_law=NormalLaw.PENALTY_WALL if contact.normal_law is NormalLaw.PENALTY else contact.normal_law,
     )
 
 

@@ -43,6 +43,7 @@ from add.scene.spec.contact import (
     ContactPairSpec as ContactPair,
     ContactSpec as ContactSettings,
     MeshContactSpec as MeshContactSettings,
+    NodeContactSpec as NodeContactSettings,
 )
 from add.scene.spec.couplings import (
     AirSpec as Air,
@@ -203,6 +204,7 @@ __all__ = [
     "NearestObjective",
     "NewtonSettings",
     "NodalLoad",
+    "NodeContactSettings",
     "NodesMarker",
     "NodesSelector",
     "OneStepObjective",

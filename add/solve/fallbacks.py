@@ -175,8 +175,11 @@ def failure(
     if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
         remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
     if report.status is Status.BLOCKED:
-        tight = [term.tightest(result.kin, theta) for term in assembler.system.deciding]
-        place += "".join(f"; {text}" for text in tight if text)
+        tight = [text for term in assembler.system.deciding if (text := term.tightest(result.kin, theta))]
+        if tight:
+            place, remedy = "; ".join([place, *tight[:-1]]), tight[-1]  # that names what to try
+        elif dt:
+            remedy = SMALLER_STEP.format(dt=0.25 * dt)
     return SolverError(
         f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
         f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"

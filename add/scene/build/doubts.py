@@ -14,6 +14,7 @@ from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
+from add.scene.build.contact_texts import fast_impacts
 from add.scene.build.recording_doubts import doubts_of_recording
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.build.unread import unread
@@ -51,7 +52,7 @@ def warn(built: BuiltScene) -> list[str]:
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
-        (_deep, _untouchable, _round, _creep, _few_steps, _impacts),
+        (_deep, _untouchable, _round, _creep, _few_steps, _impacts, fast_impacts),
         (_sizes, _soft, _markers, _centres, _stops, doubts_of_recording, unread),
     )
     parts = (*touching, *others, robot_doubts)

@@ -28,7 +28,7 @@ from add.scene.build.phase_overrides import number_overrides
 from add.scene.build.placements import recording_placement
 from add.scene.build.pose_weights import whitened
 from add.scene.build.recordings import load_recording
-from add.scene.build.scene import build
+from add.scene.build.scene import build, with_contact
 from add.scene.build.targets import target_tracking
 from add.scene.read.reader import experiment_scenes
 from add.scene.spec.cloud import CloudObjectiveSpec
@@ -70,7 +70,7 @@ def inverse_problem(scene: SceneSpec) -> InverseProblem:
 
 
 def _inverse_problem(scene: SceneSpec) -> InverseProblem:
-    spec = scene
+    spec = scene = with_contact(scene)
     if not spec.objective:
         raise InputError("there is nothing to minimise", place="objective", expected="at least one entry")
     if not spec.parameters:
@@ -103,6 +103,7 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
     spec = scene.optimizer
     parameters: list[DesignParameter] = []
     if any(phase.overrides for phase in spec.phases):
+        scene = with_contact(scene)
         built = built or {name: build(item) for name, item in experiment_scenes(scene).items()}
         parameters = _parameters(scene, built)
     phases = []

@@ -32,6 +32,8 @@ CLOCK = "recording.time_offset"
 
 #: Numbers of penalty contact alone.
 _OF_PENALTIES = ("stiffness", "damping", "stick_stiffness")
+#: What null stands for; only the law `exact`, which does not read it, leaves the stiffness open here.
+_WHERE_NONE = {"spin_rate": SPIN_RATE, "damping": 0.0, "stiffness": 1.0}
 #: Further numbers of contact -> their names in theta, behind that of a pair, which has them or not.
 _OF_PAIRS = {
     "thickness": "thickness",
@@ -221,12 +223,10 @@ class SceneParameters:
             units = {"friction": "-"}
         given = {}
         for key, unit in units.items():
-            if getattr(contact, key) is not None:
+            value = _WHERE_NONE.get(key) if getattr(contact, key) is None else getattr(contact, key)
+            if value is not None:
                 given[key] = f"contact.{key}"
-                self._add(given[key], getattr(contact, key), unit)
-            elif key == "spin_rate":
-                given[key] = f"contact.{key}"
-                self._add(given[key], SPIN_RATE, unit)
+                self._add(given[key], value, unit)
         classes = ContactClasses.read(spec)
         known = {entry.name.removesuffix(".k_n"): None for entry in theta.entries if entry.name.endswith(".k_n")}
         if contact.thickness is not None and not any(name.startswith("contact.") for name in known):
@@ -237,11 +237,13 @@ class SceneParameters:
                 expected="contact.mesh.thickness, or bodies.*.contact.thickness",
             )
         per_area = float(contact.stiffness_per == "area")
-        of_meshes = {}
-        for key in ("stiffness", "damping", "stick_stiffness"):
-            if mesh_areas and getattr(contact.mesh, key) is not None:
-                of_meshes[key] = f"contact.mesh.{key}"
-                self._add(of_meshes[key], getattr(contact.mesh, key), {"stiffness": "N/m/m^2"}.get(key, "N s/m/m^2"))
+        of_meshes, of_nodes = dict[str, str](), dict[str, str]()
+        for section, own in (("mesh", of_meshes if mesh_areas else None), ("nodes", of_nodes)):
+            for key in _OF_PENALTIES:
+                value = getattr(getattr(contact, section), key, None)
+                if own is not None and key in units and value is not None:
+                    own[key], per_point = f"contact.{section}.{key}", units[key].removesuffix("/m^2")
+                    self._add(own[key], value, units[key] if own is of_nodes else f"{per_point}/m^2")
         special: dict[str, dict[str, str]] = {}
         for k, row in enumerate(contact.pairs):
             named = [f"{kind}.{a}.{b}" for a, b in classes.pairs(row) for kind in ("contact", "mesh_contact")]
@@ -262,7 +264,8 @@ class SceneParameters:
         if contact.friction_law == "impulse":
             self._restitutions.clear()
         for name in known:
-            source = {key: (path, 1.0) for key, path in {**given, **special.get(name, {})}.items()}
+            nodal = of_nodes if name.startswith("contact.") and name.split(".")[1] in classes.nodal else {}
+            source = {key: (path, 1.0) for key, path in {**given, **nodal, **special.get(name, {})}.items()}
             if name in mesh_areas:
                 share = per_area or 1.0 / mesh_areas[name]
                 source = {key: (path, share if key in _OF_PENALTIES else 1.0) for key, (path, _) in source.items()}

@@ -19,6 +19,7 @@ from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.default_contact import default_contact, without_numbers
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings
 from add.scene.build.layers import refuse_deep_starts, refuse_layers, refuse_soft_max_of_meshes
@@ -34,6 +35,7 @@ from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.build.start_contacts import asked_for, touching_links
 from add.scene.build.ties import Derived
 from add.scene.read.files import about_robot
+from add.scene.read.reader import S, with_settings
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -75,11 +77,19 @@ def build(scene: SceneSpec) -> BuiltScene:
         If a mesh, selection or marker does not fit; names the file and the place.
     """
     try:
-        return _build(scene)
+        return _build(with_contact(scene))
     except InputError as error:
         if error.file is None and scene.source is not None:
             error.file = str(scene.source)
         raise
+
+
+def with_contact(scene: S) -> S:
+    """Return the scene with the numbers of contact that it leaves open; see `add.scene.build.default_contact`."""
+    if not without_numbers(scene):
+        return scene
+    contact = scene.contact.model_copy(update={"stiffness": 1.0})
+    return with_settings(scene, default_contact(scene, _build(scene.model_copy(update={"contact": contact}))))
 
 
 def _build(scene: SceneSpec) -> BuiltScene:
@@ -295,8 +305,8 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
     return ContactModel(
         law=_LAWS[contact.friction_law],
         per_area=contact.stiffness_per == "area",
-        onset=contact.onset,
-        ramp=contact.damping_ramp,
+        onset=contact.onset or 0.0,
+        ramp=contact.damping_ramp or 0.0,
         total_normal=contact.coulomb_normal == "total",
         adhesive_damping=contact.adhesive_damping,
         normal_law=_NORMAL_LAWS[contact.law],

@@ -13,7 +13,7 @@ from add.inverse import Experiment, InverseProblem
 from add.inverse.validation import in_order
 from add.objectives.cloud import CloudTracking
 from add.scene.build.numbers import CLOCK, SceneParameters
-from add.scene.build.scene import build
+from add.scene.build.scene import build, with_contact
 from add.scene.read.coordinates import file_value
 from add.scene.read.paths import get_value, set_value
 from add.scene.read.reader import S, check_scene, experiment_scenes, from_source
@@ -43,6 +43,7 @@ def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
     InputError
         If experiments give a signal other rows and a `proximity` counts from the rows of each.
     """
+    scene = with_contact(scene)
     raw = copy.deepcopy(scene.raw)
     full = scene.full()
     scenes = experiment_scenes(scene)
@@ -105,6 +106,7 @@ def with_numbers(scene: S, chosen: Mapping[str, float]) -> S:
     InputError
         If the scene has no such number, or is no valid scene with it.
     """
+    scene = with_contact(scene)
     numbers, raw = build(scene).numbers, copy.deepcopy(scene.raw)
     values = numbers.values.copy()
     for label, value in chosen.items():

@@ -64,6 +64,26 @@ def apply_overrides(scene: S, overrides: Mapping[str, Any]) -> S:
     return _scene(raw, scene.source, _folder(scene.source), type(scene))
 
 
+def with_settings(scene: S, numbers: Mapping[str, float]) -> S:
+    """Return the scene with numbers at paths that it leaves open; nothing is read or checked again."""
+    raw = copy.deepcopy(scene.raw)
+    out = scene
+    for path, value in numbers.items():
+        *sections, key = path.split(".")
+        inner = raw
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[key] = value
+        out = _replaced(out, [*sections, key], value)
+    out._raw = raw
+    return out
+
+
+def _replaced(spec: Any, keys: list[str], value: float) -> Any:
+    key, *rest = keys
+    return spec.model_copy(update={key: _replaced(getattr(spec, key), rest, value) if rest else value})
+
+
 def experiment_scenes(scene: S) -> dict[str, S]:
     """Experiment name -> the scene it runs; {"scene": scene} for a scene without experiments.
 

@@ -88,6 +88,22 @@ def _no_penalties(facts: Facts) -> str:
     return f"contact by the friction law '{facts.friction_law}' has no penalties"
 
 
+class NodeContactSpec(Spec, numbers=Role.PROPERTY):
+    """Contact of the nodes of soft and mass-spring bodies with shapes, where it differs from that of bodies' points."""
+
+    stiffness: Positive | None = Field(
+        None, description="normal stiffness k_n [N/m], or [N/m^3] per area; null = `contact.stiffness`"
+    )
+    damping: NonNegative | None = Field(
+        None, description="normal damping k_d [N s/m], or [N s/m^3] per area; null = `contact.damping`"
+    )
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        if not facts.without_penalties:
+            return {}
+        return dict.fromkeys(type(self).model_fields, _no_penalties(facts))
+
+
 class MeshContactSpec(Spec, numbers=Role.PROPERTY):
     """Contact of meshes with each other: of two bodies of which neither has points that meet shapes of the other.
 
@@ -103,7 +119,7 @@ class MeshContactSpec(Spec, numbers=Role.PROPERTY):
     stiffness: Positive | None = Field(
         None,
         description="normal stiffness k_n of two surfaces [N/m^3]; null = `contact.stiffness`, over the mean area of a "
-        "vertex where that counts per node",
+        "vertex where that counts per node; where that is null, too, from weights, sizes and moduli",
     )
     damping: NonNegative | None = Field(None, description="normal damping k_d [N s/m^3]; null as for the stiffness")
     stick_stiffness: Positive | None = Field(None, description="k_t [N s/m^3]; null as for the stiffness")
@@ -122,9 +138,16 @@ class MeshContactSpec(Spec, numbers=Role.PROPERTY):
 
 
 class ContactSpec(_FurtherFriction):
-    """Penalty contact of every body with every obstacle."""
+    """Penalty contact of every body with every obstacle.
 
-    stiffness: Positive = Field(1e3, description="normal stiffness k_n [N/m], or [N/m^3] per area")
+    Without a stiffness, stiffness, damping, onset and ramp follow from the weights and sizes of what may touch, once,
+    when the scene is built (`add.scene.build.default_contact`); `add check` prints them, and results keep them. They
+    are numbers like given ones: no derivative contains that choice. With a stiffness the others are zero.
+    """
+
+    stiffness: Positive | None = Field(
+        None, description="normal stiffness k_n [N/m], or [N/m^3] per area; null = from weights and sizes"
+    )
     stiffness_per: Literal["node", "area"] = Field(
         "node",
         description="whether stiffness, damping and stick stiffness count per surface node, or per rest area (then the "
@@ -169,10 +192,20 @@ class ContactSpec(_FurtherFriction):
         description="the step in k_t = k_n dt: `dt`, or `effective-dt`, the integrator's own (dt for bdf1, 2/3 dt for "
         "bdf2)",
     )
-    damping: NonNegative = Field(0.0, description="normal damping k_d [N s/m], or [N s/m^3] per area")
-    damping_ramp: NonNegative = Field(0.0, description="depth over which the damping sets in [m]; 0 = at once")
-    onset: NonNegative = Field(
-        0.0, description="depth delta over which the stiffness sets in [m]: f_n = k_n d^2 / (2 delta) for d < delta"
+    damping: NonNegative | None = Field(
+        None, description="normal damping k_d [N s/m], or [N s/m^3] per area; null = 0, or as the stiffness where that "
+        "is null"
+    )  # fmt: skip
+    damping_ramp: NonNegative | None = Field(
+        None, description="depth over which the damping sets in [m]; 0 = at once; null as for the damping"
+    )
+    onset: NonNegative | None = Field(
+        None,
+        description="depth delta over which the stiffness sets in [m]: f_n = k_n d^2 / (2 delta) for d < delta; null "
+        "as for the damping",
+    )
+    nodes: NodeContactSpec = Field(
+        default_factory=NodeContactSpec, description="nodes of soft and mass-spring bodies on shapes"
     )
     coulomb_normal: Literal["elastic", "total"] = Field(
         "elastic", description="normal force in Coulomb's limit: `elastic` part only, or `total` with damping"

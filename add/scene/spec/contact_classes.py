@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
-from add.scene.spec.contact import ContactPairSpec
+from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.contact import ContactPairSpec, NodeContactSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.met_shapes import met_shapes
+from add.scene.spec.rigid import MassSpringBodySpec
 from add.scene.spec.scene import SceneSpec
 
 #: The class of bodies that say none and that no row names; no name of a scene may begin so.
 COMMON = "*"
+COMMON_NODES = "*nodes"
 
 
 def said_classes(spec: SceneSpec) -> dict[str, list[str]]:
@@ -40,11 +43,13 @@ class ContactClasses:
     of : body or obstacle -> its class
     said : class that bodies say -> those bodies
     rows : the rows
+    nodal : classes of bodies of nodes alone
     """
 
     of: dict[str, str]
     said: dict[str, list[str]]
     rows: tuple[ContactPairSpec, ...]
+    nodal: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, spec: SceneSpec) -> ContactClasses:
@@ -53,9 +58,15 @@ class ContactClasses:
         named = {side for row in rows for side in row.sides} - said.keys()
         of = {name: name for name in [*spec.obstacles, *named]}
         of |= {name: label for label, members in said.items() for name in members if name not in named}
-        free = [name for name in all_bodies(spec) if name not in of]
-        of |= {name: COMMON if len(free) > 1 else name for name in free}
-        return cls(of, said, rows)
+        bodies = all_bodies(spec)
+        nets = {name for name, body in bodies.items() if isinstance(body, SoftBodySpec | MassSpringBodySpec)}
+        apart = nets if spec.contact.nodes != NodeContactSpec() else set()
+        free = [name for name in bodies if name not in of]
+        for shared, label in ((set(free) - apart, COMMON), (set(free) & apart, COMMON_NODES)):
+            of |= {name: label if len(shared) > 1 else name for name in free if name in shared}
+        labels = {label: {name for name in bodies if of[name] == label} for label in of.values()}
+        nodal = frozenset(label for label, members in labels.items() if members and members <= nets)
+        return cls(of, said, rows, nodal)
 
     def members(self, side: str) -> list[str]:
         """Return the bodies and obstacles that a side of a row names."""

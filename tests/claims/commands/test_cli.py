@@ -306,7 +306,9 @@ def test_check(add, here):
     assert (code, err) == (0, "")
     assert "valid; 1 bodies, 81 coordinates, 20 steps" in out
     code, out, _ = add("check", "scene.json", "--json")
-    assert code == 0 and parsed(out) == {"valid": True, "coordinates": 81, "warnings": []}
+    numbers = parsed(out).pop("contact")
+    assert code == 0 and parsed(out) == {"valid": True, "coordinates": 81, "warnings": [], "contact": numbers}
+    assert "contact.stiffness" in numbers[0] and "resolves it" in numbers[1]
     assert [p.name for p in here.iterdir()] == ["scene.json"]
 
 

@@ -97,9 +97,16 @@ def test_order_and_window():
         assert workers.done == 2, "who watches the steps needs them in this process"
 
 
+HARD = {"stiffness": 1e3, "damping": 1e6}
+
+
 def test_failure_of_the_first_experiment():
     """As without workers, however many fail and whoever is ready first."""
-    raw = {**TWO, "time": {**TWO["time"], "newton": {"max_iterations": 2}}, "contact": {"damping": 1e6}}
+    raw = {
+        **TWO,
+        "time": {**TWO["time"], "newton": {"max_iterations": 2}},
+        "contact": {"stiffness": 1e3, "damping": 1e6},
+    }
     raw |= {"parameters": TWO["parameters"][:2], "optimizer": {}}
     scene = scene_from_dict(raw)
     problem = scene.inverse_problem()

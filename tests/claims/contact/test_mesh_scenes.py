@@ -118,18 +118,18 @@ def test_one_clear_error(bodies: dict[str, Any], contact: dict[str, Any], place:
 def test_a_skin_that_is_too_soft_is_named(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     """The greatest depth of a run stands in its result; beyond half the reach there is a warning with a remedy."""
     found = []
-    for stiffness in (1e8, 1e5):
+    for stiffness in (1e8, 1e4):
         raw = {"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 20, "integrator": "bdf1"},
                "bodies": {"low": SOFT | {"pins": [{"where": {"all": True}}]}, "up": at(SOFT, 0.1101)},
-               "contact": {"mesh": {"thickness": 0.01, "stiffness": stiffness}}}  # fmt: skip
+               "contact": {"mesh": {"thickness": 0.01, "stiffness": stiffness, "damping": 0.0}}}  # fmt: skip
         result = simulate_scene(scene_from_dict(raw), RunFolder(tmp_path / f"{stiffness:g}"))
         (pair,) = result["mesh_depths"]
         assert pair["bodies"] == ["low", "up"] and pair["stiffness"] == stiffness and 0.0 < pair["depth"] < 0.01
-        assert pair["warning"] == (pair["depth"] > 0.5 * pair["reach"]) == (stiffness == 1e5)
+        assert pair["warning"] == (pair["depth"] > 0.5 * pair["reach"]) == (stiffness == 1e4)
         found.append(pair["depth"])
         warn_of_mesh_depths(result)
-    assert found[1] > 10.0 * found[0]
-    assert caplog.text.count("skins press deep") == 1 and "k_n = 1e+05" in caplog.text
+    assert found[1] > 3.0 * found[0]
+    assert caplog.text.count("skins press deep") == 1 and "k_n = 1e+04" in caplog.text
 
 
 def test_a_blocked_step_names_the_pair() -> None:

@@ -29,6 +29,7 @@ def scene(folder, **sections):
                     "velocity": VELOCITY.tolist(),
                 }
             },
+            "contact": {"stiffness": 1e3},
             "obstacles": {"floor": {"shape": "plane", "point": [0, 0, -10], "normal": [0, 0, 1]}},
             "markers": {"a": {"body": "box", "point": [0, 0, 0.05]}, "b": {"body": "box", "point": [0.05, 0, 0]}},
             "recording": {

@@ -90,7 +90,7 @@ ERRORS = {
     "nothing to minimise": ([("parameters", [{"path": "gravity"}])], None, "objective", "nothing to minimise"),
     "nothing to change": ([("objective", POINT), ("markers", TOP)], None, "parameters", "nothing to change"),
     "not differentiated": (
-        [*FIT, ("parameters", [{"path": "contact.onset"}])],
+        [*FIT, ("contact.onset", 1e-3), ("parameters", [{"path": "contact.onset"}])],
         None,
         "parameters.0.path",
         "cannot be a parameter",

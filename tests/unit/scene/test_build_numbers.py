@@ -81,7 +81,7 @@ def test_resolve(path, size, unit, first):
         ),
         ("signals.push", {"type": "table", "times": [0, 1], "values": [[0, 1, 2], [3, 4, 5]]}),
         ("signals.shake", {"type": "sine", "amplitude": [7, 8, 9], "offset": [1, 1, 1], "frequency": 2.0}),
-        ("contact.pairs", [{"body": "block", "obstacle": "floor", "friction": 0.9}]),
+        ("contact", {"stiffness": 1e3, "pairs": [{"body": "block", "obstacle": "floor", "friction": 0.9}]}),
     )
     index, found = scene.numbers.resolve(path)
     assert (index.size, found) == (size, unit)

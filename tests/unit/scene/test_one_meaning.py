@@ -31,6 +31,7 @@ def scene(couplings, parameters=(), **more):
             "time": {"dt": 0.01, "duration": 0.05},
             "bodies": bodies,
             "couplings": couplings,
+            "contact": {"stiffness": 1e3},
             "markers": {"m": {"body": "b", "point": [0, 0, 0]}},
             "objective": [{"type": "point", "marker": "m", "target": [0, 0, 0], "time": "end"}],
             "parameters": list(parameters),

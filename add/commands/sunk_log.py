@@ -1,0 +1,145 @@
+"""Bodies whose middle goes below the surface of what stands still in a run: contact too soft, or steps too long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from add.bodies import Body, ContactPoints
+from add.contact import BodyContact, PenaltyContact
+from add.equations.kinematics import Kinematics
+from add.geometry.shapes import shape_of
+from add.kernels.shape_codes import MESH
+from add.scene.build.built import BuiltScene
+from add.simulation import Record
+from add.typing import BoolArray, FloatArray, IntArray
+
+
+class _Middles(NamedTuple):
+    """What is looked at: middles of the contact points of moving bodies, and shapes of the world.
+
+    `starts`: first rows of frames (n,); `arms` (n, 3) of their middles in the frame; `nodes`: of each net, rows of X;
+    `meets` (bodies, obstacles): whether they may touch; frames come first.
+    """
+
+    names: tuple[str, ...]
+    starts: IntArray
+    arms: FloatArray
+    nodes: tuple[IntArray, ...]
+    meets: BoolArray
+
+
+def _middles(built: BuiltScene) -> _Middles:
+    model, theta = built.model, built.theta
+    frames: list[tuple[Body, ContactPoints]] = []
+    nets: list[tuple[Body, ContactPoints]] = []
+    for body in model.bodies:
+        points = body.contact_points()
+        if body.moves and points.radii.size:
+            (frames if body.has_frame else nets).append((body, points))
+    at = model.layouts
+    centres = [body.centre(at) for body, _ in frames]
+    origins = [np.where(centre >= 0, theta[centre], 0.0) for centre in centres]
+    arms = [points.arms.mean(axis=0) - origin for (_, points), origin in zip(frames, origins, strict=True)]
+    names = tuple(body.name for body, _ in (*frames, *nets))
+    contact = model.contact
+    meets = [
+        [
+            (contact.class_of(name), contact.class_of(obstacle.name)) not in contact.disabled
+            and (name, obstacle.name) not in contact.apart
+            for obstacle in model.obstacles
+        ]
+        for name in names
+    ]
+    return _Middles(
+        names,
+        np.array([at.rows[body.name].start for body, _ in frames], dtype=np.int64),
+        np.array(arms).reshape(-1, 3),
+        tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
+        np.array(meets, dtype=bool).reshape(len(names), len(model.obstacles)),
+    )
+
+
+@final
+@dataclass
+class SunkLog:
+    """Bodies whose middle was below a surface, step by step; it goes on where a run goes on.
+
+    Attributes
+    ----------
+    seen : (body, obstacle) -> time of the first step [s], greatest depth of the middle [m]
+    """
+
+    seen: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
+
+    def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
+        """Take the end of a step."""
+        if not built.model.obstacles or not built.model.term(BodyContact) + built.model.term(PenaltyContact):
+            return
+        if not self._of:
+            found = _middles(built)
+            q, v = built.model.initial.evaluate(theta)
+            start = built.model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+            # What starts inside is a doubt about the scene, and no news of the run.
+            self._of.append(found._replace(meets=found.meets & (_gaps(built, found, start) >= 0.0)))
+        found = self._of[0]
+        kin = built.model.lift.kinematics(record.kin, theta)
+        gaps = _gaps(built, found, kin)
+        for i, k in np.argwhere((gaps < 0.0) & found.meets):
+            key = found.names[i], built.model.obstacles[k].name
+            first, depth = self.seen.get(key, (float(kin.t), 0.0))
+            self.seen[key] = first, max(depth, -float(gaps[i, k]))
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return the pairs for ``result.json``, the deepest first."""
+        return [
+            {
+                "bodies": list(pair),
+                "time": first,
+                "depth": depth,
+                "warning": True,
+                "text": f"the middle of {pair[0]} is inside {pair[1]} from t = {first:.6g} s on, {depth:.3g} m deep: "
+                "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it",
+            }
+            for pair, (first, depth) in sorted(self.seen.items(), key=lambda item: -item[1][1])
+        ]
+
+    def plain(self) -> list[Any]:
+        """Return the log as JSON knows it."""
+        return [[*pair, *found] for pair, found in self.seen.items()]
+
+    @classmethod
+    def parsed(cls, found: list[Any]) -> SunkLog:
+        """Return the log of which `plain` is the JSON.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If it is none.
+        """
+        return cls({(str(a), str(b)): (float(time), float(depth)) for a, b, time, depth in found})
+
+
+def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics) -> FloatArray:
+    """Return the distances of middles and obstacles (bodies, obstacles) [m]."""
+    places = _places(found, kin)
+    out = np.empty((len(places), len(built.model.obstacles)))
+    for k, obstacle in enumerate(built.model.obstacles):
+        local = (places - obstacle.position - kin.t * obstacle.velocity) @ obstacle.rotation
+        row = np.array(obstacle.size) if obstacle.mesh is None else obstacle.mesh.row
+        out[:, k] = shape_of(obstacle.kind).gaps(row if obstacle.kind == MESH else row[:3], local)
+    return out
+
+
+def _places(found: _Middles, kin: Kinematics) -> FloatArray:
+    x = kin.q
+    frames = np.zeros((0, 3))
+    if found.starts.size:
+        turns = Rotation.from_rotvec(x[found.starts[:, None] + np.arange(3, 6)])
+        frames = x[found.starts[:, None] + np.arange(3)] + turns.apply(found.arms)
+    nets = [x[rows[:, None] + np.arange(3)].mean(axis=0) for rows in found.nodes]
+    return np.concatenate([frames, np.array(nets).reshape(-1, 3)])
