@@ -9,10 +9,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.bodies import Body, ContactPoints
-from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
-from add.geometry.shapes import shape_of
-from add.kernels.shape_codes import MESH
+from add.model.overlaps import still_surfaces
 from add.scene.build.built import BuiltScene
 from add.simulation import Record
 from add.typing import BoolArray, FloatArray, IntArray
@@ -22,7 +20,8 @@ class _Middles(NamedTuple):
     """What is looked at: middles of the contact points of moving bodies, and shapes of the world.
 
     `starts`: first rows of frames (n,); `arms` (n, 3) of their middles in the frame; `nodes`: of each net, rows of X;
-    `meets` (bodies, obstacles): whether they may touch; frames come first.
+    `meets` (bodies, surfaces): whether they may touch; frames come first. `surfaces`: names of what stands still or
+    moves as given.
     """
 
     names: tuple[str, ...]
@@ -30,6 +29,7 @@ class _Middles(NamedTuple):
     arms: FloatArray
     nodes: tuple[IntArray, ...]
     meets: BoolArray
+    surfaces: tuple[str, ...]
 
 
 def _middles(built: BuiltScene) -> _Middles:
@@ -45,12 +45,13 @@ def _middles(built: BuiltScene) -> _Middles:
     origins = [np.where(centre >= 0, theta[centre], 0.0) for centre in centres]
     arms = [points.arms.mean(axis=0) - origin for (_, points), origin in zip(frames, origins, strict=True)]
     names = tuple(body.name for body, _ in (*frames, *nets))
-    contact = model.contact
+    contact, nowhere = model.contact, np.zeros(model.lift.rows.n)
+    surfaces = tuple(item.name for item in still_surfaces(model, Kinematics(nowhere, nowhere, nowhere, 0.0, 0), theta))
     meets = [
         [
-            (contact.class_of(name), contact.class_of(obstacle.name)) not in contact.disabled
-            and (name, obstacle.name) not in contact.apart
-            for obstacle in model.obstacles
+            (contact.class_of(name), contact.class_of(other)) not in contact.disabled
+            and (name, other) not in contact.apart
+            for other in surfaces
         ]
         for name in names
     ]
@@ -59,7 +60,8 @@ def _middles(built: BuiltScene) -> _Middles:
         np.array([at.rows[body.name].start for body, _ in frames], dtype=np.int64),
         np.array(arms).reshape(-1, 3),
         tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
-        np.array(meets, dtype=bool).reshape(len(names), len(model.obstacles)),
+        np.array(meets, dtype=bool).reshape(len(names), len(surfaces)),
+        surfaces,
     )
 
 
@@ -78,19 +80,20 @@ class SunkLog:
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
         """Take the end of a step."""
-        if not built.model.obstacles or not built.model.term(BodyContact) + built.model.term(PenaltyContact):
-            return
         if not self._of:
             found = _middles(built)
             q, v = built.model.initial.evaluate(theta)
             start = built.model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
-            # What starts inside is a doubt about the scene, and no news of the run.
-            self._of.append(found._replace(meets=found.meets & (_gaps(built, found, start) >= 0.0)))
+            if found.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
+                found = found._replace(meets=found.meets & (_gaps(built, found, start, theta) >= 0.0))
+            self._of.append(found)
         found = self._of[0]
+        if not found.meets.any():
+            return
         kin = built.model.lift.kinematics(record.kin, theta)
-        gaps = _gaps(built, found, kin)
+        gaps = _gaps(built, found, kin, theta)
         for i, k in np.argwhere((gaps < 0.0) & found.meets):
-            key = found.names[i], built.model.obstacles[k].name
+            key = found.names[i], found.surfaces[k]
             first, depth = self.seen.get(key, (float(kin.t), 0.0))
             self.seen[key] = first, max(depth, -float(gaps[i, k]))
 
@@ -124,15 +127,10 @@ class SunkLog:
         return cls({(str(a), str(b)): (float(time), float(depth)) for a, b, time, depth in found})
 
 
-def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics) -> FloatArray:
-    """Return the distances of middles and obstacles (bodies, obstacles) [m]."""
+def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> FloatArray:
+    """Return the distances of middles and surfaces (bodies, surfaces) [m]."""
     places = _places(found, kin)
-    out = np.empty((len(places), len(built.model.obstacles)))
-    for k, obstacle in enumerate(built.model.obstacles):
-        local = (places - obstacle.position - kin.t * obstacle.velocity) @ obstacle.rotation
-        row = np.array(obstacle.size) if obstacle.mesh is None else obstacle.mesh.row
-        out[:, k] = shape_of(obstacle.kind).gaps(row if obstacle.kind == MESH else row[:3], local)
-    return out
+    return np.stack([surface.gaps(places) for surface in still_surfaces(built.model, kin, theta)], axis=1)
 
 
 def _places(found: _Middles, kin: Kinematics) -> FloatArray:

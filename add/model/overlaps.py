@@ -8,6 +8,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from add.bodies import LinkBody
 from add.contact import BodyContact, PenaltyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
@@ -58,6 +59,38 @@ class _Meeting(NamedTuple):
     fixed: BoolArray
     names: tuple[str, ...]
     met: dict[int, IntArray]
+
+
+class Surface(NamedTuple):
+    """A shape that no force moves, at a state: its owner, code, size (or row of a mesh) and frame."""
+
+    name: str
+    kind: int
+    size: FloatArray
+    rotation: FloatArray
+    position: FloatArray
+
+    def gaps(self, places: FloatArray) -> FloatArray:
+        """Return the signed distances of places (n, 3) [m]."""
+        return shape_of(self.kind).gaps(self.size, (places - self.position) @ self.rotation)
+
+
+def still_surfaces(model: Model, kin: Kinematics, theta: FloatArray) -> list[Surface]:
+    """Return the shapes of obstacles and of bodies that move as given, at ``kin`` of X."""
+    out = []
+    for item in model.obstacles:
+        row = np.array(item.size) if item.mesh is None else item.mesh.row
+        out.append(Surface(item.name, item.kind, row, item.rotation, item.position + kin.t * item.velocity))
+    for body in model.bodies:
+        if body.moves or isinstance(body, LinkBody) or not body.shapes:
+            continue
+        start, centre = model.lift.rows[body.name].start, body.centre(model.layouts)
+        turn = rotation_matrix(kin.q[start + 3 : start + 6])
+        for shape in body.shapes:
+            row = np.array(shape.size) if shape.mesh is None else shape.mesh.row
+            place = kin.q[start : start + 3] + turn @ (shape.position - _values(theta, centre))
+            out.append(Surface(body.name, shape.kind, row, turn @ shape.rotation, place))
+    return out
 
 
 def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:

@@ -29,11 +29,11 @@ import numpy as np
 from add.bodies import Body, LinkBody, MassSpringBody, NodalBody, SoftBody, TreeBody
 from add.contact.restitution import clipped_restitution_from_damping
 from add.equations.kinematics import Kinematics
-from add.geometry.shapes import shape_of
 from add.kernels.rotation import rotation_matrix
-from add.kernels.shape_codes import CAPSULE, CYLINDER, MESH, PLANE, SPHERE
+from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
 from add.materials import element_loops
-from add.model import Model, meeting_meshes
+from add.model import meeting_meshes
+from add.model.overlaps import Surface, still_surfaces
 from add.scene.build.built import BuiltScene
 from add.scene.build.mesh_contact import ONSET as MESH_ONSET
 from add.scene.spec.scene import SceneSpec
@@ -49,7 +49,7 @@ STIFFER = 10.0
 FLAT = 1.0 / 6.0
 #: Share of the skins that the pressure of an impact may use.
 SKIN = 0.15
-#: Density by which a particle gets a size [kg/m^3].
+#: Density by which what has no size, a particle, gets one [kg/m^3].
 WATER = 1000.0
 #: Least thickness of a tree that counts, over its extent.
 THIN_LINKS = 0.1
@@ -103,12 +103,9 @@ class Touching:
         self.masses = model.node_masses(theta)
         self.pull = np.array(model.system.parameters.view(theta, "gravity"))
         self.gravity = float(np.linalg.norm(self.pull))
-        still = [body for body in model.bodies if not (body.moves or isinstance(body, LinkBody))]
-        shapes = [(obstacle.kind, obstacle.size) for obstacle in model.obstacles]
-        shapes += [(shape.kind, shape.size) for body in still for shape in body.shapes]
-        self.thinnest_still = min([_thickness(kind, size) for kind, size in shapes], default=np.inf)
-        moving = list(self._moving())
-        self.moving = [one for one in moving if np.isfinite(min(one.thin, self.thinnest_still))]
+        self.still = still_surfaces(model, self.kin, theta)
+        self.thinnest_still = min([_thickness(shape.kind, shape.size) for shape in self.still], default=np.inf)
+        self.moving = list(self._moving())
 
     # --- what is there ----------------------------------------------------------------------------------------------
 
@@ -126,7 +123,9 @@ class Touching:
             mass = float(state.get("mass", 0.0))
             if not parts or mass <= 0.0:
                 continue
-            thin = min(self._thin(part, mass) for part in parts) or 2.0 * (0.75 * mass / np.pi / WATER) ** (1.0 / 3.0)
+            thin = min(self._thin(part, mass) for part in parts)
+            if not 0.0 < thin < np.inf:
+                thin = 2.0 * (0.75 * mass / np.pi / WATER) ** (1.0 / 3.0)
             if isinstance(body, TreeBody):  # robots carry thin plates that bear nothing
                 places = [self.kin.q[self.model.lift.rows[part.name].start :][:3] for part in trees[body.name]]
                 thin = max(thin, THIN_LINKS * float(np.ptp(places, axis=0).max()))
@@ -186,7 +185,7 @@ class Touching:
             radii = np.zeros(places.shape[0])
         down = self.pull / self.gravity
         lowest = int(np.argmax(places @ down + radii))
-        return _below(self.model, places[lowest] + radii[lowest] * down, down)
+        return _below(self.still, places[lowest] + radii[lowest] * down, down)
 
     def _number(self, body: Body, key: str) -> Any:
         return self.model.system.parameters.view(self.theta, f"bodies.{body.name}.{key}")
@@ -216,8 +215,9 @@ class Touching:
         thin = min(one.thin, self.thinnest_still)
         gravity = self.gravity or WEIGHT
         speed = np.sqrt(one.speed**2 + 2.0 * gravity * max(one.fall, FALL * thin))
-        if not self.gravity and one.speed > 0.0:
-            speed = one.speed + max((other.speed for other in self.moving if other is not one), default=0.0)
+        approach = one.speed + max((other.speed for other in self.moving if other is not one), default=0.0)
+        if not self.gravity and approach > 0.0:
+            speed = approach
         heaviest = max(other.mass for other in self.moving)
         return max(one.mass * (speed / (IMPACT * thin)) ** 2, heaviest * gravity / (STATIC * thin)), speed, thin
 
@@ -368,15 +368,13 @@ def _thickness(kind: int, size: Any) -> float:
     return 2.0 * (min(a, b) if kind == CYLINDER else min(a, b, c))
 
 
-def _below(model: Model, place: FloatArray, down: FloatArray) -> float:
-    """Return how far a point falls to the next obstacle [m], by steps as long as the distance to it; 0 to none."""
+def _below(surfaces: list[Surface], place: FloatArray, down: FloatArray) -> float:
+    """Return how far a point falls to the next surface [m], by steps as long as the distance to it; 0 to none."""
     nearest = np.inf
-    for obstacle in model.obstacles:
-        row = np.array(obstacle.size) if obstacle.mesh is None else obstacle.mesh.row
+    for surface in surfaces:
         fallen = 0.0
         for _ in range(_LOOKS):
-            local = (place + fallen * down - obstacle.position) @ obstacle.rotation
-            gap = float(shape_of(obstacle.kind).gaps(row if obstacle.kind == MESH else row[:3], local[None])[0])
+            gap = float(surface.gaps((place + fallen * down)[None])[0])
             fallen += max(gap, 0.0)
             if gap <= _NEAR * fallen:
                 nearest = min(nearest, fallen)

@@ -94,6 +94,17 @@ def test_numbers_are_those_of_the_start_and_no_ties() -> None:
     assert other.scene.contact.stiffness == pytest.approx(2.0 * values[place[0]], rel=0.01)
 
 
+def test_a_body_at_rest_counts_with_what_comes() -> None:
+    """Without gravity, too; and what has no size gets one from its mass."""
+    raw = ball(gravity=[0, 0, 0])
+    alone = scene_from_dict(raw).build().scene.contact.stiffness
+    raw["bodies"]["fast"] = raw["bodies"]["b"] | {"position": [1, 0, 0.05], "velocity": [-20, 0, 0]}
+    assert scene_from_dict(raw).build().scene.contact.stiffness > 10.0 * alone
+    mass = {"type": "mass-spring", "mesh": {"points": [[0, 0, 0]]}, "mass": 0.1}
+    raw["bodies"] = {"b": mass | {"position": [0, 0, 0.1]}}
+    assert np.isfinite(scene_from_dict(raw | {"gravity": [0, 0, -9.81]}).build().scene.contact.stiffness)
+
+
 def test_given_numbers_are_kept() -> None:
     contact = scene_from_dict(ball(contact={"stiffness": 1e3})).build().scene.contact
     assert (contact.stiffness, contact.damping, contact.onset) == (1e3, None, None)
@@ -134,19 +145,22 @@ def test_the_result_of_a_fit_keeps_them() -> None:
 
 def test_check_and_run_say_it(tmp_path: Path) -> None:
     """Check names numbers and step, the run's folder keeps them, and a centre below the floor is a warning."""
-    for name, contact in (("open", {}), ("soft", {"stiffness": 100.0})):
-        (tmp_path / f"{name}.json").write_text(json.dumps(ball(height=0.3, dt=0.002, contact=contact)))
+    frame = {"floor": FLOOR["floor"] | {"adjustable": True}}  # a body of its own
+    soft = {"stiffness": 100.0}
+    for name, contact, floor in (("open", {}, FLOOR), ("soft", soft, FLOOR), ("own", soft, frame)):
+        raw = ball(height=0.3, dt=0.002, contact=contact, obstacles=floor)
+        (tmp_path / f"{name}.json").write_text(json.dumps(raw))
     runner = CliRunner()
     said = runner.invoke(cli, ["check", str(tmp_path / "open.json")])
     assert (
         said.exit_code == 0 and "by weight and size: contact.stiffness" in said.output and "resolves it" in said.output
     )
-    for name in ("open", "soft"):
+    for name in ("open", "soft", "own"):
         done = runner.invoke(cli, ["simulate", str(tmp_path / f"{name}.json"), "-o", str(tmp_path / name), "--json"])
         assert done.exit_code == 0
     assert json.loads((tmp_path / "open" / "scene.json").read_text())["contact"]["stiffness"] > 1e3
-    results = [json.loads((tmp_path / name / "result.json").read_text()) for name in ("open", "soft")]
-    assert "sunk" not in results[0]
+    results = [json.loads((tmp_path / name / "result.json").read_text()) for name in ("open", "soft", "own")]
+    assert "sunk" not in results[0] and results[2]["sunk"][0]["bodies"] == ["b", "floor"]
     (sunk,) = results[1]["sunk"]
     assert (
         sunk["bodies"] == ["b", "floor"] and sunk["depth"] > 0.0 and "the middle of b is inside floor" in sunk["text"]
