@@ -237,9 +237,10 @@ class Touching:
         yield "contact.stiffness", first[0]
         if contact.damping is None:
             yield "contact.damping", first[1]
-        # A restitution is that of a contact that sets in at once; laws with layers set in by themselves.
+        # A restitution is that of a contact that sets in at once, which many nodes cannot bear; laws with layers set in
+        # by themselves.
         sets_in = ONSET * min(self.needs(one)[2] for one in self.moving)
-        restituted = any(row.restitution is not None for row in contact.pairs)
+        restituted = any(row.restitution is not None for row in contact.pairs) and not nets
         if contact.onset is None and law in ("penalty", "penalty+wall"):
             yield "contact.onset", 0.0 if restituted else sets_in
         if contact.damping_ramp is None and law != "soft-max":
