@@ -123,6 +123,7 @@ def solve(
     max_iterations: int = 20_000,
     guess: tuple[IntArray, FloatArray] | None = None,
     agree: float = 1e-7,
+    left_over: float = 0.0,
 ) -> ConeSolution:
     """Return the solution of u = G l + g with l in the cones, complementary to u + s(u).
 
@@ -141,6 +142,8 @@ def solve(
         Newton is tried from there first.
     agree : float
         What the normals of redundant contacts may disagree about, over the largest velocity (`disagreement`).
+    left_over : float
+        What contacts that stick may disagree about where no other solution is found; joints never may.
 
     Returns
     -------
@@ -161,6 +164,7 @@ def solve(
         np.ascontiguousarray(g),
         cones.blocks,
         agree,
+        left_over,
         cones.is_convex,
         max_iterations,
         start,

@@ -29,12 +29,19 @@ _PATIENCE = 2000
 #: Velocities of closed contacts, as a share of the largest one, that count as a disagreement between redundant rows.
 _DISAGREES = 1e-7
 
-#: The same where nothing else is left: the rows of a tilted rod that comes to lie flat and sticks with both ends would
-#: stretch it, by its tilt times the speed with which they close. What slips there is of second order, too.
-_LEFT_OVER = 3e-3
-
 #: Below this margin a block may as well be in another mode.
 _DOUBT = 1e-6
+
+
+@njit(**_JIT)
+def _joints_disagree(blocks, closed, velocity, scale, g):
+    """Whether rows of joints contradict each other: nothing of that is of second order."""
+    worst = 0.0
+    for b in range(blocks.kind.size):
+        i = blocks.first[b]
+        if blocks.kind[b] == FREE:
+            worst = max(worst, abs(closed[i] - velocity[i]) / scale[i])
+    return worst >= _DISAGREES * np.abs(g / scale).max()
 
 
 @njit(**_JIT)
@@ -60,6 +67,7 @@ def _finish(G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_m
                 close(blocks, trial_modes, closed)
                 alone = ruled_residual(G, blocks, scale, trial_modes, trial, velocity) < EXACT
                 most = max(agree, others) if alone else others
+                most = min(most, _DISAGREES) if _joints_disagree(blocks, closed, velocity, scale, g) else most
                 if np.abs((closed - velocity) / scale).max() < most * np.abs(g / scale).max():
                     velocity = closed
                     size = natural_map(blocks, trial, velocity)
@@ -96,11 +104,11 @@ def _by_sweeps(G, g, blocks, scale, agree, l, u, modes):
 
 
 @njit(**_JIT)
-def solve(G, g, blocks, scale, agree, convex, most, start, start_modes):
+def solve(G, g, blocks, scale, agree, left_over, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
 
     Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
-    ADMM's own answer counts, too: it is what is left where Newton finds none.
+    ADMM's own answer counts, too: it is what is left where Newton finds none. Then rows may disagree by ``left_over``.
 
     Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
     """
@@ -148,8 +156,8 @@ def solve(G, g, blocks, scale, agree, convex, most, start, start_modes):
                 break
         if done > 0:
             tolerance *= 1e-2
-    if EXACT <= best < _LEFT_OVER:
-        best, more = _finish(G, g, blocks, scale, agree, _LEFT_OVER, l.copy(), modes.copy(), l, u, modes)
+    if EXACT <= best < left_over:
+        best, more = _finish(G, g, blocks, scale, agree, left_over, l.copy(), modes.copy(), l, u, modes)
         rounds += more
     return l, u, modes, natural_map(blocks, l, u), iterations, rounds
 
@@ -170,7 +178,7 @@ def row_scale(G, blocks):
 
 
 @njit(**_JIT)
-def solve_unscaled(G, g, blocks, agree, convex, most, start, start_modes):
+def solve_unscaled(G, g, blocks, agree, left_over, convex, most, start, start_modes):
     """Scale a problem, solve it, and give the answer in its own units.
 
     Returns l, u, modes, the natural map of the scaled problem, iterations, rounds, the scale (m,) and the size: NaN if
@@ -197,7 +205,9 @@ def solve_unscaled(G, g, blocks, agree, convex, most, start, start_modes):
         if blocks.kind[b] == DISC:
             bound[b] /= scale[blocks.first[b]] * size
     inner = Blocks(blocks.kind, blocks.first, bound)
-    l, u, modes, best, iterations, rounds = solve(scaled, offset, inner, scale, agree, convex, most, begin, start_modes)
+    l, u, modes, best, iterations, rounds = solve(
+        scaled, offset, inner, scale, agree, left_over, convex, most, begin, start_modes
+    )
     for i in range(m):
         l[i] *= size * scale[i]
         u[i] *= size / scale[i]
