@@ -54,6 +54,9 @@ def with_shorter_steps(scene: Scene, factor: int) -> Scene:
         own_contact = raw.setdefault("contact", {})
         if contact.stick_stiffness is None:
             own_contact["stick_stiffness"] = (contact.stiffness or 0.0) * rule * before
+            for section, said in (("nodes", contact.nodes), ("mesh", contact.mesh)):
+                if said.stiffness is not None and said.stick_stiffness is None:
+                    own_contact.setdefault(section, {})["stick_stiffness"] = said.stiffness * rule * before
         for k, pair in enumerate(contact.pairs):
             if pair.stiffness is not None and pair.stick_stiffness is None:
                 own_contact["pairs"][k]["stick_stiffness"] = pair.stiffness * rule * before

@@ -1,4 +1,4 @@
-"""Bodies whose middle goes below the surface of what stands still in a run: contact too soft, or steps too long."""
+"""Bodies that are half below the surface of what no force moves in a run: contact too soft, or steps too long."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from scipy.spatial.transform import Rotation
 
 from add.bodies import Body, ContactPoints
 from add.equations.kinematics import Kinematics
-from add.model.overlaps import still_surfaces
+from add.model.overlaps import may_touch, still_surfaces
 from add.scene.build.built import BuiltScene
 from add.simulation import Record
 from add.typing import BoolArray, FloatArray, IntArray
 
 
 class _Middles(NamedTuple):
-    """What is looked at: middles of the contact points of moving bodies, and shapes of the world.
+    """What is looked at: contact points of moving bodies, and shapes that no force moves.
 
-    `starts`: first rows of frames (n,); `arms` (n, 3) of their middles in the frame; `nodes`: of each net, rows of X;
-    `meets` (bodies, surfaces): whether they may touch; frames come first. `surfaces`: names of what stands still or
-    moves as given.
+    `starts`: first rows of frames (n,); `middles` (n, 3) and `arms`, of each (m, 3), of their points in the frame;
+    `nodes`: of each net, rows of X; `meets` (bodies, surfaces): whether they may touch, frames first; `surfaces`: names
+    of what stands still or moves as given.
     """
 
     names: tuple[str, ...]
     starts: IntArray
-    arms: FloatArray
+    middles: FloatArray
+    arms: tuple[FloatArray, ...]
     nodes: tuple[IntArray, ...]
     meets: BoolArray
     surfaces: tuple[str, ...]
@@ -43,22 +44,16 @@ def _middles(built: BuiltScene) -> _Middles:
     at = model.layouts
     centres = [body.centre(at) for body, _ in frames]
     origins = [np.where(centre >= 0, theta[centre], 0.0) for centre in centres]
-    arms = [points.arms.mean(axis=0) - origin for (_, points), origin in zip(frames, origins, strict=True)]
+    arms = tuple(points.arms - origin for (_, points), origin in zip(frames, origins, strict=True))
     names = tuple(body.name for body, _ in (*frames, *nets))
-    contact, nowhere = model.contact, np.zeros(model.lift.rows.n)
+    nowhere = np.zeros(model.lift.rows.n)
     surfaces = tuple(item.name for item in still_surfaces(model, Kinematics(nowhere, nowhere, nowhere, 0.0, 0), theta))
-    meets = [
-        [
-            (contact.class_of(name), contact.class_of(other)) not in contact.disabled
-            and (name, other) not in contact.apart
-            for other in surfaces
-        ]
-        for name in names
-    ]
+    meets = [[may_touch(model.contact, name, other) for other in surfaces] for name in names]
     return _Middles(
         names,
         np.array([at.rows[body.name].start for body, _ in frames], dtype=np.int64),
-        np.array(arms).reshape(-1, 3),
+        np.array([own.mean(axis=0) for own in arms]).reshape(-1, 3),
+        arms,
         tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
         np.array(meets, dtype=bool).reshape(len(names), len(surfaces)),
         surfaces,
@@ -68,11 +63,11 @@ def _middles(built: BuiltScene) -> _Middles:
 @final
 @dataclass
 class SunkLog:
-    """Bodies whose middle was below a surface, step by step; it goes on where a run goes on.
+    """Bodies half of which was below a surface, step by step; it goes on where a run goes on.
 
     Attributes
     ----------
-    seen : (body, obstacle) -> time of the first step [s], greatest depth of the middle [m]
+    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m]
     """
 
     seen: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
@@ -128,16 +123,21 @@ class SunkLog:
 
 
 def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> FloatArray:
-    """Return the distances of middles and surfaces (bodies, surfaces) [m]."""
-    places = _places(found, kin)
-    return np.stack([surface.gaps(places) for surface in still_surfaces(built.model, kin, theta)], axis=1)
+    """Return the distances of bodies and surfaces (bodies, surfaces) [m]: that of half of a body's points.
 
-
-def _places(found: _Middles, kin: Kinematics) -> FloatArray:
-    x = kin.q
-    frames = np.zeros((0, 3))
-    if found.starts.size:
-        turns = Rotation.from_rotvec(x[found.starts[:, None] + np.arange(3, 6)])
-        frames = x[found.starts[:, None] + np.arange(3)] + turns.apply(found.arms)
-    nets = [x[rows[:, None] + np.arange(3)].mean(axis=0) for rows in found.nodes]
-    return np.concatenate([frames, np.array(nets).reshape(-1, 3)])
+    The middle of a ring or a sheet is no place of it; where that of a frame is outside, its points are not asked.
+    """
+    surfaces = still_surfaces(built.model, kin, theta)
+    out = np.empty((len(found.names), len(surfaces)))
+    x, n = kin.q, found.starts.size
+    turns = Rotation.from_rotvec(x[found.starts[:, None] + np.arange(3, 6)]) if n else None
+    for k, surface in enumerate(surfaces):
+        if turns is not None:
+            origins = x[found.starts[:, None] + np.arange(3)]
+            out[:n, k] = surface.gaps(origins + turns.apply(found.middles))
+            for i in map(int, np.flatnonzero(out[:n, k] < 0.0)):
+                places = origins[i] + turns[i].apply(found.arms[i])
+                out[i, k] = max(out[i, k], float(np.median(surface.gaps(places))))
+        for i, rows in enumerate(found.nodes, start=n):
+            out[i, k] = np.median(surface.gaps(x[rows[:, None] + np.arange(3)]))
+    return out

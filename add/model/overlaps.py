@@ -16,6 +16,7 @@ from add.kernels.distance import distance_bound
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import MESH
 from add.model.build import Model
+from add.model.obstacles import ContactModel
 from add.typing import BoolArray, FloatArray, IntArray
 
 DEEP = 0.1
@@ -62,13 +63,14 @@ class _Meeting(NamedTuple):
 
 
 class Surface(NamedTuple):
-    """A shape that no force moves, at a state: its owner, code, size (or row of a mesh) and frame."""
+    """A shape that no force moves, at a state: its owner, code, size (or row of a mesh), frame and speed [m/s]."""
 
     name: str
     kind: int
     size: FloatArray
     rotation: FloatArray
     position: FloatArray
+    speed: float
 
     def gaps(self, places: FloatArray) -> FloatArray:
         """Return the signed distances of places (n, 3) [m]."""
@@ -80,7 +82,8 @@ def still_surfaces(model: Model, kin: Kinematics, theta: FloatArray) -> list[Sur
     out = []
     for item in model.obstacles:
         row = np.array(item.size) if item.mesh is None else item.mesh.row
-        out.append(Surface(item.name, item.kind, row, item.rotation, item.position + kin.t * item.velocity))
+        speed = float(np.linalg.norm(item.velocity))
+        out.append(Surface(item.name, item.kind, row, item.rotation, item.position + kin.t * item.velocity, speed))
     for body in model.bodies:
         if body.moves or isinstance(body, LinkBody) or not body.shapes:
             continue
@@ -89,8 +92,16 @@ def still_surfaces(model: Model, kin: Kinematics, theta: FloatArray) -> list[Sur
         for shape in body.shapes:
             row = np.array(shape.size) if shape.mesh is None else shape.mesh.row
             place = kin.q[start : start + 3] + turn @ (shape.position - _values(theta, centre))
-            out.append(Surface(body.name, shape.kind, row, turn @ shape.rotation, place))
+            speed = float(np.linalg.norm(kin.v[start : start + 3]))
+            out.append(Surface(body.name, shape.kind, row, turn @ shape.rotation, place, speed))
     return out
+
+
+def may_touch(contact: ContactModel, points: str, shapes: str) -> bool:
+    """Return whether the contact of a scene lets one body meet another, or an obstacle, by points or by meshes."""
+    classes = contact.class_of(points), contact.class_of(shapes)
+    by_meshes = contact.meshes is not None and (points, shapes) in contact.meshes.asked
+    return classes not in contact.disabled and (by_meshes or (points, shapes) not in contact.apart)
 
 
 def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:

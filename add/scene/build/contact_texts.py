@@ -39,6 +39,7 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     lasts = np.pi / rate / np.sqrt(1.0 - DAMPING_RATIO**2)
     dt = scene.time.dt
     framed = any(body.moves and body.has_frame and body.contact_points().radii.size for body in built.model.bodies)
+    framed = framed and contact.law == "penalty"
     rebounds = f"; the heaviest body rebounds head on with {RESTITUTION:.1f} of its speed" if framed else ""
     return [
         f"by weight and size: {text}{rebounds}",
@@ -55,8 +56,10 @@ def fast_impacts(built: BuiltScene) -> list[str]:
     dt, joined = scene.time.dt, set(strings_in(scene.couplings))
     found = Touching(scene, built)
     free = {body.name for body in built.model.bodies if isinstance(body, RigidBody) and body.name not in joined}
-    falls = [(one, np.sqrt(one.speed**2 + 2.0 * found.gravity * one.fall)) for one in found.moving if one.name in free]
-    needs = [(one.name, speed, min(one.thin, found.thinnest_still)) for one, speed in falls]
+    falls = [
+        (one, np.sqrt(one.speed**2 + 2.0 * found.gravity * one.fall)) for one in found.touching() if one.name in free
+    ]
+    needs = [(one.name, speed, one.thin) for one, speed in falls]
     needs = [(name, speed, thin) for name, speed, thin in needs if speed * dt > FAST * thin]
     if not needs:
         return []

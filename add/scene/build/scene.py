@@ -19,7 +19,7 @@ from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.default_contact import default_contact, without_numbers
+from add.scene.build.default_contact import changes_numbers, default_contact, without_numbers
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings
 from add.scene.build.layers import refuse_deep_starts, refuse_layers, refuse_soft_max_of_meshes
@@ -35,7 +35,8 @@ from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.build.start_contacts import asked_for, touching_links
 from add.scene.build.ties import Derived
 from add.scene.read.files import about_robot
-from add.scene.read.reader import S, with_settings
+from add.scene.read.paths import get_value
+from add.scene.read.reader import S, experiment_scenes, with_settings
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -85,11 +86,26 @@ def build(scene: SceneSpec) -> BuiltScene:
 
 
 def with_contact(scene: S) -> S:
-    """Return the scene with the numbers of contact that it leaves open; see `add.scene.build.default_contact`."""
+    """Return the scene with the numbers of contact that it leaves open; see `add.scene.build.default_contact`.
+
+    Experiments share them. One that overrides what the rule reads of `contact` gets its own, as overrides.
+    """
     if not without_numbers(scene):
         return scene
+    numbers = _default_contact(scene)
+    further: dict[int, dict[str, float | None]] = {}
+    changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]
+    for k in changing:
+        own = experiment_scenes(scene)[scene.experiments[k].name]
+        found = _default_contact(own) if without_numbers(own) else {}
+        open_ones = [path for path in {**numbers, **found} if get_value(own.full(), path) is None]
+        further[k] = {path: found.get(path) for path in open_ones}
+    return with_settings(scene, numbers, further)
+
+
+def _default_contact(scene: SceneSpec) -> dict[str, float]:
     contact = scene.contact.model_copy(update={"stiffness": 1.0})
-    return with_settings(scene, default_contact(scene, _build(scene.model_copy(update={"contact": contact}))))
+    return default_contact(scene, _build(scene.model_copy(update={"contact": contact})))
 
 
 def _build(scene: SceneSpec) -> BuiltScene:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -64,8 +65,10 @@ def apply_overrides(scene: S, overrides: Mapping[str, Any]) -> S:
     return _scene(raw, scene.source, _folder(scene.source), type(scene))
 
 
-def with_settings(scene: S, numbers: Mapping[str, float]) -> S:
-    """Return the scene with numbers at paths that it leaves open; nothing is read or checked again."""
+def with_settings(
+    scene: S, numbers: Mapping[str, float], further: Mapping[int, Mapping[str, float | None]] = MappingProxyType({})
+) -> S:
+    """Return the scene with numbers at open paths, unchecked; ``further``: of experiments, overrides beside theirs."""
     raw = copy.deepcopy(scene.raw)
     out = scene
     for path, value in numbers.items():
@@ -75,6 +78,11 @@ def with_settings(scene: S, numbers: Mapping[str, float]) -> S:
             inner = inner.setdefault(section, {})
         inner[key] = value
         out = _replaced(out, [*sections, key], value)
+    items = list(scene.experiments)
+    for k, overrides in further.items():
+        raw["experiments"][k].setdefault("overrides", {}).update(overrides)
+        items[k] = items[k].model_copy(update={"overrides": {**items[k].overrides, **overrides}})
+    out = out.model_copy(update={"experiments": tuple(items)})
     out._raw = raw
     return out
 

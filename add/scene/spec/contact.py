@@ -97,6 +97,11 @@ class NodeContactSpec(Spec, numbers=Role.PROPERTY):
     damping: NonNegative | None = Field(
         None, description="normal damping k_d [N s/m], or [N s/m^3] per area; null = `contact.damping`"
     )
+    stick_stiffness: Positive | None = Field(
+        None,
+        description="k_t [N s/m], or [N s/m^3] per area; null = `contact.stick_stiffness`, or as the stiffness where "
+        "that is null",
+    )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if not facts.without_penalties:

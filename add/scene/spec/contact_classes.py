@@ -1,7 +1,8 @@
 """Contact classes of a scene, whose members share coefficients, and the rows of `contact.pairs` for two of them.
 
 Bodies and obstacles that a row names, and obstacles, have a class of their own, under their name. Other bodies are of
-the class that they say, or share the class `COMMON`; one that is alone there has its own.
+the class that they say, or share the class `COMMON`; one that is alone there has its own. Where nodes have numbers of
+their own, classes of nodes and of frames are parted, by `COMMON_NODES` in their names.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class ContactClasses:
         of |= {name: label for label, members in said.items() for name in members if name not in named}
         bodies = all_bodies(spec)
         nets = {name for name, body in bodies.items() if isinstance(body, SoftBodySpec | MassSpringBodySpec)}
+        if spec.contact.nodes != NodeContactSpec():  # a class of both kinds has two sets of numbers
+            mixed = {label for label, members in said.items() if nets & {*members} and {*members} - nets}
+            of |= {name: f"{of[name]}{COMMON_NODES}" for name in nets & of.keys() if of[name] in mixed}
         apart = nets if spec.contact.nodes != NodeContactSpec() else set()
         free = [name for name in bodies if name not in of]
         for shared, label in ((set(free) - apart, COMMON), (set(free) & apart, COMMON_NODES)):

@@ -40,7 +40,7 @@ class PhaseSpec(Spec):
     overrides: dict[NonEmpty, Any] = Field(
         default_factory=dict,
         description="path into the scene -> number or list of numbers that replaces it during this phase, such as "
-        '{"contact.stiffness": 100}: any number that could be one of `parameters` and is none; in all experiments. The '
+        '{"contact.friction": 0.1}: any number that could be one of `parameters` and is none; in all experiments. The '
         "result is that of the scene without overrides",
     )
 

@@ -11,8 +11,10 @@ from fuzz.default_drops import run
 from support.places import SHARED
 
 from add.commands.cli import cli
-from add.scene import apply_overrides, load_scene, scene_from_dict
+from add.commands.finer_scenes import with_shorter_steps
+from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.default_contact import RESTITUTION
+from add.scene.build.scene import with_contact
 from add.scene.build.write_back import with_values
 
 FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
@@ -173,3 +175,123 @@ def test_a_step_that_is_too_long_is_a_warning() -> None:
     texts = doubts(scene_from_dict(ball(0.005, height=1.0, dt=1 / 60)).build())
     assert len(texts) == 1 and "times its thinnest part in a step" in texts[0]
     assert not doubts(scene_from_dict(ball(height=0.3)).build())
+
+
+MARKED = {
+    "markers": {"m": {"body": "b", "point": [0, 0, 0]}},
+    "objective": [{"type": "point", "marker": "m", "target": [0, 0, 0], "time": "end"}],
+    "parameters": [{"path": "bodies.b.velocity"}],
+}
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"contact.law": "soft-max", "contact.thickness": 0.01},
+        {"contact.stiffness_per": "area"},
+        {"contact.stiffness": 500.0},
+        {"contact": {"stiffness": 500.0}},
+        {"contact.friction_law": "hybrid"},
+        {"contact.damping": 3.0},
+    ],
+)
+def test_an_experiment_that_changes_contact_has_its_own_numbers(overrides) -> None:
+    """Those of the scene that it runs, alone; others share the scene's, whatever they change."""
+    items = [{"name": "one", "overrides": {"bodies.b.density": 8000.0}}, {"name": "two", "overrides": overrides}]
+    scene = scene_from_dict(ball() | MARKED | {"experiments": items})
+    settled = with_contact(scene)
+    shared, own = (item.build() for item in experiment_scenes(settled).values())
+    assert shared.scene.contact == scene_from_dict(ball()).build().scene.contact
+    alone = experiment_scenes(scene)["two"].build()
+    assert own.scene.contact == alone.scene.contact
+    assert np.array_equal(own.theta, alone.theta)
+    again = scene_from_dict(settled.raw)  # what a folder keeps
+    assert experiment_scenes(again)["two"].build().scene.contact == alone.scene.contact
+    assert len(scene.inverse_problem().experiments) == 2
+
+
+MATERIAL = {"young": 1e4, "poisson": 0.3, "density": 300.0}
+CUBE = {"type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [2, 2, 2]}, "material": MATERIAL}
+
+
+def with_cubes(contact, **bodies):
+    raw = ball(contact=contact)
+    return scene_from_dict(raw | {"bodies": bodies or raw["bodies"] | {"s": CUBE | {"position": [0.4, 0, 0.06]}}})
+
+
+def test_given_numbers_count_for_nodes_and_meshes() -> None:
+    nodes = with_cubes({"damping": 0.0, "onset": 1e-4}).build().scene.contact
+    assert nodes.nodes.stiffness and nodes.nodes.damping is None and nodes.onset == 1e-4
+    cubes = {"s": CUBE | {"position": [0, 0, 0.06]}, "t": CUBE | {"position": [0, 0, 0.2]}}
+    given = {"damping": 0.0, "onset": 1e-4, "damping_ramp": 1e-4, "stick_stiffness": 5.0}
+    built = with_cubes(given, **cubes).build()
+    mesh = built.scene.contact.mesh
+    assert mesh.stiffness and mesh.damping is mesh.onset is mesh.damping_ramp is None
+    assert mesh.stick_stiffness == pytest.approx(5.0 / (0.06 / 26), rel=0.01), "over the area of a vertex"
+    open_one, softer = (
+        with_cubes({"mesh": {"stiffness": k} if k else {}}, **cubes).build().scene.contact.mesh for k in (None, 1e5)
+    )
+    assert softer.damping == pytest.approx(open_one.damping * np.sqrt(1e5 / open_one.stiffness), rel=0.01)
+
+
+def test_shorter_steps_keep_the_friction_of_nodes_and_meshes() -> None:
+    scene = with_cubes({})
+    finer = with_shorter_steps(scene, 2)
+    numbers = []
+    for item in (scene, finer):
+        built = item.build()
+        names = [entry.name for entry in built.model.system.parameters.entries if entry.name.endswith(".k_t")]
+        numbers.append({name: float(built.model.system.parameters.view(built.theta, name)) for name in names})
+    assert numbers[0] == pytest.approx(numbers[1]) and len(set(numbers[0].values())) > 1
+
+
+def test_a_class_of_both_kinds_has_both_numbers() -> None:
+    raw = ball()
+    raw["bodies"] = {"b": raw["bodies"]["b"], "s": CUBE | {"position": [0.4, 0, 0.06]}}
+    for body in raw["bodies"].values():
+        body["contact"] = {"class": "x"}
+    raw["contact"] = {"pairs": [{"between": ["x", "floor"], "friction": 0.1}]}
+    built = scene_from_dict(raw).build()
+    layout = built.model.system.parameters
+    contact = built.scene.contact
+    found = {entry.name: float(layout.view(built.theta, entry.name)) for entry in layout.entries
+             if entry.name.endswith(("floor.k_n", "floor.c_f"))}  # fmt: skip
+    assert set(found.values()) == {contact.stiffness, contact.nodes.stiffness, 0.1}
+
+
+def test_what_may_not_touch_does_not_count() -> None:
+    alone = scene_from_dict(ball()).build().scene.contact
+    plate = {"shape": "box", "center": [9, 9, 9], "half_size": [1, 1, 5e-4]}
+    off = {"pairs": [{"between": ["b", "plate"], "enabled": False}]}
+    assert scene_from_dict(ball(obstacles=FLOOR | {"plate": plate}, contact=off)).build().scene.contact == (
+        alone.model_copy(
+            update={"pairs": scene_from_dict(ball(obstacles=FLOOR | {"plate": plate}, contact=off)).contact.pairs}
+        )
+    )
+    raw = ball(contact={"between_bodies": False, "pairs": [{"between": ["heavy", "floor"], "enabled": False}]})
+    raw["bodies"]["heavy"] = raw["bodies"]["b"] | {"density": 1e6, "position": [2, 0, 3]}
+    assert scene_from_dict(raw).build().scene.contact.stiffness == alone.stiffness
+
+
+def test_what_comes_on_a_given_way_counts() -> None:
+    wall = {"shape": "box", "center": [1.0, 0, 0.1], "half_size": [0.2, 0.2, 0.2], "velocity": [-40, 0, 0]}
+    raw = ball(dt=1e-4, duration=0.03, gravity=[0, 0, 0], obstacles={"wall": wall})
+    trajectory = scene_from_dict(raw).build().run()
+    depth = 0.05 - (trajectory.q[:, 0] - (0.8 - 40 * trajectory.t)) * -1.0
+    touching = depth[depth < 0.05]
+    assert depth.max() < 0.011 + 0.05 and touching.size
+    still = raw | {"obstacles": {"wall": wall | {"velocity": [0, 0, 0]}}}
+    assert scene_from_dict(raw).build().scene.contact.stiffness > scene_from_dict(still).build().scene.contact.stiffness
+
+
+def test_a_sheet_over_a_ball_has_not_sunk(tmp_path: Path) -> None:
+    """The mean of its nodes is inside."""
+    sheet = {"type": "mass-spring", "mesh": {"shape": "sheet", "size": [0.6, 0.6], "divisions": [8, 8]}, "mass": 0.2,
+             "stiffness": 200, "damping": 0.2, "position": [0, 0, 0.12]}  # fmt: skip
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.004, "steps": 60}, "bodies": {"c": sheet}, "contact": {},
+           "obstacles": {"o": {"shape": "sphere", "center": [0, 0, 0], "radius": 0.1}}}  # fmt: skip
+    (tmp_path / "cloth.json").write_text(json.dumps(raw))
+    done = CliRunner().invoke(cli, ["simulate", str(tmp_path / "cloth.json"), "-o", str(tmp_path / "run"), "--json"])
+    assert done.exit_code == 0, done.output
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert "sunk" not in result and result["bodies"]["c"]["centre"][2] < 0.09
