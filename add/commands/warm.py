@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 from add.commands.parallel.workers import LocalProcesses, Work
 from add.compiled.available import available, functions
@@ -39,12 +39,19 @@ def warm(processes: int, progress: Callable[[int, int], None] = lambda done, tot
     Processor seconds by function, in the order in which they were finished; what several of them call counts for the
     one that came first.
     """
-    names, seconds = [function.__name__ for function, _ in functions()], {}
-    # The equations call much of the same, and would wait for each other: the residual first, the others last.
-    order = [0, *range(len(names) - 1, 0, -1)]
+    names, seconds = [_name(function) for function, _ in functions()], {}
+    # Steps, and forces of contact, take longest, and their derivatives call much of the same.
+    first = [k for k, name in enumerate(names) if name in ("body_family.forces", "steps.take_steps")]
+    order = [*first, *(k for k in range(len(names)) if k not in first)]
     with LocalProcesses(processes).session(Compilation()) as session:
         for number, spent in session.spread(order):
             seconds[names[number]] = spent
             progress(len(seconds), len(order))
     available.cache_clear()
     return seconds
+
+
+def _name(function: Any) -> str:
+    """Return a function's name with that of its file."""
+    file, name = (text.rpartition(".")[2] for text in (function.py_func.__module__, function.py_func.__qualname__))
+    return f"{file}.{name.lstrip('_')}"

@@ -8,49 +8,95 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 
-from add.compiled.arrays import KINDS, Signals
 from add.compiled.each import pull_back_each, take_each
-from add.compiled.families import Choices
 from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
-from add.compiled.packed import empty, packed
+from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, callees
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
+from add.compiled.walk import empty_arena, empty_instant, no_choices, signatures
+from add.contact import body_family, penalty_nodes
+from add.equations.family import Kind, NotCompiled
+from add.equations.system import System
+from add.joints import actuators, air, joints, springs
+from add.kernels.arena import Signals
 from add.kernels.caching import is_kept
+from add.terms import gravity, inertia, joint_drives, joint_laws, nodal_force, rigid_inertia
+
+#: The kinds of families of this package.
+KINDS: tuple[Kind, ...] = (
+    rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, penalty_nodes.KIND, body_family.KIND,
+    joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND,
+    *(
+        law.kind
+        for law in (
+            springs.SPRING, springs.CABLE, springs.CLIPPED_CABLE, springs.BOND, joints.DAMPING, joints.FRICTION,
+            joints.SLIDER, joints.LIMIT, actuators.MOTOR, actuators.TORQUE, actuators.GIVEN, air.DRAG, air.FACES,
+            air.CLOSED_FACES,
+        )
+    ),
+)  # fmt: skip
 
 
 @cache
-def available() -> bool:
-    """Whether compiled steps can be used at once."""
+def available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None) -> bool:
+    """Whether compiled steps of systems with these kinds of families can be used at once; see `functions`."""
     if config.DISABLE_JIT:
         return False  # there is no calling of LAPACK by address
-    return all(is_kept(*call) for call in functions())
+    return all(is_kept(*call) for call in functions(kinds, trees))
 
 
-def functions() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return all functions with the types of their arguments: each can be compiled without the others."""
-    of_callees = [(one.function, one.signature) for one in callees()]
-    return [*of_callees, *((function, tuple(map(typeof, arguments))) for function, arguments in _calls())]
+def packed_or_reason(system: System) -> PackedSystem | str:
+    """Return the arrays of a system's compiled steps, or why there are none."""
+    try:
+        found = pack(system)
+    except NotCompiled as reason:
+        return str(reason)
+    return found if available(found.kinds, found.trees) else "compiled steps are not kept on disk: run `add warm` once"
+
+
+def make_available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None) -> None:
+    """Compile what `available` asks for and is not kept, one after the other; `add warm` does it on all cores."""
+    for function, signature in functions(kinds, trees):
+        function.compile(signature)
+    available.cache_clear()
+
+
+def functions(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return all functions with the types of their arguments: each can be compiled without the others.
+
+    Parameters
+    ----------
+    kinds : of the families
+    trees : whether the systems have trees; None for systems of both sorts
+    """
+    sorts = (False, True) if trees is None else (trees,)
+    of_callees = [(one.function, one.signature) for sort in sorts for one in callees(sort)]
+    of_kinds = [
+        (function, signature)
+        for kind in dict.fromkeys(kinds)
+        for function, (signature, _) in zip(kind.functions, signatures(), strict=True)
+        if function is not None
+    ]
+    return [*of_callees, *((function, tuple(map(typeof, arguments))) for function, arguments in _calls()), *of_kinds]
 
 
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     """Return all functions with arguments of the types that runs and batches of steps give them."""
-    families = packed(empty(kind) for kind in KINDS)
-    one, two, three = (np.zeros((0,) * n) for n in (1, 2, 3))
-    rows, codes = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int8)
+    families, one, two, three = empty_arena(), *(np.zeros((0,) * n) for n in (1, 2, 3))
+    rows, ends = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
     signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
     common = (families, NONE, Timing(0.0, 0, one, one, one))
-    given = one, Choices(rows, rows, codes.ravel())
+    given = one, no_choices(0)
     take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (two, two), 1, one, signals, one, False, given)
     turned = np.zeros((0, 0), dtype=bool)
-    steps = Steps(two, two, two, two, two, turned, rows, one, two, rows, rows, rows, codes)
+    steps = Steps(two, two, two, two, two, turned, ends, one, two, rows, ends)
     back = (*common, steps, 1, (one, one), signals, one, (three, three), one, one)
     firsts, four = np.zeros(0, dtype=np.int64), np.zeros((0,) * 4)
     take_many = (*common, firsts, Criteria(0.0, 0.0, 0.0, 2, 1), (three, three), two, signals, two, False, given)
     back_many = (*common, firsts, steps, (two, two), signals, two, (four, four), two, two)
-    now = Signals(one, np.zeros((0, 3), dtype=np.int64))
-    counts = np.zeros(0, dtype=np.int64)
+    now, counts = empty_instant().signals, np.zeros(0, dtype=np.int64)
     along = Along(counts, counts, one, 0, False)
     matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], along
     of_step = families, NONE, Reading(0.0, 0.0, one, 2), (one, one, one), one, now, given[1], along

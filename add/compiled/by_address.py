@@ -22,7 +22,7 @@ class Callee(NamedTuple):
 
     Attributes
     ----------
-    function : of numba
+    function : of numba; None where it is one of many with the same types, whose address is known otherwise
     signature : the types of its arguments
     result : the type of what it returns: callers are compiled for it, and stay valid when the function changes
     """

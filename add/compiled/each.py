@@ -8,20 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.compiled.arrays import Signals
-from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
+from add.compiled.steps import Steps, Timing, choices_of, pull_back_steps, take_steps
+from add.compiled.walk import with_rows
+from add.kernels.arena import Signals
 from add.kernels.caching import njit
-
-
-@njit(cache=True, error_model="numpy")
-def _with_rows(rows, n, more):
-    """Return room that holds n rows and ``more`` behind them."""
-    while n + more.shape[0] > rows.shape[0]:
-        wider = np.empty((2 * rows.shape[0] + 16, 3), dtype=np.int64)
-        wider[:n] = rows[:n]
-        rows = wider
-    rows[n : n + more.shape[0]] = more
-    return rows
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -35,41 +25,39 @@ def take_each(arrays, routines, timing, firsts, criteria, before, starts, signal
     """
     q_before, v_before = before
     b, n = q_before.shape[0], q_before.shape[2]
-    n_codes = given[1].codes.size
+    n_choices = given[1].ends.size
     found = np.zeros(b, dtype=np.bool_)
     q, v, a = np.zeros((b, n)), np.zeros((b, n)), np.zeros((b, n))
     states_q, states_v = np.zeros((b, n)), np.zeros((b, n))
     counts, tolerance = np.zeros((b, 5), dtype=np.int64), np.zeros(b)
     merits = np.zeros((b, criteria.max_iterations + 1))
-    bodies, nodes = np.empty((4 * b, 3), dtype=np.int64), np.empty((4 * b, 3), dtype=np.int64)
-    ends, codes = np.zeros((b + 1, 2), dtype=np.int64), np.zeros((b, n_codes), dtype=np.int8)
+    rows, n_rows = np.empty((4 * b, 3), dtype=np.int64), 0
+    ends = np.zeros((b, n_choices), dtype=np.int64)
     turned = np.zeros((b, 0), dtype=np.bool_)
     for k in range(b):
         own = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
         now = Signals(signals.weights[k : k + 1], signals.table[k : k + 1])
         (
-            done, q_k, v_k, a_k, states_q_k, states_v_k, turned_k, counts_k, tolerance_k, merits_k,
-            bodies_k, nodes_k, _, codes_k,
+            done, q_k, v_k, a_k, states_q_k, states_v_k, turned_k, counts_k, tolerance_k, merits_k, rows_k, ends_k,
         ) = take_steps(
             arrays, routines, own, criteria, (q_before[k], v_before[k]), 1, starts[k], now, thetas[k], replay, given
         )  # fmt: skip
         if k == 0:
             turned = np.zeros((b, turned_k.shape[1]), dtype=np.bool_)
-        ends[k + 1] = ends[k]
+        ends[k] = n_rows
         if done == 0:
             continue
         found[k] = True
         q[k], v[k], a[k], states_q[k], states_v[k] = q_k[0], v_k[0], a_k[0], states_q_k[0], states_v_k[0]
-        turned[k], counts[k], tolerance[k], codes[k] = turned_k[0], counts_k[0], tolerance_k[0], codes_k[0]
+        turned[k], counts[k], tolerance[k] = turned_k[0], counts_k[0], tolerance_k[0]
         # Beyond the last iterate a row holds whatever the memory held.
         merits[k, : counts_k[0, 1] + 1] = merits_k[0, : counts_k[0, 1] + 1]
-        bodies = _with_rows(bodies, ends[k, 0], bodies_k)
-        nodes = _with_rows(nodes, ends[k, 1], nodes_k)
-        ends[k + 1, 0] += bodies_k.shape[0]
-        ends[k + 1, 1] += nodes_k.shape[0]
+        rows = with_rows(rows, n_rows, rows_k)
+        for i in range(n_choices):
+            ends[k, i] += ends_k[0, i]
+        n_rows += rows_k.shape[0]
     return (
-        found, q, v, a, states_q, states_v, turned, counts, tolerance, merits,
-        bodies[: ends[b, 0]].copy(), nodes[: ends[b, 1]].copy(), ends, codes,
+        found, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows[:n_rows].copy(), ends,
     )  # fmt: skip
 
 
@@ -89,14 +77,11 @@ def pull_back_each(arrays, routines, timing, firsts, steps, before, signals, the
     for k in range(b):
         own = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
         now = Signals(signals.weights[k : k + 1], signals.table[k : k + 1])
-        first, last = steps.ends[k], steps.ends[k + 1]
-        ends = np.zeros((2, 2), dtype=np.int64)
-        ends[1] = last - first
-        part = slice(k, k + 1)
+        chosen, part = choices_of(steps, k), slice(k, k + 1)
         step = Steps(
             steps.q[part], steps.v[part], steps.a[part], steps.states_q[part], steps.states_v[part],
             steps.turned[part], steps.counts[part], steps.tolerance[part], steps.merits[part],
-            steps.bodies[first[0] : last[0]], steps.nodes[first[1] : last[1]], ends, steps.codes[part],
+            chosen.rows, chosen.ends.reshape((1, chosen.ends.size)),
         )  # fmt: skip
         left = pull_back_steps(
             arrays, routines, own, step, 1, (q_before[k], v_before[k]), now, thetas[k], (q_bars[k], v_bars[k]),

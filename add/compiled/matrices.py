@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Instant
 from add.compiled.dense import factor, new_dense, solve_all
-from add.compiled.equations import new_lifted
-from add.compiled.families import Choices
-from add.compiled.packed import links_of
 from add.compiled.routines import call_inputs, call_matrices, call_parameters, call_residual
+from add.compiled.structure import links_of
+from add.compiled.tree_equations import new_lifted
+from add.kernels.arena import Instant
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -71,7 +70,7 @@ def _moved(entries, values, along):
 def state_matrices(arrays, routines, t, kin, theta, signals, choices, along):
     """Return the transposed of dr/dq, dr/dv and dr/da (3, n, n), the directions that act (k,), dr along each (k, n).
 
-    ``arrays`` is a `PackedFamilies`, ``kin`` q, v and a (n,) each, ``signals`` those of the instant.
+    ``arrays`` is an `Arena`, ``kin`` q, v and a (n,) each, ``signals`` those of the instant.
     """
     q, v, a = kin
     at, lifted = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
@@ -79,8 +78,7 @@ def state_matrices(arrays, routines, t, kin, theta, signals, choices, along):
     sizes = links_of(arrays).sizes
     if sizes.size:
         rows = sizes[0]
-        held = Choices(choices.bodies, choices.nodes, choices.codes.copy())
-        call_residual(routines.residual, (arrays, at, lifted, True, held, 0, np.empty(n)))
+        call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, np.empty(n)))
     out, by_rows = np.empty((3, n * n)), np.empty((3, rows * rows))
     call_matrices(routines.matrices, (arrays, at, lifted, choices, by_rows, out))
     entries, values = np.zeros(0, dtype=np.int64), np.zeros((0, n))

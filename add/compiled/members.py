@@ -7,15 +7,14 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.arrays import Signals
 from add.compiled.each import pull_back_each, take_each
-from add.compiled.families import Choices
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
-from add.compiled.routines import routines
 from add.compiled.run import Block, plain
 from add.compiled.steps import Steps, Timing
+from add.compiled.walk import no_choices
 from add.compiled.windows import CHUNK, windows
+from add.kernels.arena import Signals
 from add.typing import BoolArray, FloatArray, IntArray
 
 _NOTHING: FloatArray = np.zeros(0)
@@ -49,12 +48,11 @@ class Members:
     def block(self, k: int) -> Block:
         """Return the step of member ``k`` as a block of one."""
         steps, part = self.steps, slice(k, k + 1)
-        first, last = steps.ends[k], steps.ends[k + 1]
+        ends = steps.ends[k]
         one = Steps(
             steps.q[part], steps.v[part], steps.a[part], steps.states_q[part], steps.states_v[part],
             steps.turned[part], steps.counts[part], steps.tolerance[part], steps.merits[part],
-            steps.bodies[first[0] : last[0]], steps.nodes[first[1] : last[1]],
-            np.array([[0, 0], last - first]), steps.codes[part],
+            steps.rows[ends[0] : ends[-1]], (ends - ends[0])[None],
         )  # fmt: skip
         timing = self.timing._replace(first=int(self.firsts[k]))
         return Block(self.system, timing, one, int(self.found[k]), self.q[k], self.v[k])
@@ -69,8 +67,7 @@ class CompiledMembers:
 
     def __init__(self, system: PackedSystem) -> None:
         self.system = system
-        none = np.zeros((0, 3), dtype=np.int64)
-        self._given = _NOTHING, Choices(none, none, np.zeros(system.n_codes, dtype=np.int8))
+        self._given = _NOTHING, no_choices(len(system.system.deciding))
         self._windows: dict[tuple[float, int], Signals] = {}
         self._prescribed = system.system.partition.prescribed
 
@@ -117,7 +114,7 @@ class CompiledMembers:
         firsts, thetas = plain(np.asarray(firsts, dtype=np.int64)), plain(thetas)
         q, v = plain(before[0]), plain(before[1])
         found, *steps = take_each(
-            self.system.families, routines(), timing, firsts, criteria, (q, v), self._starts(thetas),
+            *self.system.common, timing, firsts, criteria, (q, v), self._starts(thetas),
             self._signals(timing.dt, firsts), thetas, False, self._given,
         )  # fmt: skip
         return Members(self.system, timing, firsts, Steps(*steps), found, plain(q[:, 0]), plain(v[:, 0]))
@@ -136,7 +133,7 @@ class CompiledMembers:
         by_positions = np.zeros((thetas.shape[0], self.system.system.n))
         steps = members.steps._replace(turned=np.zeros_like(members.steps.turned))
         solved: BoolArray = pull_back_each(
-            self.system.families, routines(), members.timing, members.firsts, steps, (members.q, members.v),
+            *self.system.common, members.timing, members.firsts, steps, (members.q, members.v),
             self._signals(members.timing.dt, members.firsts), thetas, bars, by_positions, theta_bars,
         )  # fmt: skip
         if self._prescribed.size:

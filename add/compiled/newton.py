@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Instant
 from add.compiled.dense import Dense, factor, new_dense, solve, take_block
-from add.compiled.equations import new_lifted
-from add.compiled.families import Choices
-from add.compiled.packed import layout_of
 from add.compiled.routines import call_jacobian, call_residual
+from add.compiled.structure import layout_of
+from add.compiled.tree_equations import new_lifted
+from add.kernels.arena import Instant
 from add.kernels.caching import CALLED, njit
 from add.typing import FloatArray, IntArray
 
@@ -59,21 +58,16 @@ class Iterate(NamedTuple):
     v: FloatArray
     a: FloatArray
     r: FloatArray
-    codes: IntArray
     lifted: FloatArray
     free: IntArray
 
 
 @njit(**CALLED)
-def new_iterate(arrays, n_codes):
+def new_iterate(arrays):
     """Return room for an iterate."""
     layout = layout_of(arrays)
     n = layout.size[0]
-    codes = np.zeros(n_codes, dtype=np.int8)
-    return Iterate(
-        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), codes, new_lifted(arrays),
-        layout.free,
-    )  # fmt: skip
+    return Iterate(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), new_lifted(arrays), layout.free)
 
 
 @njit(**CALLED)
@@ -89,16 +83,13 @@ def _free_norm(r, free, order):
 @njit(**CALLED)
 def _evaluate(arrays, routines, formula, stars, signals, theta, replay, given, norm, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
-    u, q, v, a, r, codes, lifted, free = point
+    u, q, v, a, r, lifted, free = point
     q_star, v_star = stars[0], stars[1]
     for i in range(u.size):
         v[i] = formula.c * u[i]
         a[i] = formula.c * (v[i] - v_star[i])
         q[i] = q_star[i] + u[i]
-    if replay:
-        codes[:] = given.codes
     at = Instant(formula.t, q, v, a, theta, signals)
-    given = Choices(given.bodies, given.nodes, codes)
     order = norm if measured else 0
     chosen, scale = call_residual(routines.residual, (arrays, at, lifted, replay, given, order, r))
     return _free_norm(r, free, norm), chosen, scale

@@ -1,67 +1,33 @@
-"""The terms of a system as the arrays of a compiled step, and the terms that it lacks."""
+"""A system as the arena of a compiled step, and what it lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from add.compiled import joints as codes
-from add.compiled.arrays import (
-    KINDS,
-    BodyPairs,
-    Joints,
-    Layout,
-    Loads,
-    Nodal,
-    NodePairs,
-    Rigid,
-    Weight,
-)
-from add.compiled.pack_trees import TREE_TERMS, pack_trees
-from add.compiled.packed import PackedFamilies, empty, packed
-from add.compiled.reasons import NotCompiled
-from add.contact.coefficients import NormalLaw
-from add.contact.penalty_bodies import BodyContact
-from add.contact.penalty_nodes import PenaltyContact
+from add.compiled.by_address import Callee, address
+from add.compiled.routines import Routines, routines
+from add.compiled.structure import STRUCTURE, Layout, Links, Moves, empty
+from add.compiled.walk import signatures
+from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
-from add.equations.points import NodePoints, WorldFrames
 from add.equations.signals import Signal
 from add.equations.system import System
-from add.equations.term import DecidingTerm, Term
-from add.joints.actuators import AxisTorque, Motor, PointForce
-from add.joints.air import AirOnFaces, Drag
-from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
-from add.joints.law_term import DecidingJointLaw, JointLaw
-from add.joints.springs import Cable, ElasticJoint, Spring
-from add.kernels.contact_detection import meeting_pairs
-from add.terms import Gravity, Inertia, NodalForce, RigidInertia
+from add.equations.tree_embedding import TreeEmbedding
+from add.kernels.arena import COLUMNS, INPUTS, Arena, fields_of, packed
+from add.kernels.trees import Tree
+from add.terms.tree_inertia import TreeInertia
 from add.typing import AnyArray, IntArray
 
 #: Up to so many coordinates a step is a compiled one: beyond, sparse matrices beat dense ones.
 MOST_COORDINATES = 200
 
-#: Up to so many entries of contact blocks, of all pairs that may ever touch.
-MOST_ENTRIES = 2_000_000
-
-#: The code of each joint law.
-LAWS: dict[type, int] = {
-    Spring: codes.SPRING,
-    ElasticJoint: codes.BOND,
-    AngularDamping: codes.BOND,
-    Slider: codes.SLIDER,
-    JointFriction: codes.FRICTION,
-    Drag: codes.DRAG,
-    AirOnFaces: codes.FACES,
-    Motor: codes.MOTOR,
-    AxisTorque: codes.TORQUE,
-    PointForce: codes.GIVEN,
-    Cable: codes.CABLE,
-    AngleLimit: codes.LIMIT,
-}
+#: Up to so many rows of X where there are trees: the matrix over them is a full one.
+MOST_ROWS = 600
 
 
 @final
@@ -72,20 +38,42 @@ class PackedSystem:
     Attributes
     ----------
     system : System
-    families : PackedFamilies
-    signals : of loads, moves and joints, in the order of their numbers
-    codes : of each deciding term, the part of the codes that is its own; None for contact
-    bodies, nodes : numbers of the deciding terms that are contact between bodies, and of nodes; -1 for none
-    n_codes : number of the codes of all joints with branches
+    kinds : of its families, in their order
+    table : (n, 10) the arena's table of families without addresses, which differ between processes
+    arrays : the arena's integers, floats and fields
+    signals : of families and moves, in the order of their numbers
+    trees : whether there are any
     """
 
     system: System
-    families: PackedFamilies
+    kinds: tuple[Kind, ...]
+    table: IntArray
+    arrays: tuple[IntArray, AnyArray, IntArray]
     signals: tuple[Signal, ...]
-    codes: tuple[slice | None, ...]
-    bodies: int
-    nodes: int
-    n_codes: int
+    trees: bool
+
+    @cached_property
+    def arena(self) -> Arena:
+        """The arena with the addresses of this process; what is not on disk is compiled."""
+        table = self.table.copy()
+        for row, kind in zip(table, self.kinds, strict=True):
+            row[: INPUTS + 1] = addresses(kind)
+        return Arena(*self.arrays, table)
+
+    @property
+    def common(self) -> tuple[Arena, Routines]:
+        """What all compiled steps begin with: the arena, and the equations that they call."""
+        return self.arena, routines(self.trees)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what may go to another process."""
+        return {key: value for key, value in self.__dict__.items() if key != "arena"}
+
+
+def addresses(kind: Kind) -> list[int]:
+    """Return the addresses of a kind's functions in this process, zero for none."""
+    calls = zip(kind.functions, signatures(), strict=True)
+    return [0 if function is None else address(Callee(function, *types)) for function, types in calls]
 
 
 def lacking(system: System) -> str:
@@ -123,207 +111,108 @@ class _Packing:
     """The families of a system in the making."""
 
     system: System
-    families: dict[type, tuple[AnyArray, ...]] = field(default_factory=dict)
+    families: list[tuple[Family, int, bool]] = field(default_factory=list)
     signals: list[Signal] = field(default_factory=list)
+    trees: list[TreeInertia] = field(default_factory=list)
     lift: Lift | None = None
-    of_trees: list[Term] = field(default_factory=list)
-    joints: list[tuple[int, JointLaw | DecidingJointLaw, int]] = field(default_factory=list)
-    loads: list[tuple[bool, IntArray, AnyArray, Signal, IntArray]] = field(default_factory=list)
-    n_codes: int = 0
 
     def result(self) -> PackedSystem:
         system = self.system
-        self._find_lift()
-        for term in system.terms:
-            if type(term) in TREE_TERMS:
-                self.of_trees.append(term)
-            else:
-                self._take(term.inner if isinstance(term, LiftedTerm) else term)
-        for move in system.motion.moves:
-            self.loads.append((True, move.dofs, move.axes, move.signal, move.rows))
-        own: list[slice | None] = []
-        numbers = {BodyContact: -1, PenaltyContact: -1}
-        for k, given in enumerate(system.deciding):
-            choice, first = given.inner if isinstance(given, LiftedDecidingTerm) else given, self.n_codes
-            self._take(choice)
-            own.append(slice(first, self.n_codes) if isinstance(choice, DecidingJointLaw) else None)
-            if type(choice) in numbers:
-                numbers[type(choice)] = k
-        layout = system.partition.free, system.partition.prescribed, system.rotations, np.array([system.n])
-        self.families[Layout] = layout
-        self.families[Loads] = self._loads()
-        self.families[Joints] = self._joints()
-        if self.lift is not None and not self.of_trees:
-            raise NotCompiled("a body in coordinates of its own that is no tree")
-        if self.of_trees:
-            self.families |= pack_trees(self.of_trees, self.lift, system.n, self._touched(), self._signal)
-        return PackedSystem(
-            system=system,
-            families=packed(self.families.get(kind, empty(kind)) for kind in KINDS),
-            signals=tuple(self.signals),
-            codes=tuple(own),
-            bodies=numbers[BodyContact],
-            nodes=numbers[PenaltyContact],
-            n_codes=self.n_codes,
-        )
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of X that force families are written over."""
-        return self.system.n if self.lift is None else self.lift.rows.n
-
-    def _find_lift(self) -> None:
-        """Find the lift of the families; it is the same for all."""
-        for term in (*self.system.terms, *self.system.deciding):
+        owners = [term for term in system.terms if isinstance(term, TreeInertia)]
+        self.trees = sorted(owners, key=lambda term: term.start)
+        for term in (*system.terms, *system.deciding):
             if isinstance(term, LiftedTerm | LiftedDecidingTerm):
                 self.lift = term.lift
+        for term in system.terms:
+            if not isinstance(term, TreeInertia):
+                inner = term.inner if isinstance(term, LiftedTerm) else term
+                # All terms over rows of X are lifted where there are trees.
+                self.families.append((inner.family(), -1, bool(self.trees) and inner is term))
+        for number, choice in enumerate(system.deciding):
+            decided = choice.inner if isinstance(choice, LiftedDecidingTerm) else choice
+            if self.trees and decided is choice:
+                raise NotCompiled(f"{type(choice).__name__} over coordinates of trees")
+            self.families.append((decided.family(), number, False))
+        if self.lift is not None and not self.trees:
+            raise NotCompiled("a body in coordinates of its own that is no tree")
+        n_rows = system.n if self.lift is None else self.lift.rows.n
+        if self.trees and n_rows > MOST_ROWS:
+            raise NotCompiled(f"{n_rows} rows of links and bodies, more than {MOST_ROWS}")
+        places = [self._places(family, system.n if own else n_rows) for family, _, own in self.families]
+        structure: dict[type, tuple[AnyArray, ...]] = {Layout: self._layout(), Moves: self._moves()}
+        if self.trees:
+            touched = [place % n_rows for place, (_, _, own) in zip(places, self.families, strict=True) if not own]
+            structure |= self._of_trees(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *touched])), n_rows)
+        arrays: list[AnyArray] = []
+        kinds: list[tuple[int, Any]] = []
+        for part in STRUCTURE:
+            arrays += structure.get(part, empty(part))
+            kinds += fields_of(part)
+        table = []
+        for (family, number, own), place in zip(self.families, places, strict=True):
+            first, of_kind = len(arrays), fields_of(family.kind.arrays)
+            signal = -1 if family.signal is None else self._signal(family.signal)
+            table.append([0, 0, 0, 0, first, first + len(of_kind), number, own, signal, family.followers])
+            arrays += [*family.arrays, place]
+            kinds += [*of_kind, (1, np.int64)]
+        return PackedSystem(
+            system=system,
+            kinds=tuple(family.kind for family, _, _ in self.families),
+            table=np.array(table, dtype=np.int64).reshape(-1, COLUMNS),
+            arrays=packed(arrays, kinds),
+            signals=tuple(self.signals),
+            trees=bool(self.trees),
+        )
 
-    def _touched(self) -> IntArray:
-        """Return the rows of X that families depend on."""
-        places = {Rigid: 3, Nodal: 5, Joints: 7, BodyPairs: 6, NodePairs: 13}
-        found = [self.families[kind][k] % self.n_rows for kind, k in places.items() if kind in self.families]
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found])).astype(np.int64)
-
-    def _take(self, term: Term | DecidingTerm) -> None:
-        """Add the arrays of a term."""
-        if type(term) in LAWS:
-            self._joint(term)
-            return
-        if type(term) not in _FAMILIES:
-            raise NotCompiled(type(term).__name__)
-        kind, arrays = _FAMILIES[type(term)]
-        if kind is Loads:
-            self.loads.append((False, term.nodes, term.shares, term.signal, term.rows))  # type: ignore[union-attr]
-            return
-        if kind in self.families:
-            raise NotCompiled(f"a second {type(term).__name__}")
-        self.families[kind] = arrays(term, self.n_rows)
-
-    def _joint(self, term: Any) -> None:
-        law, first = LAWS[type(term)], -1
-        if isinstance(term, DecidingJointLaw):
-            first, self.n_codes = self.n_codes, self.n_codes + term.sites.n
-            law = codes.CLIPPED_CABLE if isinstance(term, Cable) and term.clip else law
-        elif isinstance(term, AirOnFaces) and term.closed:
-            law = codes.CLOSED_FACES
-        self.joints.append((law, term, first))
+    @staticmethod
+    def _places(family: Family, n: int) -> IntArray:
+        """Return the places of a family's entries in a full matrix by columns."""
+        rows, cols = family.pattern
+        return np.asarray(cols * n + rows, dtype=np.int64)
 
     def _signal(self, signal: Signal) -> int:
         self.signals.append(signal)
         return len(self.signals) - 1
 
-    def _loads(self) -> tuple[AnyArray, ...]:
-        table, nodes, shares, axes, rows = [], [], [], [], []
+    def _layout(self) -> tuple[AnyArray, ...]:
+        system = self.system
+        return system.partition.free, system.partition.prescribed, system.rotations, np.array([system.n])
+
+    def _moves(self) -> tuple[AnyArray, ...]:
+        moves, table = self.system.motion.moves, []
         first = begin = 0
-        for is_move, which, numbers, signal, index in self.loads:
-            table.append([first, first + which.size, begin, self._signal(signal), int(is_move), 0])
-            nodes.append(which)
-            shares.append(np.zeros(which.size) if is_move else numbers)
-            axes.append(numbers if is_move else np.zeros(which.size))
-            rows.append(index)
-            first, begin = first + which.size, begin + index.shape[0]
+        for move in moves:
+            table.append([first, first + move.dofs.size, begin, self._signal(move.signal)])
+            first, begin = first + move.dofs.size, begin + move.rows.shape[0]
         if not table:
-            return empty(Loads)
-        return (
-            np.array(table),
-            np.concatenate(nodes),
-            np.concatenate(shares),
-            np.concatenate(axes),
-            np.concatenate(rows),
-        )
+            return empty(Moves)
+        parts = zip(*((move.dofs, move.axes, move.rows) for move in moves), strict=True)
+        return np.array(table), *(np.concatenate(part) for part in parts)
 
-    def _joints(self) -> tuple[AnyArray, ...]:
-        if not self.joints:
-            return empty(Joints)
-        table = []
-        parts: list[list[AnyArray]] = [[] for _ in range(7)]
-        size = [0] * 7
-        for law, term, first_code in self.joints:
-            sites, values = term.sites, term.values
-            place = _places(sites.pattern, self.n_rows)
-            table.append(
-                [
-                    law, sites.n, sites.arity, sites.dofs.shape[1], values.index.shape[1], values.rows.shape[2],
-                    size[0], size[1], size[4], size[5], size[6], self._signal(values.signal), first_code,
-                ]
-            )  # fmt: skip
-            arrays = (sites.kind, sites.dofs, sites.weights, sites.place, values.index, values.rows, place)
-            for k, array in enumerate(arrays):
-                parts[k].append(array if k == 3 else array.ravel())
-                size[k] += array.shape[0] if k == 3 else array.size
-        return (np.array(table), *(np.concatenate(part) for part in parts))
-
-
-def _places(pattern: tuple[IntArray, IntArray], n: int) -> IntArray:
-    """Return the places of entries in a full matrix by columns."""
-    rows, cols = pattern
-    return np.asarray(cols * n + rows, dtype=np.int64)
-
-
-def _rigid(term: RigidInertia, n: int) -> tuple[AnyArray, ...]:
-    return term.start, term.mass, term.inertia, _places(term.pattern(), n)
-
-
-def _nodal(term: Inertia, n: int) -> tuple[AnyArray, ...]:
-    return term.rows, term.cols, term.mass, term.density, term.damping, _places(term.pattern(), n)
-
-
-def _weight(term: Gravity, n: int) -> tuple[AnyArray, ...]:
-    return term.nodes, term.mass, term.density, term.gravity
-
-
-def _refuse_laws(term: BodyContact | PenaltyContact) -> None:
-    if term.is_hybrid:
-        raise NotCompiled("hybrid friction")
-    if term.normal_law is not NormalLaw.PENALTY:
-        raise NotCompiled(f"the contact law {term.normal_law.name}")
-
-
-def _bodies(term: BodyContact, n: int) -> tuple[AnyArray, ...]:
-    """Return the arrays of contact between bodies, with the blocks of all pairs that may ever touch."""
-    _refuse_laws(term)
-    if term.sizes is not None:
-        raise NotCompiled("sizes of shapes that are numbers")
-    contacts, blocks = term.arrays, term.blocks
-    nb = contacts.bodies.shape[0]
-    run, shape = meeting_pairs(contacts).T
-    host = contacts.hosts[shape]
-    keys = []
-    for r, b in zip(run[host >= 0], host[host >= 0], strict=True):
-        points = np.arange(contacts.runs[r, 0], contacts.runs[r, 1])
-        carriers = np.where(contacts.points[points, 2] >= 0, contacts.points[points, 2], nb + points)
-        keys.append(np.unique(carriers) * nb + b)
-    every = np.unique(np.concatenate([blocks.always, *keys])).astype(np.int64)
-    if 144 * every.size > MOST_ENTRIES:
-        raise NotCompiled(f"{every.size} pairs of bodies that may touch")
-    ints, floats, fields = term.packed
-    places = _places(blocks.pattern(every), n)
-    return ints, floats, fields, blocks.own, every, np.array([blocks.rows.size]), places
-
-
-def _nodes(term: PenaltyContact, n: int) -> tuple[AnyArray, ...]:
-    points, shapes, pairs, frames = term.points, term.shapes, term.pairs, term.shapes.frames
-    _refuse_laws(term)
-    if not isinstance(points, NodePoints) or not isinstance(frames, WorldFrames):
-        raise NotCompiled("contact points between nodes")
-    static = np.full((*pairs.k_n.shape, 2), -1) if pairs.static is None else pairs.static
-    return (
-        points.nodes, term.scale, term.group, shapes.kind, shapes.size, frames.rotation, frames.position,
-        frames.velocity, term.shape_group, pairs.enabled,
-        np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, static[:, :, 0], static[:, :, 1]]),
-        np.stack([pairs.onset, pairs.ramp]), np.array(term.kernel_law), _places(points.block_pattern(), n),
-    )  # fmt: skip
-
-
-#: The family of each term that is no joint, and its arrays. What is not here takes the steps of the terms themselves.
-_FAMILIES: dict[type, tuple[type, Callable[[Any, int], tuple[AnyArray, ...]]]] = {
-    RigidInertia: (Rigid, _rigid),
-    Inertia: (Nodal, _nodal),
-    Gravity: (Weight, _weight),
-    BodyContact: (BodyPairs, _bodies),
-    PenaltyContact: (NodePairs, _nodes),
-    NodalForce: (Loads, lambda term, n: ()),
-}
-
-#: The types of terms that compiled steps know.
-KNOWN = frozenset({*LAWS, *_FAMILIES, *TREE_TERMS})
+    def _of_trees(self, touched: IntArray, n_rows: int) -> dict[type, tuple[AnyArray, ...]]:
+        """Return the arrays of `Links` and `Tree`; ``touched`` rows of X are those that force families depend on."""
+        same = self.trees[0].start
+        starts = np.array([*(term.start - same for term in self.trees), self.system.n - same], dtype=np.int64)
+        elements = np.cumsum([0, *(term.tree.parent.size for term in self.trees)])
+        columns = np.cumsum([0, *(term.tree.element.size for term in self.trees)])
+        links, rows = np.zeros(0, dtype=np.int64), same
+        if self.lift is not None:
+            embedded = [one for one in self.lift.embeddings if isinstance(one, TreeEmbedding)]
+            if len(embedded) != len(self.trees) or len(embedded) != len(self.lift.embeddings):
+                raise NotCompiled("a body in coordinates of its own that is no tree")
+            parts = [one.links + e for one, e in zip(embedded, elements[:-1], strict=True)]
+            links, rows = np.concatenate(parts), n_rows
+        moved = []
+        for term, first, column in zip(self.trees, elements[:-1], columns[:-1], strict=True):
+            tree = term.tree
+            moved.append(
+                tree._replace(
+                    parent=np.where(tree.parent >= 0, tree.parent + first, -1),
+                    first=tree.first + column,
+                    element=tree.element + first,
+                    coordinate=tree.coordinate + term.start - same,
+                )
+            )
+        joined = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
+        tree_arrays = (*joined[:-1], self.trees[0].tree.gravity)
+        return {Links: (np.array([rows, same]), links, touched, starts), Tree: tree_arrays}

@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof
 
-from add.compiled.arrays import KINDS, Instant, Signals
+from add.compiled import equations, tree_equations
 from add.compiled.by_address import Callee, address, by_address
-from add.compiled.equations import jacobian, matrices, parameters, residual
-from add.compiled.families import Choices
-from add.compiled.inputs import inputs
-from add.compiled.packed import empty, packed
+from add.compiled.walk import Choices, empty_arena, empty_instant
 from add.linalg.blas import addresses
 
 
@@ -34,19 +31,18 @@ NONE = Routines(0, 0, 0, 0, 0, 0, 0)
 
 
 @cache
-def callees() -> tuple[Callee, ...]:
-    """Return the functions of the equations with the types of their arguments and results."""
-    families = packed(empty(kind) for kind in KINDS)
-    one, rows = np.zeros(0), np.zeros((0, 3), dtype=np.int64)
-    at = Instant(0.0, one, one, one, one, Signals(one, rows))
-    choices = Choices(rows, rows, np.zeros(0, dtype=np.int8))
+def callees(trees: bool) -> tuple[Callee, ...]:
+    """Return the equations of systems with trees, or without, and the types of their arguments and results."""
+    of = tree_equations if trees else equations
+    families, at, one = empty_arena(), empty_instant(), np.zeros(0)
     many, counts = np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
+    choices = Choices(np.zeros((0, 3), dtype=np.int64), counts)
     calls = (
-        (residual, (families, at, one, False, choices, 0, one), (choices, 0.0)),
-        (jacobian, (families, at, one, choices, 0.0, 0.0, 0.0, one), None),
-        (matrices, (families, at, one, choices, many, many), None),
-        (parameters, (families, at, one, choices, many, one, one), None),
-        (inputs, (families, at, one, choices, counts), (counts, many)),
+        (of.residual, (families, at, one, False, choices, 0, one), (choices, 0.0)),
+        (of.jacobian, (families, at, one, choices, 0.0, 0.0, 0.0, one), None),
+        (of.matrices, (families, at, one, choices, many, many), None),
+        (of.parameters, (families, at, one, choices, many, one, one), None),
+        (of.inputs, (families, at, one, choices, counts), (counts, many)),
     )
     return tuple(
         Callee(function, tuple(map(typeof, arguments)), typeof(result)) for function, arguments, result in calls
@@ -54,15 +50,15 @@ def callees() -> tuple[Callee, ...]:
 
 
 @cache
-def routines() -> Routines:
-    """Return the addresses; what is not on disk is compiled."""
+def routines(trees: bool) -> Routines:
+    """Return the addresses for systems with trees, or without; what is not on disk is compiled."""
     blas = addresses()
-    return Routines(blas.getrf, blas.getrs, *map(address, callees()))
+    return Routines(blas.getrf, blas.getrs, *map(address, callees(trees)))
 
 
 def _caller(k: int, name: str) -> Any:
     """Return the call by address of one of `callees`, as (address, arguments)."""
-    return by_address(name, lambda: callees()[k])
+    return by_address(name, lambda: callees(False)[k])
 
 
 call_residual, call_jacobian, call_matrices, call_parameters, call_inputs = (

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, final
 
 import numpy as np
 
-from add.compiled.arrays import Signals
-from add.compiled.families import Choices
 from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
-from add.compiled.routines import routines
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
+from add.compiled.walk import Choices, no_choices
 from add.compiled.windows import CHUNK, windows
 from add.equations.tangents import Columns, Directions, StateTangents
-from add.equations.term import Decision, Decisions
+from add.equations.term import Decisions
+from add.kernels.arena import Signals
 from add.typing import AnyArray, FloatArray, IntArray
 
-_NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
 _NOTHING: FloatArray = np.zeros(0)
 
 
@@ -53,16 +52,8 @@ class Block:
 
     def decisions(self, k: int) -> Decisions:
         """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""
-        system, steps, out = self.system, self.steps, []
-        ends = steps.ends
-        for j, part in enumerate(system.codes):
-            if part is not None:
-                out.append(steps.codes[k, part])
-            elif j == system.bodies:
-                out.append(steps.bodies[ends[k, 0] : ends[k + 1, 0]])
-            else:
-                out.append(steps.nodes[ends[k, 1] : ends[k + 1, 1]])
-        return tuple(out)
+        rows, ends = self.steps.rows, self.steps.ends[k].tolist()
+        return tuple([rows[first:last] for first, last in pairwise(ends)])
 
 
 @final
@@ -74,12 +65,12 @@ class CompiledRun:
 
     def __init__(self, system: PackedSystem) -> None:
         self.system = system
-        self._none = Choices(_NO_ROWS, _NO_ROWS, np.zeros(system.n_codes, dtype=np.int8))
+        self._none = no_choices(len(system.system.deciding))
         self._theta: FloatArray | None = None
         self._start = _NOTHING
         self._rows: tuple[Any, FloatArray] | None = None
         self._chunk: tuple[float, int] = (0.0, -1)
-        self._windows = Signals(_NOTHING, _NO_ROWS)
+        self._windows = Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
         self._prescribed = system.system.partition.prescribed
         self._directions: Directions | None = None
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
@@ -127,7 +118,7 @@ class CompiledRun:
         given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
         q, v = plain(before[0]), plain(before[1])
         found, *steps = take_steps(
-            self.system.families, routines(), timing, criteria, (q, v), n,
+            *self.system.common, timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
         return Block(self.system, timing, Steps(*steps), found, q[0], v[0])
@@ -149,7 +140,7 @@ class CompiledRun:
         theta = plain(theta)
         self._at(theta)
         left = pull_back_steps(
-            self.system.families, routines(), block.timing, block.steps, n, (block.q, block.v),
+            *self.system.common, block.timing, block.steps, n, (block.q, block.v),
             self._signals(block.timing, n), theta, bars, by_position, theta_bar,
         )  # fmt: skip
         return int(left)
@@ -165,7 +156,11 @@ class CompiledRun:
         """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr along directions."""
         along, time = self._along(directions), (timing.first + 1) * timing.dt
         by_state, index, by_theta = state_matrices(
-            self.system.families, routines(), time, *self._instant(timing, kin, theta), self._choices(decisions), along
+            *self.system.common,
+            time,
+            *self._instant(timing, kin, theta),
+            self._choices(decisions),
+            along,
         )
         return np.transpose(by_state, (0, 2, 1)), Columns(index, by_theta.T)
 
@@ -187,7 +182,7 @@ class CompiledRun:
         reading = Reading((timing.first + 1) * timing.dt, c, np.array(alpha), pairs)
         along, instant = self._along(directions), self._instant(timing, kin, theta)
         transition, by_theta, index, solved = step_matrices(
-            self.system.families, routines(), reading, *instant, self._choices(decisions), along
+            *self.system.common, reading, *instant, self._choices(decisions), along
         )
         return (transition, Columns(index, by_theta)) if solved else None
 
@@ -203,7 +198,7 @@ class CompiledRun:
         self._at(theta)
         dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
         found: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
-            self.system.families, routines(), block.timing, block.steps, first, n, self._signals(block.timing, block.n),
+            *self.system.common, block.timing, block.steps, first, n, self._signals(block.timing, block.n),
             theta, self._along(directions), plain(tangents.index), plain(np.transpose(dots, (0, 1, 3, 2))),
         )  # fmt: skip
         return found
@@ -240,21 +235,14 @@ class CompiledRun:
         """Return a solved step, without a change of chart, as a block."""
         chosen, system = self._choices(decisions), self.system.system
         q, v, a = (plain(x)[None] for x in kin)
-        ends = np.array([[0, 0], [chosen.bodies.shape[0], chosen.nodes.shape[0]]])
         turned = np.zeros((1, system.rotations.size), dtype=bool)
         none, counts = np.zeros((1, 1)), np.zeros((1, 5), dtype=np.int64)
-        steps = Steps(
-            q, v, a, q, v, turned, counts, none[0], none, chosen.bodies, chosen.nodes, ends, chosen.codes[None]
-        )
+        steps = Steps(q, v, a, q, v, turned, counts, none[0], none, chosen.rows, chosen.ends[None])
         return Block(self.system, timing, steps, 1, q[0], v[0])
 
     def _choices(self, decisions: Decisions) -> Choices:
         """Return the decisions of the deciding terms as compiled steps take them."""
-        system, none = self.system, self._none
-        codes = none.codes
-        if system.n_codes:
-            own = zip(decisions, system.codes, strict=True)
-            codes = np.concatenate([decision for decision, part in own if part is not None])
-        bodies = plain(decisions[system.bodies]) if system.bodies >= 0 else _NO_ROWS
-        nodes = plain(decisions[system.nodes]) if system.nodes >= 0 else _NO_ROWS
-        return Choices(bodies, nodes, codes)
+        if not decisions:
+            return self._none
+        ends = np.cumsum([0, *(len(rows) for rows in decisions)])
+        return Choices(plain(np.concatenate(decisions)), ends)

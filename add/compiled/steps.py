@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.arrays import Instant, Signals
 from add.compiled.dense import Dense, add_transposed, factor, new_dense, solve, take_block
-from add.compiled.equations import new_lifted
-from add.compiled.families import Choices, move_parameters, move_prescribed
 from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
-from add.compiled.packed import layout_of, links_of, loads_of
 from add.compiled.routines import call_matrices, call_parameters, call_residual
+from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
+from add.compiled.tree_equations import new_lifted
+from add.compiled.walk import Choices, with_rows
+from add.kernels.arena import Instant, Signals
 from add.kernels.caching import CALLED, njit
 from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
-from add.typing import AnyArray, BoolArray, FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 class Timing(NamedTuple):
@@ -47,9 +47,8 @@ class Steps(NamedTuple):
     counts : (k, 5) int64: how it ended, iterations, factorisations, worst coordinate, -
     tolerance : (k,) [N]
     merits : (k, max_iterations + 1) those of all iterates [N]
-    bodies, nodes : rows of contact of all steps, one behind the other
-    ends : (k + 1, 2) where those of each step begin
-    codes : (k, n_codes) of joints with branches
+    rows : (m, 3) decisions of all steps, one behind the other
+    ends : (k, n_deciding + 1) where those of each family begin in a step, and their end
     """
 
     q: FloatArray
@@ -61,10 +60,8 @@ class Steps(NamedTuple):
     counts: IntArray
     tolerance: FloatArray
     merits: FloatArray
-    bodies: IntArray
-    nodes: IntArray
+    rows: IntArray
     ends: IntArray
-    codes: AnyArray
 
 
 @njit(**CALLED)
@@ -77,14 +74,10 @@ def _formula(timing, k):
 
 
 @njit(**CALLED)
-def _appended(rows, n, more):
-    """Return room that holds n rows and ``more`` behind them."""
-    while n + more.shape[0] > rows.shape[0]:
-        wider = np.empty((2 * rows.shape[0] + 16, 3), dtype=np.int64)
-        wider[:n] = rows[:n]
-        rows = wider
-    rows[n : n + more.shape[0]] = more
-    return rows
+def choices_of(steps, k):
+    """Return the decisions of step k."""
+    ends = steps.ends[k]
+    return Choices(steps.rows[ends[0] : ends[ends.size - 1]], ends - ends[0])
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -93,7 +86,7 @@ def take_steps(
 ):  # fmt: skip
     """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
 
-    ``arrays`` is a `PackedFamilies`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
+    ``arrays`` is an `Arena`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
     the `Signals` of every step, with one axis more. ``given``: for a ``replay`` of one step, u to begin with (n,) and
     the choices to hold.
 
@@ -103,14 +96,14 @@ def take_steps(
     q_before, v_before = before
     n, n_free, n_rotations = layout.size[0], layout.free.size, layout.rotations.size
     u_given, none = given
-    n_codes = none.codes.size
+    n_choices = none.ends.size
     q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
     states_q, states_v = np.empty((n_steps, n)), np.empty((n_steps, n))
     turned, counts = np.zeros((n_steps, n_rotations), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
     tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
-    bodies, nodes = np.empty((4 * n_steps, 3), dtype=np.int64), np.empty((4 * n_steps, 3), dtype=np.int64)
-    ends, codes = np.zeros((n_steps + 1, 2), dtype=np.int64), np.zeros((n_steps, n_codes), dtype=np.int8)
-    point, trial, room = new_iterate(arrays, n_codes), new_iterate(arrays, n_codes), new_room(n, n_free)
+    rows, n_rows = np.empty((4 * n_steps, 3), dtype=np.int64), 0
+    ends = np.zeros((n_steps, n_choices), dtype=np.int64)
+    point, trial, room = new_iterate(arrays), new_iterate(arrays), new_room(n, n_free)
     old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
     done = 0
     for k in range(n_steps):
@@ -125,7 +118,7 @@ def take_steps(
                 point.u[i] = stars[1, i] / c + (old_v[0, i] - old_v[1, i]) / formula.dt / (c * c)
         if layout.prescribed.size:
             at = Instant(formula.t, point.q, point.v, point.a, theta, now)
-            move_prescribed(loads_of(arrays), layout, at, start, point.q)
+            move_prescribed(arrays, at, start, point.q)
             for i in layout.prescribed:
                 point.u[i] = point.q[i] - stars[0, i]
         status, iterations, factorizations, allowed, swapped, chosen = solve_step(
@@ -135,11 +128,11 @@ def take_steps(
             break
         if swapped:
             point, trial = trial, point
-        q[k], v[k], a[k], codes[k], tolerance[k] = point.q, point.v, point.a, point.codes, allowed
-        bodies = _appended(bodies, ends[k, 0], chosen.bodies)
-        nodes = _appended(nodes, ends[k, 1], chosen.nodes)
-        ends[k + 1, 0] = ends[k, 0] + chosen.bodies.shape[0]
-        ends[k + 1, 1] = ends[k, 1] + chosen.nodes.shape[0]
+        q[k], v[k], a[k], tolerance[k] = point.q, point.v, point.a, allowed
+        rows = with_rows(rows, n_rows, chosen.rows)
+        for i in range(n_choices):
+            ends[k, i] = n_rows + chosen.ends[i]
+        n_rows += chosen.rows.shape[0]
         worst, most = 0, -1.0
         for i in layout.free:
             if abs(point.r[i]) > most:
@@ -155,8 +148,7 @@ def take_steps(
         done += 1
     # No `Steps`: making one would run Python, and a signal that comes then would find numba unprepared.
     return (
-        done, q, v, a, states_q, states_v, turned, counts, tolerance, merits,
-        bodies[: ends[done, 0]].copy(), nodes[: ends[done, 1]].copy(), ends, codes,
+        done, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows[:n_rows].copy(), ends[:done].copy(),
     )  # fmt: skip
 
 
@@ -173,8 +165,7 @@ def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_pos
     )  # fmt: skip
     data, by_q, by_v, by_acceleration = room.data, room.parts[0], room.parts[1], room.parts[2]
     if links_of(arrays).sizes.size:
-        held = Choices(chosen.bodies, chosen.nodes, chosen.codes.copy())
-        call_residual(routines.residual, (arrays, at, room.lifted, True, held, 0, by_a))
+        call_residual(routines.residual, (arrays, at, room.lifted, True, chosen, 0, by_a))
     call_matrices(routines.matrices, (arrays, at, room.lifted, chosen, room.over_rows, room.parts))
     for k in range(n * n):
         data[k] = by_q[k] + c * (by_v[k] + c * by_acceleration[k])
@@ -263,10 +254,7 @@ def pull_back_steps(
             for i in range(layout.rotations.size):
                 if steps.turned[k, i]:
                     change_chart_pullback(layout.rotations[i], pair_q, pair_v, bar_q, bar_v)
-        ends = steps.ends
-        chosen = Choices(
-            steps.bodies[ends[k, 0] : ends[k + 1, 0]], steps.nodes[ends[k, 1] : ends[k + 1, 1]], steps.codes[k]
-        )
+        chosen = choices_of(steps, k)
         at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
         if not _pull_back(arrays, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
             return left

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.compiled.arrays import Signals
 from add.compiled.dense import factor, new_dense, solve_all
-from add.compiled.families import Choices
 from add.compiled.matrices import state_matrices
+from add.compiled.steps import choices_of
+from add.kernels.arena import Signals
 from add.kernels.caching import CALLED, njit
 
 
@@ -56,13 +56,10 @@ def push_steps(arrays, routines, timing, steps, first, n_steps, signals, theta, 
     for k in range(n_steps):
         number = first + k
         row = 0 if timing.first + number == 0 else 1
-        c, ends = timing.c[row], steps.ends
+        c = timing.c[row]
         t = (timing.first + number + 1) * timing.dt
         now = Signals(signals.weights[number], signals.table[number])
-        chosen = Choices(
-            steps.bodies[ends[number, 0] : ends[number + 1, 0]], steps.nodes[ends[number, 1] : ends[number + 1, 1]],
-            steps.codes[number],
-        )  # fmt: skip
+        chosen = choices_of(steps, number)
         kin = steps.q[number], steps.v[number], steps.a[number]
         by_state, columns, by_theta = state_matrices(arrays, routines, t, kin, theta, now, chosen, along)
         for column in columns:

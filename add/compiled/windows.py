@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from add.compiled.arrays import Signals
 from add.equations.signals import Signal
+from add.kernels.arena import Signals
 from add.typing import FloatArray
 
 #: Steps whose signals are evaluated together. Chunks begin at multiples, so that a step meets the same numbers

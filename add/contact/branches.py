@@ -10,6 +10,7 @@ import numpy as np
 
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.sticking import StickingRows
+from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
@@ -37,6 +38,10 @@ class RowContact(StickingTerm):
         """The law as the kernels take it."""
         bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping | COUPLES * self.has_couples
         return Law(self.law.kernel, bits, int(self.normal_law))
+
+    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
+        """Return the branch that holds at ``kin``."""
+        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     @property
     def has_couples(self) -> bool:
@@ -181,3 +186,11 @@ class PairContact(RowContact):
 def _sticks(decision: Decision) -> BoolArray:
     """Return which rows stick."""
     return np.asarray(decision[:, BITS] & STICKS != 0)
+
+
+def refuse_laws(contact: RowContact) -> None:
+    """Raise `NotCompiled` for a law that compiled steps lack."""
+    if contact.is_hybrid:
+        raise NotCompiled("hybrid friction")
+    if contact.normal_law is not NormalLaw.PENALTY:
+        raise NotCompiled(f"the contact law {contact.normal_law.name}")

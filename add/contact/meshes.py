@@ -165,10 +165,6 @@ class MeshContact(RowContact):
         flat = float(half[~self.surface.round].max(initial=0.0))
         return flat or float(half.max(initial=0.0))
 
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return the branch that holds at ``kin``."""
-        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
-
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:

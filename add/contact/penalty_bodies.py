@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
-from add.contact.branches import NO_CONTACT, PairContact
+from add.contact.body_family import body_family
+from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.places import ContactPlaces
 from add.contact.point_runs import point_runs, spread_pairs
 from add.contact.sizes import Sizes
 from add.contact.sparsity import Blocks, body_table
 from add.contact.sticking import StickingPairs
+from add.equations.family import Family, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel, contact_couples as couples
-from add.kernels.contact_arrays import Contacts, Growth, Motion, no_growth, packed as pack
+from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
 from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
 from add.kernels.contact_bodies_parameters import body_contact_parameters
-from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
+from add.kernels.contact_detection import FIRST, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points
@@ -183,9 +185,16 @@ class BodyContact(PairContact):
         )
 
     @cached_property
-    def packed(self) -> tuple[Any, ...]:
+    def packed(self) -> Packed:
         """The arrays and the law as few arguments, for what is called at every iteration."""
-        return tuple(pack(self.arrays, self.kernel_law))
+        return pack(self.arrays, self.kernel_law)
+
+    def family(self) -> Family:
+        """See `DecidingTerm.family`."""
+        refuse_laws(self)
+        if self.sizes is not None:
+            raise NotCompiled("sizes of shapes that are numbers")
+        return body_family(self.arrays, self.packed, self.blocks)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -207,16 +216,6 @@ class BodyContact(PairContact):
         """Number of shapes."""
         return int(self.kind.size)
 
-    def possible_pairs(self) -> tuple[IntArray, IntArray]:
-        """Return points and shapes of all pairs that may touch, by point: many where there are many bodies."""
-        runs = self.arrays.runs
-        run, shape = meeting_pairs(self.arrays).T
-        count = (runs[:, STOP] - runs[:, FIRST])[run]
-        point = np.repeat(runs[run, FIRST], count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        shape = np.repeat(shape, count)
-        order = np.lexsort((shape, point))
-        return point[order], shape[order]
-
     def met_shapes(self) -> dict[int, IntArray]:
         """Return owner of points -> the shapes that they may touch: many where there are many bodies."""
         run, shape = meeting_pairs(self.arrays).T
@@ -231,10 +230,6 @@ class BodyContact(PairContact):
     def has_couples(self) -> bool:
         """Whether it brakes the spin of bodies."""
         return self.pairs.couples is not None
-
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return the branch that holds at ``kin``."""
-        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None

@@ -5,21 +5,134 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.contact.branches import NO_CONTACT, PairContact
+from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.shapes import Shapes
 from add.contact.sticking import StickingPairs
+from add.equations.family import Family, Kind, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.points import LinearPoints, NodePoints
+from add.equations.points import LinearPoints, NodePoints, WorldFrames
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_nodes as kernel
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats3, Ints, Ints2, Ints3, unpacker
+from add.kernels.caching import CALLED, njit
+from add.kernels.contact_pairs import Law, Shapes as Placed
 from add.kernels.point_ways import free_nodes
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_nodes
 from add.typing import BoolArray, FloatArray, IntArray
+
+
+class _Arrays(NamedTuple):
+    nodes: Ints
+    scale: Floats
+    group: Ints
+    kind: Ints
+    size: Floats2
+    rotation: Floats3
+    position: Floats2
+    velocity: Floats2
+    column: Ints
+    enabled: Ints2
+    tables: Ints3
+    depths: Floats3
+    law: Ints
+
+
+_own = unpacker(_Arrays)
+Points, Table = kernel.Points, kernel.Table
+contact_force, decided_contact_force = kernel.contact_force, kernel.decided_contact_force
+contact_jacobian, contact_parameters = kernel.contact_jacobian, kernel.contact_parameters
+
+
+@njit(**CALLED)
+def _at(nodes, at):
+    """Return points, shapes, table and law, as the kernels take them."""
+    n, ns = nodes.nodes.size, nodes.kind.size
+    x, v = np.empty((n, 3)), np.empty((n, 3))
+    for i in range(n):
+        for c in range(3):
+            x[i, c], v[i, c] = at.q[3 * nodes.nodes[i] + c], at.v[3 * nodes.nodes[i] + c]
+    place = np.empty((ns, 3))
+    for o in range(ns):
+        for c in range(3):
+            place[o, c] = nodes.position[o, c] + at.t * nodes.velocity[o, c]
+    rows, columns = nodes.enabled.shape
+    values, enabled = np.empty((6, rows, columns)), np.empty((rows, columns), dtype=np.bool_)
+    for r in range(rows):
+        for c in range(columns):
+            enabled[r, c] = nodes.enabled[r, c] != 0
+            for k in range(6):
+                index = nodes.tables[k, r, c]
+                values[k, r, c] = at.theta[index] if index >= 0 else 0.0
+    shapes = Placed(nodes.kind, nodes.size, nodes.rotation, place, nodes.velocity, np.zeros((ns, 3)))
+    none = np.zeros((rows, columns))
+    table = Table(
+        nodes.column, enabled, values[0], values[1], values[2], values[3], nodes.depths[0], nodes.depths[1], none, none,
+        values[4], values[5],
+    )  # fmt: skip
+    return Points(x, v, nodes.scale, nodes.group), shapes, table, Law(nodes.law[0], nodes.law[1], 0)
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own = _own(arena, arena.families[k, FIELD])
+    points, shapes, table, law = _at(own, at)
+    force = np.empty((own.nodes.size, 3))
+    if replay:
+        n = contact_force(points, shapes, table, law, replay, rows, force)
+    else:
+        rows, n = decided_contact_force(points, shapes, table, law, rows[:0], force)
+    if n:
+        for i in range(own.nodes.size):
+            for c in range(3):
+                out[3 * own.nodes[i] + c] -= force[i, c]
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if rows.size == 0 or (weight_q == 0.0 and weight_v == 0.0):
+        return
+    own = _own(arena, arena.families[k, FIELD])
+    points, shapes, table, law = _at(own, at)
+    n = own.nodes.size
+    by_x, by_v = np.empty((n, 3, 3)), np.empty((n, 3, 3))
+    if contact_jacobian(points, shapes, table, law, rows, by_x, by_v):
+        for i in range(n):
+            for r in range(3):
+                for c in range(3):
+                    data[slots[9 * i + 3 * r + c]] -= weight_q * by_x[i, r, c] + weight_v * by_v[i, r, c]
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, lam, out):
+    if rows.size == 0:
+        return
+    own = _own(arena, arena.families[k, FIELD])
+    points, shapes, table, law = _at(own, at)
+    n_rows, columns = own.enabled.shape
+    bars = np.zeros((7, n_rows, columns))
+    at_points = np.empty((own.nodes.size, 3))
+    for i in range(own.nodes.size):
+        for c in range(3):
+            at_points[i, c] = lam[3 * own.nodes[i] + c]
+    forward = lam.size < 0  # False: the constant would make kernels of its own, beside those that terms call
+    contact_parameters(
+        points, shapes, table, law, rows, forward,
+        (bars[0], bars[1], bars[2], bars[3], bars[4], bars[5], bars[6]), at_points,
+    )  # fmt: skip
+    for i in range(6):
+        for r in range(n_rows):
+            for c in range(columns):
+                if own.tables[i, r, c] >= 0:
+                    out[own.tables[i, r, c]] -= bars[i if i < 4 else i + 1, r, c]  # bar 4 is of the thickness
+
+
+KIND = Kind("contact_of_nodes", _Arrays, _forces, _parameters, _jacobian)
 
 
 @final
@@ -73,6 +186,21 @@ class PenaltyContact(PairContact):
         """Number of shapes."""
         return int(self.shapes.kind.size)
 
+    def family(self) -> Family:
+        """See `DecidingTerm.family`."""
+        points, shapes, pairs, frames = self.points, self.shapes, self.pairs, self.shapes.frames
+        refuse_laws(self)
+        if not isinstance(points, NodePoints) or not isinstance(frames, WorldFrames):
+            raise NotCompiled("contact points between nodes")
+        static = np.full((*pairs.k_n.shape, 2), -1) if pairs.static is None else pairs.static
+        arrays = _Arrays(
+            points.nodes, self.scale, self.group, shapes.kind, shapes.size, frames.rotation, frames.position,
+            frames.velocity, self.shape_group, pairs.enabled.astype(np.int64),
+            np.stack([pairs.k_n, pairs.k_d, pairs.k_t, pairs.c_f, static[:, :, 0], static[:, :, 1]]),
+            np.stack([pairs.onset, pairs.ramp]), np.array(self.kernel_law),
+        )  # fmt: skip
+        return Family(KIND, arrays, points.block_pattern())
+
     def arguments(
         self, kin: Kinematics, theta: FloatArray
     ) -> tuple[kernel.Points, kernel.Shapes, kernel.Table, kernel.Law]:
@@ -111,10 +239,6 @@ class PenaltyContact(PairContact):
     @cached_property
     def _enabled(self) -> BoolArray:
         return np.asarray(self.pairs.enabled != 0)
-
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return the branch that holds at ``kin``."""
-        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None

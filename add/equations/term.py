@@ -10,6 +10,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from add.equations.family import Family, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
 from add.linalg.pattern import add_product
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -60,6 +61,16 @@ class Term(ABC):
     def inputs(self) -> IntArray:
         """Entries of theta that are coefficients of its signals; no term reads them in another way."""
         return NO_INPUTS
+
+    def family(self) -> Family:
+        """Return the forces as compiled steps take them.
+
+        Raises
+        ------
+        NotCompiled
+            If compiled steps lack them.
+        """
+        raise NotCompiled(type(self).__name__)
 
     @abstractmethod
     def pattern(self) -> tuple[IntArray, IntArray]:
@@ -142,6 +153,10 @@ class DecidingTerm(ABC):
     def inputs(self) -> IntArray:
         """See `Term.inputs`."""
         return NO_INPUTS
+
+    def family(self) -> Family:
+        """See `Term.family`; the decision is (k, 3) rows."""
+        raise NotCompiled(type(self).__name__)
 
     @abstractmethod
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:

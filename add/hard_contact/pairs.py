@@ -17,6 +17,7 @@ from add.equations.points import NodePoints
 from add.equations.system import System
 from add.equations.term import DecidingTerm
 from add.errors import InputError
+from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
 from add.kernels.contact_places import PairArrays
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -216,8 +217,19 @@ def _of_nodes(number: int, term: PenaltyContact) -> ContactPairs:
     )
 
 
+def _possible_pairs(term: BodyContact) -> tuple[IntArray, IntArray]:
+    """Return points and shapes of all pairs that may touch, by point: many where there are many bodies."""
+    runs = term.arrays.runs
+    run, shape = meeting_pairs(term.arrays).T
+    count = (runs[:, STOP] - runs[:, FIRST])[run]
+    point = np.repeat(runs[run, FIRST], count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    shape = np.repeat(shape, count)
+    order = np.lexsort((shape, point))
+    return point[order], shape[order]
+
+
 def _of_bodies(number: int, term: BodyContact) -> ContactPairs:
-    i, o = term.possible_pairs()
+    i, o = _possible_pairs(term)
     return ContactPairs(
         first=term.carrier[i].astype(np.int64),
         rigid=term.rigid[i],

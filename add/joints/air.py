@@ -7,9 +7,19 @@ from typing import ClassVar, final
 
 from add.equations.signals import Signal
 from add.equations.sites import Indices, LawValues, Sites
-from add.joints.law_term import PLACE, JointLaw, Slots
+from add.joints.law import PLACE, Law
+from add.joints.law_term import JointLaw
 from add.kernels import air as kernel
 from add.typing import IntArray
+
+DRAG = Law("Drag", kernel.drag_force, kernel.drag_derivatives, (PLACE,), 6, driven=True)
+FACES, CLOSED_FACES = (
+    Law(name, force, derivatives, (PLACE, PLACE, PLACE), 6, driven=True)
+    for name, force, derivatives in (
+        ("AirOnFaces", kernel.face_force, kernel.face_derivatives),
+        ("AirOnClosedFaces", kernel.closed_face_force, kernel.closed_face_derivatives),
+    )
+)
 
 
 @final
@@ -17,9 +27,7 @@ from add.typing import IntArray
 class Drag(JointLaw):
     """Drag of a body as a whole, F = rho C A |u| u / 2 at a place that moves with v, u = w(t) - v; one site."""
 
-    depends: ClassVar[str] = "qv"
-    slots: ClassVar[Slots] = (PLACE,)
-    n_columns: ClassVar[int] = 6
+    law: ClassVar[Law] = DRAG
 
     @classmethod
     def of(
@@ -27,12 +35,6 @@ class Drag(JointLaw):
     ) -> Drag:
         """Make drags; indices in theta of rho [kg/m^3], C [-], A [m^2] (n,), the wind's rows [m/s]."""
         return cls(sites, LawValues.driven(signal, rows, density, coefficient, area))
-
-    def law_forces(self, y, y_dot, p, f):
-        kernel.drag_force(y, y_dot, p, f)
-
-    def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        kernel.drag_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
 
 
 @final
@@ -46,11 +48,12 @@ class AirOnFaces(JointLaw):
         Whether the triangles, turned outward, bound a volume: pressure acts from outside alone.
     """
 
-    depends: ClassVar[str] = "qv"
-    slots: ClassVar[Slots] = (PLACE, PLACE, PLACE)
-    n_columns: ClassVar[int] = 6
-
     closed: bool = False
+
+    @property
+    def law(self) -> Law:
+        """That of ``closed``."""
+        return CLOSED_FACES if self.closed else FACES
 
     @classmethod
     def of(
@@ -66,9 +69,3 @@ class AirOnFaces(JointLaw):
     ) -> AirOnFaces:
         """Make faces; indices in theta of rho [kg/m^3], C [-], c [kg/(m^2 s)] (n,), of the wind's rows [m/s]."""
         return cls(sites, LawValues.driven(signal, rows, density, coefficient, friction), closed)
-
-    def law_forces(self, y, y_dot, p, f):
-        kernel.face_force(y, y_dot, p, self.closed, f)
-
-    def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        kernel.face_derivatives(y, y_dot, p, self.closed, f, f_y, f_v, f_p)

@@ -8,11 +8,34 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.equations.sites import Indices, LawValues, Sites
-from add.equations.term import Candidates, Decision
-from add.joints.law_term import PLACE, TURNING, VECTOR, DecidingJointLaw, JointLaw, Slots
+from add.equations.term import Decision
+from add.joints.law import PLACE, TURNING, VECTOR, Law
+from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.kernels import joints as kernel
 from add.kernels.springs import bond_derivatives, bond_force
-from add.typing import FloatArray
+from add.typing import AnyArray, FloatArray
+
+
+def _slider_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
+    d, u = y[:, 0] - y[:, 1], y[:, 2]
+    offset = d - u * (u * d).sum(axis=1, keepdims=True)
+    return float(0.5 * p[:, 0] @ (offset**2).sum(axis=1))
+
+
+def _limit_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
+    phi = np.arctan2((y[:, 1] * y[:, 2]).sum(axis=1), (y[:, 0] * y[:, 2]).sum(axis=1))
+    excess = phi - np.where(codes > 0, p[:, 3], p[:, 2])
+    excess -= 2.0 * np.pi * np.round(excess / (2.0 * np.pi))
+    return float((0.5 * p[:, 0] * excess**2)[codes != 0].sum())
+
+
+DAMPING = Law("AngularDamping", bond_force, bond_derivatives, (TURNING, TURNING), 2)
+FRICTION = Law("JointFriction", kernel.friction_force, kernel.friction_derivatives, (TURNING, TURNING, VECTOR), 3)
+SLIDER = Law("Slider", kernel.slider_force, kernel.slider_derivatives, (PLACE, PLACE, VECTOR), 2, energy=_slider_energy)
+LIMIT = Law(
+    "AngleLimit", kernel.limit_force, kernel.limit_derivatives, (VECTOR, VECTOR, VECTOR), 4, branches=True,
+    energy=_limit_energy,
+)  # fmt: skip
 
 
 @final
@@ -20,20 +43,12 @@ from add.typing import FloatArray
 class AngularDamping(JointLaw):
     """Torque -k_md (omega_a - omega_b) on a, the opposite on b; sites (spin a, spin b)."""
 
-    depends: ClassVar[str] = "qv"
-    slots: ClassVar[Slots] = (TURNING, TURNING)
-    n_columns: ClassVar[int] = 2
+    law: ClassVar[Law] = DAMPING
 
     @classmethod
     def of(cls, sites: Sites, *, k_md: Indices) -> AngularDamping:
         """Make dampers; indices (n,) in theta of the damping [N m s]."""
         return cls(sites, LawValues.of(np.full(len(k_md), -1), k_md))  # a bond of rates alone
-
-    def law_forces(self, y, y_dot, p, f):
-        bond_force(y, y_dot, p, f)
-
-    def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        bond_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
 
 
 @final
@@ -44,19 +59,12 @@ class JointFriction(JointLaw):
     Sites (spin a, spin b, direction u), u the unit axis as carried by a.
     """
 
-    slots: ClassVar[Slots] = (TURNING, TURNING, VECTOR)
-    n_columns: ClassVar[int] = 3
+    law: ClassVar[Law] = FRICTION
 
     @classmethod
     def of(cls, sites: Sites, *, c: Indices, tau_c: Indices, s_0: Indices) -> JointFriction:
         """Make frictions; indices (n,) in theta of c [N m s], tau_c [N m] and s_0 > 0 [rad/s]."""
         return cls(sites, LawValues.of(c, tau_c, s_0))
-
-    def law_forces(self, y, y_dot, p, f):
-        kernel.friction_force(y, y_dot, p, f)
-
-    def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        kernel.friction_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
 
 
 @final
@@ -68,56 +76,12 @@ class Slider(JointLaw):
     bonds of directions to hold them.
     """
 
-    slots: ClassVar[Slots] = (PLACE, PLACE, VECTOR)
-    n_columns: ClassVar[int] = 2
+    law: ClassVar[Law] = SLIDER
 
     @classmethod
     def of(cls, sites: Sites, *, k: Indices, c: Indices) -> Slider:
         """Make sliders; indices (n,) in theta of k [N/m] and c [N s/m]; -1 for zero."""
         return cls(sites, LawValues.of(k, c))
-
-    def law_forces(self, y, y_dot, p, f):
-        kernel.slider_force(y, y_dot, p, f)
-
-    def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        kernel.slider_derivatives(y, y_dot, p, f, f_y, f_v, f_p)
-
-    def law_energy(self, y: FloatArray, p: FloatArray) -> float:
-        d, u = y[:, 0] - y[:, 1], y[:, 2]
-        offset = d - u * (u * d).sum(axis=1, keepdims=True)
-        return float(0.5 * p[:, 0] @ (offset**2).sum(axis=1))
-
-
-@final
-@dataclass(frozen=True)
-class AngleLimitBranch(JointLaw):
-    """One branch of an `AngleLimit`.
-
-    Attributes
-    ----------
-    codes : (n,)
-        1 above hi, -1 below lo, 0 between.
-    """
-
-    slots: ClassVar[Slots] = (VECTOR, VECTOR, VECTOR)
-    n_columns: ClassVar[int] = 4
-
-    codes: Decision
-
-    def __post_init__(self) -> None:
-        """Check nothing: the limit did, and Newton makes these all the time."""
-
-    def law_forces(self, y, y_dot, p, f):
-        kernel.limit_force(y, y_dot, p, True, self.codes, f)
-
-    def law_derivatives(self, y, y_dot, p, f, f_y, f_v, f_p):
-        kernel.limit_derivatives(y, y_dot, p, self.codes, f, f_y, f_v, f_p)
-
-    def law_energy(self, y: FloatArray, p: FloatArray) -> float:
-        phi = np.arctan2((y[:, 1] * y[:, 2]).sum(axis=1), (y[:, 0] * y[:, 2]).sum(axis=1))
-        excess = phi - np.where(self.codes > 0, p[:, 3], p[:, 2])
-        excess -= 2.0 * np.pi * np.round(excess / (2.0 * np.pi))
-        return float((0.5 * p[:, 0] * excess**2)[self.codes != 0].sum())
 
 
 @final
@@ -130,20 +94,13 @@ class AngleLimit(DecidingJointLaw):
     the one nearest to the middle of the range, which must be narrower than a turn.
     """
 
-    slots: ClassVar[Slots] = (VECTOR, VECTOR, VECTOR)
-    n_columns: ClassVar[int] = 4
+    law: ClassVar[Law] = LIMIT
 
     @classmethod
     def of(cls, sites: Sites, *, k: Indices, c: Indices, lo: Indices, hi: Indices) -> AngleLimit:
         """Make limits; indices (n,) in theta of k [N m/rad], c [N m s/rad], lo and hi [rad]."""
         return cls(sites, LawValues.of(k, c, lo, hi))
 
-    def decide_forces(self, y: FloatArray, y_dot: FloatArray, p: FloatArray, codes: Decision, f: FloatArray) -> int:
-        return int(kernel.limit_force(y, y_dot, p, False, codes, f))
-
-    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> AngleLimitBranch:
-        return AngleLimitBranch(self.sites, self.values, decision)
-
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return how many joints are beyond their limits."""
-        return {"below": int((decision < 0).sum()), "above": int((decision > 0).sum())}
+        return {"below": int((decision[:, 2] < 0).sum()), "above": int((decision[:, 2] > 0).sum())}

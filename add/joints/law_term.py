@@ -15,38 +15,20 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.sites import Evaluation, LawValues, SiteKind, Sites
+from add.equations.sites import Evaluation, LawValues, Sites
 from add.equations.term import Candidates, DecidingTerm, Decision, Term
+from add.joints.law import Law, family_of, grouped
 from add.kernels import sites as kernel
-from add.typing import FloatArray, IntArray
+from add.typing import AnyArray, FloatArray, IntArray
 
-#: What may stand in a slot.
-PLACE = frozenset({SiteKind.WORLD, SiteKind.NODES, SiteKind.POINT})
-VECTOR = frozenset({SiteKind.WORLD, SiteKind.NODES, SiteKind.DIRECTION})
-TURNING = frozenset({SiteKind.WORLD, SiteKind.SPIN})
-Slots = tuple[frozenset[SiteKind], ...]
-
-
-def grouped(name: str, slots: Slots, n_columns: int, sites: Sites, values: LawValues) -> Sites:
-    """Return the sites grouped by the slots of a law; raise unless they fit them and the values fit its columns."""
-    sites = sites.grouped(len(slots))
-    if values.index.shape[0] != sites.n or values.n_columns != n_columns:
-        shape = (values.index.shape[0], values.n_columns)
-        raise ValueError(f"{name}: law values {shape} must be {(sites.n, n_columns)}")
-    for slot, allowed in enumerate(slots):
-        kinds = sites.kind[slot :: sites.arity]
-        wrong = np.flatnonzero(~np.isin(kinds, list(allowed)))
-        if wrong.size:
-            names = ", ".join(sorted(k.name for k in allowed))
-            found = SiteKind(int(kinds[wrong[0]])).name
-            raise ValueError(f"{name}: site {slot} of interaction {wrong[0]} is a {found}, not {names}")
-    return sites
+_SMOOTH: AnyArray = np.zeros(0, dtype=np.int8)
 
 
 @dataclass(frozen=True)
 class JointLaw(Term):
-    """Forces between the sites of an interaction by a local law.
+    """Forces between the sites of an interaction by a smooth law, or by one branch of another.
 
     Attributes
     ----------
@@ -56,49 +38,45 @@ class JointLaw(Term):
     """
 
     depends: ClassVar[str] = "qv"
-    slots: ClassVar[Slots]
-    n_columns: ClassVar[int]
 
     sites: Sites
     values: LawValues
 
     def __post_init__(self) -> None:
-        sites = grouped(type(self).__name__, self.slots, self.n_columns, self.sites, self.values)
-        object.__setattr__(self, "sites", sites)
+        object.__setattr__(self, "sites", grouped(self.law, self.sites, self.values))
+
+    @property
+    @abstractmethod
+    def law(self) -> Law:
+        """The law."""
 
     @property
     def inputs(self) -> IntArray:
         """See `Term.inputs`."""
         return self.values.rows[self.values.rows >= 0]
 
-    @abstractmethod
-    def law_forces(self, y: FloatArray, y_dot: FloatArray, p: FloatArray, f: FloatArray) -> None:
-        """Fill f (n_f, 3)."""
-
-    @abstractmethod
-    def law_derivatives(
-        self,
-        y: FloatArray,
-        y_dot: FloatArray,
-        p: FloatArray,
-        f: FloatArray,
-        f_y: FloatArray,
-        f_v: FloatArray,
-        f_p: FloatArray,
-    ) -> None:
-        """Fill f, and df/dy, df/dy_dot (n, 3 arity, 3 arity), df/dp (n, 3 arity, n_p), which are zeros."""
-
-    def law_energy(self, y: FloatArray, p: FloatArray) -> float:
-        """Return the energy stored [J], y (n, arity, 3)."""
-        return 0.0
+    @property
+    def codes(self) -> AnyArray:
+        """Branch of each interaction (n,); none of a smooth law."""
+        return _SMOOTH
 
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return dense blocks over the coordinates of an interaction."""
         return self.sites.pattern
 
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return family_of(self.law, self.sites, self.values)
+
     @final
     def _at(self, kin: Kinematics, theta: FloatArray) -> Evaluation:
         return Evaluation(self.sites, self.values, kin.q, kin.v, kin.t, theta)
+
+    @final
+    def _forces(self, at: Evaluation) -> FloatArray:
+        f = np.empty_like(at.y)
+        self.law.force(at.y, at.y_dot, at.p, True, self.codes, f)
+        return f
 
     @final
     def _linearised(self, at: Evaluation) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -106,16 +84,14 @@ class JointLaw(Term):
         f = np.empty_like(at.y)
         f_y, f_v = np.zeros((n, size, size)), np.zeros((n, size, size))
         f_p = np.zeros((n, size, at.p.shape[1]))
-        self.law_derivatives(at.y, at.y_dot, at.p, f, f_y, f_v, f_p)
+        self.law.derivatives(at.y, at.y_dot, at.p, self.codes, f, f_y, f_v, f_p)
         return f, f_y, f_v, f_p
 
     @final
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add -J^T f."""
         at = self._at(kin, theta)
-        f = np.empty_like(at.y)
-        self.law_forces(at.y, at.y_dot, at.p, f)
-        at.pull(self.sites, kin.q, f, out)
+        at.pull(self.sites, kin.q, self._forces(at), out)
 
     @final
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
@@ -162,21 +138,46 @@ class JointLaw(Term):
 
         A force f on a direction y acts as the torque y x f.
         """
-        at = self._at(kin, theta)
-        f = np.empty_like(at.y)
-        self.law_forces(at.y, at.y_dot, at.p, f)
-        return f.reshape(self.sites.n, self.sites.arity, 3)
+        return self._forces(self._at(kin, theta)).reshape(self.sites.n, self.sites.arity, 3)
 
     @final
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy stored [J]."""
         at = self._at(kin, theta)
-        return self.law_energy(at.y.reshape(self.sites.n, self.sites.arity, 3), at.p)
+        return self.law.energy(at.y.reshape(self.sites.n, self.sites.arity, 3), at.p, self.codes)
+
+
+@final
+@dataclass(frozen=True)
+class JointBranch(JointLaw):
+    """One branch of a law with branches.
+
+    Attributes
+    ----------
+    of : Law
+    branch : (n,) int8
+    """
+
+    of: Law
+    branch: AnyArray
+
+    def __post_init__(self) -> None:
+        """Check nothing: the law did, and Newton makes these all the time."""
+
+    @property
+    def law(self) -> Law:
+        """The law with branches."""
+        return self.of
+
+    @property
+    def codes(self) -> AnyArray:
+        """Branch of each interaction (n,)."""
+        return self.branch
 
 
 @dataclass(frozen=True)
 class DecidingJointLaw(DecidingTerm):
-    """A coupling whose law has branches: an int8 code for every interaction, zero where it is idle.
+    """A coupling whose law has branches: a row (e, 0, code) for every interaction that is not idle.
 
     Attributes
     ----------
@@ -184,28 +185,32 @@ class DecidingJointLaw(DecidingTerm):
     values : LawValues
     """
 
-    slots: ClassVar[Slots]
-    n_columns: ClassVar[int]
-
     sites: Sites
     values: LawValues
 
     def __post_init__(self) -> None:
-        sites = grouped(type(self).__name__, self.slots, self.n_columns, self.sites, self.values)
-        object.__setattr__(self, "sites", sites)
+        object.__setattr__(self, "sites", grouped(self.law, self.sites, self.values))
+
+    @property
+    @abstractmethod
+    def law(self) -> Law:
+        """The law."""
 
     @property
     def inputs(self) -> IntArray:
         """See `Term.inputs`."""
         return self.values.rows[self.values.rows >= 0]
 
-    @abstractmethod
-    def decide_forces(self, y: FloatArray, y_dot: FloatArray, p: FloatArray, codes: Decision, f: FloatArray) -> int:
-        """Fill codes (n,) and f (n_f, 3); return how many interactions act."""
+    def family(self) -> Family:
+        """See `DecidingTerm.family`."""
+        return family_of(self.law, self.sites, self.values)
 
-    @abstractmethod
-    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> JointLaw:
+    @final
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> JointBranch:
         """Return the smooth law of the given branch."""
+        codes = np.zeros(self.sites.n, dtype=np.int8)
+        codes[decision[:, 0]] = decision[:, 2]
+        return JointBranch(self.sites, self.values, self.law, codes)
 
     @final
     def decided_residual(
@@ -214,17 +219,20 @@ class DecidingJointLaw(DecidingTerm):
         """Decide and add -J^T f in one pass."""
         at = Evaluation(self.sites, self.values, kin.q, kin.v, kin.t, theta)
         f, codes = np.empty_like(at.y), np.empty(self.sites.n, dtype=np.int8)
-        if self.decide_forces(at.y, at.y_dot, at.p, codes, f):
+        if self.law.force(at.y, at.y_dot, at.p, False, codes, f):
             at.pull(self.sites, kin.q, f, out)
-        return codes
+        acting = np.flatnonzero(codes)
+        return np.stack([acting, np.zeros_like(acting), codes[acting]], axis=1)
 
     @final
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
-        at = Evaluation(self.sites, self.values, kin.q, kin.v, kin.t, theta)
-        codes = np.empty(self.sites.n, dtype=np.int8)
-        self.decide_forces(at.y, at.y_dot, at.p, codes, np.empty_like(at.y))
-        return codes
+        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
+
+    @final
+    def changes(self, decision: Decision, other: Decision) -> int:
+        """Return how many interactions are on another branch."""
+        return int((self.on_branch(decision).codes != self.on_branch(other).codes).sum())
 
     @final
     def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
@@ -233,7 +241,7 @@ class DecidingJointLaw(DecidingTerm):
 
     @final
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised forces; those on the sites are ``frozen(decision).forces``."""
+        """Return (n,) generalised forces; those on the sites are ``on_branch(decision).forces``."""
         out = np.zeros_like(kin.q)
         self.decided_residual(kin, theta, out)
         return -out

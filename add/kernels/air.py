@@ -15,7 +15,7 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 @njit(**_JIT)
-def drag_force(y, y_dot, p, f):
+def drag_force(y, y_dot, p, imposed, codes, f):
     """Fill f = rho C A |u| u / 2, u = w - y_dot, p = (rho, C, A, w)."""
     for e in range(p.shape[0]):
         size = 0.0
@@ -24,12 +24,13 @@ def drag_force(y, y_dot, p, f):
         scale = 0.5 * p[e, 0] * p[e, 1] * p[e, 2] * math.sqrt(size)
         for i in range(3):
             f[e, i] = scale * (p[e, 3 + i] - y_dot[e, i])
+    return p.shape[0]
 
 
 @njit(**_JIT)
-def drag_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
+def drag_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives: df/du = rho C A (|u| I + u u^T / |u|) / 2."""
-    drag_force(y, y_dot, p, f)
+    drag_force(y, y_dot, p, True, codes, f)
     u = np.empty(3)
     for e in range(p.shape[0]):
         size, half = 0.0, 0.5 * p[e, 0] * p[e, 1] * p[e, 2]
@@ -67,7 +68,7 @@ def face_wind(y, y_dot, p, e, a, u):
 
 
 @njit(**_JIT)
-def face_force(y, y_dot, p, closed, f):
+def _press(y, y_dot, p, closed, f):
     """Fill a third of F on each corner, p = (rho, C, c, w).
 
     F = rho C |g| g a / (2 |a|^2) + c (|a| u - g a / |a|),  g = a . u,  the pressure of a ``closed`` surface, whose
@@ -87,14 +88,14 @@ def face_force(y, y_dot, p, closed, f):
 
 
 @njit(**_JIT)
-def face_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p):
+def _press_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p):
     """Fill f and its derivatives, with da/dy_k = [e_k]x / 2, e_k the edge against corner k, and h = rho C / 2 or 0.
 
     dF/du = 2 h |g| a a^T / |a|^2 + c (|a| I - a a^T / |a|)
     dF/da = h (2 |g| a u^T + |g| g I - 2 |g| g a a^T / |a|^2) / |a|^2
             + c (u a^T - a u^T - g I + g a a^T / |a|^2) / |a|
     """
-    face_force(y, y_dot, p, closed, f)
+    _press(y, y_dot, p, closed, f)
     a, u, edge = np.empty(3), np.empty(3), np.empty(3)
     by_a, by_u = np.empty((3, 3)), np.empty((3, 3))
     for e in range(p.shape[0]):
@@ -131,3 +132,29 @@ def face_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p):
                 f_p[e, row, 2] = rubbed / 3.0
                 for j in range(3):
                     f_p[e, row, 3 + j] = by_u[i, j] / 3.0
+
+
+@njit(**_JIT)
+def face_force(y, y_dot, p, imposed, codes, f):
+    """Fill f on faces of a sheet, on which both sides press."""
+    _press(y, y_dot, p, False, f)
+    return p.shape[0]
+
+
+@njit(**_JIT)
+def face_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f on faces of a sheet and its derivatives."""
+    _press_derivatives(y, y_dot, p, False, f, f_y, f_v, f_p)
+
+
+@njit(**_JIT)
+def closed_face_force(y, y_dot, p, imposed, codes, f):
+    """Fill f on faces of a closed surface."""
+    _press(y, y_dot, p, True, f)
+    return p.shape[0]
+
+
+@njit(**_JIT)
+def closed_face_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f on faces of a closed surface and its derivatives."""
+    _press_derivatives(y, y_dot, p, True, f, f_y, f_v, f_p)

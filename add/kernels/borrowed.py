@@ -26,26 +26,24 @@ def _borrowed(typingctx: Any, flat: Any, start: Any, shape: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         source = make_array(flat)(context, builder, values[0])
         first = context.cast(builder, values[1], signature.args[1], types.intp)
-        sizes = [
-            context.cast(builder, builder.extract_value(values[2], k), kind, types.intp)
-            for k, kind in enumerate(signature.args[2])
-        ]
-        bytes_of_one = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(flat.dtype)))
-        strides = [bytes_of_one]
-        for size in reversed(sizes[1:]):
-            strides.insert(0, builder.mul(strides[0], size))
-        out = make_array(view)(context, builder)
-        populate_array(
-            out,
-            data=builder.gep(source.data, [first]),
-            shape=sizes,
-            strides=strides,
-            itemsize=bytes_of_one,
-            meminfo=None,
-        )
-        return out._getvalue()
+        return _filled(context, builder, view, builder.gep(source.data, [first]), signature, values)
 
     return view(flat, start, shape), generate
+
+
+def _filled(context: Any, builder: Any, view: Any, data: Any, signature: Any, values: Any) -> Any:
+    """Return the array of a type that begins at a pointer; the last argument of the call is its shape."""
+    sizes = [
+        context.cast(builder, builder.extract_value(values[2], k), kind, types.intp)
+        for k, kind in enumerate(signature.args[2])
+    ]
+    bytes_of_one = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(view.dtype)))
+    strides = [bytes_of_one]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, builder.mul(strides[0], size))
+    out = make_array(view)(context, builder)
+    populate_array(out, data=data, shape=sizes, strides=strides, itemsize=bytes_of_one, meminfo=None)
+    return out._getvalue()
 
 
 def _sliced(flat: Any, start: int, shape: tuple[int, ...]) -> Any:
@@ -54,3 +52,15 @@ def _sliced(flat: Any, start: int, shape: tuple[int, ...]) -> Any:
 
 
 borrowed = _sliced if config.DISABLE_JIT else intrinsic(_borrowed)
+
+
+@intrinsic
+def view_at(typingctx: Any, dtype: Any, address: Any, shape: Any) -> Any:
+    """Return the array of a type and shape that begins at an address; what is there must outlive it."""
+    view = types.Array(dtype.dtype, len(shape), "C")
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = context.get_data_type(view.dtype)
+        return _filled(context, builder, view, builder.inttoptr(values[1], kind.as_pointer()), signature, values)
+
+    return view(dtype, address, shape), generate

@@ -18,7 +18,7 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 @njit(**_JIT)
-def friction_force(y, y_dot, p, f):
+def friction_force(y, y_dot, p, imposed, codes, f):
     """Fill the torques -T u on a and T u on b, p = (c, tau_c, s_0).
 
     T = c s + tau_c tanh(s / s_0),  s = u . (omega_a - omega_b)
@@ -31,12 +31,13 @@ def friction_force(y, y_dot, p, f):
             f[a, i] = -torque * u[i]
             f[b, i] = torque * u[i]
             f[3 * e + 2, i] = 0.0
+    return p.shape[0]
 
 
 @njit(**_JIT)
-def friction_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
+def friction_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives: df_a/du = -T I - T' u (omega_a - omega_b)^T,  df_a/domega_a = -T' u u^T."""
-    friction_force(y, y_dot, p, f)
+    friction_force(y, y_dot, p, True, codes, f)
     for e in range(p.shape[0]):
         a, b, u = 3 * e, 3 * e + 1, y[3 * e + 2]
         s = dot(u, y_dot[a]) - dot(u, y_dot[b])
@@ -88,7 +89,7 @@ def slide(y, y_dot, e, offset, rate, A, A_dot):
 
 
 @njit(**_JIT)
-def slider_force(y, y_dot, p, f):
+def slider_force(y, y_dot, p, imposed, codes, f):
     """Fill f = -A^T (k eps + c eps_dot), see `slide`, p = (k, c): -dE/dy of E = k/2 |eps|^2, and damping likewise."""
     offset, rate, A, A_dot = np.empty(3), np.empty(3), np.empty((3, 9)), np.empty((3, 9))
     for e in range(p.shape[0]):
@@ -98,10 +99,11 @@ def slider_force(y, y_dot, p, f):
             for i in range(3):
                 total -= A[i, j] * (p[e, 0] * offset[i] + p[e, 1] * rate[i])
             f[3 * e + j // 3, j % 3] = total
+    return p.shape[0]
 
 
 @njit(**_JIT)
-def slider_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
+def slider_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives: df/dy = -A^T (k A + c dA/dt) - H, H the Hessian of g . eps at g = k eps + c eps_dot.
 
     d eps_dot / dy = dA/dt, since second derivatives commute.

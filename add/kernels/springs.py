@@ -54,7 +54,7 @@ def stretch(a, b, a_dot, b_dot, n):
 
 
 @njit(**_JIT)
-def spring_force(y, y_dot, p, unilateral, clip, imposed, codes, f):
+def _pull(y, y_dot, p, unilateral, clip, imposed, codes, f):
     """Fill f of springs, p = (k, c, L), f_a = -F n = -f_b, F = k (l - L) + c l_dot, n = (y_a - y_b) / l.
 
     ``unilateral`` ones pull where l > L alone (code TAUT); with ``clip`` never where F < 0 (CLIPPED). The codes are
@@ -84,7 +84,7 @@ def spring_force(y, y_dot, p, unilateral, clip, imposed, codes, f):
 
 
 @njit(**_JIT)
-def spring_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
+def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives; where the ends meet the spring pulls along no direction, and df/dy is that of L = 0.
 
     df_a/dy_a = -n (k n + c P v)^T - F P,  df_a/dv_a = -c n n^T,  P = (I - n n^T) / l
@@ -127,23 +127,54 @@ def spring_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
                 f_p[e, 3 + i, j] = -f_p[e, i, j]
 
 
+@njit(**_JIT)
+def spring_force(y, y_dot, p, imposed, codes, f):
+    """Fill f of springs."""
+    return _pull(y, y_dot, p, False, False, True, codes, f)
+
+
+@njit(**_JIT)
+def spring_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f of springs and its derivatives."""
+    _pull_derivatives(y, y_dot, p, False, codes, f, f_y, f_v, f_p)
+
+
+@njit(**_JIT)
+def cable_force(y, y_dot, p, imposed, codes, f):
+    """Fill f of cables; return how many act."""
+    return _pull(y, y_dot, p, True, False, imposed, codes, f)
+
+
+@njit(**_JIT)
+def clipped_cable_force(y, y_dot, p, imposed, codes, f):
+    """Fill f of cables whose damping never pushes; return how many act."""
+    return _pull(y, y_dot, p, True, True, imposed, codes, f)
+
+
+@njit(**_JIT)
+def cable_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f of cables and its derivatives, on the branches of the codes."""
+    _pull_derivatives(y, y_dot, p, True, codes, f, f_y, f_v, f_p)
+
+
 # --- bond -------------------------------------------------------------------------------------------------------------
 
 
 @njit(**_JIT)
-def bond_force(y, y_dot, p, f):
+def bond_force(y, y_dot, p, imposed, codes, f):
     """Fill f_a = -k (y_a - y_b) - c (y_dot_a - y_dot_b) = -f_b, p = (k, c)."""
     for e in range(p.shape[0]):
         a, b = 2 * e, 2 * e + 1
         for i in range(3):
             f[a, i] = -p[e, 0] * (y[a, i] - y[b, i]) - p[e, 1] * (y_dot[a, i] - y_dot[b, i])
             f[b, i] = -f[a, i]
+    return p.shape[0]
 
 
 @njit(**_JIT)
-def bond_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
+def bond_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
-    bond_force(y, y_dot, p, f)
+    bond_force(y, y_dot, p, True, codes, f)
     for e in range(p.shape[0]):
         a, b = 2 * e, 2 * e + 1
         for i in range(3):
@@ -161,7 +192,7 @@ def bond_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
 
 
 @njit(**_JIT)
-def motor_force(y, y_dot, p, f):
+def motor_force(y, y_dot, p, imposed, codes, f):
     """Fill f = -dE/dy, E = k/2 |d|^2, d = cos(phi) y_1 + sin(phi) y_2 - y_3, p = (k, phi)."""
     for e in range(p.shape[0]):
         k, cos, sin = p[e, 0], math.cos(p[e, 1]), math.sin(p[e, 1])
@@ -170,12 +201,13 @@ def motor_force(y, y_dot, p, f):
             f[3 * e, i] = -cos * kd
             f[3 * e + 1, i] = -sin * kd
             f[3 * e + 2, i] = kd
+    return p.shape[0]
 
 
 @njit(**_JIT)
-def motor_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
+def motor_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
-    motor_force(y, y_dot, p, f)
+    motor_force(y, y_dot, p, True, codes, f)
     s, s_phi = np.empty(3), np.empty(3)
     for e in range(p.shape[0]):
         k, cos, sin = p[e, 0], math.cos(p[e, 1]), math.sin(p[e, 1])
@@ -195,25 +227,40 @@ def motor_derivatives(y, y_dot, p, f, f_y, f_v, f_p):
 
 
 @njit(**_JIT)
-def axial_force(y, y_dot, p, r, f):
+def axial_force(y, y_dot, p, imposed, codes, f):
     """Fill f = s u on the first site, -s u on the second of three; u is the last site's y, p = (s,)."""
     for e in range(p.shape[0]):
         for i in range(3):
-            force = p[e, 0] * y[r * e + r - 1, i]
-            f[r * e, i] = force
-            if r == 3:
-                f[3 * e + 1, i] = -force
-            f[r * e + r - 1, i] = 0.0
+            force = p[e, 0] * y[3 * e + 2, i]
+            f[3 * e, i] = force
+            f[3 * e + 1, i] = -force
+            f[3 * e + 2, i] = 0.0
+    return p.shape[0]
 
 
 @njit(**_JIT)
-def axial_derivatives(y, y_dot, p, r, f, f_y, f_v, f_p):
+def axial_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
-    axial_force(y, y_dot, p, r, f)
+    axial_force(y, y_dot, p, True, codes, f)
     for e in range(p.shape[0]):
         for i in range(3):
-            f_y[e, i, 3 * r - 3 + i] = p[e, 0]
-            f_p[e, i, 0] = y[r * e + r - 1, i]
-            if r == 3:
-                f_y[e, 3 + i, 6 + i] = -p[e, 0]
-                f_p[e, 3 + i, 0] = -f_p[e, i, 0]
+            f_y[e, i, 6 + i] = p[e, 0]
+            f_p[e, i, 0] = y[3 * e + 2, i]
+            f_y[e, 3 + i, 6 + i] = -p[e, 0]
+            f_p[e, 3 + i, 0] = -f_p[e, i, 0]
+
+
+@njit(**_JIT)
+def given_force(y, y_dot, p, imposed, codes, f):
+    """Fill f = p on the one site."""
+    f[:] = p
+    return p.shape[0]
+
+
+@njit(**_JIT)
+def given_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f and its derivatives."""
+    f[:] = p
+    for e in range(p.shape[0]):
+        for i in range(3):
+            f_p[e, i, i] = 1.0

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.arena import Floats, Floats2, Ints, Ints2
 from add.kernels.caching import njit
 from add.kernels.rotation import (
     fill_jacobian,
@@ -25,7 +26,7 @@ from add.kernels.rotation import (
     turn_derivative,
     turn_second_derivative,
 )
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray
 
 FIXED, HINGE, SLIDE, BALL = range(4)
 
@@ -45,21 +46,21 @@ class Tree(NamedTuple):
     gravity : (3,) indices [m/s^2]
     """
 
-    parent: IntArray
-    kind: IntArray
-    first: IntArray
-    axis: FloatArray
-    pitch: FloatArray
-    element: IntArray
-    coordinate: IntArray
-    factor: FloatArray
-    offset: FloatArray
-    placement: IntArray
-    mass: IntArray
-    centre: IntArray
-    inertia: IntArray
-    armature: IntArray
-    gravity: IntArray
+    parent: Ints
+    kind: Ints
+    first: Ints
+    axis: Floats2
+    pitch: Floats
+    element: Ints
+    coordinate: Ints
+    factor: Floats
+    offset: Floats
+    placement: Ints2
+    mass: Ints
+    centre: Ints2
+    inertia: Ints2
+    armature: Ints
+    gravity: Ints
 
 
 class Motion(NamedTuple):

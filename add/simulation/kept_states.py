@@ -69,8 +69,8 @@ class KeptBlock:
     q, v : (k + 1, n) the newest pair of the state before the block, and the solutions
     own : number of a step -> its acceleration, where it does not follow from the others; the first does not
     turned : (k, n_rotations)
-    bodies, nodes : rows of contact of each step
-    codes : (k, n_codes)
+    rows : decisions of each step
+    ends : (k, n_deciding + 1) where those of each family begin among them
     """
 
     system: PackedSystem
@@ -80,22 +80,18 @@ class KeptBlock:
     v: FloatArray
     own: dict[int, FloatArray]
     turned: BoolArray
-    bodies: Ragged
-    nodes: Ragged
-    codes: AnyArray
+    rows: Ragged
+    ends: AnyArray
 
     @classmethod
     def of(cls, block: Block) -> KeptBlock:
         """Return what is kept of a block."""
         steps, n = block.steps, block.n
-        ends = steps.ends[: n + 1]
-        rows = [
-            Ragged.of([part[first:last] for first, last in zip(ends[:-1, j], ends[1:, j], strict=True)])
-            for j, part in enumerate((steps.bodies, steps.nodes))
-        ]
+        ends = steps.ends[:n]
+        rows = Ragged.of([steps.rows[part[0] : part[-1]] for part in ends])
         q, v = np.concatenate([block.q[None], steps.q[:n]]), np.concatenate([block.v[None], steps.v[:n]])
-        turned, codes = steps.turned[:n].copy(), steps.codes[:n].copy()
-        kept = cls(block.system, block.timing, n, q, v, {}, turned, rows[0], rows[1], codes)
+        own_ends = (ends - ends[:, :1]).astype(np.int32)
+        kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, own_ends)
         found = kept._accelerations(*kept._states())
         own = {k: steps.a[k].copy() for k in np.flatnonzero((found != steps.a[:n]).any(axis=1)).tolist()}
         kept.own.update(own)
@@ -109,11 +105,11 @@ class KeptBlock:
         for k, own in self.own.items():
             a[k] = own
         nothing = np.zeros((n, 1))
-        ends = np.stack([self.bodies.ends, self.nodes.ends], axis=1).astype(np.int64)
-        bodies, nodes = (rows.values.astype(rows.dtype) for rows in (self.bodies, self.nodes))
+        ends = self.ends.astype(np.int64) + self.rows.ends[:-1, None]
+        rows = self.rows.values.astype(self.rows.dtype)
         steps = Steps(
             self.q[1:], self.v[1:], a, states_q[1:], states_v[1:], self.turned, np.zeros((n, 5), dtype=np.int64),
-            nothing[:, 0].copy(), nothing, bodies, nodes, ends, self.codes,
+            nothing[:, 0].copy(), nothing, rows, ends,
         )  # fmt: skip
         return Block(self.system, self.timing, steps, n, self.q[0], self.v[0])
 

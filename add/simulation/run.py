@@ -11,8 +11,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from add.compiled.available import available
-from add.compiled.pack import PackedSystem, lacking, pack
+from add.compiled.available import packed_or_reason
+from add.compiled.pack import PackedSystem
 from add.compiled.run import Block, CompiledRun
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
@@ -304,17 +304,21 @@ class Simulation(Summarised):
         """The arrays of compiled steps; None where the terms make the steps themselves (see `add.compiled`)."""
         if self.by_terms:
             _log.debug("steps without compiled ones: %s", self.by_terms)
-            return None
-        return pack(self.system)
+        return None if isinstance(self._packed, str) else self._packed
 
     @cached_property
     def by_terms(self) -> str:
         """The reason why the terms make the steps themselves; empty where compiled steps do."""
+        return self._packed if isinstance(self._packed, str) else ""
+
+    @cached_property
+    def _packed(self) -> PackedSystem | str:
+        """The arrays of compiled steps, or why there are none."""
         if self.solver is not factorization_for:
             return "another solver of linear systems is asked for"
         if not isinstance(self.stepper, BDF):
             return f"steps of {type(self.stepper).__name__}"
-        return lacking(self.system) if available() else "compiled steps are not kept on disk: run `add warm` once"
+        return packed_or_reason(self.system)
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None

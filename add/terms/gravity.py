@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, unpacker
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -32,6 +34,32 @@ def gravity_parameter_vjp(theta, nodes, mass, density, gravity, lam, out):
             out[gravity[i]] -= m * at_node
             work += at_node * theta[gravity[i]]
         out[density[k]] -= mass[k] * work
+
+
+class _Arrays(NamedTuple):
+    nodes: Ints
+    mass: Floats
+    density: Ints
+    gravity: Ints
+
+
+_own = unpacker(_Arrays)
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own = _own(arena, arena.families[k, FIELD])
+    gravity_residual(at.theta, own.nodes, own.mass, own.density, own.gravity, out)
+    return rows
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, lam, out):
+    own = _own(arena, arena.families[k, FIELD])
+    gravity_parameter_vjp(at.theta, own.nodes, own.mass, own.density, own.gravity, lam, out)
+
+
+KIND = Kind("gravity", _Arrays, _forces, _parameters)
 
 
 @final
@@ -60,6 +88,10 @@ class Gravity(Term):
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return nothing: the force does not depend on the motion."""
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return Family(KIND, _Arrays(self.nodes, self.mass, self.density, self.gravity), self.pattern())
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add -m g."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
+from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, unpacker
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -62,6 +64,40 @@ def _parameter_jvp(theta, theta_dot, rows, cols, mass, density, damping, v, a, o
             out[i + d] += m_dot * (a[j + d] + alpha * v[j + d]) + m * alpha_dot * v[j + d]
 
 
+class _Arrays(NamedTuple):
+    rows: Ints
+    cols: Ints
+    mass: Floats2
+    density: Ints
+    damping: Ints
+
+
+_own = unpacker(_Arrays)
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own = _own(arena, arena.families[k, FIELD])
+    nodal_inertia_residual(at.theta, own.rows, own.cols, own.mass, own.density, own.damping, at.v, at.a, out)
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_v != 0.0 or weight_a != 0.0:
+        own = _own(arena, arena.families[k, FIELD])
+        nodal_inertia_jacobian(at.theta, own.mass, own.density, own.damping, weight_v, weight_a, data, slots)
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, lam, out):
+    own = _own(arena, arena.families[k, FIELD])
+    nodal_inertia_parameter_vjp(at.theta, own.rows, own.cols, own.mass, own.density, own.damping, at.v, at.a, lam, out)
+
+
+KIND = Kind("inertia", _Arrays, _forces, _parameters, _jacobian)
+
+
 @final
 @dataclass(frozen=True)
 class Inertia(Term):
@@ -101,6 +137,10 @@ class Inertia(Term):
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return three diagonal entries a node pair."""
         return self._pattern
+
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return Family(KIND, _Arrays(self.rows, self.cols, self.mass, self.density, self.damping), self._pattern)
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add M (a + alpha v)."""

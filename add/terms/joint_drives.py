@@ -3,15 +3,79 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
 from add.equations.term import Term
 from add.kernels import joint_laws as kernel
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, row_of, unpacker, window
+from add.kernels.caching import njit
+from add.kernels.joint_laws import COLUMNS, DRIVE, axis_law
 from add.typing import FloatArray, IntArray
+
+
+class _Arrays(NamedTuple):
+    dof: Ints
+    rows: Ints
+    gains: Ints
+    limit: Floats
+
+
+_own = unpacker(_Arrays)
+
+
+@njit(**FAMILY)
+def _found(arena, k, at):
+    """Return the arrays, the first row of the signal that acts, its weights, and r with its slopes (7,)."""
+    own = _own(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    p, out, place = np.zeros(4), np.empty(COLUMNS), own.dof[0]
+    for j in range(weights.size):
+        p[0] += weights[j] * at.theta[own.rows[first + j]]
+    for j in range(3):
+        p[1 + j] = at.theta[own.gains[j]]
+    axis_law(DRIVE, at.q[place], at.v[place], p, own.limit[0], out)
+    return own, first, weights, out
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own, _, _, slopes = _found(arena, k, at)
+    out[own.dof[0]] += slopes[0]
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_q != 0.0 or weight_v != 0.0:
+        _, _, _, slopes = _found(arena, k, at)
+        data[slots[0]] += weight_q * slopes[1] + weight_v * slopes[2]
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, lam, out):
+    own, first, weights, slopes = _found(arena, k, at)
+    bar = lam[own.dof[0]]
+    for j in range(weights.size):
+        out[own.rows[first + j]] += bar * slopes[3] * weights[j]
+    for j in range(3):
+        out[own.gains[j]] += bar * slopes[4 + j]
+
+
+@njit(**FAMILY)
+def _inputs(arena, k, at, rows, indptr, found):
+    own, first, weights, slopes = _found(arena, k, at)
+    for j in range(weights.size):
+        to = row_of(own.rows[first + j], indptr, found)
+        if to >= 0:
+            found.values[to, own.dof[0]] += slopes[3] * weights[j]
+
+
+KIND = Kind("joint_drive", _Arrays, _forces, _parameters, _jacobian, _inputs)
 
 
 @final
@@ -49,6 +113,11 @@ class JointDrive(Term):
         """Return the diagonal entry."""
         own = np.array([self.dof])
         return own, own
+
+    def family(self) -> Family:
+        """See `Term.family`."""
+        arrays = _Arrays(np.array([self.dof]), self.rows, self.gains, np.array([self.limit]))
+        return Family(KIND, arrays, self.pattern(), self.signal, followers=1)
 
     def _input(self, kin: Kinematics, theta: FloatArray) -> float:
         acting, weights = self.signal.acting(kin.t)

@@ -5,14 +5,111 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
 from add.kernels import joint_laws as kernel
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
+from add.kernels.caching import njit
+from add.kernels.joint_laws import COLUMNS, axis_laws, ball_derivatives, ball_forces
 from add.typing import FloatArray, IntArray
+
+
+class _Axes(NamedTuple):
+    code: Ints
+    dof: Ints
+    numbers: Ints2
+    constants: Floats
+
+
+_axes = unpacker(_Axes)
+
+
+@njit(**FAMILY)
+def _slopes(arena, k, at):
+    """Return the arrays of a family of `AxisLaw`, and r and its slopes (m, 7)."""
+    own = _axes(arena, arena.families[k, FIELD])
+    out = np.empty((own.dof.size, COLUMNS))
+    axis_laws(own.code[0], own.dof, own.numbers, own.constants, at.q, at.v, at.theta, out)
+    return own, out
+
+
+@njit(**FAMILY)
+def _axis_forces(arena, k, at, replay, rows, out):
+    own, slopes = _slopes(arena, k, at)
+    for i in range(own.dof.size):
+        out[own.dof[i]] += slopes[i, 0]
+    return rows
+
+
+@njit(**FAMILY)
+def _axis_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_q != 0.0 or weight_v != 0.0:
+        own, slopes = _slopes(arena, k, at)
+        for i in range(own.dof.size):
+            data[slots[i]] += weight_q * slopes[i, 1] + weight_v * slopes[i, 2]
+
+
+@njit(**FAMILY)
+def _axis_parameters(arena, k, at, rows, lam, out):
+    own, slopes = _slopes(arena, k, at)
+    for i in range(own.dof.size):
+        for j in range(own.numbers.shape[1]):
+            out[own.numbers[i, j]] += lam[own.dof[i]] * slopes[i, 3 + j]
+
+
+AXES = Kind("axes", _Axes, _axis_forces, _axis_parameters, _axis_jacobian)
+
+
+class _Balls(NamedTuple):
+    first: Ints
+    damping: Ints
+    armature: Ints
+
+
+_balls = unpacker(_Balls)
+
+
+@njit(**FAMILY)
+def _ball_forces(arena, k, at, replay, rows, out):
+    own = _balls(arena, arena.families[k, FIELD])
+    found = np.empty((own.first.size, 2, 3))
+    ball_forces(own.first, at.q, at.v, at.a, found)
+    for i in range(own.first.size):
+        d, inertia = at.theta[own.damping[i]], at.theta[own.armature[i]]
+        for c in range(3):
+            out[own.first[i] + c] += d * found[i, 0, c] + inertia * found[i, 1, c]
+    return rows
+
+
+@njit(**FAMILY)
+def _ball_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    own = _balls(arena, arena.families[k, FIELD])
+    blocks = np.empty((own.first.size, 3, 3))
+    weights = (weight_q, weight_v, weight_a)
+    ball_derivatives(at.theta, own.first, own.damping, own.armature, at.q, at.v, at.a, weights, blocks)
+    for i in range(own.first.size):
+        for r in range(3):
+            for c in range(3):
+                data[slots[9 * i + 3 * r + c]] += blocks[i, r, c]
+
+
+@njit(**FAMILY)
+def _ball_parameters(arena, k, at, rows, lam, out):
+    own = _balls(arena, arena.families[k, FIELD])
+    forces = np.empty((own.first.size, 2, 3))
+    ball_forces(own.first, at.q, at.v, at.a, forces)
+    for i in range(own.first.size):
+        for c in range(3):
+            out[own.damping[i]] += lam[own.first[i] + c] * forces[i, 0, c]
+            out[own.armature[i]] += lam[own.first[i] + c] * forces[i, 1, c]
+
+
+BALLS = Kind("balls", _Balls, _ball_forces, _ball_parameters, _ball_jacobian)
 
 
 class AxisLaw(Term):
@@ -51,6 +148,11 @@ class AxisLaw(Term):
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the diagonal entries."""
         return self.dof, self.dof
+
+    @final
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return Family(AXES, _Axes(np.array([self.code]), self.dof, *self.arrays), self.pattern())
 
     @final
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
@@ -148,8 +250,12 @@ class BallLaws(Term):
 
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return one 3 x 3 block a joint."""
-        rows, cols = self.first[:, None, None] + np.indices((3, 3))[:, None]
+        rows, cols = np.broadcast_arrays(self._dofs[:, :, None], self._dofs[:, None])
         return rows.ravel(), cols.ravel()
+
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return Family(BALLS, _Balls(self.first, self.damping, self.armature), self.pattern())
 
     def _forces(self, kin: Kinematics) -> FloatArray:
         """Return the torques per damping and per armature (m, 2, 3)."""

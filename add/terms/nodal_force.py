@@ -3,14 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
 from add.equations.term import Term
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, row_of, unpacker, window
+from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
+
+
+class _Arrays(NamedTuple):
+    nodes: Ints
+    shares: Floats
+    rows: Ints2
+
+
+_own = unpacker(_Arrays)
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own = _own(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    for c in range(3):
+        force = 0.0
+        for j in range(weights.size):
+            force += weights[j] * at.theta[own.rows[first + j, c]]
+        for i in range(own.nodes.size):
+            out[3 * own.nodes[i] + c] -= own.shares[i] * force
+    return rows
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, lam, out):
+    own = _own(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    for c in range(3):
+        bar = 0.0
+        for i in range(own.nodes.size):
+            bar -= own.shares[i] * lam[3 * own.nodes[i] + c]
+        for j in range(weights.size):
+            out[own.rows[first + j, c]] += weights[j] * bar
+
+
+@njit(**FAMILY)
+def _inputs(arena, k, at, rows, indptr, found):
+    own = _own(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    for j in range(weights.size):
+        for c in range(3):
+            to = row_of(own.rows[first + j, c], indptr, found)
+            if to >= 0:
+                for i in range(own.nodes.size):
+                    found.values[to, 3 * own.nodes[i] + c] -= own.shares[i] * weights[j]
+
+
+KIND = Kind("nodal_force", _Arrays, _forces, _parameters, inputs=_inputs)
 
 
 @final
@@ -43,6 +95,10 @@ class NodalForce(Term):
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return nothing: the force does not depend on the motion."""
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return Family(KIND, _Arrays(self.nodes, self.shares, self.rows), self.pattern(), self.signal, followers=3)
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add -share F(t)."""

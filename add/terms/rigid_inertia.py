@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
 from add.kernels import rigid_inertia as kernel
+from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, unpacker
+from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
 _NONE = np.zeros(0)
+
+
+class _Arrays(NamedTuple):
+    start: Ints
+    mass: Ints
+    inertia: Ints2
+
+
+_own = unpacker(_Arrays)
+inertia_residual, inertia_jacobian, inertia_parameters = (
+    kernel.inertia_residual, kernel.inertia_jacobian, kernel.inertia_parameters,
+)  # fmt: skip
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own = _own(arena, arena.families[k, FIELD])
+    inertia_residual(at.theta, own.start, own.mass, own.inertia, at.q, at.v, at.a, out)
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    own = _own(arena, arena.families[k, FIELD])
+    inertia_jacobian(
+        at.theta, own.start, own.mass, own.inertia, at.q, at.v, at.a, weight_q, weight_v, weight_a, data, slots
+    )
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, lam, out):
+    own = _own(arena, arena.families[k, FIELD])
+    forward = lam.size < 0  # False: the constant would make kernels of its own, beside those that terms call
+    inertia_parameters(at.theta, own.start, own.mass, own.inertia, at.q, at.v, at.a, forward, lam, lam[:0], out)
+
+
+KIND = Kind("rigid_inertia", _Arrays, _forces, _parameters, _jacobian)
 
 
 @final
@@ -45,6 +85,10 @@ class RigidInertia(Term):
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return three diagonal entries and one 3 x 3 block a body."""
         return self._pattern
+
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return Family(KIND, _Arrays(self.start, self.mass, self.inertia), self._pattern)
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add the inertia forces and torques."""

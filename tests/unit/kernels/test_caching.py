@@ -152,6 +152,7 @@ def test_callers_by_address_depend_on_types_alone():
     from add.compiled.equations import residual
     from add.compiled.routines import callees
     from add.compiled.steps import take_steps
+    from add.contact.body_family import KIND
     from add.kernels import contact_laws, stamps
 
     def reached(function):
@@ -160,9 +161,10 @@ def test_callers_by_address_depend_on_types_alone():
             known.extend(other for other in stamps._content(one)[1] if not any(other is there for there in known))
         return known
 
-    assert contact_laws.friction_law in reached(residual) and contact_laws.friction_law not in reached(take_steps)
-    text = stamps.types_text([*callees()[0].signature, callees()[0].result])
-    assert "add.compiled.families.Choices (('bodies', 'nodes', 'codes'), {})" in text and "Tuple(Choices(" in text
+    law = contact_laws.friction_law
+    assert law in reached(KIND.forces) and not any(law in reached(caller) for caller in (residual, take_steps))
+    text = stamps.types_text([*callees(False)[0].signature, callees(False)[0].result])
+    assert "add.compiled.walk.Choices (('rows', 'ends'), {})" in text and "Tuple(Choices(" in text
 
 
 def test_a_callee_that_returns_another_type_is_refused():

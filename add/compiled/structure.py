@@ -1,0 +1,127 @@
+"""What the arena of a system holds beside its families: coordinates, given motions, trees and rows of links."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.kernels.arena import Ints, Ints2, fields_of, unpacker
+from add.kernels.borrowed import borrowed
+from add.kernels.caching import CALLED, njit
+from add.kernels.trees import Tree
+from add.typing import AnyArray
+
+
+class Layout(NamedTuple):
+    """Coordinates of the system.
+
+    Attributes
+    ----------
+    free, prescribed : coordinates, sorted
+    rotations : first coordinates of the rotation vectors that change chart
+    size : (1,) number of coordinates n
+    """
+
+    free: Ints
+    prescribed: Ints
+    rotations: Ints
+    size: Ints
+
+
+class Moves(NamedTuple):
+    """Moves of prescribed coordinates that follow signals; see `add.equations.prescribed.PinMotion`.
+
+    Attributes
+    ----------
+    table : (k, 4) int64
+        Of each move: first and last of its coordinates, where its rows begin, number of its signal.
+    dofs, axes : coordinates, and the column of the rows that each follows
+    rows : (n_rows, 3) indices in theta of each, one behind the other
+    """
+
+    table: Ints2
+    dofs: Ints
+    axes: Ints
+    rows: Ints2
+
+
+class Links(NamedTuple):
+    """Rows X of the links of trees, behind those of bodies whose coordinates are rows; see `add.equations.lift`.
+
+    Attributes
+    ----------
+    sizes : (2,) number of rows of X, and of the first ones that are coordinates; empty without trees
+    element : (n_l,) the element of each link
+    touched : (k,) rows of X that force families depend on, those that are coordinates first
+    trees : (n_t + 1,) first own coordinate of each tree, and the end
+    """
+
+    sizes: Ints
+    element: Ints
+    touched: Ints
+    trees: Ints
+
+
+#: In this order they stand before the families.
+STRUCTURE: tuple[type, ...] = (Layout, Moves, Links, Tree)
+_FIRST = [int(n) for n in np.cumsum([0, *(len(fields_of(kind)) for kind in STRUCTURE)])]
+_LAYOUT, _MOVES, _LINKS, _TREE = _FIRST[:-1]
+_layout, _moves, _links, _tree = (unpacker(kind) for kind in STRUCTURE)
+
+
+@njit(**CALLED)
+def layout_of(arena):
+    """Return the `Layout` of an arena."""
+    return _layout(arena, _LAYOUT)
+
+
+@njit(**CALLED)
+def links_of(arena):
+    """Return the `Links` of an arena."""
+    return _links(arena, _LINKS)
+
+
+@njit(**CALLED)
+def tree_of(arena):
+    """Return the `Tree` of an arena: all trees, one behind the other."""
+    return _tree(arena, _TREE)
+
+
+def empty(kind: type) -> tuple[AnyArray, ...]:
+    """Return the arrays of what a system has none of."""
+    return tuple(np.zeros((0,) * dimensions, dtype=dtype) for dimensions, dtype in fields_of(kind))
+
+
+@njit(**CALLED)
+def move_prescribed(arena, at, start, q):
+    """Fill the prescribed entries of q (n,): ``start`` (n_p,) and the moves at this instant."""
+    prescribed, moves = layout_of(arena).prescribed, _moves(arena, _MOVES)
+    for i in range(prescribed.size):
+        q[prescribed[i]] = start[i]
+    for k in range(moves.table.shape[0]):
+        first, last, begin, signal = moves.table[k]
+        row, start_at, width = at.signals.table[signal]
+        weights = borrowed(at.signals.weights, start_at, (width,))
+        for c in range(3):
+            way = 0.0
+            for j in range(width):
+                way += weights[j] * at.theta[moves.rows[begin + row + j, c]]
+            for i in range(first, last):
+                if moves.axes[i] == c:
+                    q[moves.dofs[i]] += way
+
+
+@njit(**CALLED)
+def move_parameters(arena, at, bar, out):
+    """Add the cotangents of the moves' coefficients for cotangents of prescribed coordinates, ``bar`` (n,), to out."""
+    moves = _moves(arena, _MOVES)
+    for k in range(moves.table.shape[0]):
+        first, last, begin, signal = moves.table[k]
+        row, start, width = at.signals.table[signal]
+        by_axis = np.zeros(3)
+        for i in range(first, last):
+            by_axis[moves.axes[i]] += bar[moves.dofs[i]]
+        for j in range(width):
+            for c in range(3):
+                out[moves.rows[begin + row + j, c]] += at.signals.weights[start + j] * by_axis[c]

@@ -1,0 +1,354 @@
+"""The equations of a small system with trees at one state: families over rows of X, trees in their own coordinates.
+
+Rows of X that are coordinates come first, the links of trees behind them: X = Phi(q) with P = dPhi/dq. One lift serves
+all families; `add.equations.lift` has the equations, which `add.equations.lifted` applies term by term. The matrix K by
+places and C by rates of all families over X gives
+
+    w_q (P^T K P + P^T C Q + H) + w_v P^T C P,    H = sum_i r_X,i d2Phi_i/dq2
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.compiled.structure import layout_of, links_of, tree_of
+from add.compiled.walk import add_inputs, add_jacobian, add_parameters, forces, new_found, norm, unit
+from add.kernels import tree_dynamics, tree_map
+from add.kernels.arena import Found, Instant
+from add.kernels.borrowed import borrowed
+from add.kernels.caching import CALLED, njit
+from add.kernels.tree_dynamics import Wrenches, fill_parameters, fill_wrenches
+from add.kernels.trees import Motion, fill_motion, tree_motion
+from add.typing import FloatArray
+
+fill_places, fill_rates = tree_map.fill_places, tree_map.fill_rates
+add_curvature, add_placement_work = tree_map.add_curvature, tree_map.add_placement_work
+add_tree_residual, add_tree_jacobian = tree_dynamics.add_residual, tree_dynamics.add_jacobian
+
+#: The families over rows of X, and those over the coordinates of trees: column `add.kernels.arena.OWN`.
+_ROWS, _TREES = 0, 1
+
+
+class Lifted(NamedTuple):
+    """Trees at a state: room that `residual` fills, for the derivatives there. All empty without trees.
+
+    Attributes
+    ----------
+    motion, wrenches : of the trees
+    x, v, a : (rows,) places and rates of the rows of X; accelerations of links are zero, and no family reads them
+    p : (m, n_own) P of the rows of links
+    forces : (rows,) those of all families over X
+    """
+
+    motion: Motion
+    wrenches: Wrenches
+    x: FloatArray
+    v: FloatArray
+    a: FloatArray
+    p: FloatArray
+    forces: FloatArray
+
+
+@njit(**CALLED)
+def new_lifted(arrays):
+    """Return room for the trees of a system: one array, since compiling calls with many takes long."""
+    links, tree = links_of(arrays), tree_of(arrays)
+    if links.sizes.size == 0:
+        return np.zeros(0)
+    (rows, same), n, c = links.sizes, tree.parent.size, tree.element.size
+    return np.zeros(55 * n + 18 * c + 4 * rows + (rows - same) * (layout_of(arrays).size[0] - same))
+
+
+@njit(**CALLED)
+def parts_of(arrays, room):
+    """Return the parts of what `new_lifted` has made."""
+    links, rows, same, own, n, c = links_of(arrays), 0, 0, 0, 0, 0
+    if links.sizes.size:
+        tree, (rows, same) = tree_of(arrays), links.sizes
+        own, n, c = layout_of(arrays).size[0] - same, tree.parent.size, tree.element.size
+    s = 39 * n  # columns, behind places, rotations and twists
+    t = s + 18 * c  # inertia and wrenches
+    x = t + 16 * n
+    motion = Motion(
+        borrowed(room, 0, (n, 3)), borrowed(room, 3 * n, (n, 3, 3)), borrowed(room, 12 * n, (n, 3)),
+        borrowed(room, 15 * n, (n, 3, 3)), borrowed(room, 24 * n, (n, 3)),
+        borrowed(room, 27 * n, (n, 6)), borrowed(room, 33 * n, (n, 6)),
+        borrowed(room, s, (c, 6)), borrowed(room, s + 6 * c, (c, 6)), borrowed(room, s + 12 * c, (c, 6)),
+    )  # fmt: skip
+    wrenches = Wrenches(borrowed(room, t, (n, 10)), borrowed(room, t + 10 * n, (n, 6)))
+    return Lifted(
+        motion, wrenches, borrowed(room, x, (rows,)), borrowed(room, x + rows, (rows,)),
+        borrowed(room, x + 2 * rows, (rows,)), borrowed(room, x + 4 * rows, (rows - same, own)),
+        borrowed(room, x + 3 * rows, (rows,)),
+    )  # fmt: skip
+
+
+@njit(**CALLED)
+def at_rows(at, lifted):
+    """Return the state on rows of X."""
+    return Instant(at.t, lifted.x, lifted.v, lifted.a, at.theta, at.signals)
+
+
+@njit(**CALLED)
+def _lift(arrays, at, lifted):
+    """Fill places and rates of the rows of X, and P."""
+    links, x, v, p = links_of(arrays), lifted.x, lifted.v, lifted.p
+    same = links.sizes[1]
+    x[:same], v[:same], lifted.a[:same] = at.q[:same], at.v[:same], at.a[:same]
+    fill_places(tree_of(arrays), lifted.motion, links.element, x[same:], p)
+    for i in range(p.shape[0]):
+        v[same + i] = 0.0
+        for k in range(p.shape[1]):
+            v[same + i] += p[i, k] * at.v[same + k]
+
+
+@njit(**CALLED)
+def _tree_forces(arrays, at, lifted, choices, measured, scale, r):
+    """Add inertia, weight and the laws of coordinates; return the norm of the largest family."""
+    links = links_of(arrays)
+    same = links.sizes[1]
+    out = np.zeros(r.size)
+    add_tree_residual(tree_of(arrays), at.theta, lifted.motion, lifted.wrenches, same, at.a, out)
+    for i in range(same, r.size):
+        r[i] += out[i]
+    if measured:
+        for k in range(links.trees.size - 1):
+            scale = max(scale, norm(out[same + links.trees[k] : same + links.trees[k + 1]], measured))
+    _, scale = forces(arrays, _TREES, at, True, choices, measured, scale, r, lifted.p[:0])
+    return scale
+
+
+@njit(**CALLED)
+def residual(arrays, at, room, replay, choices, measured, r):
+    """Fill r (n,) and ``room``; decide, or take ``choices``. Return the choices, and the largest family's norm.
+
+    ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
+    """
+    links, lifted, tree = links_of(arrays), parts_of(arrays, room), tree_of(arrays)
+    same, p, found = links.sizes[1], lifted.p, lifted.forces
+    fill_motion(tree, at.theta, at.q[same:], at.v[same:], at.a[same:], lifted.motion)
+    fill_wrenches(tree, at.theta, lifted.motion, lifted.wrenches)
+    chosen, scale = choices, 0.0
+    r[:], found[:] = 0.0, 0.0
+    if links.touched.size:
+        _lift(arrays, at, lifted)
+        chosen, scale = forces(arrays, _ROWS, at_rows(at, lifted), replay, choices, measured, scale, found, p)
+    r[:same] = found[:same]
+    for i in range(p.shape[0]):
+        if found[same + i] != 0.0:
+            for k in range(p.shape[1]):
+                r[same + k] += p[i, k] * found[same + i]
+    return chosen, _tree_forces(arrays, at, lifted, choices, measured, scale, r)
+
+
+@njit(**CALLED)
+def _acting(matrix, links):
+    """Return the rows of X that a matrix over them has columns of, and the elements of these rows' links, -1 else."""
+    rows, same = links.sizes
+    acting, element, count = np.empty(links.touched.size, dtype=np.int64), np.full(links.element.size, -1), 0
+    for j in links.touched:
+        for i in links.touched:
+            if matrix[j * rows + i] != 0.0:
+                acting[count] = j
+                count += 1
+                if j >= same:
+                    number = (j - same) // 6
+                    element[number] = links.element[number]
+                break
+    return acting[:count], element
+
+
+@njit(**CALLED)
+def _spread(weight, matrix, links, acting, p, by_rates, data, own, n):
+    """Add ``weight`` P^T A P of a matrix A over X, ``by_rates`` P^T A Q with Q in place of the second P.
+
+    Entries of rows that are coordinates, and those beside them, go to ``data`` (n n,) by columns, the rest to ``own``.
+    """
+    rows, same = links.sizes
+    left, right = p
+    n_own = left.shape[1]
+    line = np.empty(n_own)
+    for i in links.touched:
+        line[:] = 0.0
+        some = False
+        for j in acting:
+            value = weight * matrix[j * rows + i]
+            if value == 0.0:
+                continue
+            if j >= same:
+                some = True
+                for k in range(n_own):
+                    line[k] += value * right[j - same, k]
+            elif not by_rates:
+                if i < same:
+                    data[j * n + i] += value
+                else:
+                    for k in range(n_own):
+                        data[j * n + same + k] += value * left[i - same, k]
+        if not some:
+            continue
+        if i < same:
+            for k in range(n_own):
+                data[(same + k) * n + i] += line[k]
+            continue
+        for k in range(n_own):
+            factor = left[i - same, k]
+            if factor != 0.0:
+                for l in range(n_own):
+                    own[k, l] += factor * line[l]
+
+
+@njit(**CALLED)
+def _add_trees(arrays, at, lifted, choices, weights, own, data):
+    """Add ``own`` (n_own, n_own), the trees' own derivatives and those of laws of coordinates to ``data``."""
+    same, n = links_of(arrays).sizes[1], at.q.size
+    add_tree_jacobian(tree_of(arrays), at.theta, lifted.motion, lifted.wrenches, at.q[same:], weights, own)
+    for c in range(n - same):
+        for r in range(n - same):
+            data[(same + c) * n + same + r] += own[r, c]
+    add_jacobian(arrays, _TREES, at, choices, weights[0], weights[1], weights[2], data)
+
+
+@njit(**CALLED)
+def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
+    """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns.
+
+    ``room`` is that of `residual` at this state.
+    """
+    links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
+    rows, n_own = links.sizes[0], lifted.p.shape[1]
+    matrix, own = np.empty(rows * rows), np.zeros((n_own, n_own))
+    data[:] = 0.0
+    for rates in range(2 if links.touched.size else 0):
+        # The second time dr/dv over X alone; one call of a large function is compiled in less time than two.
+        if rates and weight_q == 0.0:
+            break
+        w_q, w_v, w_a = (0.0, 1.0, 0.0) if rates else (weight_q, weight_v, weight_a)
+        matrix[:] = 0.0
+        add_jacobian(arrays, _ROWS, at_rows(at, lifted), choices, w_q, w_v, w_a, matrix)
+        if rates:
+            _add_by_rates(weight_q, arrays, at, lifted, matrix, own, data)
+        else:
+            acting, _ = _acting(matrix, links)
+            _spread(1.0, matrix, links, acting, (lifted.p, lifted.p), False, data, own, n)
+    _add_trees(arrays, at, lifted, choices, (weight_q, weight_v, weight_a), own, data)
+
+
+@njit(**CALLED)
+def _add_by_rates(weight, arrays, at, lifted, matrix, own, data):
+    """Add ``weight`` (P^T C Q + H) of the matrix C over X."""
+    links, p, n = links_of(arrays), lifted.p, at.q.size
+    same, tree = links.sizes[1], tree_of(arrays)
+    acting, element = _acting(matrix, links)
+    if acting.size:
+        rates = np.empty(p.shape)
+        fill_rates(tree, lifted.motion, element, rates)
+        _spread(weight, matrix, links, acting, (p, rates), True, data, own, n)
+    add_curvature(tree, lifted.motion, links.element, at.q[same:], weight, lifted.forces[same:], own)
+
+
+@njit(**CALLED)
+def matrices(arrays, at, room, choices, over_rows, out):
+    """Fill ``out`` (3, n n) with dr/dq, dr/dv, dr/da, and ``over_rows`` (3, rows rows) with those over X.
+
+    ``room`` is that of `residual` at this state.
+    """
+    links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
+    touched, n_own = links.touched.size, lifted.p.shape[1]
+    for k in range(3 if touched else 0):
+        by_q, by_v, by_a = unit(k)
+        over_rows[k] = 0.0
+        add_jacobian(arrays, _ROWS, at_rows(at, lifted), choices, by_q, by_v, by_a, over_rows[k])
+    for k in range(3):
+        by_own = np.zeros((n_own, n_own))
+        out[k] = 0.0
+        if touched:
+            acting, _ = _acting(over_rows[k], links)
+            _spread(1.0, over_rows[k], links, acting, (lifted.p, lifted.p), False, out[k], by_own, n)
+            if k == 0:
+                _add_by_rates(1.0, arrays, at, lifted, over_rows[1], by_own, out[0])
+        _add_trees(arrays, at, lifted, choices, unit(k), by_own, out[k])
+
+
+@njit(**CALLED)
+def parameters(arrays, at, room, choices, over_rows, lam, out):
+    """Add lam^T dr/dtheta to ``out`` (n_theta,); ``over_rows`` is that of `matrices`."""
+    links, lifted, tree = links_of(arrays), parts_of(arrays, room), tree_of(arrays)
+    (rows, same), p, motion = links.sizes, lifted.p, lifted.motion
+    pushed = np.zeros(rows)
+    pushed[:same] = lam[:same]
+    for i in range(p.shape[0]):
+        for k in range(p.shape[1]):
+            pushed[same + i] += p[i, k] * lam[same + k]
+    if links.touched.size:
+        add_parameters(arrays, _ROWS, at_rows(at, lifted), choices, pushed, out)
+    size = tree.parent.size
+    own, armature, gravity = np.zeros((size, 16)), np.zeros(tree.element.size), np.zeros(3)
+    fill_parameters(tree, at.theta, motion, lifted.wrenches, same, at.a, lam, own, armature, gravity)
+    if links.touched.size:
+        # Phi itself depends on the placements: of places and rates of the forces, and of P in lam^T P^T r_X.
+        by_x, by_v, by_placement = np.zeros(rows), np.zeros(rows), np.zeros((size, 6))
+        _add_transposed(over_rows[0], links, pushed, by_x)
+        _add_transposed(over_rows[1], links, pushed, by_v)
+        add_placement_work(tree, at.theta, motion, links.element, by_x[same:], by_v[same:], by_placement)
+        if lifted.forces[same:].any():
+            moved = tree_motion(tree, at.theta, at.q[same:], lam[same:], np.zeros(lam.size - same))
+            by_x[:] = 0.0
+            add_placement_work(
+                tree, at.theta, moved, links.element, by_x[same:], lifted.forces[same:], by_placement
+            )  # fmt: skip
+        for i in range(size):
+            for b in range(6):
+                own[i, 10 + b] += by_placement[i, b]
+    _scatter(tree, own, armature, gravity, out)
+    add_parameters(arrays, _TREES, at, choices, lam, out)
+
+
+@njit(**CALLED)
+def _add_transposed(matrix, links, left, out):
+    """Add A^T left to ``out``, at the rows that anything depends on."""
+    rows = links.sizes[0]
+    for c in links.touched:
+        for r in links.touched:
+            out[c] += matrix[c * rows + r] * left[r]
+
+
+@njit(**CALLED)
+def _scatter(tree, own, armature, gravity, out):
+    """Add the cotangents of the elements' numbers to ``out``."""
+    for i in range(tree.parent.size):
+        if tree.mass[i] >= 0:
+            out[tree.mass[i]] += own[i, 0]
+            for b in range(3):
+                out[tree.centre[i, b]] += own[i, 1 + b]
+            for b in range(6):
+                out[tree.inertia[i, b]] += own[i, 4 + b]
+        for b in range(6):
+            if tree.placement[i, b] >= 0:
+                out[tree.placement[i, b]] += own[i, 10 + b]
+    for c in range(tree.element.size):
+        if tree.armature[c] >= 0:
+            out[tree.armature[c]] += armature[c]
+    for b in range(3):
+        out[tree.gravity[b]] += gravity[b]
+
+
+@njit(**CALLED)
+def inputs(arrays, at, room, choices, indptr):
+    """Return what `add.compiled.equations.inputs` does."""
+    links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
+    same, p = links.sizes[1], lifted.p
+    found = new_found(arrays, at, lifted.x.size)
+    if links.touched.size:
+        add_inputs(arrays, _ROWS, at_rows(at, lifted), choices, indptr, found)
+    out = np.zeros((found.values.shape[0], n))
+    for m in range(found.size[0]):
+        out[m, :same] = found.values[m, :same]
+        for i in range(p.shape[0]):
+            if found.values[m, same + i] != 0.0:
+                for k in range(p.shape[1]):
+                    out[m, same + k] += p[i, k] * found.values[m, same + i]
+    add_inputs(arrays, _TREES, at, choices, indptr, Found(found.place, found.entries, found.size, out))
+    return found.entries[: found.size[0]], out[: found.size[0]]

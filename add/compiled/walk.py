@@ -1,0 +1,218 @@
+"""The walk over the force families of a small system: residual, matrix, derivatives by theta and by what drives it.
+
+It calls the functions of each family by address and knows none of them, so that it is compiled once. The families are
+those over rows of X, then those over the coordinates of trees (column `OWN`); the rows are the coordinates themselves
+unless there are trees; `add.compiled.tree_equations` lifts them then. The terms are the definition; tests compare the
+two on every scene.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import typeof
+
+from add.compiled.by_address import Callee, by_address
+from add.kernels.arena import (
+    CHOICE,
+    COLUMNS,
+    FOLLOWERS,
+    FORCES,
+    INPUTS,
+    JACOBIAN,
+    OWN,
+    PARAMETERS,
+    SIGNAL,
+    SLOTS,
+    Arena,
+    Found,
+    Instant,
+    Signals,
+    context_of,
+)
+from add.kernels.borrowed import borrowed
+from add.kernels.caching import CALLED, njit
+from add.typing import IntArray
+
+
+class Choices(NamedTuple):
+    """The decisions of all families with branches.
+
+    Attributes
+    ----------
+    rows : (k, 3) of all, one behind the other
+    ends : (n + 1,) where those of each begin
+    """
+
+    rows: IntArray
+    ends: IntArray
+
+
+def empty_arena() -> Arena:
+    """Return the arena of nothing, for its type."""
+    fields, families = np.zeros((0, 4), dtype=np.int64), np.zeros((0, COLUMNS), dtype=np.int64)
+    return Arena(np.zeros(0, dtype=np.int64), np.zeros(0), fields, families)
+
+
+def empty_instant() -> Instant:
+    """Return an instant of nothing, for its type."""
+    one = np.zeros(0)
+    return Instant(0.0, one, one, one, one, Signals(one, np.zeros((0, 3), dtype=np.int64)))
+
+
+@cache
+def signatures() -> tuple[tuple[tuple[Any, ...], Any], ...]:
+    """Return the types of arguments and result of a family's functions, in the order of their columns."""
+    one, rows, counts = np.zeros(0), np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    found = Found(counts, counts, counts, np.zeros((0, 0)))
+    calls = (
+        ((counts, 0.0, 0, False, rows, one), rows),
+        ((counts, 0.0, 0, rows, 0.0, 0.0, 0.0, one, counts), None),
+        ((counts, 0.0, 0, rows, one, one), None),
+        ((counts, 0.0, 0, rows, counts, found), None),
+    )
+    return tuple((tuple(map(typeof, arguments)), typeof(result)) for arguments, result in calls)
+
+
+def _caller(k: int, name: str) -> Any:
+    return by_address(f"family's {name}", lambda: Callee(None, *signatures()[k]))
+
+
+call_forces, call_jacobian, call_parameters, call_inputs = (
+    _caller(k, name) for k, name in enumerate(("forces", "jacobian", "parameters", "inputs"))
+)
+
+
+def no_choices(n: int) -> Choices:
+    """Return the decisions of ``n`` families in which nothing acts."""
+    return Choices(np.empty((0, 3), dtype=np.int64), np.zeros(n + 1, dtype=np.int64))
+
+
+@njit(**CALLED)
+def with_rows(rows, n, more):
+    """Return room that holds n rows and ``more`` behind them."""
+    while n + more.shape[0] > rows.shape[0]:
+        wider = np.empty((2 * rows.shape[0] + 16, 3), dtype=np.int64)
+        wider[:n] = rows[:n]
+        rows = wider
+    rows[n : n + more.shape[0]] = more
+    return rows
+
+
+@njit(**CALLED)
+def chosen_by(arena, k, choices):
+    """Return the rows of family ``k``; none for one without branches."""
+    number = arena.families[k, CHOICE]
+    if number < 0:
+        return choices.rows[:0]
+    return choices.rows[choices.ends[number] : choices.ends[number + 1]]
+
+
+@njit(**CALLED)
+def norm(force, order):
+    """Return the L2 or L1 norm."""
+    total = 0.0
+    for x in force:
+        total += x * x if order == 2 else abs(x)
+    return np.sqrt(total) if order == 2 else total
+
+
+@njit(**CALLED)
+def _gathered(family, r, scale, order, lift):
+    """Add a family's forces to r, clear them, and return the larger of its norm and ``scale``.
+
+    The norm is that over coordinates, with ``lift`` (m, n_own) the matrix P of the last m rows.
+    """
+    if lift.size:
+        same = family.size - lift.shape[0]
+        pulled = lift.T @ family[same:]
+        lower, upper = norm(family[:same], order), norm(pulled, order)
+        found = np.sqrt(lower * lower + upper * upper) if order == 2 else lower + upper
+    else:
+        found = norm(family, order)
+    for i in range(r.size):
+        r[i] += family[i]
+        family[i] = 0.0
+    return max(scale, found)
+
+
+@njit(**CALLED)
+def forces(arena, own, at, replay, choices, measured, scale, r, lift):
+    """Add r of the families to ``r``; decide, or take ``choices``. Return the choices, and the largest family's norm.
+
+    ``own`` chooses the families: 1 those over the coordinates of trees, none of which has branches. ``measured``: 1 or
+    2, the norm; 0 to leave it out; ``scale`` that of the largest family so far; ``lift`` the matrix P of rows of links,
+    empty for none.
+    """
+    out = np.zeros(r.size) if measured else r
+    decides = not replay and choices.ends.size > 1
+    rows, ends, none = choices.rows, choices.ends, choices.rows[:0]
+    if decides:
+        rows, ends = np.empty((4, 3), dtype=np.int64), np.zeros(choices.ends.size, dtype=np.int64)
+    context = context_of(arena, at)
+    for k in range(arena.families.shape[0]):
+        if arena.families[k, OWN] != own:
+            continue
+        number = arena.families[k, CHOICE]
+        given = chosen_by(arena, k, choices) if replay else none
+        found = call_forces(arena.families[k, FORCES], (context, at.t, k, replay, given, out))
+        if decides and number >= 0:
+            rows = with_rows(rows, ends[number], found)
+            ends[number + 1] = ends[number] + found.shape[0]
+        if measured:
+            scale = _gathered(out, r, scale, measured, lift)
+    if decides:
+        rows = rows[: ends[ends.size - 1]]
+    return Choices(rows, ends), scale
+
+
+@njit(**CALLED)
+def add_jacobian(arena, own, at, choices, weight_q, weight_v, weight_a, data):
+    """Add weight_q dr/dq + weight_v dr/dv + weight_a dr/da to ``data`` (n n,), by columns."""
+    context = context_of(arena, at)
+    for k in range(arena.families.shape[0]):
+        row = arena.families[k]
+        if row[OWN] == own and row[JACOBIAN]:
+            begin, size = arena.fields[row[SLOTS], 0], arena.fields[row[SLOTS], 1]
+            slots = borrowed(arena.ints, begin, (size,))
+            given = chosen_by(arena, k, choices)
+            call_jacobian(row[JACOBIAN], (context, at.t, k, given, weight_q, weight_v, weight_a, data, slots))
+
+
+@njit(**CALLED)
+def add_parameters(arena, own, at, choices, lam, out):
+    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
+    context = context_of(arena, at)
+    for k in range(arena.families.shape[0]):
+        if arena.families[k, OWN] == own:
+            given = chosen_by(arena, k, choices)
+            call_parameters(arena.families[k, PARAMETERS], (context, at.t, k, given, lam, out))
+
+
+@njit(**CALLED)
+def add_inputs(arena, own, at, choices, indptr, found):
+    """Add the derivatives by the coefficients of signals that directions move to ``found``."""
+    context = context_of(arena, at)
+    for k in range(arena.families.shape[0]):
+        if arena.families[k, OWN] == own and arena.families[k, INPUTS]:
+            given = chosen_by(arena, k, choices)
+            call_inputs(arena.families[k, INPUTS], (context, at.t, k, given, indptr, found))
+
+
+@njit(**CALLED)
+def new_found(arena, at, n):
+    """Return room for the derivatives of r (n,) by the coefficients that act, each as often as something follows it."""
+    most = 0
+    for k in range(arena.families.shape[0]):
+        if arena.families[k, SIGNAL] >= 0:
+            most += arena.families[k, FOLLOWERS] * at.signals.table[arena.families[k, SIGNAL], 2]
+    place, entries, size = np.full(at.theta.size, -1), np.empty(most, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    return Found(place, entries, size, np.zeros((most, n)))
+
+
+@njit(**CALLED)
+def unit(k):
+    """Return the weights of derivatives by q, v and a that leave the one of place ``k``."""
+    return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0

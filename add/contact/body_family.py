@@ -1,0 +1,103 @@
+"""Contact between bodies as compiled steps take it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from add.contact.sparsity import Blocks
+from add.equations.family import Family, Kind, NotCompiled
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
+from add.kernels.caching import njit
+from add.kernels.contact_arrays import Contacts, Motion, Packed, no_growth, unpacked, unpacked_law
+from add.kernels.contact_bodies import body_contact_force, decided_body_contact_force
+from add.kernels.contact_bodies_jacobian import Slots, body_contact_jacobian
+from add.kernels.contact_bodies_parameters import body_contact_parameters
+from add.kernels.contact_couples import add_couples, add_packed_couples, couples_jacobian, couples_parameters
+from add.kernels.contact_detection import meeting_pairs
+from add.kernels.contact_pairs import COUPLES
+
+#: Up to so many entries of contact blocks, of all pairs that may ever touch.
+MOST_ENTRIES = 2_000_000
+
+
+class _Arrays(NamedTuple):
+    """A `add.kernels.contact_arrays.Packed`, and `add.kernels.contact_bodies_jacobian.Slots`, ``first`` (1,)."""
+
+    ints: Ints
+    floats: Floats
+    places: Ints2
+    own: Ints
+    keys: Ints
+    first: Ints
+
+
+_own = unpacker(_Arrays)
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own = _own(arena, arena.families[k, FIELD])
+    if not replay:
+        rows = decided_body_contact_force(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows[:0], out)
+        if unpacked_law(own.ints).normal & COUPLES:
+            add_packed_couples(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows, out)
+    elif rows.size:
+        motion, contacts = Motion(at.t, at.q, at.v, at.theta), unpacked(own.ints, own.floats, own.places)
+        body_contact_force(motion, contacts, unpacked_law(own.ints), rows, out)
+        add_couples(motion, contacts, unpacked_law(own.ints), rows, out)
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if rows.size == 0 or (weight_q == 0.0 and weight_v == 0.0):
+        return
+    own = _own(arena, arena.families[k, FIELD])
+    blocks = Slots(own.own, own.keys, own.first[0])
+    body_contact_jacobian(
+        at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows, weight_q, weight_v, blocks, data, slots
+    )
+    if unpacked_law(own.ints).normal & COUPLES:
+        couples_jacobian(
+            at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows, weight_q, weight_v, blocks, data, slots
+        )
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, lam, out):
+    if rows.size == 0:
+        return
+    own = _own(arena, arena.families[k, FIELD])
+    motion, contacts = Motion(at.t, at.q, at.v, at.theta), unpacked(own.ints, own.floats, own.places)
+    law = unpacked_law(own.ints)
+    forward = lam.size < 0  # False: the constant would make kernels of its own, beside those that terms call
+    body_contact_parameters(motion, contacts, law, no_growth(), rows, forward, out, lam)
+    couples_parameters(motion, contacts, law, no_growth(), rows, forward, out, lam)
+
+
+KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian)
+
+
+def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
+    """Return the family, with the blocks of all pairs that may ever touch.
+
+    Raises
+    ------
+    NotCompiled
+        If they are too many.
+    """
+    nb = contacts.bodies.shape[0]
+    run, shape = meeting_pairs(contacts).T
+    host = contacts.hosts[shape]
+    keys = []
+    for r, b in zip(run[host >= 0], host[host >= 0], strict=True):
+        points = np.arange(contacts.runs[r, 0], contacts.runs[r, 1])
+        carriers = np.where(contacts.points[points, 2] >= 0, contacts.points[points, 2], nb + points)
+        keys.append(np.unique(carriers) * nb + b)
+    every = np.unique(np.concatenate([blocks.always, *keys])).astype(np.int64)
+    if 144 * every.size > MOST_ENTRIES:
+        raise NotCompiled(f"{every.size} pairs of bodies that may touch")
+    arrays = _Arrays(*packed, blocks.own, every, np.array([blocks.rows.size]))
+    return Family(KIND, arrays, blocks.pattern(every))

@@ -1,0 +1,67 @@
+"""Force families as compiled steps take them: arrays, and the functions that walk over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from add.equations.signals import Signal
+from add.kernels.arena import entries
+from add.typing import AnyArray, IntArray
+
+
+class NotCompiled(Exception):
+    """A system has something that compiled steps lack; the text names it."""
+
+
+@final
+@dataclass(frozen=True)
+class Kind:
+    """The compiled functions of a kind of family; `add.kernels.arena` says what they take and do.
+
+    Attributes
+    ----------
+    name : str
+        Of this kind alone: that of the files of what is compiled.
+    arrays : type
+        Named tuple class of `add.kernels.arena.Ints` and their neighbours.
+    forces, parameters : compiled functions
+    jacobian : compiled function, or None where no force depends on the motion
+    inputs : compiled function, or None where nothing follows a signal
+    functions : those that are called, in the order of the columns of `add.kernels.arena.Arena.families`, made
+    """
+
+    name: str
+    arrays: type
+    forces: Any
+    parameters: Any
+    jacobian: Any = None
+    inputs: Any = None
+    functions: tuple[Any, Any, Any, Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        called = entries(self.name, self.forces, self.jacobian, self.parameters, self.inputs)
+        object.__setattr__(self, "functions", called)
+
+
+@final
+@dataclass(frozen=True)
+class Family:
+    """A family of forces of one system.
+
+    Attributes
+    ----------
+    kind : Kind
+    arrays : (named tuple of its class)
+    pattern : (rows, cols) of the entries of its derivatives
+    signal : Signal or None
+        What some of its numbers follow.
+    followers : int
+        How many: of each, a coefficient for every row of the signal that acts.
+    """
+
+    kind: Kind
+    arrays: tuple[AnyArray, ...]
+    pattern: tuple[IntArray, IntArray]
+    signal: Signal | None = None
+    followers: int = 0

@@ -1,0 +1,204 @@
+"""Local laws of joints, and the families that they make: the equations over sites, written once for all laws.
+
+r = -J^T f(y, y_dot; p), f (n, arity, 3) forces on the sites of n interactions; `add.kernels.sites` has the equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from add.equations.family import Family, Kind
+from add.equations.sites import LawValues, SiteKind, Sites
+from add.kernels import sites as kernel
+from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, Ints2, Ints3, row_of, unpacker, window
+from add.kernels.borrowed import borrowed
+from add.kernels.caching import CALLED, njit
+from add.kernels.law_numbers import LawNumbers
+from add.typing import AnyArray, FloatArray
+
+#: What may stand in a slot.
+PLACE = frozenset({SiteKind.WORLD, SiteKind.NODES, SiteKind.POINT})
+VECTOR = frozenset({SiteKind.WORLD, SiteKind.NODES, SiteKind.DIRECTION})
+TURNING = frozenset({SiteKind.WORLD, SiteKind.SPIN})
+Slots = tuple[frozenset[SiteKind], ...]
+
+
+class _Arrays(NamedTuple):
+    """Sites, and where the numbers of the law stand; see `add.equations.sites`."""
+
+    kind: Ints
+    dofs: Ints2
+    shares: Floats2
+    place: Ints2
+    numbers: Ints2
+    rows: Ints3
+
+
+_own = unpacker(_Arrays)
+evaluate, pull, assemble, parameter_vjp = kernel.evaluate, kernel.pull, kernel.assemble, kernel.parameter_vjp
+
+
+@njit(**FAMILY)
+def _numbers(arena, k, at):
+    """Return the arrays of a family, and where its law's numbers stand at this instant."""
+    own = _own(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    _, n, n_s = own.rows.shape
+    begin = arena.fields[arena.families[k, FIELD] + 5, 0]
+    rows = borrowed(arena.ints, begin + first * n * n_s, (weights.size, n, n_s))
+    return own, LawNumbers(own.numbers, weights, rows)
+
+
+@njit(**CALLED)
+def _evaluated(own, numbers, arity, at):
+    """Return y, its rates and the frames of all sites, the law's numbers, and room for the forces."""
+    sites = own.kind.size
+    y, y_dot, frame, f = np.empty((sites, 3)), np.empty((sites, 3)), np.empty((sites, 12)), np.empty((sites, 3))
+    p = np.empty((sites // arity, numbers.index.shape[1] + numbers.rows.shape[2]))
+    evaluate(
+        at.q, at.v, at.theta, own.kind, own.dofs, own.shares, own.place, numbers.index, numbers.weights, numbers.rows,
+        y, y_dot, frame, p,
+    )  # fmt: skip
+    return y, y_dot, frame, p, f
+
+
+@njit(**CALLED)
+def codes_of(n, rows):
+    """Return the branch of each of n interactions (n,) int8, zero where it is idle, of rows (e, 0, code)."""
+    codes = np.zeros(n, dtype=np.int8)
+    for i in range(rows.shape[0]):
+        codes[rows[i, 0]] = rows[i, 2]
+    return codes
+
+
+@njit(**CALLED)
+def rows_of(codes):
+    """Return the rows (e, 0, code) of the interactions that are not idle."""
+    rows, count = np.zeros((codes.size, 3), dtype=np.int64), 0
+    for e in range(codes.size):
+        if codes[e] != 0:
+            rows[count, 0], rows[count, 2] = e, codes[e]
+            count += 1
+    return rows[:count]
+
+
+@final
+@dataclass(frozen=True)
+class Law:
+    """A local law: forces f on the r sites of an interaction from their y and rates, and its branches.
+
+    Attributes
+    ----------
+    name : str
+    force : (y, y_dot, p, imposed, codes, f) -> how many act
+        Fills f (n_f, 3), and with ``imposed`` false the codes (n,) of a law with branches.
+    derivatives : (y, y_dot, p, codes, f, f_y, f_v, f_p)
+        Fills f, and df/dy, df/dy_dot (n, 3 r, 3 r), df/dp (n, 3 r, n_p), which are zeros.
+    slots : what may stand in each of the r places
+    n_columns : numbers p of an interaction
+    reads_rates : whether y_dot matters
+    branches : whether it has codes
+    driven : whether numbers may follow a signal
+    energy : (y (n, r, 3), p, codes) -> the energy stored [J]
+    kind : of its families, made
+    """
+
+    name: str
+    force: Any
+    derivatives: Any
+    slots: Slots
+    n_columns: int
+    reads_rates: bool = True
+    branches: bool = False
+    driven: bool = False
+    energy: Callable[[FloatArray, FloatArray, AnyArray], float] = lambda y, p, codes: 0.0
+    kind: Kind = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", _kind(self))
+
+
+def _kind(law: Law) -> Kind:
+    """Return the compiled functions of families of a law."""
+    law_force, law_derivatives = law.force, law.derivatives
+    arity, branches, reads_rates = len(law.slots), law.branches, law.reads_rates
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own, numbers = _numbers(arena, k, at)
+        y, y_dot, frame, p, f = _evaluated(own, numbers, arity, at)
+        codes = codes_of(p.shape[0] if branches else 0, rows)
+        if law_force(y, y_dot, p, replay, codes, f):
+            pull(-1.0, at.q, own.kind, own.dofs, own.shares, frame, f, out)
+        return rows if replay or not branches else rows_of(codes)
+
+    @njit(variant=law.name, **CALLED)
+    def linearised(own, numbers, at, rows):
+        y, y_dot, frame, p, f = _evaluated(own, numbers, arity, at)
+        n, size = p.shape[0], 3 * arity
+        f_y, f_v, f_p = np.zeros((n, size, size)), np.zeros((n, size, size)), np.zeros((n, size, p.shape[1]))
+        law_derivatives(y, y_dot, p, codes_of(n if branches else 0, rows), f, f_y, f_v, f_p)
+        return frame, f, f_y, f_v, f_p
+
+    @njit(**FAMILY)
+    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q == 0.0 and (weight_v == 0.0 or not reads_rates):
+            return
+        own, numbers = _numbers(arena, k, at)
+        frame, f, f_y, f_v, _ = linearised(own, numbers, at, rows)
+        assemble(weight_q, weight_v, at.q, at.v, own.kind, own.dofs, own.shares, frame, f, f_y, f_v, data, slots)
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, lam, out):
+        own, numbers = _numbers(arena, k, at)
+        frame, f, f_y, f_v, f_p = linearised(own, numbers, at, rows)
+        arm, centre = np.ascontiguousarray(own.place[:, :3]), np.ascontiguousarray(own.place[:, 3:])
+        parameter_vjp(lam, at.q, own.kind, own.dofs, own.shares, frame, f, f_y, f_v, f_p, arm, centre, numbers, out)
+
+    @njit(**FAMILY)
+    def inputs(arena, k, at, rows, indptr, found):
+        own, numbers = _numbers(arena, k, at)
+        n_i, n_s = numbers.index.shape[1], numbers.rows.shape[2]
+        frame, _, _, _, f_p = linearised(own, numbers, at, rows)
+        f = np.empty((arity, 3))
+        for e in range(f_p.shape[0]):
+            part = slice(arity * e, arity * e + arity)
+            for s in range(n_s):
+                for i in range(3 * arity):
+                    f[i // 3, i % 3] = f_p[e, i, n_i + s]
+                for j in range(numbers.weights.size):
+                    to = row_of(numbers.rows[j, e, s], indptr, found)
+                    if to >= 0:
+                        pull(
+                            -numbers.weights[j], at.q, own.kind[part], own.dofs[part], own.shares[part], frame[part],
+                            f, found.values[to],
+                        )  # fmt: skip
+
+    return Kind(law.name, _Arrays, forces, parameters, jacobian, inputs if law.driven else None)
+
+
+def grouped(law: Law, sites: Sites, values: LawValues) -> Sites:
+    """Return the sites grouped by the slots of a law; raise unless they fit them and the values fit its columns."""
+    sites = sites.grouped(len(law.slots))
+    if values.index.shape[0] != sites.n or values.n_columns != law.n_columns:
+        shape = (values.index.shape[0], values.n_columns)
+        raise ValueError(f"{law.name}: law values {shape} must be {(sites.n, law.n_columns)}")
+    for slot, allowed in enumerate(law.slots):
+        kinds = sites.kind[slot :: sites.arity]
+        wrong = np.flatnonzero(~np.isin(kinds, list(allowed)))
+        if wrong.size:
+            names = ", ".join(sorted(k.name for k in allowed))
+            found = SiteKind(int(kinds[wrong[0]])).name
+            raise ValueError(f"{law.name}: site {slot} of interaction {wrong[0]} is a {found}, not {names}")
+    return sites
+
+
+def family_of(law: Law, sites: Sites, values: LawValues) -> Family:
+    """Return the family of interactions of a law."""
+    arrays = _Arrays(sites.kind, sites.dofs, sites.weights, sites.place, values.index, values.rows)
+    followers = values.rows.shape[1] * values.rows.shape[2]
+    return Family(law.kind, arrays, sites.pattern, values.signal, followers)
