@@ -22,12 +22,22 @@ from add.equations.system import System
 from add.joints import actuators, air, joints, springs
 from add.kernels.arena import Signals
 from add.kernels.caching import is_kept
-from add.terms import gravity, inertia, joint_drives, joint_laws, nodal_force, rigid_inertia
+from add.terms import (
+    ball_laws,
+    gravity,
+    inertia,
+    joint_drives,
+    joint_laws,
+    lengths,
+    nodal_force,
+    rigid_inertia,
+)  # fmt: skip
 
 #: The kinds of families of this package.
 KINDS: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, penalty_nodes.KIND, body_family.KIND,
-    joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND,
+    joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
+    lengths.LAWS, lengths.DRIVE,
     *(
         law.kind
         for law in (

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
-from add.kernels.ball_friction import ball_friction
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
+from add.kernels.ball_laws import ball_friction, ball_limit
+from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
 
@@ -68,9 +71,109 @@ class RotationLaw(Term):
             out[self.dofs] += slope * theta_dot[index][:, None]
 
 
+class _Arrays(NamedTuple):
+    first: Ints
+    numbers: Ints2
+    constants: Floats
+
+
+_own = unpacker(_Arrays)
+
+
+def _kind(name: str, law: Any) -> Kind:
+    """Return the compiled functions of families of a law of `add.kernels.ball_laws`."""
+
+    @njit(**FAMILY)
+    def found(arena, k, at):
+        own = _own(arena, arena.families[k, FIELD])
+        m, n = own.numbers.shape
+        p = np.empty((m, n))
+        for i in range(m):
+            for j in range(n):
+                p[i, j] = at.theta[own.numbers[i, j]]
+        forces, by_number, by_q, by_v = np.empty((m, 3)), np.empty((m, n, 3)), np.empty((m, 3, 3)), np.empty((m, 3, 3))
+        law(own.first, p, own.constants, at.q, at.v, forces, by_number, by_q, by_v)
+        return own, forces, by_number, by_q, by_v
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own, force, _, _, _ = found(arena, k, at)
+        for i in range(own.first.size):
+            for c in range(3):
+                out[own.first[i] + c] += force[i, c]
+        return rows
+
+    @njit(**FAMILY)
+    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q != 0.0 or weight_v != 0.0:
+            own, _, _, by_q, by_v = found(arena, k, at)
+            for i in range(own.first.size):
+                for r in range(3):
+                    for c in range(3):
+                        data[slots[9 * i + 3 * r + c]] += weight_q * by_q[i, r, c] + weight_v * by_v[i, r, c]
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, lam, out):
+        own, _, by_number, _, _ = found(arena, k, at)
+        for i in range(own.first.size):
+            for j in range(own.numbers.shape[1]):
+                for c in range(3):
+                    out[own.numbers[i, j]] += lam[own.first[i] + c] * by_number[i, j, c]
+
+    return Kind(name, _Arrays, forces, parameters, jacobian)
+
+
+FRICTION, LIMIT = _kind("ball_friction", ball_friction), _kind("ball_limit", ball_limit)
+
+
+class BallLaw(RotationLaw):
+    """A law of `add.kernels.ball_laws` on every ball."""
+
+    law: ClassVar[Any]
+    kind: ClassVar[Kind]
+
+    @property
+    @abstractmethod
+    def numbers(self) -> tuple[IntArray, ...]:
+        """Indices (m,) in theta of the law's numbers."""
+
+    @property
+    def constants(self) -> FloatArray:
+        """Numbers (m,) that are no parameters."""
+        return np.zeros(self.first.size)
+
+    @final
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return Family(self.kind, _Arrays(self.first, np.stack(self.numbers, axis=1), self.constants), self.pattern())
+
+    @final
+    def _all(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        p, m = theta[np.stack(self.numbers, axis=1)], self.first.size
+        out = np.empty((m, 3)), np.empty((m, p.shape[1], 3)), np.empty((m, 3, 3)), np.empty((m, 3, 3))
+        type(self).law(self.first, p, self.constants, kin.q, kin.v, *out)
+        return out
+
+    @final
+    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return r (m, 3)."""
+        return self._all(kin, theta)[0]
+
+    @final
+    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dr/dq and dr/dv (m, 3, 3)."""
+        return self._all(kin, theta)[2:]
+
+    @final
+    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
+        """Return the derivatives by the law's numbers."""
+        found = self._all(kin, theta)[1]
+        return tuple((index, found[:, j]) for j, index in enumerate(self.numbers))
+
+
 @final
 @dataclass(frozen=True)
-class BallFriction(RotationLaw):
+class BallFriction(BallLaw):
     """r_w = J_l(w)^T tau tanh(|omega| / s) omega / |omega|, omega = J_l(w) w_dot.
 
     Attributes
@@ -79,33 +182,22 @@ class BallFriction(RotationLaw):
     friction, slip : (m,) indices in theta of tau [N m] and s [rad/s]
     """
 
+    law: ClassVar[Any] = ball_friction
+    kind: ClassVar[Kind] = FRICTION
+
     first: IntArray
     friction: IntArray
     slip: IntArray
 
-    def _all(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        m = self.first.size
-        out = np.empty((m, 3)), np.empty((m, 2, 3)), np.empty((m, 3, 3)), np.empty((m, 3, 3))
-        ball_friction(self.first, theta[self.friction], theta[self.slip], kin.q, kin.v, *out)
-        return out
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m, 3)."""
-        return self._all(kin, theta)[0]
-
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m, 3, 3)."""
-        return self._all(kin, theta)[2:]
-
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the derivatives by tau and s."""
-        found = self._all(kin, theta)[1]
-        return (self.friction, found[:, 0]), (self.slip, found[:, 1])
+    @property
+    def numbers(self) -> tuple[IntArray, ...]:
+        """Those of tau and s."""
+        return self.friction, self.slip
 
 
 @final
 @dataclass(frozen=True)
-class BallLimits(RotationLaw):
+class BallLimits(BallLaw):
     """r_w = (k s(e) + d e' s'(e)) w / |w|, e = |w| - upper: a stop for the angle by which a ball is turned.
 
     The ramp s is that of `add.terms.JointLimits`. Angles are at most pi: beyond it the rotation vector changes chart.
@@ -117,51 +209,28 @@ class BallLimits(RotationLaw):
     onset : (m,) [rad]
     """
 
+    law: ClassVar[Any] = ball_limit
+    kind: ClassVar[Kind] = LIMIT
+
     first: IntArray
     upper: IntArray
     stiffness: IntArray
     damping: IntArray
     onset: FloatArray
 
-    def _depths(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, ...]:
-        """Return |w|, w / |w|, e' = n . w_dot, s, s' and s''."""
-        w, rate = kin.q[self.dofs], kin.v[self.dofs]
-        angle = np.maximum(np.sqrt((w * w).sum(axis=1)), 1e-12)  # where it is that small, nothing acts
-        n, e, d = w / angle[:, None], angle - theta[self.upper], self.onset
-        beyond, within = e >= d, (e > 0.0) & (e < d)
-        s = np.where(beyond, e - 0.5 * d, np.where(within, e * e / (2.0 * d), 0.0))
-        slope = np.where(beyond, 1.0, np.where(within, e / d, 0.0))
-        return angle, n, (n * rate).sum(axis=1), s, slope, np.where(within, 1.0 / d, 0.0)
+    @property
+    def numbers(self) -> tuple[IntArray, ...]:
+        """Those of the limit, stiffness and damping."""
+        return self.upper, self.stiffness, self.damping
 
-    def _size(self, theta: FloatArray, e_dot: FloatArray, s: FloatArray, slope: FloatArray) -> FloatArray:
-        return np.asarray(theta[self.stiffness] * s + theta[self.damping] * e_dot * slope)
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m, 3)."""
-        _, n, e_dot, s, slope, _ = self._depths(kin, theta)
-        return self._size(theta, e_dot, s, slope)[:, None] * n
-
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m, 3, 3)."""
-        angle, n, e_dot, s, slope, bend = self._depths(kin, theta)
-        along = n[:, :, None] * n[:, None]
-        across = (np.eye(3) - along) / angle[:, None, None]
-        damping = theta[self.damping] * slope
-        by_angle = theta[self.stiffness] * slope + theta[self.damping] * e_dot * bend
-        turned = np.einsum("mi,mj,mjk->mik", n, kin.v[self.dofs], across)
-        by_q = by_angle[:, None, None] * along + self._size(theta, e_dot, s, slope)[:, None, None] * across
-        return by_q + damping[:, None, None] * turned, damping[:, None, None] * along
-
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the derivatives by stiffness, damping and the limit."""
-        _, n, e_dot, s, slope, bend = self._depths(kin, theta)
-        by_upper = -(theta[self.stiffness] * slope + theta[self.damping] * e_dot * bend)
-        found = ((self.stiffness, s), (self.damping, e_dot * slope), (self.upper, by_upper))
-        return tuple((index, size[:, None] * n) for index, size in found)
+    @property
+    def constants(self) -> FloatArray:
+        """Onsets."""
+        return self.onset
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of the stops [J]."""
-        angle, d = self._depths(kin, theta)[0], self.onset
-        e = angle - theta[self.upper]
+        w, d = kin.q[self.dofs], self.onset
+        e = np.sqrt((w * w).sum(axis=1)) - theta[self.upper]
         outer = 0.5 * (e - 0.5 * d) ** 2 + d * d / 24.0
         return float(theta[self.stiffness] @ np.where(e >= d, outer, np.where(e > 0.0, e**3 / (6.0 * d), 0.0)))

@@ -3,14 +3,167 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import Family, Kind, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
 from add.equations.term import UNIT, Term
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, row_of, unpacker, window
+from add.kernels.caching import njit
+from add.kernels.joint_laws import COLUMNS, axis_laws
+from add.terms.joint_laws import AxisLaw
 from add.typing import FloatArray, IntArray
+
+#: Columns of the slopes of an actuator: r, its slopes by l, by l', by the signal, by three gains and three biases.
+AFFINE = 10
+
+
+@njit(cache=True)
+def affine_drive(length, rate, asked, gain, bias, control, force, out):
+    """Fill ``out`` (10,) with r = -clip((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), u = clip(asked), and its slopes.
+
+    ``control`` and ``force`` (2,) are the lowest and highest u and force; beyond them what is clipped is constant.
+    """
+    out[:] = 0.0
+    u = min(max(asked, control[0]), control[1])
+    state = (1.0, length, rate)
+    by_u, f = 0.0, 0.0
+    for i in range(3):
+        by_u += gain[i] * state[i]
+        f += (gain[i] * u + bias[i]) * state[i]
+    if not force[0] < f < force[1]:
+        out[0] = -min(max(f, force[0]), force[1])
+        return
+    out[0], out[1], out[2] = -f, -(gain[1] * u + bias[1]), -(gain[2] * u + bias[2])
+    if control[0] < asked < control[1]:
+        out[3] = -by_u
+    for i in range(3):
+        out[4 + i], out[7 + i] = -u * state[i], -state[i]
+
+
+class _Laws(NamedTuple):
+    """The entries of C, pairs of entries of the same length, and the arrays of an `AxisLaw` over the lengths."""
+
+    length: Ints
+    dof: Ints
+    factor: Ints
+    left: Ints
+    right: Ints
+    code: Ints
+    numbers: Ints2
+    constants: Floats
+
+
+class _Drive(NamedTuple):
+    """The entries of C, pairs of them, and the arrays of an `AffineDrive` of the one length."""
+
+    length: Ints
+    dof: Ints
+    factor: Ints
+    left: Ints
+    right: Ints
+    rows: Ints
+    numbers: Ints
+    bounds: Floats
+
+
+_laws, _drive = unpacker(_Laws), unpacker(_Drive)
+
+
+@njit(**FAMILY)
+def _lengths(own, m, at):
+    """Return lengths and their rates (m,)."""
+    l, rate = np.zeros(m), np.zeros(m)
+    for e in range(own.length.size):
+        c = at.theta[own.factor[e]]
+        l[own.length[e]] += c * at.q[own.dof[e]]
+        rate[own.length[e]] += c * at.v[own.dof[e]]
+    return l, rate
+
+
+@njit(**FAMILY)
+def _of_laws(arena, k, at):
+    """Return the arrays of a family of laws, and the slopes of each length."""
+    own = _laws(arena, arena.families[k, FIELD])
+    m = own.numbers.shape[0]
+    l, rate = _lengths(own, m, at)
+    slopes = np.empty((m, COLUMNS))
+    axis_laws(own.code[0], np.arange(m), own.numbers, own.constants, l, rate, at.theta, slopes)
+    return own, slopes
+
+
+@njit(**FAMILY)
+def _of_drive(arena, k, at):
+    """Return the arrays of an actuator, and its slopes (1, 10)."""
+    own = _drive(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    l, rate = _lengths(own, 1, at)
+    asked, gain, bias, slopes = 0.0, np.empty(3), np.empty(3), np.empty((1, AFFINE))
+    for j in range(weights.size):
+        asked += weights[j] * at.theta[own.rows[first + j]]
+    for i in range(3):
+        gain[i], bias[i] = at.theta[own.numbers[i]], at.theta[own.numbers[3 + i]]
+    affine_drive(l[0], rate[0], asked, gain, bias, own.bounds[:2], own.bounds[2:], slopes[0])
+    return own, slopes
+
+
+def _kind(name: str, arrays: type, found: Any, driven: bool) -> Kind:
+    """Return the compiled functions of laws, or of an actuator."""
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own, slopes = found(arena, k, at)
+        for e in range(own.length.size):
+            out[own.dof[e]] += at.theta[own.factor[e]] * slopes[own.length[e], 0]
+        return rows
+
+    @njit(**FAMILY)
+    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q != 0.0 or weight_v != 0.0:
+            own, slopes = found(arena, k, at)
+            for i in range(own.left.size):
+                a, b, l = own.left[i], own.right[i], own.length[own.left[i]]
+                slope = weight_q * slopes[l, 1] + weight_v * slopes[l, 2]
+                data[slots[i]] += at.theta[own.factor[a]] * at.theta[own.factor[b]] * slope
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, lam, out):
+        own, slopes = found(arena, k, at)
+        pushed = np.zeros(slopes.shape[0])
+        for e in range(own.length.size):
+            pushed[own.length[e]] += at.theta[own.factor[e]] * lam[own.dof[e]]
+        for e in range(own.length.size):
+            l, i = own.length[e], own.dof[e]
+            slope = slopes[l, 1] * at.q[i] + slopes[l, 2] * at.v[i]
+            out[own.factor[e]] += lam[i] * slopes[l, 0] + pushed[l] * slope
+        if driven:
+            first, weights = window(arena, k, at)
+            for j in range(weights.size):
+                out[own.rows[first + j]] += pushed[0] * slopes[0, 3] * weights[j]
+            for j in range(6):
+                out[own.numbers[j]] += pushed[0] * slopes[0, 4 + j]
+        else:
+            for l in range(own.numbers.shape[0]):
+                for j in range(own.numbers.shape[1]):
+                    out[own.numbers[l, j]] += pushed[l] * slopes[l, 3 + j]
+
+    @njit(**FAMILY)
+    def inputs(arena, k, at, rows, indptr, derivatives):
+        own, slopes = found(arena, k, at)
+        first, weights = window(arena, k, at)
+        for j in range(weights.size):
+            to = row_of(own.rows[first + j], indptr, derivatives)
+            if to >= 0:
+                for e in range(own.length.size):
+                    derivatives.values[to, own.dof[e]] += at.theta[own.factor[e]] * slopes[0, 3] * weights[j]
+
+    return Kind(name, arrays, forces, parameters, jacobian, inputs if driven else None)
+
+
+LAWS, DRIVE = _kind("laws_of_lengths", _Laws, _of_laws, False), _kind("drive_of_length", _Drive, _of_drive, True)
 
 
 @final
@@ -45,6 +198,21 @@ class OnLengths(Term):
         """Return the entries of the coordinates of each length."""
         left, right = self._pairs
         return self.dof[left], self.dof[right]
+
+    @property
+    def inputs(self) -> IntArray:
+        """Inputs of the law."""
+        return self.law.inputs
+
+    def family(self) -> Family:
+        """See `Term.family`."""
+        entries, law, pattern = (self.length, self.dof, self.factor, *self._pairs), self.law, self.pattern()
+        if isinstance(law, AxisLaw):
+            return Family(LAWS, _Laws(*entries, np.array([law.code]), *law.arrays), pattern)
+        if isinstance(law, AffineDrive):
+            numbers, bounds = np.concatenate([law.gain, law.bias]), np.array([*law.control, *law.force])
+            return Family(DRIVE, _Drive(*entries, law.rows, numbers, bounds), pattern, law.signal, followers=1)
+        raise NotCompiled(f"{type(law).__name__} on lengths")
 
     def _sums(self, factors: FloatArray, values: FloatArray) -> FloatArray:
         """Return C times values (n,), as (m,)."""
@@ -141,39 +309,32 @@ class AffineDrive(Term):
         own = np.array([self.dof])
         return own, own
 
-    def _evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[float, float, FloatArray, float, bool]:
-        """Return the force before it is clipped, u, (1, l, l'), whether u is free, whether the force is."""
+    def _slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[Any, FloatArray, FloatArray]:
+        """Return the rows of the signal that act, their weights, and the slopes (10,)."""
         acting, weights = self.signal.acting(kin.t)
-        asked = float(weights @ theta[self.rows[acting]])
-        u = float(np.clip(asked, *self.control))
-        state = np.array([1.0, kin.q[self.dof], kin.v[self.dof]])
-        f = float((theta[self.gain] * u + theta[self.bias]) @ state)
-        return f, u, state, float(self.control[0] < asked < self.control[1]), self.force[0] < f < self.force[1]
+        asked, out = float(weights @ theta[self.rows[acting]]), np.empty(AFFINE)
+        bounds = np.array(self.control, dtype=float), np.array(self.force, dtype=float)
+        affine_drive(kin.q[self.dof], kin.v[self.dof], asked, theta[self.gain], theta[self.bias], *bounds, out)
+        return acting, weights, out
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add minus the force."""
-        out[self.dof] -= np.clip(self._evaluated(kin, theta)[0], *self.force)
+        out[self.dof] += self._slopes(kin, theta)[2][0]
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives."""
-        _, u, _, _, free = self._evaluated(kin, theta)
-        if free:
-            _, by_l, by_rate = theta[self.gain] * u + theta[self.bias]
-            data[slots[0]] -= weights.q * by_l + weights.v * by_rate
+        slopes = self._slopes(kin, theta)[2]
+        data[slots[0]] += weights.q * slopes[1] + weights.v * slopes[2]
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of gains, biases and the signal's coefficients."""
-        _, u, state, asked, free = self._evaluated(kin, theta)
-        if free:
-            acting, weights = self.signal.acting(kin.t)
-            out[self.rows[acting]] -= lam[self.dof] * asked * (theta[self.gain] @ state) * weights
-            np.subtract.at(out, self.gain, lam[self.dof] * u * state)
-            np.subtract.at(out, self.bias, lam[self.dof] * state)
+        acting, weights, slopes = self._slopes(kin, theta)
+        out[self.rows[acting]] += lam[self.dof] * slopes[3] * weights
+        np.add.at(out, self.gain, lam[self.dof] * slopes[4:7])
+        np.add.at(out, self.bias, lam[self.dof] * slopes[7:])
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
-        _, u, state, asked, free = self._evaluated(kin, theta)
-        if free:
-            acting, weights = self.signal.acting(kin.t)
-            by_u = asked * float(theta[self.gain] @ state) * float(weights @ theta_dot[self.rows[acting]])
-            out[self.dof] -= by_u + float((theta_dot[self.gain] * u + theta_dot[self.bias]) @ state)
+        acting, weights, slopes = self._slopes(kin, theta)
+        by_numbers = theta_dot[self.gain] @ slopes[4:7] + theta_dot[self.bias] @ slopes[7:]
+        out[self.dof] += slopes[3] * (weights @ theta_dot[self.rows[acting]]) + by_numbers

@@ -245,12 +245,9 @@ def test_what_compiled_steps_lack() -> None:
         "MeshContact",
         "LiftedTerm",  # its inner term is compiled, over the rows of links
         "LiftedDecidingTerm",
-        "BallFriction",
-        "BallLimits",
         "HeldBalls",  # hybrid, as the next
         "HeldResistance",
-        "OnLengths",  # tendons, and actuators on lengths
-        "AffineDrive",
+        "AffineDrive",  # part of `OnLengths`, which is compiled
     }
     branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
     families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches

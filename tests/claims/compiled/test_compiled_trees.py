@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled.test_compiled_steps import assert_same, assert_same_tangents
+from derivatives.test_tree_parts import scene as lengths_scene
 from derivatives.test_trees import scene
 from support.places import SCENES
 
@@ -30,6 +31,18 @@ def test_every_joint_and_law(integrator: str, law: str) -> None:
     mine, theirs = ([r.report for r in run.records] for run in (found, expected))
     assert [r.iterations for r in mine] == [r.iterations for r in theirs]
     assert np.allclose([r.tolerance for r in mine], [r.tolerance for r in theirs], rtol=1e-9)
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_tendons_actuators_and_balls(integrator: str) -> None:
+    """Friction and stops of balls, tendons with all their laws, drives on them, one of them at its limit."""
+    raw = lengths_scene() | {"time": {"dt": 0.004, "steps": 40, "integrator": integrator}}
+    simulation = scene_from_dict(raw).build().simulation
+    kinds = [kind.name for kind in simulation.packed.kinds]
+    assert {"ball_friction", "ball_limit", "laws_of_lengths"} <= set(kinds) and kinds.count("drive_of_length") == 4
+    found, _ = assert_same(simulation, 40)
+    if integrator == "bdf2":
+        assert_same_tangents(simulation, found)
 
 
 @pytest.mark.parametrize("name", ["double_pendulum_tree", "reaching_arm"])
