@@ -12,7 +12,15 @@ from add.bodies.base import Block, Layouts
 from add.equations.signals import SignalParameter
 from add.equations.term import Constraint, Term
 from add.kernels.tree_loops import ALONG, APART, AT
-from add.terms import AffineDrive, JointCouplings, JointLimits, JointResistance, JointSprings, LinkLoops, OnLengths
+from add.terms import (
+    AffineDrive,
+    JointCouplings,
+    JointLimits,
+    JointResistance,
+    JointSprings,
+    LinkLoops,
+    OnLengths,
+)
 from add.typing import FloatArray, IntArray
 
 _X, _Y, _Z = np.eye(3)
@@ -184,7 +192,10 @@ def length_terms(
     def numbers(items: Sequence[TreeTendon], *keys: str) -> list:
         return [np.array([number(item, key) for item in items], dtype=np.int64) for key in keys]
 
-    def over(inner: Term, lengths: Sequence[tuple[tuple[int, ...], str]]) -> OnLengths:
+    def over(
+        inner: JointSprings | JointResistance | JointLimits | AffineDrive,
+        lengths: Sequence[tuple[tuple[int, ...], str]],
+    ) -> OnLengths:
         length = [k for k, (joints, _) in enumerate(lengths) for _ in joints]
         dof = [dofs[joint] for joints, _ in lengths for joint in joints]
         factor = np.concatenate([at.parameters[block].indices for _, block in lengths])
@@ -217,6 +228,6 @@ def length_terms(
     for drive in drives:
         own = np.array([at.parameters[f"{drive.path}.{key}"].start for key in AFFINE], dtype=np.int64)
         rows = at.parameters[drive.input.parameter].indices.reshape(-1)
-        inner = AffineDrive(0, drive.input.signal, rows, own[:3], own[3:], drive.control, drive.force)
+        inner = AffineDrive(drive.input.signal, rows, own[:3], own[3:], drive.control, drive.force)
         terms.append(over(inner, [(drive.joints, drive.factors)]))
     return terms

@@ -15,13 +15,14 @@ from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, callees
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
-from add.compiled.walk import empty_arena, empty_instant, no_choices, signatures
+from add.compiled.walk import no_choices
 from add.contact import body_family, penalty_nodes
 from add.equations.family import Kind, NotCompiled
 from add.equations.system import System
 from add.joints import actuators, air, joints, springs
 from add.kernels.arena import Signals
 from add.kernels.caching import is_kept
+from add.kernels.families import empty_arena, empty_instant, signatures
 from add.terms import (
     ball_laws,
     gravity,

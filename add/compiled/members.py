@@ -10,10 +10,11 @@ import numpy as np
 from add.compiled.each import pull_back_each, take_each
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
-from add.compiled.run import Block, plain
+from add.compiled.run import Block
 from add.compiled.steps import Steps, Timing
 from add.compiled.walk import no_choices
 from add.compiled.windows import CHUNK, windows
+from add.equations.family_term import plain
 from add.kernels.arena import Signals
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -8,10 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from add.compiled.by_address import Callee, address
 from add.compiled.routines import Routines, routines
 from add.compiled.structure import STRUCTURE, Layout, Links, Moves, empty
-from add.compiled.walk import signatures
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -57,7 +55,7 @@ class PackedSystem:
         """The arena with the addresses of this process; what is not on disk is compiled."""
         table = self.table.copy()
         for row, kind in zip(table, self.kinds, strict=True):
-            row[: INPUTS + 1] = addresses(kind)
+            row[: INPUTS + 1] = [kind.address(k) for k in range(INPUTS + 1)]
         return Arena(*self.arrays, table)
 
     @property
@@ -68,12 +66,6 @@ class PackedSystem:
     def __getstate__(self) -> dict[str, Any]:
         """Return what may go to another process."""
         return {key: value for key, value in self.__dict__.items() if key != "arena"}
-
-
-def addresses(kind: Kind) -> list[int]:
-    """Return the addresses of a kind's functions in this process, zero for none."""
-    calls = zip(kind.functions, signatures(), strict=True)
-    return [0 if function is None else address(Callee(function, *types)) for function, types in calls]
 
 
 def lacking(system: System) -> str:

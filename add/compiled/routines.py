@@ -9,8 +9,9 @@ import numpy as np
 from numba import typeof
 
 from add.compiled import equations, tree_equations
-from add.compiled.by_address import Callee, address, by_address
-from add.compiled.walk import Choices, empty_arena, empty_instant
+from add.compiled.walk import Choices
+from add.kernels.by_address import Callee, address, by_address
+from add.kernels.families import empty_arena, empty_instant
 from add.linalg.blas import addresses
 
 

@@ -16,17 +16,13 @@ from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
 from add.compiled.walk import Choices, no_choices
 from add.compiled.windows import CHUNK, windows
+from add.equations.family_term import plain
 from add.equations.tangents import Columns, Directions, StateTangents
 from add.equations.term import Decisions
 from add.kernels.arena import Signals
-from add.typing import AnyArray, FloatArray, IntArray
+from add.typing import FloatArray, IntArray
 
 _NOTHING: FloatArray = np.zeros(0)
-
-
-def plain(array: AnyArray) -> Any:
-    """Return an array as the steps are compiled for, a copy where it is of another kind: nothing is compiled anew."""
-    return array if array.flags.carray else np.array(array, order="C")
 
 
 @final

@@ -8,16 +8,12 @@ two on every scene.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import typeof
 
-from add.compiled.by_address import Callee, by_address
 from add.kernels.arena import (
     CHOICE,
-    COLUMNS,
     FOLLOWERS,
     FORCES,
     INPUTS,
@@ -26,14 +22,12 @@ from add.kernels.arena import (
     PARAMETERS,
     SIGNAL,
     SLOTS,
-    Arena,
     Found,
-    Instant,
-    Signals,
     context_of,
 )
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import CALLED, njit
+from add.kernels.families import call_forces, call_inputs, call_jacobian, call_parameters
 from add.typing import IntArray
 
 
@@ -48,41 +42,6 @@ class Choices(NamedTuple):
 
     rows: IntArray
     ends: IntArray
-
-
-def empty_arena() -> Arena:
-    """Return the arena of nothing, for its type."""
-    fields, families = np.zeros((0, 4), dtype=np.int64), np.zeros((0, COLUMNS), dtype=np.int64)
-    return Arena(np.zeros(0, dtype=np.int64), np.zeros(0), fields, families)
-
-
-def empty_instant() -> Instant:
-    """Return an instant of nothing, for its type."""
-    one = np.zeros(0)
-    return Instant(0.0, one, one, one, one, Signals(one, np.zeros((0, 3), dtype=np.int64)))
-
-
-@cache
-def signatures() -> tuple[tuple[tuple[Any, ...], Any], ...]:
-    """Return the types of arguments and result of a family's functions, in the order of their columns."""
-    one, rows, counts = np.zeros(0), np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    found = Found(counts, counts, counts, np.zeros((0, 0)))
-    calls = (
-        ((counts, 0.0, 0, False, rows, one), rows),
-        ((counts, 0.0, 0, rows, 0.0, 0.0, 0.0, one, counts), None),
-        ((counts, 0.0, 0, rows, one, one), None),
-        ((counts, 0.0, 0, rows, counts, found), None),
-    )
-    return tuple((tuple(map(typeof, arguments)), typeof(result)) for arguments, result in calls)
-
-
-def _caller(k: int, name: str) -> Any:
-    return by_address(f"family's {name}", lambda: Callee(None, *signatures()[k]))
-
-
-call_forces, call_jacobian, call_parameters, call_inputs = (
-    _caller(k, name) for k, name in enumerate(("forces", "jacobian", "parameters", "inputs"))
-)
 
 
 def no_choices(n: int) -> Choices:
@@ -188,7 +147,7 @@ def add_parameters(arena, own, at, choices, lam, out):
     for k in range(arena.families.shape[0]):
         if arena.families[k, OWN] == own:
             given = chosen_by(arena, k, choices)
-            call_parameters(arena.families[k, PARAMETERS], (context, at.t, k, given, lam, out))
+            call_parameters(arena.families[k, PARAMETERS], (context, at.t, k, given, False, lam, out))
 
 
 @njit(**CALLED)

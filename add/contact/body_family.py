@@ -66,15 +66,14 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 
 
 @njit(**FAMILY)
-def _parameters(arena, k, at, rows, lam, out):
+def _parameters(arena, k, at, rows, forward, along, out):
     if rows.size == 0:
         return
     own = _own(arena, arena.families[k, FIELD])
     motion, contacts = Motion(at.t, at.q, at.v, at.theta), unpacked(own.ints, own.floats, own.places)
-    law = unpacked_law(own.ints)
-    forward = lam.size < 0  # False: the constant would make kernels of its own, beside those that terms call
-    body_contact_parameters(motion, contacts, law, no_growth(), rows, forward, out, lam)
-    couples_parameters(motion, contacts, law, no_growth(), rows, forward, out, lam)
+    law, by_theta, force = unpacked_law(own.ints), along if forward else out, out if forward else along
+    body_contact_parameters(motion, contacts, law, no_growth(), rows, forward, by_theta, force)
+    couples_parameters(motion, contacts, law, no_growth(), rows, forward, by_theta, force)
 
 
 KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian)

@@ -109,27 +109,33 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 
 
 @njit(**FAMILY)
-def _parameters(arena, k, at, rows, lam, out):
+def _parameters(arena, k, at, rows, forward, along, out):
     if rows.size == 0:
         return
     own = _own(arena, arena.families[k, FIELD])
     points, shapes, table, law = _at(own, at)
     n_rows, columns = own.enabled.shape
-    bars = np.zeros((7, n_rows, columns))
-    at_points = np.empty((own.nodes.size, 3))
-    for i in range(own.nodes.size):
+    bars, at_points = np.zeros((7, n_rows, columns)), np.zeros((own.nodes.size, 3))
+    for i in range(0 if forward else own.nodes.size):
         for c in range(3):
-            at_points[i, c] = lam[3 * own.nodes[i] + c]
-    forward = lam.size < 0  # False: the constant would make kernels of its own, beside those that terms call
+            at_points[i, c] = along[3 * own.nodes[i] + c]
+    for i in range(6 if forward else 0):
+        for r in range(n_rows):
+            for c in range(columns):
+                if own.tables[i, r, c] >= 0:
+                    bars[i if i < 4 else i + 1, r, c] = along[own.tables[i, r, c]]  # bar 4 is of the thickness
     contact_parameters(
         points, shapes, table, law, rows, forward,
         (bars[0], bars[1], bars[2], bars[3], bars[4], bars[5], bars[6]), at_points,
     )  # fmt: skip
-    for i in range(6):
+    for i in range(own.nodes.size if forward else 0):
+        for c in range(3):
+            out[3 * own.nodes[i] + c] -= at_points[i, c]
+    for i in range(0 if forward else 6):
         for r in range(n_rows):
             for c in range(columns):
                 if own.tables[i, r, c] >= 0:
-                    out[own.tables[i, r, c]] -= bars[i if i < 4 else i + 1, r, c]  # bar 4 is of the thickness
+                    out[own.tables[i, r, c]] -= bars[i if i < 4 else i + 1, r, c]
 
 
 KIND = Kind("contact_of_nodes", _Arrays, _forces, _parameters, _jacobian)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, final
 
+import numpy as np
+
 from add.equations.signals import Signal
 from add.kernels.arena import entries
+from add.kernels.by_address import Callee, address
+from add.kernels.families import signatures
 from add.typing import AnyArray, IntArray
+
+#: The pattern of forces that do not depend on the motion.
+NO_ENTRIES: tuple[IntArray, IntArray] = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
 
 class NotCompiled(Exception):
@@ -42,6 +49,11 @@ class Kind:
     def __post_init__(self) -> None:
         called = entries(self.name, self.forces, self.jacobian, self.parameters, self.inputs)
         object.__setattr__(self, "functions", called)
+
+    def address(self, column: int) -> int:
+        """Return the address of a function in this process, zero for none; what is not on disk is compiled."""
+        function = self.functions[column]
+        return 0 if function is None else address(Callee(function, *signatures()[column]))
 
 
 @final

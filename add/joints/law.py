@@ -39,7 +39,8 @@ class _Arrays(NamedTuple):
 
 
 _own = unpacker(_Arrays)
-evaluate, pull, assemble, parameter_vjp = kernel.evaluate, kernel.pull, kernel.assemble, kernel.parameter_vjp
+evaluate, pull, assemble = kernel.evaluate, kernel.pull, kernel.assemble
+parameter_vjp, parameter_jvp = kernel.parameter_vjp, kernel.parameter_jvp
 
 
 @njit(**FAMILY)
@@ -153,11 +154,15 @@ def _kind(law: Law) -> Kind:
         assemble(weight_q, weight_v, at.q, at.v, own.kind, own.dofs, own.shares, frame, f, f_y, f_v, data, slots)
 
     @njit(**FAMILY)
-    def parameters(arena, k, at, rows, lam, out):
+    def parameters(arena, k, at, rows, forward, along, out):
         own, numbers = _numbers(arena, k, at)
         frame, f, f_y, f_v, f_p = linearised(own, numbers, at, rows)
         arm, centre = np.ascontiguousarray(own.place[:, :3]), np.ascontiguousarray(own.place[:, 3:])
-        parameter_vjp(lam, at.q, own.kind, own.dofs, own.shares, frame, f, f_y, f_v, f_p, arm, centre, numbers, out)
+        sites = at.q, own.kind, own.dofs, own.shares, frame
+        if forward:
+            parameter_jvp(along, *sites, f, f_y, f_v, f_p, arm, centre, numbers, out)
+        else:
+            parameter_vjp(along, *sites, f, f_y, f_v, f_p, arm, centre, numbers, out)
 
     @njit(**FAMILY)
     def inputs(arena, k, at, rows, indptr, found):

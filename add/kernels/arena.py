@@ -11,7 +11,7 @@ and goes on with
 
     forces      replay, rows, out       add r (n,) to ``out``; decide and return the rows, or with ``replay`` take them
     jacobian    rows, w_q, w_v, w_a, data, slots   add w_q dr/dq + w_v dr/dv + w_a dr/da to ``data[slots]``
-    parameters  rows, lam, out          add lam^T dr/dtheta to ``out`` (n_theta,)
+    parameters  rows, forward, along, out   add dr/dtheta along to ``out`` (n,), or along^T dr/dtheta to it (n_theta,)
     inputs      rows, indptr, found     add dr by the coefficients of signals to ``found``, see `Found`
 
 ``rows`` (m, 3) int64 is the family's decision, none for one without branches; slots stand in the order of the entries
@@ -160,9 +160,9 @@ def entries(name: str, forces: Any, jacobian: Any, parameters: Any, inputs: Any)
         jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots)
 
     @njit(variant=name, **CALLED)
-    def of_parameters(context, t, k, rows, lam, out):
+    def of_parameters(context, t, k, rows, forward, along, out):
         arena, at = opened(context, t)
-        parameters(arena, k, at, rows, lam, out)
+        parameters(arena, k, at, rows, forward, along, out)
 
     @njit(variant=name, **CALLED)
     def of_inputs(context, t, k, rows, indptr, found):
@@ -170,6 +170,15 @@ def entries(name: str, forces: Any, jacobian: Any, parameters: Any, inputs: Any)
         inputs(arena, k, at, rows, indptr, found)
 
     return of_forces, of_jacobian if jacobian else None, of_parameters, of_inputs if inputs else None
+
+
+@njit(**FAMILY)
+def add_entry(forward, row, entry, value, along, out):
+    """Add an entry of dr/dtheta: ``value`` along[entry] to out[row], or backward ``value`` along[row] to out[entry]."""
+    if forward:
+        out[row] += value * along[entry]
+    else:
+        out[entry] += value * along[row]
 
 
 @njit(**CALLED)

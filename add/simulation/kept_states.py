@@ -69,8 +69,8 @@ class KeptBlock:
     q, v : (k + 1, n) the newest pair of the state before the block, and the solutions
     own : number of a step -> its acceleration, where it does not follow from the others; the first does not
     turned : (k, n_rotations)
-    rows : decisions of each step
-    ends : (k, n_deciding + 1) where those of each family begin among them
+    rows : decisions of all steps
+    counts : (k, n_deciding) rows of each family in each step
     """
 
     system: PackedSystem
@@ -81,17 +81,17 @@ class KeptBlock:
     own: dict[int, FloatArray]
     turned: BoolArray
     rows: Ragged
-    ends: AnyArray
+    counts: AnyArray
 
     @classmethod
     def of(cls, block: Block) -> KeptBlock:
         """Return what is kept of a block."""
         steps, n = block.steps, block.n
         ends = steps.ends[:n]
-        rows = Ragged.of([steps.rows[part[0] : part[-1]] for part in ends])
+        rows = Ragged.of([steps.rows[ends[0, 0] : ends[-1, -1]]])
         q, v = np.concatenate([block.q[None], steps.q[:n]]), np.concatenate([block.v[None], steps.v[:n]])
-        own_ends = (ends - ends[:, :1]).astype(np.int32)
-        kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, own_ends)
+        counts = np.diff(ends, axis=1).astype(np.int32)
+        kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, counts)
         found = kept._accelerations(*kept._states())
         own = {k: steps.a[k].copy() for k in np.flatnonzero((found != steps.a[:n]).any(axis=1)).tolist()}
         kept.own.update(own)
@@ -105,8 +105,10 @@ class KeptBlock:
         for k, own in self.own.items():
             a[k] = own
         nothing = np.zeros((n, 1))
-        ends = self.ends.astype(np.int64) + self.rows.ends[:-1, None]
-        rows = self.rows.values.astype(self.rows.dtype)
+        ends = np.zeros((n, self.counts.shape[1] + 1), dtype=np.int64)
+        ends[:, 1:] = np.cumsum(self.counts).reshape(self.counts.shape)
+        ends[1:, 0] = ends[:-1, -1]
+        rows = self.rows[0]
         steps = Steps(
             self.q[1:], self.v[1:], a, states_q[1:], states_v[1:], self.turned, np.zeros((n, 5), dtype=np.int64),
             nothing[:, 0].copy(), nothing, rows, ends,

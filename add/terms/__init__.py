@@ -7,7 +7,7 @@ from add.terms.held_balls import HeldBalls, HeldBallsBranch, HeldTurns
 from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBranch
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
-from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
+from add.terms.joint_laws import AxisLaw, BallLaws, JointLimits, JointResistance, JointSprings
 from add.terms.lengths import AffineDrive, OnLengths
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
@@ -18,6 +18,7 @@ from add.terms.viscous import Viscous
 
 __all__ = [
     "AffineDrive",
+    "AxisLaw",
     "BallFriction",
     "BallLaws",
     "BallLimits",

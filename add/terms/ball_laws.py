@@ -9,66 +9,12 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from add.equations.family import Family, Kind
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Term
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
+from add.equations.family_term import FamilyTerm
+from add.equations.kinematics import Kinematics
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
 from add.kernels.ball_laws import ball_friction, ball_limit
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
-
-
-class RotationLaw(Term):
-    """Forces on rotation vectors, each by itself: blocks of derivatives."""
-
-    depends: ClassVar[str] = "qv"
-
-    first: IntArray
-
-    @abstractmethod
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m, 3)."""
-
-    @abstractmethod
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m, 3, 3)."""
-
-    @abstractmethod
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the indices (m,) of the numbers in theta and dr by them (m, 3)."""
-
-    @property
-    def dofs(self) -> IntArray:
-        """Coordinates (m, 3)."""
-        return np.asarray(self.first[:, None] + np.arange(3))
-
-    @final
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return one 3 x 3 block a joint."""
-        rows, cols = self.first[:, None, None] + np.indices((3, 3))[:, None]
-        return rows.ravel(), cols.ravel()
-
-    @final
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the forces."""
-        out[self.dofs] += self.forces(kin, theta)
-
-    @final
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives."""
-        by_q, by_v = self.slopes(kin, theta)
-        np.add.at(data, slots, (weights.q * by_q + weights.v * by_v).ravel())
-
-    @final
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the numbers."""
-        for index, slope in self.by_numbers(kin, theta):
-            np.add.at(out, index, (lam[self.dofs] * slope).sum(axis=1))
-
-    @final
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        for index, slope in self.by_numbers(kin, theta):
-            out[self.dofs] += slope * theta_dot[index][:, None]
 
 
 class _Arrays(NamedTuple):
@@ -113,12 +59,12 @@ def _kind(name: str, law: Any) -> Kind:
                         data[slots[9 * i + 3 * r + c]] += weight_q * by_q[i, r, c] + weight_v * by_v[i, r, c]
 
     @njit(**FAMILY)
-    def parameters(arena, k, at, rows, lam, out):
+    def parameters(arena, k, at, rows, forward, along, out):
         own, _, by_number, _, _ = found(arena, k, at)
         for i in range(own.first.size):
             for j in range(own.numbers.shape[1]):
                 for c in range(3):
-                    out[own.numbers[i, j]] += lam[own.first[i] + c] * by_number[i, j, c]
+                    add_entry(forward, own.first[i] + c, own.numbers[i, j], by_number[i, j, c], along, out)
 
     return Kind(name, _Arrays, forces, parameters, jacobian)
 
@@ -126,11 +72,12 @@ def _kind(name: str, law: Any) -> Kind:
 FRICTION, LIMIT = _kind("ball_friction", ball_friction), _kind("ball_limit", ball_limit)
 
 
-class BallLaw(RotationLaw):
+class BallLaw(FamilyTerm):
     """A law of `add.kernels.ball_laws` on every ball."""
 
-    law: ClassVar[Any]
     kind: ClassVar[Kind]
+
+    first: IntArray
 
     @property
     @abstractmethod
@@ -142,33 +89,17 @@ class BallLaw(RotationLaw):
         """Numbers (m,) that are no parameters."""
         return np.zeros(self.first.size)
 
+    @property
+    def dofs(self) -> IntArray:
+        """Coordinates (m, 3)."""
+        return np.asarray(self.first[:, None] + np.arange(3))
+
     @final
     def family(self) -> Family:
-        """See `Term.family`."""
-        return Family(self.kind, _Arrays(self.first, np.stack(self.numbers, axis=1), self.constants), self.pattern())
-
-    @final
-    def _all(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        p, m = theta[np.stack(self.numbers, axis=1)], self.first.size
-        out = np.empty((m, 3)), np.empty((m, p.shape[1], 3)), np.empty((m, 3, 3)), np.empty((m, 3, 3))
-        type(self).law(self.first, p, self.constants, kin.q, kin.v, *out)
-        return out
-
-    @final
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m, 3)."""
-        return self._all(kin, theta)[0]
-
-    @final
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m, 3, 3)."""
-        return self._all(kin, theta)[2:]
-
-    @final
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the derivatives by the law's numbers."""
-        found = self._all(kin, theta)[1]
-        return tuple((index, found[:, j]) for j, index in enumerate(self.numbers))
+        """Return one 3 x 3 block a joint."""
+        rows, cols = np.broadcast_arrays(self.dofs[:, :, None], self.dofs[:, None])
+        arrays = _Arrays(self.first, np.stack(self.numbers, axis=1), self.constants)
+        return Family(self.kind, arrays, (rows.ravel(), cols.ravel()))
 
 
 @final
@@ -182,7 +113,6 @@ class BallFriction(BallLaw):
     friction, slip : (m,) indices in theta of tau [N m] and s [rad/s]
     """
 
-    law: ClassVar[Any] = ball_friction
     kind: ClassVar[Kind] = FRICTION
 
     first: IntArray
@@ -209,7 +139,6 @@ class BallLimits(BallLaw):
     onset : (m,) [rad]
     """
 
-    law: ClassVar[Any] = ball_limit
     kind: ClassVar[Kind] = LIMIT
 
     first: IntArray

@@ -5,35 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 
-import numpy as np
-
-from add.equations.family import Family, Kind
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Term
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, unpacker
+from add.equations.family import NO_ENTRIES, Family, Kind
+from add.equations.family_term import FamilyTerm
+from add.equations.kinematics import Kinematics
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, add_entry, unpacker
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
-
-
-@njit(cache=True)
-def gravity_residual(theta, nodes, mass, density, gravity, out):
-    """Add -m g to ``out`` (n,); see `Gravity` for the arrays."""
-    for k in range(nodes.size):
-        m = theta[density[k]] * mass[k]
-        for i in range(3):
-            out[3 * nodes[k] + i] -= m * theta[gravity[i]]
-
-
-@njit(cache=True)
-def gravity_parameter_vjp(theta, nodes, mass, density, gravity, lam, out):
-    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
-    for k in range(nodes.size):
-        m, work = theta[density[k]] * mass[k], 0.0
-        for i in range(3):
-            at_node = lam[3 * nodes[k] + i]
-            out[gravity[i]] -= m * at_node
-            work += at_node * theta[gravity[i]]
-        out[density[k]] -= mass[k] * work
 
 
 class _Arrays(NamedTuple):
@@ -49,14 +26,22 @@ _own = unpacker(_Arrays)
 @njit(**FAMILY)
 def _forces(arena, k, at, replay, rows, out):
     own = _own(arena, arena.families[k, FIELD])
-    gravity_residual(at.theta, own.nodes, own.mass, own.density, own.gravity, out)
+    for i in range(own.nodes.size):
+        m = at.theta[own.density[i]] * own.mass[i]
+        for d in range(3):
+            out[3 * own.nodes[i] + d] -= m * at.theta[own.gravity[d]]
     return rows
 
 
 @njit(**FAMILY)
-def _parameters(arena, k, at, rows, lam, out):
+def _parameters(arena, k, at, rows, forward, along, out):
     own = _own(arena, arena.families[k, FIELD])
-    gravity_parameter_vjp(at.theta, own.nodes, own.mass, own.density, own.gravity, lam, out)
+    for i in range(own.nodes.size):
+        density, mass = own.density[i], own.mass[i]
+        for d in range(3):
+            row, g = 3 * own.nodes[i] + d, own.gravity[d]
+            add_entry(forward, row, g, -at.theta[density] * mass, along, out)
+            add_entry(forward, row, density, -mass * at.theta[g], along, out)
 
 
 KIND = Kind("gravity", _Arrays, _forces, _parameters)
@@ -64,7 +49,7 @@ KIND = Kind("gravity", _Arrays, _forces, _parameters)
 
 @final
 @dataclass(frozen=True)
-class Gravity(Term):
+class Gravity(FamilyTerm):
     """r = -m g at every node, m = theta[density] * mass (row sums of the mass matrix).
 
     Attributes
@@ -85,30 +70,9 @@ class Gravity(Term):
     density: IntArray
     gravity: IntArray
 
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return nothing: the force does not depend on the motion."""
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-
     def family(self) -> Family:
         """See `Term.family`."""
-        return Family(KIND, _Arrays(self.nodes, self.mass, self.density, self.gravity), self.pattern())
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add -m g."""
-        gravity_residual(theta, self.nodes, self.mass, self.density, self.gravity, out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add nothing."""
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of densities, masses and g."""
-        gravity_parameter_vjp(theta, self.nodes, self.mass, self.density, self.gravity, lam, out)
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        force = np.outer(theta_dot[self.density] * self.mass, theta[self.gravity])
-        force += np.outer(theta[self.density] * self.mass, theta_dot[self.gravity])
-        np.subtract.at(out.reshape(-1, 3), self.nodes, force)
+        return Family(KIND, _Arrays(self.nodes, self.mass, self.density, self.gravity), NO_ENTRIES)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return -sum m g . x [J]."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Candidates, Decision, StickConstraint, StickOperators
+from add.equations.term import Candidates, Decision, StickConstraint, StickOperators, Term
 from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn_derivative
-from add.terms.ball_laws import RotationLaw
 from add.terms.held_friction import RELEASED, STICKS, STIFFER, UP, HeldFriction
 from add.typing import FloatArray, IntArray
 
@@ -66,7 +65,7 @@ class HeldBalls(HeldFriction):
 
 @final
 @dataclass(frozen=True)
-class HeldBallsBranch(RotationLaw):
+class HeldBallsBranch(Term):
     """The friction of balls that slip or creep: r_w = J_l^T g(omega).
 
     Attributes
@@ -74,6 +73,8 @@ class HeldBallsBranch(RotationLaw):
     first, friction, slip : those of `HeldBalls`
     decision : (m,)
     """
+
+    depends: ClassVar[str] = "qv"
 
     first: IntArray
     friction: IntArray
@@ -115,6 +116,35 @@ class HeldBallsBranch(RotationLaw):
         return tuple(
             (index, np.einsum("mji,mj->mi", J, own)) for index, own in ((self.friction, g), (self.slip, by_slip))
         )
+
+    @property
+    def dofs(self) -> IntArray:
+        """Coordinates (m, 3)."""
+        return np.asarray(self.first[:, None] + np.arange(3))
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return one 3 x 3 block a joint."""
+        rows, cols = self.first[:, None, None] + np.indices((3, 3))[:, None]
+        return rows.ravel(), cols.ravel()
+
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add the forces."""
+        out[self.dofs] += self.forces(kin, theta)
+
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add the weighted derivatives."""
+        by_q, by_v = self.slopes(kin, theta)
+        np.add.at(data, slots, (weights.q * by_q + weights.v * by_v).ravel())
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of the numbers."""
+        for index, slope in self.by_numbers(kin, theta):
+            np.add.at(out, index, (lam[self.dofs] * slope).sum(axis=1))
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        for index, slope in self.by_numbers(kin, theta):
+            out[self.dofs] += slope * theta_dot[index][:, None]
 
 
 @final

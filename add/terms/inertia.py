@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from add.equations.family import Family, Kind
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Term
+from add.equations.family_term import FamilyTerm
+from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, unpacker
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
@@ -23,45 +23,6 @@ def nodal_inertia_residual(theta, rows, cols, mass, density, damping, v, a, out)
         i, j = 3 * rows[k], 3 * cols[k]
         for d in range(3):
             out[i + d] += theta[density[k]] * mass[k, d] * (a[j + d] + alpha * v[j + d])
-
-
-@njit(cache=True)
-def nodal_inertia_jacobian(theta, mass, density, damping, weight_v, weight_a, data, slots):
-    """Add weight_a M + weight_v alpha M to ``data[slots]``."""
-    for k in range(density.size):
-        alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
-        value = theta[density[k]] * (weight_a + weight_v * alpha)
-        for d in range(3):
-            data[slots[3 * k + d]] += value * mass[k, d]
-
-
-@njit(cache=True)
-def nodal_inertia_parameter_vjp(theta, rows, cols, mass, density, damping, v, a, lam, out):
-    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
-    for k in range(rows.size):
-        alpha = theta[damping[k]] if damping[k] >= 0 else 0.0
-        i, j = 3 * rows[k], 3 * cols[k]
-        lam_a = lam_v = 0.0
-        for d in range(3):
-            lam_a += mass[k, d] * lam[i + d] * a[j + d]
-            lam_v += mass[k, d] * lam[i + d] * v[j + d]
-        out[density[k]] += lam_a + alpha * lam_v
-        if damping[k] >= 0:
-            out[damping[k]] += theta[density[k]] * lam_v
-
-
-@njit(cache=True)
-def _parameter_jvp(theta, theta_dot, rows, cols, mass, density, damping, v, a, out):
-    for k in range(rows.size):
-        alpha = alpha_dot = 0.0
-        if damping[k] >= 0:
-            alpha = theta[damping[k]]
-            alpha_dot = theta_dot[damping[k]]
-        i, j = 3 * rows[k], 3 * cols[k]
-        for d in range(3):
-            m = theta[density[k]] * mass[k, d]
-            m_dot = theta_dot[density[k]] * mass[k, d]
-            out[i + d] += m_dot * (a[j + d] + alpha * v[j + d]) + m * alpha_dot * v[j + d]
 
 
 class _Arrays(NamedTuple):
@@ -84,15 +45,35 @@ def _forces(arena, k, at, replay, rows, out):
 
 @njit(**FAMILY)
 def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-    if weight_v != 0.0 or weight_a != 0.0:
-        own = _own(arena, arena.families[k, FIELD])
-        nodal_inertia_jacobian(at.theta, own.mass, own.density, own.damping, weight_v, weight_a, data, slots)
+    if weight_v == 0.0 and weight_a == 0.0:
+        return
+    own = _own(arena, arena.families[k, FIELD])
+    for i in range(own.rows.size):
+        alpha = at.theta[own.damping[i]] if own.damping[i] >= 0 else 0.0
+        value = at.theta[own.density[i]] * (weight_a + weight_v * alpha)
+        for d in range(3):
+            data[slots[3 * i + d]] += value * own.mass[i, d]
 
 
 @njit(**FAMILY)
-def _parameters(arena, k, at, rows, lam, out):
+def _parameters(arena, k, at, rows, forward, along, out):
     own = _own(arena, arena.families[k, FIELD])
-    nodal_inertia_parameter_vjp(at.theta, own.rows, own.cols, own.mass, own.density, own.damping, at.v, at.a, lam, out)
+    for i in range(own.rows.size):  # by pairs, of which a soft body has many: not entry by entry
+        density, damping, row, col = own.density[i], own.damping[i], 3 * own.rows[i], 3 * own.cols[i]
+        alpha, by_a, by_v = at.theta[damping] if damping >= 0 else 0.0, 0.0, 0.0
+        density_dot = along[density] if forward else 0.0
+        damping_dot = at.theta[density] * along[damping] if forward and damping >= 0 else 0.0
+        for d in range(3):
+            mass, a, v = own.mass[i, d], at.a[col + d], at.v[col + d]
+            if forward:
+                out[row + d] += mass * (density_dot * (a + alpha * v) + damping_dot * v)
+            else:
+                by_a += mass * along[row + d] * a
+                by_v += mass * along[row + d] * v
+        if not forward:
+            out[density] += by_a + alpha * by_v
+            if damping >= 0:
+                out[damping] += at.theta[density] * by_v
 
 
 KIND = Kind("inertia", _Arrays, _forces, _parameters, _jacobian)
@@ -100,7 +81,7 @@ KIND = Kind("inertia", _Arrays, _forces, _parameters, _jacobian)
 
 @final
 @dataclass(frozen=True)
-class Inertia(Term):
+class Inertia(FamilyTerm):
     """r = M (a + alpha v), M = sum over node pairs of theta[density] * mass.
 
     A soft body contributes its mass matrix at unit density (consistent or lumped); a point mass on a weighted set of
@@ -127,38 +108,12 @@ class Inertia(Term):
     mass: FloatArray
     density: IntArray
     damping: IntArray
-    _pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        axes = np.arange(3)
-        pattern = ((3 * self.rows[:, None] + axes).ravel(), (3 * self.cols[:, None] + axes).ravel())
-        object.__setattr__(self, "_pattern", pattern)
-
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return three diagonal entries a node pair."""
-        return self._pattern
 
     def family(self) -> Family:
-        """See `Term.family`."""
-        return Family(KIND, _Arrays(self.rows, self.cols, self.mass, self.density, self.damping), self._pattern)
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add M (a + alpha v)."""
-        nodal_inertia_residual(theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add weights.a M + weights.v alpha M."""
-        nodal_inertia_jacobian(theta, self.mass, self.density, self.damping, weights.v, weights.a, data, slots)
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of densities, masses and alphas."""
-        nodal_inertia_parameter_vjp(
-            theta, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, lam, out
-        )
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        _parameter_jvp(theta, theta_dot, self.rows, self.cols, self.mass, self.density, self.damping, kin.v, kin.a, out)
+        """Return three diagonal entries a node pair."""
+        rows, cols = (np.asarray((3 * nodes[:, None] + np.arange(3)).ravel()) for nodes in (self.rows, self.cols))
+        arrays = _Arrays(self.rows, self.cols, self.mass, self.density, self.damping)
+        return Family(KIND, arrays, (rows, cols))
 
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return v^T M v / 2 [J]."""

@@ -8,14 +8,12 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from add.equations.family import Family, Kind
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.family_term import FamilyTerm
 from add.equations.signals import Signal
-from add.equations.term import Term
-from add.kernels import joint_laws as kernel
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, add_entry, row_of, unpacker, window
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, DRIVE, axis_law
-from add.typing import FloatArray, IntArray
+from add.typing import IntArray
 
 
 class _Arrays(NamedTuple):
@@ -57,13 +55,12 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 
 
 @njit(**FAMILY)
-def _parameters(arena, k, at, rows, lam, out):
+def _parameters(arena, k, at, rows, forward, along, out):
     own, first, weights, slopes = _found(arena, k, at)
-    bar = lam[own.dof[0]]
     for j in range(weights.size):
-        out[own.rows[first + j]] += bar * slopes[3] * weights[j]
+        add_entry(forward, own.dof[0], own.rows[first + j], slopes[3] * weights[j], along, out)
     for j in range(3):
-        out[own.gains[j]] += bar * slopes[4 + j]
+        add_entry(forward, own.dof[0], own.gains[j], slopes[4 + j], along, out)
 
 
 @njit(**FAMILY)
@@ -80,7 +77,7 @@ KIND = Kind("joint_drive", _Arrays, _forces, _parameters, _jacobian, _inputs)
 
 @final
 @dataclass(frozen=True)
-class JointDrive(Term):
+class JointDrive(FamilyTerm):
     """r = -clip(g u(t) + b_q q + b_v v, -limit, limit) on one coordinate.
 
     Torque: g = 1; position servo: g = k_p, b_q = -k_p, b_v = -k_d; velocity servo: g = k_d, b_v = -k_d. Beyond the
@@ -109,44 +106,8 @@ class JointDrive(Term):
         """See `Term.inputs`."""
         return self.rows.ravel()
 
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return the diagonal entry."""
-        own = np.array([self.dof])
-        return own, own
-
     def family(self) -> Family:
-        """See `Term.family`."""
-        arrays = _Arrays(np.array([self.dof]), self.rows, self.gains, np.array([self.limit]))
-        return Family(KIND, arrays, self.pattern(), self.signal, followers=1)
-
-    def _input(self, kin: Kinematics, theta: FloatArray) -> float:
-        acting, weights = self.signal.acting(kin.t)
-        return float(weights @ theta[self.rows[acting]])
-
-    def _slopes(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r, dr/dq, dr/dv, and dr by u and the gains, (7,)."""
-        p, out = np.array([self._input(kin, theta), *theta[self.gains]]), np.empty(kernel.COLUMNS)
-        kernel.axis_law(kernel.DRIVE, kin.q[self.dof], kin.v[self.dof], p, self.limit, out)
-        return out
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add minus the force."""
-        out[self.dof] += self._slopes(kin, theta)[0]
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives."""
-        found = self._slopes(kin, theta)
-        data[slots[0]] += weights.q * found[1] + weights.v * found[2]
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the gains and of the signal's coefficients."""
-        found = self._slopes(kin, theta)
-        acting, weights = self.signal.acting(kin.t)
-        out[self.rows[acting]] += lam[self.dof] * found[3] * weights
-        np.add.at(out, self.gains, lam[self.dof] * found[4:])
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        found = self._slopes(kin, theta)
-        acting, weights = self.signal.acting(kin.t)
-        out[self.dof] += found[3] * (weights @ theta_dot[self.rows[acting]]) + theta_dot[self.gains] @ found[4:]
+        """Return the diagonal entry."""
+        dof = np.array([self.dof])
+        arrays = _Arrays(dof, self.rows, self.gains, np.array([self.limit]))
+        return Family(KIND, arrays, (dof, dof), self.signal, followers=1)

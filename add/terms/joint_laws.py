@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from add.equations.family import Family, Kind
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Term
+from add.equations.family_term import FamilyTerm
+from add.equations.kinematics import Kinematics
 from add.kernels import joint_laws as kernel
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, axis_laws, ball_derivatives, ball_forces
 from add.typing import FloatArray, IntArray
@@ -55,11 +55,11 @@ def _axis_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots
 
 
 @njit(**FAMILY)
-def _axis_parameters(arena, k, at, rows, lam, out):
+def _axis_parameters(arena, k, at, rows, forward, along, out):
     own, slopes = _slopes(arena, k, at)
     for i in range(own.dof.size):
         for j in range(own.numbers.shape[1]):
-            out[own.numbers[i, j]] += lam[own.dof[i]] * slopes[i, 3 + j]
+            add_entry(forward, own.dof[i], own.numbers[i, j], slopes[i, 3 + j], along, out)
 
 
 AXES = Kind("axes", _Axes, _axis_forces, _axis_parameters, _axis_jacobian)
@@ -99,20 +99,20 @@ def _ball_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots
 
 
 @njit(**FAMILY)
-def _ball_parameters(arena, k, at, rows, lam, out):
+def _ball_parameters(arena, k, at, rows, forward, along, out):
     own = _balls(arena, arena.families[k, FIELD])
     forces = np.empty((own.first.size, 2, 3))
     ball_forces(own.first, at.q, at.v, at.a, forces)
     for i in range(own.first.size):
         for c in range(3):
-            out[own.damping[i]] += lam[own.first[i] + c] * forces[i, 0, c]
-            out[own.armature[i]] += lam[own.first[i] + c] * forces[i, 1, c]
+            add_entry(forward, own.first[i] + c, own.damping[i], forces[i, 0, c], along, out)
+            add_entry(forward, own.first[i] + c, own.armature[i], forces[i, 1, c], along, out)
 
 
 BALLS = Kind("balls", _Balls, _ball_forces, _ball_parameters, _ball_jacobian)
 
 
-class AxisLaw(Term):
+class AxisLaw(FamilyTerm):
     """Forces on coordinates each by itself, with diagonal derivatives; `add.kernels.joint_laws` has the equations."""
 
     depends: ClassVar[str] = "qv"
@@ -138,44 +138,10 @@ class AxisLaw(Term):
         """Numbers and constants, gathered once."""
         return np.ascontiguousarray(self.numbers), self.constants
 
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r, dr/dq, dr/dv and dr by the numbers, (m, 7)."""
-        out = np.empty((self.dof.size, kernel.COLUMNS))
-        kernel.axis_laws(self.code, self.dof, *self.arrays, kin.q, kin.v, theta, out)
-        return out
-
-    @final
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return the diagonal entries."""
-        return self.dof, self.dof
-
     @final
     def family(self) -> Family:
         """See `Term.family`."""
-        return Family(AXES, _Axes(np.array([self.code]), self.dof, *self.arrays), self.pattern())
-
-    @final
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the forces."""
-        out[self.dof] += self.slopes(kin, theta)[:, 0]
-
-    @final
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives."""
-        found = self.slopes(kin, theta)
-        np.add.at(data, slots, weights.q * found[:, 1] + weights.v * found[:, 2])
-
-    @final
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the numbers."""
-        numbers, found = self.arrays[0], self.slopes(kin, theta)
-        np.add.at(out, numbers, lam[self.dof][:, None] * found[:, 3 : 3 + numbers.shape[1]])
-
-    @final
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        numbers, found = self.arrays[0], self.slopes(kin, theta)
-        out[self.dof] += (found[:, 3 : 3 + numbers.shape[1]] * theta_dot[numbers]).sum(axis=1)
+        return Family(AXES, _Axes(np.array([self.code]), self.dof, *self.arrays), (self.dof, self.dof))
 
 
 @final
@@ -235,7 +201,7 @@ class JointResistance(AxisLaw):
 
 @final
 @dataclass(frozen=True)
-class BallLaws(Term):
+class BallLaws(FamilyTerm):
     """r_w = J_l(w)^T (d omega + I omega_dot), omega = J_l(w) w_dot: damping and armature of ball joints.
 
     Attributes
@@ -248,54 +214,20 @@ class BallLaws(Term):
     damping: IntArray
     armature: IntArray
 
-    def pattern(self) -> tuple[IntArray, IntArray]:
+    def family(self) -> Family:
         """Return one 3 x 3 block a joint."""
         rows, cols = np.broadcast_arrays(self._dofs[:, :, None], self._dofs[:, None])
-        return rows.ravel(), cols.ravel()
-
-    def family(self) -> Family:
-        """See `Term.family`."""
-        return Family(BALLS, _Balls(self.first, self.damping, self.armature), self.pattern())
-
-    def _forces(self, kin: Kinematics) -> FloatArray:
-        """Return the torques per damping and per armature (m, 2, 3)."""
-        out = np.empty((self.first.size, 2, 3))
-        kernel.ball_forces(self.first, kin.q, kin.v, kin.a, out)
-        return out
+        return Family(BALLS, _Balls(self.first, self.damping, self.armature), (rows.ravel(), cols.ravel()))
 
     @property
     def _dofs(self) -> IntArray:
         return np.asarray(self.first[:, None] + np.arange(3))
 
-    def _sum(self, numbers: FloatArray, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the torques with d and I from ``numbers`` (n_theta,)."""
-        factors = np.stack([numbers[self.damping], numbers[self.armature]], axis=1)
-        out[self._dofs] += (factors[:, :, None] * self._forces(kin)).sum(axis=1)
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the torques."""
-        self._sum(theta, kin, theta, out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives."""
-        out = np.empty((self.first.size, 3, 3))
-        factors = (float(weights.q), float(weights.v), float(weights.a))
-        kernel.ball_derivatives(theta, self.first, self.damping, self.armature, kin.q, kin.v, kin.a, factors, out)
-        np.add.at(data, slots, out.ravel())
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of d and I."""
-        work = (lam[self._dofs][:, None] * self._forces(kin)).sum(axis=2)
-        np.add.at(out, self.damping, work[:, 0])
-        np.add.at(out, self.armature, work[:, 1])
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        self._sum(theta_dot, kin, theta, out)
-
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the sum of I omega^2 / 2 [J]."""
-        work = (kin.v[self._dofs] * self._forces(kin)[:, 0]).sum(axis=1)
+        out = np.empty((self.first.size, 2, 3))
+        ball_forces(self.first, kin.q, kin.v, kin.a, out)
+        work = (kin.v[self._dofs] * out[:, 0]).sum(axis=1)
         return float(0.5 * theta[self.armature] @ work)
 
 

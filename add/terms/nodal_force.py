@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 
-import numpy as np
-
-from add.equations.family import Family, Kind
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.family import NO_ENTRIES, Family, Kind
+from add.equations.family_term import FamilyTerm
 from add.equations.signals import Signal
-from add.equations.term import Term
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -39,15 +36,14 @@ def _forces(arena, k, at, replay, rows, out):
 
 
 @njit(**FAMILY)
-def _parameters(arena, k, at, rows, lam, out):
+def _parameters(arena, k, at, rows, forward, along, out):
     own = _own(arena, arena.families[k, FIELD])
     first, weights = window(arena, k, at)
-    for c in range(3):
-        bar = 0.0
-        for i in range(own.nodes.size):
-            bar -= own.shares[i] * lam[3 * own.nodes[i] + c]
-        for j in range(weights.size):
-            out[own.rows[first + j, c]] += weights[j] * bar
+    for j in range(weights.size):
+        for c in range(3):
+            for i in range(own.nodes.size):
+                value = -own.shares[i] * weights[j]
+                add_entry(forward, 3 * own.nodes[i] + c, own.rows[first + j, c], value, along, out)
 
 
 @njit(**FAMILY)
@@ -67,7 +63,7 @@ KIND = Kind("nodal_force", _Arrays, _forces, _parameters, inputs=_inputs)
 
 @final
 @dataclass(frozen=True)
-class NodalForce(Term):
+class NodalForce(FamilyTerm):
     """r = -share_i F(t): a total force F(t) [N] spread over nodes; dead, it keeps its direction.
 
     Attributes
@@ -92,27 +88,6 @@ class NodalForce(Term):
         """See `Term.inputs`."""
         return self.rows.ravel()
 
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return nothing: the force does not depend on the motion."""
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-
     def family(self) -> Family:
         """See `Term.family`."""
-        return Family(KIND, _Arrays(self.nodes, self.shares, self.rows), self.pattern(), self.signal, followers=3)
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add -share F(t)."""
-        force = self.signal.weights(kin.t) @ theta[self.rows]
-        np.subtract.at(out.reshape(-1, 3), self.nodes, np.outer(self.shares, force))
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add nothing."""
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the signal's coefficients."""
-        force_bar = self.shares @ lam.reshape(-1, 3)[self.nodes]
-        np.subtract.at(out, self.rows, np.outer(self.signal.weights(kin.t), force_bar))
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        self.residual(kin, theta_dot, out)
+        return Family(KIND, _Arrays(self.nodes, self.shares, self.rows), NO_ENTRIES, self.signal, followers=3)

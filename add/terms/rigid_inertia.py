@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
 
 from add.equations.family import Family, Kind
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Term
+from add.equations.family_term import FamilyTerm
+from add.equations.kinematics import Kinematics
 from add.kernels import rigid_inertia as kernel
 from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, unpacker
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
-
-_NONE = np.zeros(0)
 
 
 class _Arrays(NamedTuple):
@@ -46,10 +44,9 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 
 
 @njit(**FAMILY)
-def _parameters(arena, k, at, rows, lam, out):
+def _parameters(arena, k, at, rows, forward, along, out):
     own = _own(arena, arena.families[k, FIELD])
-    forward = lam.size < 0  # False: the constant would make kernels of its own, beside those that terms call
-    inertia_parameters(at.theta, own.start, own.mass, own.inertia, at.q, at.v, at.a, forward, lam, lam[:0], out)
+    inertia_parameters(at.theta, own.start, own.mass, own.inertia, at.q, at.v, at.a, forward, along, along, out)
 
 
 KIND = Kind("rigid_inertia", _Arrays, _forces, _parameters, _jacobian)
@@ -57,7 +54,7 @@ KIND = Kind("rigid_inertia", _Arrays, _forces, _parameters, _jacobian)
 
 @final
 @dataclass(frozen=True)
-class RigidInertia(Term):
+class RigidInertia(FamilyTerm):
     """r_x = m a_x and r_w = J_l^T (I_w omega_dot + omega x I_w omega); see `add.kernels.rigid_inertia`.
 
     Attributes
@@ -73,55 +70,14 @@ class RigidInertia(Term):
     start: IntArray
     mass: IntArray
     inertia: IntArray
-    _pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def family(self) -> Family:
+        """Return three diagonal entries and one 3 x 3 block a body."""
         x = self.start[:, None] + np.arange(3)
         w = self.start[:, None] + np.arange(3, 6)
         rows = np.concatenate([x, np.repeat(w, 3, axis=1)], axis=1)
         cols = np.concatenate([x, np.tile(w, (1, 3))], axis=1)
-        object.__setattr__(self, "_pattern", (rows.ravel(), cols.ravel()))
-
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return three diagonal entries and one 3 x 3 block a body."""
-        return self._pattern
-
-    def family(self) -> Family:
-        """See `Term.family`."""
-        return Family(KIND, _Arrays(self.start, self.mass, self.inertia), self._pattern)
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the inertia forces and torques."""
-        kernel.inertia_residual(theta, self.start, self.mass, self.inertia, kin.q, kin.v, kin.a, out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives."""
-        kernel.inertia_jacobian(
-            theta,
-            self.start,
-            self.mass,
-            self.inertia,
-            kin.q,
-            kin.v,
-            kin.a,
-            weights.q,
-            weights.v,
-            weights.a,
-            data,
-            slots,
-        )
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of masses and inertias."""
-        kernel.inertia_parameters(
-            theta, self.start, self.mass, self.inertia, kin.q, kin.v, kin.a, False, lam, _NONE, out
-        )
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        kernel.inertia_parameters(
-            theta, self.start, self.mass, self.inertia, kin.q, kin.v, kin.a, True, _NONE, theta_dot, out
-        )
+        return Family(KIND, _Arrays(self.start, self.mass, self.inertia), (rows.ravel(), cols.ravel()))
 
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the kinetic energy of all bodies [J]."""

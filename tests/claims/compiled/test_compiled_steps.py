@@ -247,7 +247,6 @@ def test_what_compiled_steps_lack() -> None:
         "LiftedDecidingTerm",
         "HeldBalls",  # hybrid, as the next
         "HeldResistance",
-        "AffineDrive",  # part of `OnLengths`, which is compiled
     }
     branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
     families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches

@@ -110,8 +110,10 @@ def test_own_terms(built, rng, kind):
             assert all(getattr(found, name) > 0.0 for name in active.get(kind, ""))
         assert bool(found.parameters) != clipped
     if kind is JointLimits:
-        depths = terms[0].slopes(kin, built.theta)[:, 5]  # dr/dk
-        assert depths[0] > 0.0 > depths[1], "one limit above, one below"
+        depths = np.zeros(kin.q.size)  # dr/dk
+        terms[0].parameter_jvp(kin, built.theta, np.isin(np.arange(built.theta.size), terms[0].stiffness) * 1.0, depths)
+        first, second, *_ = depths[terms[0].dof]
+        assert first > 0.0 > second, "one limit above, one below"
     if kind is JointDrive:
         assert sum(is_clipped(term, kin, built.theta) for term in terms) == 1
 

@@ -23,7 +23,6 @@ from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
 from add.terms import (
-    AffineDrive,
     BallFriction,
     BallLaws,
     BallLimits,
@@ -123,7 +122,6 @@ ELSEWHERE = {
     StickingBodies,
     StickingNodes,
     StickingPrimitives,
-    AffineDrive,
     BallFriction,
     BallLaws,
     BallLimits,

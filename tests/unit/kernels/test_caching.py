@@ -168,7 +168,7 @@ def test_callers_by_address_depend_on_types_alone():
 
 
 def test_a_callee_that_returns_another_type_is_refused():
-    from add.compiled.by_address import Callee, address
+    from add.kernels.by_address import Callee, address
 
     double = numba.njit(lambda x: 2 * x)
     assert address(Callee(double, (numba.float64,), numba.float64)) > 0

@@ -1,0 +1,152 @@
+"""Terms whose family is their definition: what compiled steps walk over, called for one term from Python."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numba import config
+
+from add.equations.family import Family
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.signals import Constant
+from add.equations.term import Decision, Term
+from add.kernels.arena import (
+    COLUMNS,
+    FORCES,
+    JACOBIAN,
+    PARAMETERS,
+    SIGNAL,
+    Arena,
+    Instant,
+    Signals,
+    fields_of,
+    packed,
+)
+from add.kernels.families import run_forces, run_jacobian, run_parameters
+from add.typing import AnyArray, FloatArray, IntArray
+
+_NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
+_NO_SIGNALS = Signals(np.zeros(0), np.zeros((0, 3), dtype=np.int64))
+
+
+def plain(array: AnyArray) -> Any:
+    """Return an array as families are compiled for, a copy where it is of another kind: nothing is compiled anew."""
+    return array if array.flags.carray else np.array(array, order="C")
+
+
+@final
+class OneFamily:
+    """A family by itself, called from Python.
+
+    Attributes
+    ----------
+    family : Family
+    arena : Arena
+        Of this family alone; addresses come where they are asked for.
+    """
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        table = np.zeros((1, COLUMNS), dtype=np.int64)
+        table[0, SIGNAL] = -1 if family.signal is None else 0
+        self.arena = Arena(*packed(list(family.arrays), fields_of(family.kind.arrays)), table)
+        self._known: set[int] = set()
+        self._signals = _NO_SIGNALS if family.signal is None else None
+        if isinstance(family.signal, Constant):
+            self._signals = Signals(plain(family.signal.weights(0.0)), np.array([[0, 0, 1]]))
+
+    def forces(self, kin: Kinematics, theta: FloatArray, rows: Decision | None, out: FloatArray) -> Decision:
+        """Add r to ``out`` (n,); take the branch of ``rows``, or decide where there are none. Return the rows."""
+        r = _room(out)
+        given = _NO_ROWS if rows is None else plain(rows)
+        found: Decision = self._run(FORCES, run_forces, kin, theta, rows is not None, given, r)
+        _give(r, out)
+        return found
+
+    def jacobian(
+        self, kin: Kinematics, theta: FloatArray, rows: Decision, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add the weighted derivatives to ``data[slots]``."""
+        if self.family.kind.jacobian is not None:
+            by, values = (float(weights.q), float(weights.v), float(weights.a)), _room(data)
+            self._run(JACOBIAN, run_jacobian, kin, theta, plain(rows), *by, values, plain(slots))
+            _give(values, data)
+
+    def parameters(
+        self, kin: Kinematics, theta: FloatArray, rows: Decision, forward: bool, along: FloatArray, out: FloatArray
+    ) -> None:
+        """Add dr/dtheta along to ``out`` (n,), or backward along^T dr/dtheta to it (n_theta,)."""
+        found = _room(out)
+        self._run(PARAMETERS, run_parameters, kin, theta, plain(rows), forward, plain(along), found)
+        _give(found, out)
+
+    def _run(self, column: int, run: Any, kin: Kinematics, theta: FloatArray, *arguments: Any) -> Any:
+        signal, signals = self.family.signal, self._signals
+        if signals is None:
+            assert signal is not None
+            acting, weights = signal.acting(kin.t)
+            signals = Signals(plain(weights), np.array([[acting.start or 0, 0, weights.size]]))
+        at = Instant(float(kin.t), plain(kin.q), plain(kin.v), plain(kin.a), plain(theta), signals)
+        if column not in self._known:
+            kind = self.family.kind
+            if config.DISABLE_JIT:  # there are no addresses
+                return (kind.forces, kind.jacobian, kind.parameters)[column](self.arena, 0, at, *arguments)
+            self.arena.families[0, column] = kind.address(column)
+            self._known.add(column)
+        return run(self.arena, at, *arguments)
+
+
+class FamilyTerm(Term):
+    """A smooth term over a family (`add.equations.family`): a subclass says what it is, and what it stores."""
+
+    @abstractmethod
+    def family(self) -> Family:
+        """See `Term.family`."""
+
+    @cached_property
+    def one(self) -> OneFamily:
+        """The family by itself."""
+        return OneFamily(self.family())
+
+    @property
+    def decided(self) -> Decision:
+        """The decision that the term is a branch of; none for most."""
+        return _NO_ROWS
+
+    @final
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return the entries of the family's derivatives."""
+        return self.one.family.pattern
+
+    @final
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add r."""
+        self.one.forces(kin, theta, self.decided, out)
+
+    @final
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add the weighted derivatives."""
+        self.one.jacobian(kin, theta, self.decided, weights, data, slots)
+
+    @final
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add lam^T dr/dtheta."""
+        self.one.parameters(kin, theta, self.decided, False, lam, out)
+
+    @final
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add dr/dtheta theta_dot."""
+        self.one.parameters(kin, theta, self.decided, True, theta_dot, out)
+
+
+def _room(out: FloatArray) -> FloatArray:
+    """Return an array to add to: ``out`` itself, or zeros where families are not compiled for its kind."""
+    return out if out.flags.carray else np.zeros(out.shape)
+
+
+def _give(found: FloatArray, out: FloatArray) -> None:
+    if found is not out:
+        out += found
