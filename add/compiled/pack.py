@@ -63,9 +63,9 @@ class PackedSystem:
         """What all compiled steps begin with: the arena, and the equations that they call."""
         return self.arena, routines(self.trees)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what may go to another process."""
-        return {key: value for key, value in self.__dict__.items() if key != "arena"}
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as the system, which is packed anew there."""
+        return pack, (self.system,)
 
 
 def lacking(system: System) -> str:

@@ -111,6 +111,10 @@ class FamilyTerm(Term):
         """The family by itself."""
         return OneFamily(self.family())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what has addresses of this process here."""
+        return {key: value for key, value in self.__dict__.items() if key != "one"}
+
     @property
     def decided(self) -> Decision:
         """The decision that the term is a branch of; none for most."""

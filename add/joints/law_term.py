@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -157,6 +157,10 @@ class DecidingJointLaw(DecidingTerm):
     def one(self) -> OneFamily:
         """The family by itself."""
         return OneFamily(self.family())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what has addresses of this process here."""
+        return {key: value for key, value in self.__dict__.items() if key != "one"}
 
     @final
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> JointBranch:

@@ -1,5 +1,9 @@
 """Compiled steps against those of the terms, which are their definition."""
 
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.compiled_runs import by_terms
-from support.places import SCENES
+from support.places import ROOT, SCENES
 from support.rigid_cases import chart_changes
 from support.rigid_models import PAIRS, linkage
 
@@ -275,3 +279,24 @@ def test_systems_without_compiled_steps(change: Callable[[], Simulation], named:
     simulation = change()
     assert simulation.packed is None
     assert named in lacking(simulation.system)
+
+
+GO_ON = """
+import pickle, sys
+simulation, trajectory = pickle.load(open(sys.argv[1], "rb"))
+print(simulation.run(n_steps=4).q.sum().hex(), trajectory.q.sum().hex(), len(trajectory.records[3].decisions))
+"""
+
+
+@pytest.mark.parametrize("name", ["strings_cube", "sticking_arm"])
+def test_simulations_go_to_other_processes(name: str, tmp_path: Path) -> None:
+    """With what they have computed: addresses of compiled functions, which differ there, stay here."""
+    simulation = load_scene(SCENES / f"{name}.json").build().simulation
+    trajectory = simulation.run(n_steps=4)
+    (tmp_path / "both").write_bytes(pickle.dumps((simulation, trajectory)))
+    assert (tmp_path / "both").stat().st_size < 200_000, "no compiled functions"
+    command = [sys.executable, "-c", GO_ON, str(tmp_path / "both")]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    end = trajectory.q.sum().hex()
+    assert done.stdout.split() == [end, end, str(len(simulation.system.deciding))]
