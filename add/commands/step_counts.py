@@ -10,13 +10,13 @@ from add.commands.depth_log import DepthLog
 from add.commands.impact_log import ImpactLog
 from add.commands.sunk_log import SunkLog
 from add.commands.weak_contacts import WeakLog
-from add.contact import BodyContact, MeshContact, PenaltyContact
+from add.contact import BodyContact, MeshContact
 from add.joints.law_term import DecidingJointLaw
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
 from add.typing import FloatArray
 
-_KINDS = {"contact": (PenaltyContact, BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
+_KINDS = {"contact": (BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
 
 
 @final

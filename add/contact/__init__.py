@@ -3,9 +3,7 @@
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.meshes import MeshContact, MeshPlaces
 from add.contact.penalty_bodies import BodyContact
-from add.contact.penalty_nodes import PenaltyContact
 from add.contact.places import ContactPlaces
-from add.contact.shapes import Shapes
 from add.contact.sizes import Sizes, point_growth
 
 __all__ = [
@@ -16,8 +14,6 @@ __all__ = [
     "MeshPlaces",
     "NormalLaw",
     "PairParameters",
-    "PenaltyContact",
-    "Shapes",
     "Sizes",
     "point_growth",
 ]

@@ -11,19 +11,16 @@ from add.equations.family import Family, Kind, NotCompiled
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Contacts, Motion, Packed, no_growth, unpacked, unpacked_law
-from add.kernels.contact_bodies import body_contact_force, decided_body_contact_force
-from add.kernels.contact_bodies_jacobian import Slots, body_contact_jacobian
-from add.kernels.contact_bodies_parameters import body_contact_parameters
-from add.kernels.contact_couples import add_couples, add_packed_couples, couples_jacobian, couples_parameters
+from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian, decided_body_contact_force
 from add.kernels.contact_detection import meeting_pairs
-from add.kernels.contact_pairs import COUPLES
+from add.kernels.contact_numbers import body_contact_parameters
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
 MOST_ENTRIES = 2_000_000
 
 
 class _Arrays(NamedTuple):
-    """A `add.kernels.contact_arrays.Packed`, and `add.kernels.contact_bodies_jacobian.Slots`, ``first`` (1,)."""
+    """A `add.kernels.contact_arrays.Packed`, and `add.kernels.contact_bodies.Slots`, ``first`` (1,)."""
 
     ints: Ints
     floats: Floats
@@ -40,13 +37,10 @@ _own = unpacker(_Arrays)
 def _forces(arena, k, at, replay, rows, out):
     own = _own(arena, arena.families[k, FIELD])
     if not replay:
-        rows = decided_body_contact_force(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows[:0], out)
-        if unpacked_law(own.ints).normal & COUPLES:
-            add_packed_couples(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows, out)
-    elif rows.size:
+        return decided_body_contact_force(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows[:0], out)
+    if rows.size:
         motion, contacts = Motion(at.t, at.q, at.v, at.theta), unpacked(own.ints, own.floats, own.places)
         body_contact_force(motion, contacts, unpacked_law(own.ints), rows, out)
-        add_couples(motion, contacts, unpacked_law(own.ints), rows, out)
     return rows
 
 
@@ -59,10 +53,6 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
     body_contact_jacobian(
         at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows, weight_q, weight_v, blocks, data, slots
     )
-    if unpacked_law(own.ints).normal & COUPLES:
-        couples_jacobian(
-            at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows, weight_q, weight_v, blocks, data, slots
-        )
 
 
 @njit(**FAMILY)
@@ -70,10 +60,10 @@ def _parameters(arena, k, at, rows, forward, along, out):
     if rows.size == 0:
         return
     own = _own(arena, arena.families[k, FIELD])
-    motion, contacts = Motion(at.t, at.q, at.v, at.theta), unpacked(own.ints, own.floats, own.places)
-    law, by_theta, force = unpacked_law(own.ints), along if forward else out, out if forward else along
-    body_contact_parameters(motion, contacts, law, no_growth(), rows, forward, by_theta, force)
-    couples_parameters(motion, contacts, law, no_growth(), rows, forward, by_theta, force)
+    by_theta, force = (along, out) if forward else (out, along)
+    body_contact_parameters(
+        at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, no_growth(), rows, forward, by_theta, force
+    )
 
 
 KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian)

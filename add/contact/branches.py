@@ -14,7 +14,7 @@ from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
-from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, COUPLES, PAIR, RELEASED, SLIP, STICKS, TOTAL, Law
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: The decision that nothing touches.
@@ -36,17 +36,12 @@ class RowContact(StickingTerm):
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
-        bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping | COUPLES * self.has_couples
+        bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping
         return Law(self.law.kernel, bits, int(self.normal_law))
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
         return self.decided_residual(kin, theta, np.zeros_like(kin.q))
-
-    @property
-    def has_couples(self) -> bool:
-        """Whether it brakes the spin of bodies."""
-        return False
 
     @property
     @final

@@ -11,9 +11,10 @@ from add.contact.sticking import StickingRows
 from add.equations.kinematics import Kinematics
 from add.equations.term import Decision
 from add.kernels import mesh_sticking as kernel
+from add.kernels.contact_blocks import WIDTH
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes
-from add.kernels.mesh_contact_jacobian import block_entries
+from add.kernels.mesh_derivatives import block_entries
 from add.kernels.sticking import StickRows, new_stick_rows
 from add.typing import FloatArray, IntArray
 
@@ -29,7 +30,7 @@ class StickingPrimitives(StickingRows):
     @cached_property
     def _indices(self) -> tuple[IntArray, IntArray]:
         k = self.rows.shape[0]
-        dofs = np.empty((k, kernel.WIDTH), dtype=np.int64)
+        dofs = np.empty((k, WIDTH), dtype=np.int64)
         centres = np.empty((k, 6), dtype=np.int64)
         kernel.stick_dofs(self.rows, self.meshes, dofs, centres)
         return dofs, centres
@@ -48,13 +49,13 @@ class StickingPrimitives(StickingRows):
     def _dense(self) -> IntArray:
         """Entries (k, 15, 15) of the frozen term."""
         first, _, _ = block_entries(self.keys, self.meshes)
-        out = np.empty((self.rows.shape[0], kernel.WIDTH, kernel.WIDTH), dtype=np.int64)
+        out = np.empty((self.rows.shape[0], WIDTH, WIDTH), dtype=np.int64)
         kernel.dense_places(self.rows, self.meshes, self.keys, first, out)
         return out
 
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with ``reactions``."""
-        out = new_stick_rows(self.rows.shape[0], kernel.WIDTH, 6)
+        out = new_stick_rows(self.rows.shape[0], WIDTH, 6)
         rows = self.rows.copy()
         kernel.stick_rows_of_primitives(kin.q, kin.v, theta, self.meshes, self.law, rows, reactions, out)
         return out

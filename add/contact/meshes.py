@@ -20,8 +20,13 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
 from add.kernels.mesh_arrays import Meshes, Near
-from add.kernels.mesh_contact_jacobian import Slots, block_entries, carrier_keys, mesh_contact_jacobian
-from add.kernels.mesh_contact_parameters import mesh_contact_parameters
+from add.kernels.mesh_derivatives import (
+    Slots,
+    block_entries,
+    carrier_keys,
+    mesh_contact_jacobian,
+    mesh_contact_parameters,
+)
 from add.kernels.mesh_held import holdable_rows
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -20,11 +20,10 @@ from add.contact.sticking import StickingPairs
 from add.equations.family import Family, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
-from add.kernels import contact_bodies as kernel, contact_couples as couples
+from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
-from add.kernels.contact_bodies_jacobian import body_contact_jacobian, first_entries
-from add.kernels.contact_bodies_parameters import body_contact_parameters
 from add.kernels.contact_detection import FIRST, meeting_pairs
+from add.kernels.contact_numbers import body_contact_parameters
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points
@@ -226,21 +225,13 @@ class BodyContact(PairContact):
         """Return time, state and parameters as the kernels take them."""
         return Motion(kin.t, kin.q, kin.v, theta)
 
-    @property
-    def has_couples(self) -> bool:
-        """Whether it brakes the spin of bodies."""
-        return self.pairs.couples is not None
-
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
         given = NO_CONTACT if sticking is None or not sticking.size else sticking
         packed = self.at(theta).packed
-        rows = kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *packed, given, out)
-        if self.has_couples:
-            couples.add_packed_couples(kin.t, kin.q, kin.v, theta, *packed, rows, out)
-        return rows
+        return np.asarray(kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *packed, given, out))
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
@@ -256,7 +247,7 @@ class BodyContact(PairContact):
 
     def first_entries(self, rows: Decision, keys: IntArray) -> IntArray:
         """Return where the dense block of the carriers of each row begins in a pattern with the blocks ``keys``."""
-        return np.asarray(first_entries(self.arrays, self.blocks.slots(keys), rows))
+        return np.asarray(kernel.first_entries(self.arrays, self.blocks.slots(keys), rows))
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""
@@ -314,33 +305,34 @@ class BodyContactBranch(Term):
         if not self.decision.size:
             return
         contact = self.contact.at(theta)
-        arguments = contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out
-        kernel.body_contact_force(*arguments)
-        if contact.has_couples:
-            couples.add_couples(*arguments)
+        kernel.body_contact_force(contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives, unsymmetric."""
         if not self.decision.size or not (weights.q or weights.v):
             return
         contact = self.contact
-        arguments = (
+        kernel.body_contact_jacobian(
             kin.t, kin.q, kin.v, theta, *contact.at(theta).packed, self.decision,
             weights.q, weights.v, contact.blocks.slots(self._keys), data, slots,
         )  # fmt: skip
-        body_contact_jacobian(*arguments)
-        if contact.has_couples:
-            couples.couples_jacobian(*arguments)
 
     def _parameters(
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
     ) -> None:
         contact = self.contact
-        motion, arrays = contact.motion(kin, theta), contact.at(theta).arrays
-        arguments = motion, arrays, contact.kernel_law, contact.growth, self.decision, forward, by_theta, force
-        body_contact_parameters(*arguments)
-        if contact.has_couples:
-            couples.couples_parameters(*arguments)
+        body_contact_parameters(
+            kin.t,
+            kin.q,
+            kin.v,
+            theta,
+            *contact.at(theta).packed,
+            contact.growth,
+            self.decision,
+            forward,
+            by_theta,
+            force,
+        )
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the pair parameters and of the centres of mass."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from add.equations.term import Candidates, Decision
 from add.kernels.contact_arrays import Contacts, Motion
-from add.kernels.contact_bodies_jacobian import Slots, block_keys
+from add.kernels.contact_bodies import Slots, block_keys
 from add.kernels.contact_detection import CENTRE, FIRST, OMEGA, STOP, VELOCITY, detect, frames_of, meetings
 from add.typing import IntArray
 
@@ -30,7 +31,7 @@ class Blocks:
     rows, cols : entries of the blocks that are always there and belong to no key
     own : (n_points,)
         First entry of the block of each point's carrier alone (shapes of the world); -1 where there is none.
-    always : (m,) sorted keys of `add.kernels.contact_bodies_jacobian.Slots` that are always there
+    always : (m,) sorted keys of `add.kernels.contact_bodies.Slots` that are always there
     constant : bool
         Whether no other key can come.
     """
@@ -99,6 +100,13 @@ class Blocks:
 
     def pattern(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         """Return (rows, cols) of all blocks, those of ``keys`` last."""
+        return self._constant_pattern if keys is self.always else self._pattern(keys)
+
+    @cached_property
+    def _constant_pattern(self) -> tuple[IntArray, IntArray]:
+        return self._pattern(self.always)
+
+    def _pattern(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         rows, cols = [self.rows], [self.cols]
         nb = self.contacts.bodies.shape[0]
         bodies, points = self.contacts.bodies[:, 0], self.contacts.points[:, 0]

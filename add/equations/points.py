@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -98,14 +97,6 @@ class LinearPoints(PointMap):
     def entries(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return J as (rows 3 point + axis, cols, values)."""
 
-    @abstractmethod
-    def block_pattern(self) -> tuple[IntArray, IntArray]:
-        """Return (rows, cols) of J^T K J for a block-diagonal K, entry order that of `scatter_blocks`."""
-
-    @abstractmethod
-    def scatter_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
-        """Add J_p^T K_p J_p of every point, K_p = blocks[p] (3, 3), to ``data[slots]``."""
-
     @final
     @property
     def numbers(self) -> IntArray:
@@ -196,21 +187,6 @@ class NodePoints(LinearPoints):
         """Return the identity at the nodes."""
         return np.arange(3 * self.nodes.size), self._dofs.ravel(), np.ones(3 * self.nodes.size)
 
-    def block_pattern(self) -> tuple[IntArray, IntArray]:
-        """Return one 3 x 3 block a node."""
-        return self._blocks
-
-    @cached_property
-    def _blocks(self) -> tuple[IntArray, IntArray]:
-        shape = (self.nodes.size, 3, 3)
-        rows = np.broadcast_to(self._dofs[:, :, None], shape)
-        cols = np.broadcast_to(self._dofs[:, None, :], shape)
-        return rows.ravel(), cols.ravel()
-
-    def scatter_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
-        """Add the blocks; nodes are distinct, so are the slots of kept entries."""
-        data[slots] += blocks.ravel()
-
 
 @final
 @dataclass(frozen=True)
@@ -253,98 +229,3 @@ class WeightedPoints(LinearPoints):
         rows = np.broadcast_to(3 * np.arange(p)[:, None, None] + np.arange(3), shape)
         cols = np.broadcast_to(3 * self.nodes[:, :, None] + np.arange(3), shape)
         return rows.ravel(), cols.ravel(), np.broadcast_to(self.weights[:, :, None], shape).ravel()
-
-    def block_pattern(self) -> tuple[IntArray, IntArray]:
-        """Return k x k blocks of 3 x 3 a point."""
-        p, k = self.nodes.shape
-        dofs = (3 * self.nodes[:, :, None] + np.arange(3)).reshape(p, 3 * k)
-        shape = (p, 3 * k, 3 * k)
-        return np.broadcast_to(dofs[:, :, None], shape).ravel(), np.broadcast_to(dofs[:, None, :], shape).ravel()
-
-    def scatter_blocks(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
-        """Add w_a w_b K_p for every pair of a point's nodes."""
-        local = np.einsum("pa,pij,pb->paibj", self.weights, blocks, self.weights)
-        np.add.at(data, slots, local.ravel())
-
-
-@final
-@dataclass(frozen=True)
-class Frames:
-    """Poses and twists of frames: a point X of frame k is at R_k X + p_k and moves with V_k + W_k x (x - p_k).
-
-    Attributes
-    ----------
-    rotation : (k, 3, 3)
-    position : (k, 3) [m]
-    linear : (k, 3) velocity of the origin [m/s]
-    angular : (k, 3) angular velocity in world axes [rad/s]
-    """
-
-    rotation: FloatArray
-    position: FloatArray
-    linear: FloatArray
-    angular: FloatArray
-
-
-class FrameMap(ABC):
-    """Rigid frames that obstacles, hinges and motors sit on; carried by the world, by a given motion or by a body."""
-
-    @property
-    @abstractmethod
-    def n_frames(self) -> int:
-        """Number of frames."""
-
-    @property
-    @abstractmethod
-    def carried(self) -> bool:
-        """Whether the frames depend on q, so that reactions act on their carriers."""
-
-    @abstractmethod
-    def frames(self, kin: Kinematics) -> Frames:
-        """Return the frames at ``kin``."""
-
-    @abstractmethod
-    def pull(self, force: FloatArray, place: FloatArray, index: IntArray, out: FloatArray) -> None:
-        """Add the generalised force of forces (k, 3) acting at world places (k, 3) of frames ``index`` to ``out``."""
-
-
-@final
-@dataclass(frozen=True)
-class WorldFrames(FrameMap):
-    """Frames that stand still or translate steadily: p(t) = p + V t. The world takes every force.
-
-    Attributes
-    ----------
-    rotation : (k, 3, 3)
-    position : (k, 3) [m]
-    velocity : (k, 3) [m/s]
-    """
-
-    rotation: FloatArray
-    position: FloatArray
-    velocity: FloatArray
-    _still: Frames | None = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        still = None if self.velocity.any() else self._at(0.0)
-        object.__setattr__(self, "_still", still)
-
-    @property
-    def n_frames(self) -> int:
-        """Number of frames."""
-        return self.position.shape[0]
-
-    @property
-    def carried(self) -> bool:
-        """No: nothing in q moves them."""
-        return False
-
-    def frames(self, kin: Kinematics) -> Frames:
-        """Return the frames at time ``kin.t``."""
-        return self._still or self._at(kin.t)
-
-    def _at(self, t: float) -> Frames:
-        return Frames(self.rotation, self.position + t * self.velocity, self.velocity, np.zeros_like(self.velocity))
-
-    def pull(self, force: FloatArray, place: FloatArray, index: IntArray, out: FloatArray) -> None:
-        """Do nothing."""

@@ -26,7 +26,7 @@ from typing import NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations
 from add.errors import SolverError
@@ -107,7 +107,7 @@ class ContactEquations:
         options: ExactOptions,
         held: Held | None = None,
     ) -> None:
-        if any(isinstance(term, (PenaltyContact, BodyContact)) for term in assembler.system.deciding):
+        if any(isinstance(term, BodyContact) for term in assembler.system.deciding):
             raise ValueError("hard contact replaces the contact terms: take them out of the system")
         self.assembler, self.system = assembler, assembler.system
         self.equations, self.pairs, self.theta, self.options = equations, pairs, theta, options

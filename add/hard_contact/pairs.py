@@ -9,14 +9,11 @@ from typing import Any, final
 
 import numpy as np
 
-from add.contact import BodyContact, FrictionLaw, PenaltyContact
+from add.contact import BodyContact, FrictionLaw
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint
-from add.equations.points import NodePoints
 from add.equations.system import System
-from add.equations.term import DecidingTerm
-from add.errors import InputError
 from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
 from add.kernels.contact_places import PairArrays
 from add.typing import BoolArray, FloatArray, IntArray
@@ -75,15 +72,9 @@ class ContactPairs:
         return int(self.first.size)
 
     @classmethod
-    def of(cls, contacts: Sequence[DecidingTerm]) -> ContactPairs:
-        """Return the pairs of penalty terms.
-
-        Raises
-        ------
-        InputError
-            If points are not nodes, or a term is of another kind.
-        """
-        parts = [_of_term(k, term) for k, term in enumerate(contacts)]
+    def of(cls, contacts: Sequence[BodyContact]) -> ContactPairs:
+        """Return the pairs of penalty terms."""
+        parts = [_of_bodies(k, term) for k, term in enumerate(contacts)]
         return parts[0]._with(parts[1:]) if parts else _nothing()
 
     def select(self, rows: IntArray | BoolArray) -> ContactPairs:
@@ -132,18 +123,14 @@ class ContactPairs:
         return ContactPairs(*(np.concatenate(column) for column in columns))
 
 
-def contact_terms(system: System) -> tuple[tuple[DecidingTerm, ...], System]:
+def contact_terms(system: System) -> tuple[tuple[BodyContact, ...], System]:
     """Return the contact terms of a system, and the system without them; cables and other terms stay.
 
     Those of systems with a lift are written over its rows.
     """
     inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
-    contacts = tuple(term for term in inner if isinstance(term, (PenaltyContact, BodyContact)))
-    others = tuple(
-        term
-        for term, own in zip(system.deciding, inner, strict=True)
-        if not isinstance(own, (PenaltyContact, BodyContact))
-    )
+    contacts = tuple(term for term in inner if isinstance(term, BodyContact))
+    others = tuple(term for term, own in zip(system.deciding, inner, strict=True) if not isinstance(own, BodyContact))
     return contacts, replace(system, deciding=others)
 
 
@@ -178,43 +165,8 @@ def _nothing() -> ContactPairs:
     )
 
 
-def _of_term(number: int, term: DecidingTerm) -> ContactPairs:
-    if isinstance(term, PenaltyContact):
-        return _of_nodes(number, term)
-    if isinstance(term, BodyContact):
-        return _of_bodies(number, term)
-    raise InputError("hard contact cannot read this contact term", found=type(term).__name__)
-
-
 def _friction(law: FrictionLaw, index: IntArray) -> IntArray:
     return np.full_like(index, -1) if law is FrictionLaw.NONE else index
-
-
-def _of_nodes(number: int, term: PenaltyContact) -> ContactPairs:
-    points, shapes, pairs = term.points, term.shapes, term.pairs
-    if not isinstance(points, NodePoints):
-        raise InputError("hard contact acts on nodes", found=type(points).__name__)
-    frames = shapes.frames
-    enabled = pairs.enabled[np.ix_(term.group, term.shape_group)]
-    i, o = np.nonzero(enabled)
-    m = i.size
-    return ContactPairs(
-        first=3 * points.nodes[i].astype(np.int64),
-        rigid=np.zeros(m, dtype=bool),
-        arm=np.zeros((m, 3)),
-        radius=np.zeros(m),
-        centre=np.full((m, 3), -1, dtype=np.int64),
-        kind=np.asarray(shapes.kind, dtype=np.int64)[o],
-        size=np.asarray(shapes.size, dtype=float)[o],
-        host=np.full(m, -1, dtype=np.int64),
-        host_centre=np.full((m, 3), -1, dtype=np.int64),
-        rotation=frames.rotation[o],  # type: ignore[attr-defined]
-        position=frames.position[o],  # type: ignore[attr-defined]
-        velocity=frames.velocity[o],  # type: ignore[attr-defined]
-        c_f=_friction(term.law, pairs.c_f[term.group[i], term.shape_group[o]]),
-        k_d=pairs.k_d[term.group[i], term.shape_group[o]],
-        source=np.stack([np.full(m, number), i, o], axis=1),
-    )
 
 
 def _possible_pairs(term: BodyContact) -> tuple[IntArray, IntArray]:

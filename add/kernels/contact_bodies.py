@@ -1,21 +1,6 @@
-"""Penalty contact of points on any body with shapes on any body: force, places, energy.
+"""Penalty contact of points on any body with shapes on any body: force, places, energy, derivatives by the state.
 
-The law and the rows of decisions are those of `contact_pairs.py`. A point is a node or is fixed to a rigid body a; it
-may be the centre of a sphere of radius r. A shape belongs to a rigid body b, or to the world, which stands still or
-translates steadily. With x, w the coordinates of a rigid body, omega = J w_dot its angular velocity (J = J_l(w)), c the
-point, g the gap, n = grad g:
-
-    rho_a = c - x_a,  rho_b = c - x_b,  l_a = rho_a - r n,  l_b = rho_b - r n,  Omega = omega_a - omega_b
-    d = r - g(c),     v_rel = v_c - (v_b + omega_b x rho_b) - r Omega x n
-
-A node does not turn, so its sphere can neither roll nor bear a torque: there the surfaces meet at c, and r is zero
-everywhere but in d. F(d, n, v_rel) acts on a at c - r n, and -F on b at the same place: generalised forces
-[F, J_a^T (l_a x F)] on a and minus [F, J_b^T (l_b x F)] on b. Neither the total force nor the total torque of a pair is
-other than zero.
-
-The derivatives stand in `contact_bodies_jacobian.py` and `contact_bodies_parameters.py`.
-
-Common arguments, always in this order
+Pairs stand in `contact_points.py`, blocks in `contact_blocks.py`. Common arguments, always in this order
 
     motion     Motion of `contact_arrays.py`
     contacts   Contacts of `contact_arrays.py`
@@ -29,147 +14,89 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
-from add.kernels.contact_detection import OMEGA, PLACE, VELOCITY, detect, frames_of, point_place, reach_of
-from add.kernels.contact_laws import normal_energy
-from add.kernels.contact_pairs import (
-    ACTIVE,
-    BITS,
-    FEATURE,
-    PAIR,
-    Coefficients,
-    gap,
-    penalty_law,
-    to_frame,
-    with_given,
+from add.kernels.contact_blocks import (
+    BODY,
+    COUNT,
+    FIRST as FIRST_POINT,
+    NODES,
+    OTHER,
+    add_turned_rows,
+    couple,
+    couple_slopes,
+    fill_rows,
+    force_columns,
+    force_slopes,
+    hold,
+    new_store,
+    room_in,
 )
+from add.kernels.contact_detection import detect, frames_of, point_place, reach_of
+from add.kernels.contact_laws import normal_energy
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
+from add.kernels.contact_points import SCRATCH, coefficients_of, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch
 from add.kernels.rotation import turn
-from add.typing import FloatArray
-
-
-class Scratch(NamedTuple):
-    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (5, 3): rho_a, rho_b, F, l_a, l_b."""
-
-    x: FloatArray
-    u: FloatArray
-    S: FloatArray
-    L: FloatArray
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def new_scratch():
-    """Return room for one pair."""
-    return Scratch(np.empty((1, 3)), np.empty((1, 3)), np.zeros((9, 3)), np.empty((5, 3)))
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def coefficients_of(i, o, theta, contacts):
-    """Return the coefficients of point i and shape o."""
-    row, column = contacts.points[i, 1], contacts.columns[o, 0]
-    tables, depths = contacts.tables, contacts.depths
-    layer, static = tables[row, column, 5], tables[row, column, 6]
-    return Coefficients(
-        theta[tables[row, column, 0]],
-        theta[tables[row, column, 1]],
-        theta[tables[row, column, 2]],
-        theta[tables[row, column, 3]],
-        depths[row, column, 0],
-        depths[row, column, 1],
-        theta[layer] if layer >= 0 else 0.0,
-        theta[static] if static >= 0 else 0.0,
-        theta[tables[row, column, 7]] if static >= 0 else 0.0,
-    )
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
-    """Row k: completes its bits and returns point, shape, body of the point, lever r and Omega, then gap and law.
-
-    Fills S as `gap` and `penalty_law`, and L.
-    """
-    B, shapes, W = frames.B, frames.shapes, frames.shapes.W
-    x, u, S, L = scratch
-    n_shapes = contacts.kind.size
-    i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
-    a, b = point_place(i, motion.q, contacts, B, x, L), contacts.hosts[o]
-    radius, scale = contacts.arms[i, 3], contacts.arms[i, 4]
-    w0, w1, w2, lever = W[o, 0], W[o, 1], W[o, 2], 0.0
-    if a >= 0:
-        lever = radius
-        w0, w1, w2 = B[a, OMEGA, 0], B[a, OMEGA, 1], B[a, OMEGA, 2]
-        u[0, 0] = B[a, VELOCITY, 0] + w1 * L[0, 2] - w2 * L[0, 1]
-        u[0, 1] = B[a, VELOCITY, 1] + w2 * L[0, 0] - w0 * L[0, 2]
-        u[0, 2] = B[a, VELOCITY, 2] + w0 * L[0, 1] - w1 * L[0, 0]
-    else:
-        for c in range(3):
-            u[0, c] = motion.v[contacts.points[i, 0] + c]
-    spin = (w0 - W[o, 0], w1 - W[o, 1], w2 - W[o, 2])
-    values = coefficients_of(i, o, motion.theta, contacts)
-    d, v_n = gap(0, o, x, u, shapes, rows[k, FEATURE], order, radius, spin, S)
-    d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
-    rows[k, BITS], normal, coulomb, friction, by_k = penalty_law(d, v_n, values, law, replay, rows[k, BITS], S)
-    m = friction[0] * friction[1]
-    for c in range(3):
-        L[1, c] = x[0, c] - B[b, PLACE, c] if b >= 0 else 0.0
-        L[2, c] = scale * (normal[0] * S[0, c] - m * S[2, c])
-        L[3, c] = L[0, c] - lever * S[0, c]
-        L[4, c] = L[1, c] - lever * S[0, c]
-    return i, o, a, lever, spin, v_n, values, (normal, coulomb, friction, by_k)
+from add.typing import IntArray
 
 
 @njit(cache=True, error_model="numpy")
-def cross(u, v, out):
-    """Fill out with u x v, which may be v."""
-    out[0], out[1], out[2] = u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _add_wrench(sign, body, arm, L, wrench):
-    """Add the force sign L[2] and its torque with the arm in row `arm` of L to wrench (nb, 2, 3)."""
-    f0, f1, f2 = sign * L[2, 0], sign * L[2, 1], sign * L[2, 2]
-    l0, l1, l2 = L[arm, 0], L[arm, 1], L[arm, 2]
-    wrench[body, 0, 0] += f0
-    wrench[body, 0, 1] += f1
-    wrench[body, 0, 2] += f2
-    wrench[body, 1, 0] += l1 * f2 - l2 * f1
-    wrench[body, 1, 1] += l2 * f0 - l0 * f2
-    wrench[body, 1, 2] += l0 * f1 - l1 * f0
-
-
-@njit(cache=True, error_model="numpy")
-def _add_force(motion, contacts, frames, law, replay, rows, out):
-    """Add minus the generalised forces of the rows to out (n,)."""
-    nb = contacts.bodies.shape[0]
-    scratch, wrench = new_scratch(), np.zeros((nb, 2, 3))
-    L, touching = scratch.L, False
-    for k in range(rows.shape[0]):
-        if rows[k, BITS] & ACTIVE == 0:
+def _add_wrenches(a, b, first, L, F, wrench, out):
+    """Add minus the force and the couple F (6,) to ``wrench`` (nb, 2, 3), on a node at ``first`` to out (n,)."""
+    f0, f1, f2 = F[0], F[1], F[2]
+    for side in range(2):
+        body, sign = (a, -1.0) if side == 0 else (b, 1.0)
+        if body < 0:
             continue
-        i, o, a, _, _, _, _, _ = evaluate(k, 1, motion, contacts, frames, law, replay, rows, scratch)
-        touching = True
-        if a >= 0:
-            _add_wrench(-1.0, a, 3, L, wrench)
-        else:
-            for c in range(3):
-                out[contacts.points[i, 0] + c] -= L[2, c]
-        if contacts.hosts[o] >= 0:
-            _add_wrench(1.0, contacts.hosts[o], 4, L, wrench)
-    if not touching:
-        return
-    for b in range(nb):
-        s, tau = contacts.bodies[b, 0], wrench[b, 1]
-        turn(-1.0, motion.q[s + 3 : s + 6], tau, frames.k[b], tau)
+        l0, l1, l2 = L[3 + side, 0], L[3 + side, 1], L[3 + side, 2]
+        wrench[body, 0, 0] += sign * f0
+        wrench[body, 0, 1] += sign * f1
+        wrench[body, 0, 2] += sign * f2
+        wrench[body, 1, 0] += sign * (l1 * f2 - l2 * f1 + F[3])
+        wrench[body, 1, 1] += sign * (l2 * f0 - l0 * f2 + F[4])
+        wrench[body, 1, 2] += sign * (l0 * f1 - l1 * f0 + F[5])
+    if a < 0:
+        out[first] -= f0
+        out[first + 1] -= f1
+        out[first + 2] -= f2
+
+
+@njit(cache=True, error_model="numpy")
+def add_turned(wrench, q, bodies, k, out):
+    """Add forces and torques on bodies (nb, 2, 3), generalised, to out (n,); wrench is used up."""
+    for b in range(bodies.shape[0]):
+        s, tau = bodies[b, 0], wrench[b, 1]
+        turn(-1.0, q[s + 3 : s + 6], tau, k[b], tau)
         for c in range(3):
             out[s + c] += wrench[b, 0, c]
             out[s + 3 + c] += tau[c]
 
 
 @njit(cache=True, error_model="numpy")
+def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
+    """Add minus the generalised forces of the rows to out (n,)."""
+    scratch, wrench, touching = scratch_in(floats), np.zeros((contacts.bodies.shape[0], 2, 3)), False
+    F, Z, L = borrowed(floats, SCRATCH, (6,)), borrowed(floats, SCRATCH + 6, (5, 3)), scratch.L
+    for k in range(rows.shape[0]):
+        if rows[k, BITS] & ACTIVE == 0:
+            continue
+        i, o, a, _, spin, _, values, found = evaluate(k, 1, motion, contacts, frames, law, replay, rows, scratch)
+        touching, braked = True, values.w_0 > 0.0
+        if braked:
+            couple(scratch.S[0], spin, values.c_t, values.c_r, values.w_0, Z)
+        for c in range(3):
+            F[c], F[3 + c] = L[2, c], contacts.arms[i, 4] * found[1][0] * Z[0, c] if braked else 0.0
+        _add_wrenches(a, contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
+    if touching:
+        add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
+
+
+@njit(cache=True, error_model="numpy")
 def body_contact_force(motion, contacts, law, rows, out):
     """Add minus the generalised contact forces of replayed rows to out (n,)."""
-    _add_force(motion, contacts, frames_of(0, motion, contacts), law, True, rows, out)
+    _add_force(motion, contacts, frames_of(0, motion, contacts), law, True, rows, out, np.zeros(SCRATCH + 24))
 
 
 @njit(cache=True, error_model="numpy")
@@ -181,14 +108,16 @@ def decided_body_contact_force(t, q, v, theta, ints, floats, places, given, out)
     motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, places), unpacked_law(ints)
     frames = frames_of(0, motion, contacts)
     rows = with_given(detect(motion.q, theta, contacts, frames), given)
-    _add_force(motion, contacts, frames, law, False, rows, out)
+    if rows.size:
+        _add_force(motion, contacts, frames, law, False, rows, out, np.zeros(SCRATCH + 24))
     return rows
 
 
 @njit(cache=True, error_model="numpy")
 def body_contact_places(motion, contacts, law, rows, place, force):
     """Fill place (k, 3) [m] and the force (k, 3) on the point's body there [N], of those of the rows that touch."""
-    frames, scratch, n = frames_of(0, motion, contacts), new_scratch(), 0
+    (floats, integers), frames, n = new_store(), frames_of(0, motion, contacts), 0
+    scratch = scratch_in(floats)
     for k in range(rows.shape[0]):
         if rows[k, BITS] & ACTIVE == 0:
             continue
@@ -197,6 +126,7 @@ def body_contact_places(motion, contacts, law, rows, place, force):
             place[n, c] = scratch.x[0, c] - lever * scratch.S[0, c]
             force[n, c] = scratch.L[2, c]
         n += 1
+    hold(floats, integers)
 
 
 @njit(cache=True, error_model="numpy")
@@ -218,3 +148,141 @@ def body_contact_energy(motion, contacts, law):
         energy, _ = normal_energy(law.elastic, d, r, onset, d < onset, 2.0 * d > r)
         total += contacts.arms[i, 4] * values.k_n * energy
     return total
+
+
+class Slots(NamedTuple):
+    """The first entries of the blocks of the derivatives in a pattern; see `add.contact.sparsity`.
+
+    Attributes
+    ----------
+    own : (np,) of the block of a point's carrier alone
+    keys : (m,) sorted: carrier * nb + body, carriers being the rigid bodies, then nb + i for the node of point i
+    first : int
+        Where the blocks of the keys begin: 12 x 12 for two bodies, then 9 x 9 for a node and a body.
+    """
+
+    own: IntArray
+    keys: IntArray
+    first: int
+
+
+@njit(cache=True, error_model="numpy")
+def first_entry(i, a, b, nb, slots):
+    """Return where the block of point i of body a (-1: a node) and body b (-1: the world) begins."""
+    if b < 0:
+        return slots.own[i]
+    keys = slots.keys
+    at = np.searchsorted(keys, (a if a >= 0 else nb + i) * nb + b)
+    if a >= 0:
+        return slots.first + 144 * at
+    n_rigid = np.searchsorted(keys, nb * nb)
+    return slots.first + 144 * n_rigid + 81 * (at - n_rigid)
+
+
+@njit(cache=True, error_model="numpy")
+def first_entries(contacts, slots, rows):
+    """Return `first_entry` of every row (k,)."""
+    out, n_shapes, nb = np.empty(rows.shape[0], dtype=np.int64), contacts.kind.size, contacts.bodies.shape[0]
+    for k in range(rows.shape[0]):
+        i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
+        out[k] = first_entry(i, contacts.points[i, 2], contacts.hosts[o], nb, slots)
+    return out
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def set_ends(a, b, first, bodies, L, ends, dofs, arms):
+    """Fill what `contact_blocks.Room` says of the sides of a pair: ``first`` is the first coordinate of its point."""
+    dofs[:] = -1
+    for side in range(2):
+        body = a if side == 0 else b
+        nodes = 1 if side == 0 and a < 0 else 0
+        size = 6 if body >= 0 else 3 * nodes
+        ends[side, BODY], ends[side, NODES], ends[side, FIRST_POINT], ends[side, COUNT] = body, nodes, side, size
+        start = bodies[body, 0] if body >= 0 else first
+        for c in range(size):
+            dofs[OTHER * side + c] = start + c
+        for c in range(3):
+            arms[side, c] = L[3 + side, c]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
+    """Evaluate an active row: fill ends, slopes and force of ``room``.
+
+    Returns point, shape, lever, whether the spin is braked, and what `penalty_law` found.
+    """
+    i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
+    first, scale, braked = contacts.points[i, 0], contacts.arms[i, 4], values.w_0 > 0.0
+    set_ends(a, contacts.hosts[o], first, contacts.bodies, scratch.L, room.ends, room.dofs, room.arms)
+    force_slopes(v_n, found[0], found[1], found[2], scale, scratch.S, room.W)
+    for c in range(3):
+        room.F[c], room.F[3 + c] = scratch.L[2, c], 0.0
+    if braked:
+        couple_slopes(spin, values, found[1], scale, scratch.S, room.Z, room.F, room.W)
+    return i, o, lever, braked, found
+
+
+@njit(cache=True, error_model="numpy")
+def body_contact_jacobian(t, q, v, theta, ints, floats, fields, rows, weight_q, weight_v, slots, data, places):
+    """See `_add_jacobian`."""
+    motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, fields), unpacked_law(ints)
+    _add_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, places, *new_store())
+
+
+@njit(cache=True, error_model="numpy")
+def _add_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, places, floats, integers):
+    """Add weight_q dr/dq + weight_v dr/dv, r minus the generalised forces, to data[places], of replayed rows.
+
+    A block is over the coordinates of the point's carrier, then those of the shape's body: 12 x 12, or 9 x 9 for a
+    node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places. ``ints``, ``floats`` and
+    ``fields`` are a `Packed`.
+    """
+    nb, frames, scratch, room = (
+        contacts.bodies.shape[0],
+        frames_of(2, motion, contacts),
+        scratch_in(floats),
+        room_in(floats, integers),
+    )
+    S, L, F, Y, E, block, ends, dofs = scratch.S, scratch.L, room.F, room.Y, room.E, room.block, room.ends, room.dofs
+    for pair in range(rows.shape[0]):
+        if rows[pair, BITS] & ACTIVE == 0:
+            continue
+        i, _, lever, braked, _ = prepare(pair, motion, contacts, frames, law, rows, scratch, room)
+        a, b = ends[0, BODY], ends[1, BODY]
+        levers = a >= 0 or b >= 0
+        coordinate_columns(a, b, lever, 0.0, weight_q, weight_v, frames.B, S, L, room.Z, Y)
+        at = slots.own[i] if b < 0 else first_entry(i, a, b, nb, slots)
+        if not levers:  # a node and the world
+            force_columns(0, 3, False, False, F, room.W, Y, E)
+            for r in range(3):
+                for c in range(3):
+                    data[places[at + 3 * r + c]] -= E[r, c]
+            continue
+        for side in range(2):
+            first, stop = OTHER * side, OTHER * side + ends[side, COUNT]
+            force_columns(first, stop, braked, True, F, room.W, Y, E)
+            fill_rows(first, stop, frames.B, ends, room.shares, room.arms, F, Y, E, block)
+        add_turned_rows(weight_q, motion.q, dofs, frames.k, ends, room.arms, F, room.Z, room.G, block)
+        size, width = ends[0, COUNT], ends[0, COUNT] + ends[1, COUNT]
+        for r in range(width):
+            row = r if r < size else OTHER + r - size
+            for c in range(width):
+                data[places[at + r * width + c]] += block[row, c if c < size else OTHER + c - size]
+
+
+@njit(cache=True, error_model="numpy")
+def block_keys(rows, contacts, always):
+    """Return the sorted keys of the blocks of points and bodies that touch, and those of ``always``."""
+    n_shapes, nb = contacts.kind.size, contacts.bodies.shape[0]
+    keys, n = np.empty(rows.shape[0] + always.size, dtype=np.int64), 0
+    for k in range(rows.shape[0]):
+        i, b = rows[k, PAIR] // n_shapes, contacts.hosts[rows[k, PAIR] % n_shapes]
+        if rows[k, BITS] & (ACTIVE | STICKS) == 0 or b < 0:
+            continue
+        a = contacts.points[i, 2]
+        keys[n] = (a if a >= 0 else nb + i) * nb + b
+        n += 1
+    if n == 0:
+        return always
+    keys[n : n + always.size] = always
+    return np.unique(keys[: n + always.size])

@@ -55,9 +55,8 @@ GIVEN = STICKS | RELEASED
 #: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
 #: the law's own k_t may be too soft to see that. Much stiffer, and Newton finds the kink too sharp.
 STIFFER = 10.0
-#: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it;
-#: some pairs brake the spin of bodies (`contact_couples.py`).
-TOTAL, ADHESIVE, COUPLES = 1, 2, 4
+#: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it.
+TOTAL, ADHESIVE = 1, 2
 NO_SPIN = (0.0, 0.0, 0.0)
 #: Rows of the scratch S (9, 3) of `gap` and `penalty_law`: n, v_rel, t = v_t / |v_t|, Hessian of g (3-5); 6-8 free.
 NORMAL, V_REL, SLIDE, HESSIAN = 0, 1, 2, 3
@@ -75,7 +74,7 @@ class Shapes(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Friction NONE, LINEAR or TANH; bits TOTAL, ADHESIVE, COUPLES; the law of the normal force, PENALTY and others."""
+    """Friction NONE, LINEAR or TANH; bits TOTAL, ADHESIVE; the law of the normal force, PENALTY and others."""
 
     friction: int
     normal: int
@@ -83,9 +82,9 @@ class Law(NamedTuple):
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m], [m], then c_s [-] and v_s [m/s].
+    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m], [m]; c_s [-], v_s [m/s]; c_t, c_r [m], w_0 [1/s].
 
-    v_s = 0: friction does not depend on the speed, and c_s is not read.
+    v_s = 0: friction does not depend on the speed, and c_s is not read. w_0 = 0: nothing brakes the spin.
     """
 
     k_n: float
@@ -97,6 +96,9 @@ class Coefficients(NamedTuple):
     thickness: float
     c_s: float
     v_s: float
+    c_t: float
+    c_r: float
+    w_0: float
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -176,7 +178,7 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
     (u, m/u, dm/du, dm/df_c) and (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d, df_n/dr, df_c/dr, dm/dk_t, dm/dc_f,
     dm/dc_s, dm/dv_s), those by the thickness r at a fixed gap, those of the friction m at fixed f_c.
     """
-    k_n, k_d, k_t, c_f, onset, ramp, thickness, c_s, v_s = coefficients
+    k_n, k_d, k_t, c_f, onset, ramp, thickness, c_s, v_s, _, _, _ = coefficients
     if not replay:
         if d < onset and law.elastic <= WALL:
             bits |= QUADRATIC

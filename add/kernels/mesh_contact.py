@@ -9,17 +9,27 @@ of nearly parallel edges, 1 elsewhere:
     f_i   = w (m c_i F - k_n e_int dm/dx_i)
 
 Forces add up to zero. Without friction their torques do, too; friction acts on either side of the gap, and its couple
-d n x f_t is left to the bodies, unless one of them is round (`mesh_spin.py`). The derivatives
-stand in `mesh_contact_jacobian.py` and `mesh_contact_parameters.py`.
+d n x f_t is left to the bodies, unless one of them is round. A point of a rigid body stands at x_b + R (X - X_c); its
+force is one on that body with the torque J^T (l x f).
 
-A point of a rigid body stands at x_b + R (X - X_c); its force is one on that body with the torque J^T (l x f).
+A ball is a vertex with a radius, a capsule a row of vertices and edges with one. The skin of such a round body meets
+the other mesh away from its own primitive, at the closest point there: by -sigma s, where s = d n is the vector of
+`stencil.py` and sigma = 1 if the round body comes first in the pair, -1 if second. With its angular velocity omega and
+its points R among the x_i,
+
+    v_rel = sum c_i v_i - omega x s              torque on it   sum_R (l_i - sigma s) x f_i
+
+Both forces of a pair then act at one place, so that torques add up to zero with friction, too, and a ball rolls. As the
+mollifier's forces on the ends of an edge add up to zero, the torque of s is that of sigma w m F.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
+from add.kernels.contact_blocks import OWN, hold, new_store
 from add.kernels.contact_detection import CENTRE, OMEGA, PLACE, VELOCITY, body_states
 from add.kernels.contact_laws import normal_energy
 from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, FEATURE, PAIR, QUADRATIC, STICKS, Coefficients, penalty_law
@@ -35,7 +45,6 @@ from add.kernels.mesh_arrays import (
 )
 from add.kernels.mesh_held import with_given_rows
 from add.kernels.mesh_pairs import touching_rows
-from add.kernels.mesh_spin import add_cross, add_spin, round_side
 from add.kernels.rotation import turn
 from add.kernels.stencil import MOLLIFIED_BELOW, NORMAL, across, mollifier, stencil
 from add.typing import FloatArray, IntArray
@@ -51,17 +60,22 @@ class Places(NamedTuple):
     k: FloatArray
 
 
+#: Where the points of a pair stand among the integers of a store.
+POINTS = 40
+
+
 class Work(NamedTuple):
     """Room for one pair.
 
-    p (4,) points; X, V (4, 3); c (4,), g (4, 4), P (9, 3), Q (3, 3) of `stencil`; S (9, 3) of `penalty_law`; M (4, 3)
-    and N (12, 12) of `mollifier`; F (3,) per area; K (12, 12) and C (3, 3): the residual's derivatives dr/dx, and dr/dv
-    but for c_j c_i; A, Fn (3, 3), z, y (4, 3); D (4, 3, 3) of `mesh_spin`.
+    p (4,) points; X, V, A (4, 3) their places, velocities and arms; c (4,), g (4, 4), P (9, 3), Q (3, 3) of `stencil`;
+    S (9, 3) of `penalty_law`; M (4, 3) and N (12, 12) of `mollifier`; F (3,) per area; U (4, 4, 3): ways, changes of
+    arms and velocities, and forces of the points; W (3, 3): way s of a skin, the change of its rate, the sum of both.
     """
 
     p: IntArray
     X: FloatArray
     V: FloatArray
+    A: FloatArray
     c: FloatArray
     g: FloatArray
     P: FloatArray
@@ -70,22 +84,19 @@ class Work(NamedTuple):
     M: FloatArray
     N: FloatArray
     F: FloatArray
-    K: FloatArray
-    C: FloatArray
-    A: FloatArray
-    Fn: FloatArray
-    z: FloatArray
-    D: FloatArray
+    U: FloatArray
+    W: FloatArray
 
 
-@njit(cache=True)
-def new_work():
-    """Return room for one pair."""
+@njit(cache=True, inline="always")
+def work_in(floats, integers):
+    """Return room for one pair in a store of `contact_blocks.new_store`, whose shares are its coefficients."""
     return Work(
-        np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)),
-        np.zeros((9, 3)), np.zeros((3, 3)), np.zeros((9, 3)), np.zeros((4, 3)), np.zeros((12, 12)), np.zeros(3),
-        np.zeros((12, 12)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((4, 3)),
-        np.zeros((4, 3, 3)),
+        borrowed(integers, POINTS, (4,)), borrowed(floats, 0, (4, 3)), borrowed(floats, 12, (4, 3)),
+        borrowed(floats, 24, (4, 3)), borrowed(floats, OWN, (4,)), borrowed(floats, 36, (4, 4)),
+        borrowed(floats, 52, (9, 3)), borrowed(floats, 79, (3, 3)), borrowed(floats, 88, (9, 3)),
+        borrowed(floats, 115, (4, 3)), borrowed(floats, 127, (12, 12)), borrowed(floats, 271, (3,)),
+        borrowed(floats, 274, (4, 4, 3)), borrowed(floats, 322, (3, 3)),
     )  # fmt: skip
 
 
@@ -129,6 +140,34 @@ def half_thicknesses(theta, meshes):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def round_side(one, two, meshes):
+    """Return row of `Meshes.bodies` and sigma of the round body of points one and two; -1 and 0 if none is."""
+    if meshes.round[meshes.body[one]]:
+        return meshes.points[one, 1], 1.0
+    if meshes.round[meshes.body[two]]:
+        return meshes.points[two, 1], -1.0
+    return -1, 0.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def add_spin(B, d, S):
+    """Take omega x s from the relative velocity in S[1]; the normal is in S[0]."""
+    n0, n1, n2 = d * S[0, 0], d * S[0, 1], d * S[0, 2]
+    w0, w1, w2 = B[OMEGA, 0], B[OMEGA, 1], B[OMEGA, 2]
+    S[1, 0] -= w1 * n2 - w2 * n1
+    S[1, 1] -= w2 * n0 - w0 * n2
+    S[1, 2] -= w0 * n1 - w1 * n0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def add_cross(factor, a, b, out):
+    """Add factor a x b to out (3,)."""
+    out[0] += factor * (a[1] * b[2] - a[2] * b[1])
+    out[1] += factor * (a[2] * b[0] - a[0] * b[2])
+    out[2] += factor * (a[0] * b[1] - a[1] * b[0])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
     """Evaluate a row: completes its bits, and returns number of points, d, weight, m, e_int and what the law says.
 
@@ -141,7 +180,7 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
     n = points_of(kind, i, j, meshes, p)
     for k in range(n):
         for a in range(3):
-            X[k, a], V[k, a] = places.x[p[k], a], places.v[p[k], a]
+            X[k, a], V[k, a], work.A[k, a] = places.x[p[k], a], places.v[p[k], a], places.arms[p[k], a]
     d, free = stencil(feature & REGION_MASK, X, n, order, c, work.g, work.P)
     if order >= 2:
         across(free, d, work.P, work.Q)
@@ -159,7 +198,7 @@ def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
     reach = reach_share(kind, i, j, meshes) * (half[meshes.body[one]] + half[meshes.body[two]])
     values = Coefficients(
         theta[table[0]], theta[table[1]], theta[table[2]], theta[table[3]], theta[table[4]], theta[table[5]], reach,
-        theta[table[6]] if table[6] >= 0 else 0.0, theta[table[7]] if table[6] >= 0 else 0.0,
+        theta[table[6]] if table[6] >= 0 else 0.0, theta[table[7]] if table[6] >= 0 else 0.0, 0.0, 0.0, 0.0,
     )  # fmt: skip
     depth = reach - d
     bits, normal, coulomb, friction, by_k = penalty_law(depth, v_n, values, law, replay, rows[row, BITS], S)
@@ -207,9 +246,9 @@ def add_generalised(force, torque, places, meshes, q, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _add_force(places, theta, meshes, law, replay, rows, half, q, out):
+def _add_force(places, theta, meshes, law, replay, rows, half, q, out, floats, integers):
     """Add minus the generalised forces of the rows to out (n,)."""
-    work, residual, torque = new_work(), np.zeros(places.x.shape), np.zeros((meshes.bodies.shape[0], 3))
+    work, residual, torque = work_in(floats, integers), np.zeros(places.x.shape), np.zeros((meshes.bodies.shape[0], 3))
     for row in range(rows.shape[0]):
         if rows[row, BITS] & ACTIVE == 0:
             continue
@@ -235,7 +274,7 @@ def mesh_contact_force(q, v, theta, meshes, law, rows, out):
     """Add minus the generalised forces of replayed rows to out (n,)."""
     if rows.shape[0]:
         places = places_of(1, q, v, theta, meshes)
-        _add_force(places, theta, meshes, law, True, rows, half_thicknesses(theta, meshes), q, out)
+        _add_force(places, theta, meshes, law, True, rows, half_thicknesses(theta, meshes), q, out, *new_store())
 
 
 @njit(cache=True, error_model="numpy")
@@ -249,7 +288,7 @@ def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
         return np.zeros((0, 3), dtype=np.int64), False
     rows = with_given_rows(touching_rows(near.vf, near.ee, places.x, half, meshes), given, places.x, half, meshes)
     if rows.shape[0]:
-        _add_force(places, theta, meshes, law, False, rows, half, q, out)
+        _add_force(places, theta, meshes, law, False, rows, half, q, out, *new_store())
     return rows, True
 
 
@@ -262,7 +301,9 @@ def places_and_halves(q, v, theta, meshes):
 @njit(cache=True, error_model="numpy")
 def mesh_contact_energy(q, v, theta, meshes, law, rows):
     """Return the elastic energy of replayed rows [J]."""
-    places, half, work, total = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work(), 0.0
+    places, half, total = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), 0.0
+    floats, integers = new_store()
+    work = work_in(floats, integers)
     for row in range(rows.shape[0]):
         if rows[row, BITS] & ACTIVE == 0:
             continue
@@ -274,6 +315,7 @@ def mesh_contact_energy(q, v, theta, meshes, law, rows):
             law.elastic, depth, values.thickness, values.onset, bits & QUADRATIC != 0, bits & BEYOND != 0
         )
         total += weight * m * values.k_n * energy
+    hold(floats, integers)
     return total
 
 
@@ -283,7 +325,8 @@ def mesh_contact_places(q, v, theta, meshes, law, rows, reactions, place, force,
 
     ``reactions`` (m, 3) are those of the rows that stick, in their order [N].
     """
-    places, half, work = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work()
+    places, half, (floats, integers) = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_store()
+    work = work_in(floats, integers)
     stuck = 0
     for row in range(rows.shape[0]):
         n, one, two, _, _, _, weight, m, _, _, _ = evaluate(row, 1, theta, places, meshes, law, True, rows, half, work)
@@ -299,6 +342,7 @@ def mesh_contact_places(q, v, theta, meshes, law, rows, reactions, place, force,
             for a in range(3):
                 force[row, a] -= mu[a] - along * normal[a]
             stuck += 1
+    hold(floats, integers)
 
 
 @njit(cache=True, error_model="numpy")
@@ -308,7 +352,8 @@ def mesh_contact_depths(q, v, theta, meshes, law, rows, depth, stiffness, bodies
     The reach is the sum of half-thicknesses, of guards their share of it.
     """
     n_p, n_e, n_f = meshes.points.shape[0], meshes.edges.shape[0], meshes.faces.shape[0]
-    places, half, work = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work()
+    places, half, (floats, integers) = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes), new_store()
+    work = work_in(floats, integers)
     for row in range(rows.shape[0]):
         _, one, two, d, _, _, _, _, _, values, _ = evaluate(row, 1, theta, places, meshes, law, True, rows, half, work)
         bodies[row, 0], bodies[row, 1] = meshes.body[one], meshes.body[two]
@@ -316,3 +361,4 @@ def mesh_contact_depths(q, v, theta, meshes, law, rows, depth, stiffness, bodies
         depth[row, 1] = reach_share(kind, i, j, meshes) * (half[meshes.body[one]] + half[meshes.body[two]])
         depth[row, 0] = depth[row, 1] - d
         stiffness[row] = values.k_n
+    hold(floats, integers)

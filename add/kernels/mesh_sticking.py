@@ -4,17 +4,11 @@ With the symbols of `stencil.py` and `sticking.py`, P = I - n n^T and the coeffi
 
     c = P v_rel = 0,   v_rel = sum c_i v_i,        force on x_i   -c_i P mu,
 
-in world axes. The coefficients move with the places, dc_i/dx_j = -(g_ij d n + c_j W_i)^T, and so does the normal,
-dn/dx_j = c_j Q/d - W_j n^T = N_j:
-
-    dc/dx_j = -P (d y_j n^T + c_j Y) - (v_n I + n v_rel^T) N_j,        dc/dv_j = c_j P
-    d(c_i P mu)/dx_j = -P mu (g_ij d n + c_j W_i)^T - c_i (n mu^T + (n . mu) I) N_j
+in world axes. How coefficients, normal and v_rel change says `mesh_columns.py`.
 
 A vertex of a rigid body is held where the surfaces meet, at the closest point of the other side: at -s, s = d n, from
-its own place, as the skin of a round body (`mesh_spin.py`). Held at their own places, vertices that are not equally
-near would keep the body from rocking, and a ball from rolling. With its angular velocity omega,
-
-    c = P (sum c_i v_i - omega x s),   torque on it   s x P mu,      by places with ds/dx_i = D_i
+its own place, as the skin of a round body. Held at their own places, vertices that are not equally near would keep the
+body from rocking, and a ball from rolling.
 
 Of two edges that of the side which carries is held so, or of the rigid one. A face of the other edge that lies in the
 plane of contact, to within a few degrees, is that plane: its normal N = R N_0 takes the place of n in P. All edges that
@@ -28,18 +22,27 @@ Which primitives may be held says `mesh_held.py`.
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_detection import OMEGA, TURN, TURN_RATE
+from add.kernels.contact_blocks import (
+    BODY,
+    COUNT,
+    NORMAL,
+    OTHER,
+    WIDTH,
+    add_turned_rows,
+    cross,
+    fill_rows,
+    hold_columns,
+    lever_columns,
+    new_store,
+    room_in,
+)
+from add.kernels.contact_detection import OMEGA, TURN
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, static_coefficient
 from add.kernels.mesh_arrays import EDGE_EDGE, REGION_MASK, points_of, unnumbered
-from add.kernels.mesh_contact import evaluate, half_thicknesses, new_work, places_of
-from add.kernels.mesh_contact_jacobian import set_motions, turned_torque
+from add.kernels.mesh_columns import centre_column, coordinate_columns, set_ends
+from add.kernels.mesh_contact import evaluate, half_thicknesses, places_of, round_side, work_in
 from add.kernels.mesh_held import SAME_NORMAL
-from add.kernels.mesh_spin import round_side, way_derivatives
-from add.kernels.rotation import turn_derivative
-from add.kernels.stencil import EDGE_END, EDGES, ENDS, WAYS
-
-#: Coordinates of a pair: those of the vertex or first edge, then those of what it meets.
-WIDTH, OWN = 15, 6
+from add.kernels.stencil import EDGE_END, EDGES, ENDS
 
 
 @njit(cache=True, inline="always")
@@ -53,7 +56,7 @@ def _side_of(k, kind):
 def _begin_of(k, kind, rigid):
     """Return the first of the pair's coordinates that point k moves with."""
     side, first = _side_of(k, kind)
-    return OWN * side + (0 if rigid else 3 * (k - first))
+    return OTHER * side + (0 if rigid else 3 * (k - first))
 
 
 @njit(cache=True)
@@ -151,80 +154,27 @@ def _set_plane(edge, frame, meshes, normal, plane):
 
 
 @njit(cache=True, error_model="numpy")
-def _plane_derivatives(n, on_face, plane, work, N):
-    """Fill N (3, 15) with the derivatives of the plane's normal by the places, and by the turn of what it is on."""
-    c, P, Q = work.c, work.P, work.Q
-    N[:] = 0.0
-    if on_face:
-        N[0, 13], N[0, 14] = plane[2], -plane[1]
-        N[1, 12], N[1, 14] = -plane[2], plane[0]
-        N[2, 12], N[2, 13] = plane[1], -plane[0]
-        return
-    for j in range(n):
-        for a in range(3):
-            for b in range(3):
-                N[a, 3 * j + b] = c[j] * Q[a, b] - P[WAYS + j, a] * plane[b]
+def _held(first, stop, weight_q, plane, on_face, on, m, B, work, room, out):
+    """Fill the columns first to stop of ``out`` (3, WIDTH) with dc, and those of E with the change of F = -P m.
 
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _cross(a, b):
-    return np.array((a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]))
-
-
-@njit(cache=True, error_model="numpy")
-def _point_rows(n, d, mu, omega, plane, N, work, out):
-    """Fill what ``out`` names, from the normal of the plane and its derivatives N (3, 15).
-
-    c (3,), dc/dx (3, 15) and dc/dv (3, 12), the point forces c_i P mu (4, 3) and their derivatives (12, 15), dc/domega
-    (3, 3), the torque (3,) and its derivatives (3, 15).
+    ``on_face``: the plane is that of a face of side ``on``, whose body turns it; of a side that stands it stands, too.
     """
-    rate, Cx, Cv, F, K, by_omega, L, LX = out
-    c, g, P, V, S, D = work.c, work.g, work.P, work.V, work.S, work.D
-    normal, v_rel, Y, y, held, s = S[0], S[1], S[3:6], S[6], S[7], S[8]
-    for a in range(3):
-        s[a] = d * normal[a]
-        v_rel[a] = 0.0
-        for b in range(3):
-            Y[a, b] = 0.0
-        for k in range(n):
-            v_rel[a] += c[k] * V[k, a]
-            for b in range(3):
-                Y[a, b] += V[k, a] * P[WAYS + k, b]
-    v_rel -= _cross(omega, s)
-    v_n, along = _dot(v_rel, plane), _dot(mu, plane)
-    for a in range(3):
-        rate[a] = v_rel[a] - v_n * plane[a]
-        held[a] = mu[a] - along * plane[a]
-    L[:] = _cross(held, s)
-    for i in range(n):
-        for a in range(3):
-            F[i, a] = c[i] * held[a]
-    unit, moved = np.zeros(3), np.zeros(3)
-    for b in range(3):
-        unit[:] = 0.0
-        unit[b] = 1.0
-        moved[:] = _cross(unit, s)
-        by_omega[:, b] = _dot(moved, plane) * plane - moved
-    for at in range(15):
-        j, b, dN = at // 3, at % 3, N[:, at]
-        moved[:] = 0.0
-        if j < n:
-            for a in range(3):
-                y[a] = 0.0
-                for k in range(n):
-                    y[a] += g[j, k] * V[k, a]
-                moved[a] = -d * y[a] * normal[b] - c[j] * Y[a, b]
-                Cv[a, at] = c[j] * ((1.0 if a == b else 0.0) - plane[a] * plane[b])
-            moved -= _cross(omega, D[j, :, b])
-        pull = along * dN + _dot(mu, dN) * plane
-        Cx[:, at] = moved - (_dot(moved, plane) + _dot(v_rel, dN)) * plane - v_n * dN
-        LX[:, at] = -_cross(pull, s)
-        if j < n:
-            LX[:, at] += _cross(held, D[j, :, b])
-        for i in range(n):
-            by_place = g[i, j] * d * normal[b] + c[j] * P[WAYS + i, b] if j < n else 0.0
-            for a in range(3):
-                K[3 * i + a, at] = -held[a] * by_place - c[i] * pull[a]
+    Y, E, F, S = room.Y, room.E, room.F, work.S
+    for c in range(first, stop):
+        if on_face:
+            side = 0 if c < OTHER else 1
+            turns = on == side and room.ends[side, BODY] >= 0 and c - OTHER * side >= 3
+            for r in range(3):
+                Y[NORMAL + r, c] = 0.0
+            if turns:
+                J, axis = B[room.ends[side, BODY]], c % 3
+                j0, j1, j2 = J[TURN, axis], J[TURN + 1, axis], J[TURN + 2, axis]
+                Y[NORMAL, c] = weight_q * (j1 * plane[2] - j2 * plane[1])
+                Y[NORMAL + 1, c] = weight_q * (j2 * plane[0] - j0 * plane[2])
+                Y[NORMAL + 2, c] = weight_q * (j0 * plane[1] - j1 * plane[0])
+    hold_columns(first, stop, plane, S[1], m, Y, out, E)
+    for c in range(first, stop):
+        lever_columns(c, F, Y, E)
 
 
 @njit(cache=True, error_model="numpy")
@@ -233,133 +183,68 @@ def stick_rows_of_primitives(q, v, theta, meshes, law, rows, reactions, out):
 
     Bits of the rows are completed.
     """
+    _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, *new_store())
+
+
+@njit(cache=True, error_model="numpy")
+def _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, floats, integers):
     rate, by_v, by_q, geometric, by_centre, geometric_by_centre, limit, stiffness = out
-    places, half, work = places_of(2, q, v, theta, meshes), half_thicknesses(theta, meshes), new_work()
-    points, bodies, p = meshes.points, meshes.bodies, work.p
+    by_v[:], by_q[:], by_centre[:], geometric_by_centre[:] = 0.0, 0.0, 0.0, 0.0
+    places, half = places_of(2, q, v, theta, meshes), half_thicknesses(theta, meshes)
+    work, room = work_in(floats, integers), room_in(floats, integers)
+    points, B, S = meshes.points, places.B, work.S
+    F, Y, E, block, ends, dofs = room.F, room.Y, room.E, room.block, room.ends, room.dofs
     n_p, n_e, n_f = points.shape[0], meshes.edges.shape[0], meshes.faces.shape[0]
-    Cx, Cv, F, K = np.zeros((3, 15)), np.zeros((3, 12)), np.zeros((4, 3)), np.zeros((12, 15))
-    U, Z, G, D = np.zeros((5, 3, 6)), np.zeros((4, 3, 6)), np.zeros((3, 3)), np.zeros((3, 3))
-    begin, wide, delta, rates = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64), np.zeros(3), np.zeros(3)
-    by_omega, L, LX, spin = np.zeros((3, 3)), np.zeros(3), np.zeros((3, 15)), np.zeros(3)
-    plane, N, still = np.zeros(3), np.zeros((3, 15)), np.zeros((0, 3))
+    plane, still, wide = np.zeros(3), np.zeros((0, 3)), np.zeros((3, WIDTH))
     for row in range(rows.shape[0]):
         touches = rows[row, BITS] & ACTIVE != 0
         n, one, two, d, _, _, weight, m, _, values, found = evaluate(
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
-        kind, first, second = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
+        kind, first_edge, second_edge = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
         limit[row] = weight * m * static_coefficient(values) * found[1][0] if touches else -1.0
         stiffness[row] = weight * m * values.k_t
-        by_v[row], by_q[row], geometric[row], by_centre[row], geometric_by_centre[row] = 0.0, 0.0, 0.0, 0.0, 0.0
-        way_derivatives(n, d, work)
         region = rows[row, FEATURE] & REGION_MASK
         side = _turning_side(kind, region, one, two, meshes)
         turning, other = (points[one, 1], two) if side == 0 else (points[two, 1], one)
+        set_ends(n, kind, d, side if turning >= 0 else -1, meshes, work, room)
         on, stands = points[other, 1], points[other, 0] < 0
-        plane[:] = work.S[0]
+        plane[:] = S[0]
         on_face = kind == EDGE_EDGE and region == EDGES and turning >= 0 and (on >= 0 or stands)
         if on_face:
-            frame = places.B[on] if on >= 0 else still
-            on_face = _set_plane(second if side == 0 else first, frame, meshes, work.S[0], plane)
-        spin[:] = 0.0
+            frame = B[on] if on >= 0 else still
+            on_face = _set_plane(second_edge if side == 0 else first_edge, frame, meshes, S[0], plane)
+        for a in range(3):
+            S[1, a], S[8, a] = 0.0, d * S[0, a]
+            for k in range(n):
+                S[1, a] += work.c[k] * work.V[k, a]
         if turning >= 0:
-            spin[:] = places.B[turning, OMEGA]
-        _plane_derivatives(n, on_face, plane, work, N)
-        _point_rows(n, d, reactions[row], spin, plane, N, work, (rate[row], Cx, Cv, F, K, by_omega, L, LX))
-        n_x, wide[n], begin[n] = n, 0, 0
-        if on_face and on >= 0:
-            # The turn of the plane, behind the places of the points; its columns are moved there.
-            n_x, wide[n], begin[n] = n + 1, 6, OWN * (1 - side)
+            cross(B[turning, OMEGA], S[8], S[7])
             for a in range(3):
-                for e in range(3):
-                    U[n, a, e], U[n, a, 3 + e] = 0.0, places.B[on, TURN + a, e]
-        for k in range(n):
-            carrier, b = points[p[k], 0], points[p[k], 1]
-            wide[k] = meshes.carriers[carrier, 1] if carrier >= 0 else 0
-            begin[k] = _begin_of(k, kind, b >= 0)
-            if b >= 0:
-                set_motions(k, p[k], b, 1.0, 0.0, places, U, Z)
-            else:
-                for a in range(3):
-                    for e in range(6):
-                        U[k, a, e], Z[k, a, e] = 1.0 if a == e else 0.0, 0.0
-        for k in range(n):
-            for e in range(wide[k]):
-                at_e = begin[k] + e
-                for a in range(3):
-                    for f in range(3):
-                        by_v[row, a, at_e] += Cv[a, 3 * k + f] * U[k, f, e]
-                        by_q[row, a, at_e] += Cx[a, 3 * k + f] * U[k, f, e] + Cv[a, 3 * k + f] * Z[k, f, e]
-            for i in range(n_x):
-                for a in range(wide[k]):
-                    for e in range(wide[i]):
-                        total = 0.0
-                        for f in range(3):
-                            for h in range(3):
-                                total += U[k, f, a] * K[3 * k + f, 3 * i + h] * U[i, h, e]
-                        geometric[row, begin[k] + a, begin[i] + e] += total
-            b = points[p[k], 1]
-            if b >= 0:
-                s = bodies[b, 0]
-                turned_torque(1.0, p[k], b, F[k], places, q[s + 3 : s + 6], places.k[b], G, D)
-                for a in range(3):
-                    for e in range(3):
-                        geometric[row, begin[k] + 3 + a, begin[k] + 3 + e] += D[a, e]
-        if n_x > n:
-            for e in range(6):
-                for a in range(3):
-                    for f in range(3):
-                        by_q[row, a, begin[n] + e] += Cx[a, 3 * n + f] * U[n, f, e]
-        if turning >= 0:
-            J, by_w = places.B[turning, TURN : TURN + 3], places.B[turning, TURN_RATE : TURN_RATE + 3]
-            turns, s = OWN * side + 3, bodies[turning, 0]
-            turn_derivative(-1.0, q[s + 3 : s + 6], L, places.k[turning], G)
-            for e in range(3):
-                for a in range(3):
-                    geometric[row, turns + a, turns + e] += G[a, e]
-                    for f in range(3):
-                        by_v[row, a, turns + e] += by_omega[a, f] * J[f, e]
-                        by_q[row, a, turns + e] += by_omega[a, f] * by_w[f, e]
-            for i in range(n_x):
-                for a in range(3):
-                    for e in range(wide[i]):
-                        total = 0.0
-                        for f in range(3):
-                            for h in range(3):
-                                total += J[f, a] * LX[f, 3 * i + h] * U[i, h, e]
-                        geometric[row, turns + a, begin[i] + e] += total
-        for i in range(n):
-            b = points[p[i], 1]
-            if b < 0:
+                S[1, a] -= S[7, a]
+        mu = reactions[row]
+        v_n, along = _dot(S[1], plane), _dot(mu, plane)
+        for a in range(3):
+            rate[row, a] = S[1, a] - v_n * plane[a]
+            F[a] = along * plane[a] - mu[a]
+        skin = side if turning >= 0 else -1
+        block[:] = 0.0
+        for centre in range(6):
+            if ends[centre // 3, BODY] < 0:
                 continue
-            J, omega = places.B[b, TURN : TURN + 3], places.B[b, OMEGA]
-            for axis in range(3):
-                column = 3 * _side_of(i, kind)[0] + axis
-                for a in range(3):
-                    delta[a] = -places.B[b, a, axis]
-                rates[0] = omega[1] * delta[2] - omega[2] * delta[1]
-                rates[1] = omega[2] * delta[0] - omega[0] * delta[2]
-                rates[2] = omega[0] * delta[1] - omega[1] * delta[0]
-                for a in range(3):
-                    for f in range(3):
-                        by_centre[row, a, column] += Cx[a, 3 * i + f] * delta[f] + Cv[a, 3 * i + f] * rates[f]
-                for k in range(n):
-                    for a in range(wide[k]):
-                        total = 0.0
-                        for f in range(3):
-                            for h in range(3):
-                                total += U[k, f, a] * K[3 * k + f, 3 * i + h] * delta[h]
-                        geometric_by_centre[row, begin[k] + a, column] += total
-                t0 = delta[1] * F[i, 2] - delta[2] * F[i, 1]
-                t1 = delta[2] * F[i, 0] - delta[0] * F[i, 2]
-                t2 = delta[0] * F[i, 1] - delta[1] * F[i, 0]
-                for a in range(3):
-                    geometric_by_centre[row, begin[i] + 3 + a, column] += J[0, a] * t0 + J[1, a] * t1 + J[2, a] * t2
-                if turning >= 0:
-                    own = places.B[turning, TURN : TURN + 3]
-                    for a in range(3):
-                        for f in range(3):
-                            for h in range(3):
-                                geometric_by_centre[row, OWN * side + 3 + a, column] += (
-                                    own[f, a] * LX[f, 3 * i + h] * delta[h]
-                                )
+            centre_column(centre, centre // 3, centre % 3, n, d, skin, False, B, work, ends, Y)
+            _held(centre, centre + 1, 0.0, plane, on_face, -1, mu, B, work, room, wide)
+            by_centre[row, :, centre] = wide[:, centre]
+            fill_rows(centre, centre + 1, B, ends, room.shares, room.arms, F, Y, E, block)
+        geometric_by_centre[row] = block[:, :6]
+        block[:] = 0.0
+        for way in range(2):
+            weight_q, weight_v, by = (1.0, 0.0, by_q[row]) if way == 0 else (0.0, 1.0, by_v[row])
+            coordinate_columns(n, d, weight_q, weight_v, skin, False, B, work, ends, Y)
+            for part in range(2):
+                first, stop = OTHER * part, OTHER * part + ends[part, COUNT]
+                _held(first, stop, weight_q, plane, on_face, 1 - side, mu, B, work, room, by)
+                if way == 0:
+                    fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
+        add_turned_rows(1.0, q, dofs, places.k, ends, room.arms, F, room.Z, room.G, block)
+        geometric[row] = block

@@ -59,25 +59,6 @@ def free_way(kind, size, X, D, radius, S):
 
 
 @njit(cache=True, error_model="numpy")
-def free_nodes(x0, x1, shapes, group, table):
-    """Return the share of the ways of nodes from x0 to x1 (np, 3) that is free of the shapes, which stand still."""
-    out, S = 1.0, np.zeros((4, 3))
-    X, D = np.empty(3), np.empty(3)
-    for i in range(x0.shape[0]):
-        if x0[i, 0] == x1[i, 0] and x0[i, 1] == x1[i, 1] and x0[i, 2] == x1[i, 2]:
-            continue
-        for o in range(shapes.kind.size):
-            if not table.enabled[group[i], table.column[o]]:
-                continue
-            X[0], X[1], X[2] = to_frame(i, o, x0, shapes.R, shapes.p)
-            D[0], D[1], D[2] = to_frame(i, o, x1, shapes.R, shapes.p)
-            for a in range(3):
-                D[a] -= X[a]
-            out = min(out, free_way(shapes.kind[o], shapes.size[o], X, D, 0.0, S))
-    return out
-
-
-@njit(cache=True, error_model="numpy")
 def free_points(motion, other, contacts):
     """Return the share of the ways between two motions that is free, straight in the frames of the shapes."""
     one, two = frames_of(0, motion, contacts), frames_of(0, other, contacts)

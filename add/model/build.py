@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from add.bodies import Block, Body, Family, Layouts, ObstacleBody
-from add.contact import BodyContact, MeshContact, PenaltyContact
+from add.contact import BodyContact, MeshContact
 from add.contact.limits import CollisionLimit
 from add.contact.point_limit import PointLimit
 from add.equations.assembly import Assembly
@@ -36,8 +36,6 @@ from add.model.parameters import parameter_layout
 from add.summary import Summarised, Summary
 from add.terms import Inertia
 from add.typing import FloatArray
-
-_NO_COORDINATES = np.zeros(0, dtype=np.int64)
 
 
 @final
@@ -173,15 +171,12 @@ def build_model(
     return Model(system, initial, tuple(bodies), tuple(obstacles), lift, tuple(joint_parts), contact)
 
 
-def _limit(
-    meshes: MeshContact | None, of_points: Sequence[PenaltyContact | BodyContact], lift: Lift
-) -> StepLimit | None:
+def _limit(meshes: MeshContact | None, of_points: Sequence[BodyContact], lift: Lift) -> StepLimit | None:
     """Return how far a trial may go before meshes pass through each other, or points touch what has a wall."""
     limits: list[StepLimit] = [] if meshes is None else [CollisionLimit(meshes.surface)]
     for term in of_points:
         if term.normal_law.is_infinite:
-            turning = term.arrays.bodies[:, 0] + 3 if isinstance(term, BodyContact) else _NO_COORDINATES
-            limits.append(PointLimit(term, turning))
+            limits.append(PointLimit(term, term.arrays.bodies[:, 0] + 3))
     limit = AllLimits.of(limits)
     return limit if limit is None or lift.is_identity else LiftedLimit(limit, lift)
 

@@ -1,4 +1,4 @@
-"""Contact terms of a model: nodes against the world, and everything against shapes that bodies carry."""
+"""The contact term of a model: points of all bodies against shapes of the world and of bodies."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from add.bodies import Body, CarriedShape, ContactPoints, Layouts
-from add.contact import BodyContact, NormalLaw, PairParameters, PenaltyContact, Shapes, Sizes, point_growth
+from add.contact import BodyContact, NormalLaw, PairParameters, Sizes, point_growth
 from add.equations.layout import ParameterLayout
-from add.equations.points import NodePoints, WorldFrames
 from add.equations.site_gathering import NO_INDICES
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
@@ -20,8 +19,8 @@ from add.typing import FloatArray, IntArray
 
 def contact_terms(
     bodies: Sequence[Body], obstacles: Sequence[Obstacle], contact: ContactModel, at: Layouts
-) -> tuple[PenaltyContact | BodyContact, ...]:
-    """Return the contact terms that have anything to do."""
+) -> tuple[BodyContact, ...]:
+    """Return the contact term, if it has anything to do."""
     number = {name: k for k, name in enumerate([*(b.name for b in bodies), *(o.name for o in obstacles)])}
     found = [body.contact_points() for body in bodies]
     nodes = np.concatenate(
@@ -42,33 +41,12 @@ def contact_terms(
     sides = [_side(body, points, contact) for body, points in zip(bodies, found, strict=True)]
     rows, row_of = _numbered(sides)
     columns, column_of = _numbered([*world, *(sides[number[body.name]] for body in carriers)])
-    terms: list[PenaltyContact | BodyContact] = []
-    n = nodes.size
-    if n and obstacles:
-        pairs = _pairs(rows, columns, contact, at.parameters)
-        terms.append(
-            PenaltyContact(
-                NodePoints(nodes),
-                scale[:n],
-                row_of[owner[:n]],
-                owner[:n],
-                _world_shapes(obstacles),
-                column_of[: len(obstacles)],
-                pairs,
-                contact.law,
-                contact.total_normal,
-                contact.adhesive_damping,
-                contact.normal_law,
-            )
-        )
-    pairs = _pairs(rows, columns, contact, at.parameters, bodies=True)
+    pairs = _pairs(rows, columns, contact, at.parameters)
     if not pairs.enabled[np.unique(row_of[owner])].any():
-        return tuple(terms)
+        return ()
     shapes = [shape for body in bodies for shape in body.shapes]
-    on_bodies = np.array([not column.world for column in columns], dtype=bool)
-    without_frame = np.flatnonzero([not body.has_frame for body in bodies])
-    with_nodes = bool(pairs.enabled[np.unique(row_of[without_frame])][:, on_bodies].any())
-    kept = slice(0 if with_nodes else n, None)
+    n = nodes.size
+    kept = slice(0 if pairs.enabled[np.unique(row_of[owner[:n]])].any() else n, None)
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
     apart = {pair for pair in contact.apart if set(pair) <= number.keys()}  # a joint may be with the world
@@ -81,7 +59,7 @@ def contact_terms(
         for (a, k), (b, m) in contact.shapes_apart
         if a in number and b in number
     }
-    terms.append(
+    return (
         BodyContact(
             carrier=np.concatenate([3 * nodes, starts[owner[n:]]])[kept],
             rigid=framed[kept],
@@ -114,9 +92,8 @@ def contact_terms(
             parts_apart=np.array(sorted(single), dtype=np.int64).reshape(-1, 2),
             normal_law=contact.normal_law,
             sizes=_sizes_in_theta(bodies, found, len(obstacles), at, order[kept]),
-        )
+        ),
     )
-    return tuple(terms)
 
 
 def _sizes_in_theta(
@@ -178,13 +155,9 @@ def _numbered(sides: Sequence[_Side]) -> tuple[list[_Side], IntArray]:
 
 
 def _pairs(
-    rows: Sequence[_Side],
-    columns: Sequence[_Side],
-    contact: ContactModel,
-    parameters: ParameterLayout,
-    bodies: bool = False,
+    rows: Sequence[_Side], columns: Sequence[_Side], contact: ContactModel, parameters: ParameterLayout
 ) -> PairParameters:
-    """Return the tables of nodes and the world, or all others if ``bodies``; two classes without bodies never meet."""
+    """Return the tables of what meets; two classes without bodies never do."""
     shape = (len(rows), len(columns))
 
     def on(points: _Side, shapes: _Side) -> bool:
@@ -192,7 +165,7 @@ def _pairs(
         return f"contact.{pair[0]}.{pair[1]}.k_n" in parameters and pair not in contact.disabled
 
     def enabled(row: _Side, column: _Side) -> int:
-        if (not row.rigid and column.world) == bodies or not on(row, column):
+        if not on(row, column):
             return NEVER
         # The one point of a ball, with its radius, meets any shape exactly. The points of that shape's body against the
         # ball's own shape would only add the same force again, wherever a corner or another ball's centre comes in.
@@ -230,17 +203,3 @@ def _sizes(shapes: Sequence[Obstacle | CarriedShape]) -> FloatArray:
     for line, row in zip(out, rows, strict=True):
         line[: row.size] = row
     return out
-
-
-def _world_shapes(obstacles: Sequence[Obstacle]) -> Shapes:
-    frames = WorldFrames(
-        np.array([o.rotation for o in obstacles], dtype=float),
-        np.array([o.position for o in obstacles], dtype=float),
-        np.array([o.velocity for o in obstacles], dtype=float),
-    )
-    return Shapes(
-        tuple(o.name for o in obstacles),
-        np.array([o.kind for o in obstacles], dtype=np.int64),
-        _sizes(obstacles),
-        frames,
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from add.bodies import LinkBody
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact
 from add.contact.impacts import ENOUGH_STEPS, impact_duration, restitution_error, restitution_of_law
 from add.contact.restitution import clipped_restitution_from_damping, effective_mass, restitution_from_damping
 from add.model.build import Model
@@ -128,7 +128,7 @@ def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str]
     Soft bodies have no mass of an impact, and are left out; so are dampings where more than `MOST_PAIRS` may touch.
     """
     parameters = model.system.parameters
-    contact = next(iter([*model.term(BodyContact), *model.term(PenaltyContact)]), None)
+    contact = next(iter(model.term(BodyContact)), None)
     if contact is None:
         return []
     onset, ramp = float(contact.pairs.onset.max()), float(contact.pairs.ramp.max())

@@ -63,7 +63,7 @@ class ContactModel:
         Depths [m]; see `add.kernels.contact_pairs`.
     total_normal : bool
     adhesive_damping : bool
-        See `add.contact.PenaltyContact`.
+        See `add.contact.BodyContact`.
     classes : contact class of bodies and obstacles; the others have one of their own, under their name
     disabled : pairs of classes (of points, of shapes) that pass through each other
     apart : pairs of bodies (of points, of shapes) that do, too

@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.bodies import LinkBody
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
 from add.kernels.distance import distance_bound
@@ -128,10 +128,9 @@ def _found(model: Model, theta: FloatArray, share: float | None) -> list[Overlap
     moves = np.ones(kin.q.size, dtype=bool)
     moves[prescribed] = False
     owners = [body.name for body in model.bodies]
-    meetings = [_nodes(term, kin, theta, moves) for term in model.term(PenaltyContact)]
     carriers = [body.name for body in model.bodies for _ in body.shapes]
     world = [obstacle.name for obstacle in model.obstacles]
-    meetings += [_bodies(term, kin, theta, moves, (*world, *carriers)) for term in model.term(BodyContact)]
+    meetings = [_bodies(term, kin, theta, moves, (*world, *carriers)) for term in model.term(BodyContact)]
     found: dict[tuple[str, str], Overlap] = {}
     for item in (overlap for meeting in meetings for overlap in _overlaps(meeting, owners, share)):
         known = found.get((item.body, item.other))
@@ -164,20 +163,6 @@ def _overlaps(meeting: _Meeting, owners: list[str], share: float | None) -> Iter
 
 def _norm(vectors: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.norm(vectors, axis=1))
-
-
-def _nodes(term: PenaltyContact, kin: Kinematics, theta: FloatArray, moves: BoolArray) -> _Meeting:
-    """Nodes against the world."""
-    points, _ = term.points.points(kin, theta)
-    shapes = term.shapes.at(kin)
-    free = np.asarray(term.points.gather(moves.astype(float)).any(axis=1))
-    none, fixed = np.zeros(points.shape[0]), np.ones(term.n_shapes, dtype=bool)
-    owners, first = np.unique(term.owner, return_index=True)
-    groups = term.pairs.enabled[np.ix_(term.group[first], term.shape_group)]
-    met = {int(owner): np.flatnonzero(row) for owner, row in zip(owners, groups, strict=True)}
-    return _Meeting(
-        points, none, term.owner, free, shapes.kind, shapes.size, shapes.R, shapes.p, fixed, term.shapes.names, met
-    )
 
 
 def _bodies(

@@ -1,7 +1,7 @@
 """Cases of nodes in contact with obstacles: one body in exactly the branch that is asked for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from support.decisions import FEATURE_SHIFT, table_of
@@ -9,9 +9,7 @@ from support.meshes import feature_of, notched_cube
 from support.term_models import deformed, random_theta, rough_box
 
 from add.bodies import SoftBody
-from add.contact import FrictionLaw, NormalLaw, PenaltyContact
-from add.equations.kinematics import Kinematics
-from add.equations.points import FrameMap, Frames, WeightedPoints, WorldFrames
+from add.contact import BodyContact, FrictionLaw, NormalLaw
 from add.geometry import HEX8, TET4, TET10
 from add.geometry.collision_mesh import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
@@ -48,28 +46,6 @@ FRICTION = {
 }
 
 
-@dataclass(frozen=True)
-class SpinningFrames(FrameMap):
-    """Frames that also turn: what obstacles on a given motion give to the kernels."""
-
-    world: WorldFrames
-    angular: np.ndarray
-
-    @property
-    def n_frames(self) -> int:
-        return self.world.n_frames
-
-    @property
-    def carried(self) -> bool:
-        return False
-
-    def frames(self, kin: Kinematics) -> Frames:
-        return replace(self.world.frames(kin), angular=self.angular)
-
-    def pull(self, force, place, index, out) -> None:
-        pass
-
-
 def touch(place: str, q: np.ndarray, nodes: np.ndarray, t: float, rng: np.random.Generator) -> tuple[Obstacle, int]:
     """Return a turned, moving obstacle whose surface the lowest of the nodes has passed by DEPTH; and that node."""
     kind, size, _, surface, normal = PLACES[place]
@@ -92,8 +68,6 @@ def contact(
     clip: bool = False,
     per_area: bool = False,
     total: bool = False,
-    spin: bool = False,
-    weighted: bool = False,
     adhesive_damping: bool = False,
     static: bool = False,
     normal: NormalLaw = NormalLaw.PENALTY,
@@ -113,22 +87,13 @@ def contact(
         )  # fmt: skip
         model = build_model([body], [obstacle], settings)
         layout = model.system.parameters
-        (term,) = model.term(PenaltyContact)
+        (term,) = model.term(BodyContact)
         theta = random_theta(model, rng)
         layout.view(theta, f"contact.one.{place}.c_f")[...] = c_f
         if per_area:
             for key in ("k_n", "k_d"):
                 layout.view(theta, f"contact.one.{place}.{key}")[...] *= 1e3
-        if spin:
-            frames = SpinningFrames(term.shapes.frames, 0.5 * rng.normal(size=(1, 3)))
-            term = replace(term, shapes=replace(term.shapes, frames=frames))
-        point = int(np.flatnonzero(term.points.nodes == node)[0])
-        if weighted:
-            # Every contact point becomes a mean of nodes, the heaviest being its own.
-            others = np.roll(term.points.nodes, 1)
-            nodes = np.stack([term.points.nodes, others], axis=1)
-            weights = np.tile([0.995, 0.005], (nodes.shape[0], 1))
-            term = replace(term, points=WeightedPoints(nodes, weights))
+        point = int(np.flatnonzero(term.carrier == 3 * node)[0])
         decision, found = check_deciding_term(term, kin, theta, rng=rng, layout=layout, scales={"q": 0.02, "v": 0.3})
         code = int(table_of(term, decision)[point, 0])
         assert code >> FEATURE_SHIFT == PLACES[place][2]
@@ -170,7 +135,7 @@ def many_contacts(law: FrictionLaw, per_area: bool) -> Callable[[np.random.Gener
         off = frozenset({("one", "obstacle 2")})
         settings = ContactModel(law, per_area, onset=0.003, ramp=0.003, total_normal=True, disabled=off)
         model = build_model(bodies, obstacles, settings)
-        (term,) = model.term(PenaltyContact)
+        (term,) = model.term(BodyContact)
         theta = random_theta(model, rng)
         layout = model.system.parameters
         decision, found = check_deciding_term(
@@ -192,6 +157,6 @@ def no_contact(rng: np.random.Generator) -> None:
     body = SoftBody("one", rough_box(TET4, 1))
     far = Obstacle("far", SPHERE, (0.1, 0.0, 0.0), np.eye(3), np.full(3, 5.0), np.zeros(3))
     model = build_model([body], [far])
-    (term,) = model.term(PenaltyContact)
+    (term,) = model.term(BodyContact)
     decision, found = check_deciding_term(term, deformed(model, rng), random_theta(model, rng), rng=rng)
     assert not decision.size and found.q == found.v == 0.0 and not found.parameters

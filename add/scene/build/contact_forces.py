@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from add.contact import BodyContact, MeshContact, PenaltyContact
+from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm
 from add.equations.system import System
@@ -19,7 +19,7 @@ from add.typing import FloatArray
 def contact_terms(system: System) -> list[tuple[int, Any]]:
     """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
     inner = [d.inner if isinstance(d, LiftedDecidingTerm) else d for d in system.deciding]
-    return [(k, d) for k, d in enumerate(inner) if isinstance(d, PenaltyContact | BodyContact | MeshContact)]
+    return [(k, d) for k, d in enumerate(inner) if isinstance(d, BodyContact | MeshContact)]
 
 
 def contact_forces(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from add.bodies import RigidBody
-from add.contact import BodyContact, MeshContact, PenaltyContact
+from add.contact import BodyContact, MeshContact
 from add.contact.impacts import ENOUGH_STEPS
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import DAMPING_RATIO, NUMBERS, RESTITUTION, STIFF, Touching, without_numbers
@@ -23,9 +23,7 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     ----------
     scene, built : the scene as it is given, and as it was built
     """
-    if not without_numbers(scene) or not any(
-        built.model.term(kind) for kind in (PenaltyContact, BodyContact, MeshContact)
-    ):
+    if not without_numbers(scene) or not any(built.model.term(kind) for kind in (BodyContact, MeshContact)):
         return []
     contact = built.scene.contact
     found = [(f"contact.{key}", getattr(contact, key)) for key in NUMBERS]

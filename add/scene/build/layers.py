@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from add.bodies import Body
-from add.contact import BodyContact, NormalLaw, PenaltyContact
+from add.contact import BodyContact, NormalLaw
 from add.errors import InputError
 from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.kernels.distance import PLANE
@@ -80,10 +80,6 @@ def refuse_deep_starts(model: Model, theta: FloatArray) -> None:
 def _have_layers(model: Model, theta: FloatArray) -> bool:
     """Return whether all points and shapes that meet have a thickness."""
     found: list[IntArray] = []
-    for nodes in model.term(PenaltyContact):
-        assert nodes.pairs.thickness is not None
-        groups = np.ix_(np.unique(nodes.group), nodes.shape_group)
-        found.append(nodes.pairs.thickness[groups][nodes.pairs.enabled[groups] != 0])
     for term in model.term(BodyContact):
         assert term.pairs.thickness is not None
         run, shape = meeting_pairs(term.arrays).T

@@ -17,9 +17,9 @@ from support.rigid_cases import G, Rigid, box, box_moments, floor
 from support.setups import place
 
 from add.bodies import SoftBody
-from add.errors import InputError, SolverError
+from add.errors import SolverError
 from add.geometry import HEX8, box_mesh
-from add.hard_contact import ContactPairs, ExactOptions, contact_terms, with_exact_contact
+from add.hard_contact import ExactOptions, contact_terms, with_exact_contact
 from add.kernels.distance import BOX, PLANE
 from add.kernels.rotation import rotation_matrix
 from add.model import Obstacle, build_model
@@ -223,12 +223,6 @@ def test_soft_block_on_a_plate() -> None:
     np.testing.assert_allclose(last.force[hosted].sum(axis=0), [0, 0, 0.25 * G], atol=1e-6)
     np.testing.assert_allclose(last.force[~hosted].sum(axis=0), [0, 0, 0.75 * G], atol=1e-6)
     assert np.abs(found.v[-1]).max() < 1e-6
-
-
-def test_refuses_other_terms() -> None:
-    with pytest.raises(InputError, match="cannot read"):
-        ContactPairs.of([object()])  # type: ignore[list-item]
-    assert ContactPairs.of([]).n == 0
 
 
 def test_failure_keeps_what_was_done() -> None:

@@ -13,7 +13,7 @@ import add
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
-from add.kernels.contact_couples import braking
+from add.kernels.contact_blocks import braking
 from add.kernels.contact_laws import sliding_coefficient
 from add.kernels.rotation import left_jacobian
 

@@ -1,4 +1,4 @@
-"""Points between nodes and frames of the world against differences."""
+"""Points between nodes against differences."""
 
 from dataclasses import replace
 
@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from support.concrete import concrete
 
-from add.contact import Shapes
 from add.equations.kinematics import Kinematics
 from add.equations.lifted_points import LiftedPoints
-from add.equations.points import FrameMap, LinearPoints, NodePoints, PointMap, WeightedPoints, WorldFrames
+from add.equations.points import LinearPoints, NodePoints, PointMap, WeightedPoints
 from add.equations.site_points import SitePoints
-from add.kernels.rotation import rotation_matrix
 from add.testing import check_pullback
 
 POINT_MAPS: dict[str, LinearPoints] = {
@@ -25,7 +23,6 @@ POINT_MAPS: dict[str, LinearPoints] = {
 def test_every_map_has_a_case() -> None:
     linear = {type(points) for points in POINT_MAPS.values()}
     assert concrete(PointMap) == linear | {SitePoints, LiftedPoints}  # in test_rigid, test_lift
-    assert concrete(FrameMap) == {WorldFrames}
 
 
 @pytest.mark.parametrize("name", POINT_MAPS)
@@ -49,26 +46,3 @@ def test_point_map(name: str, rng: np.random.Generator) -> None:
 
     found = check_pullback(place, lambda q, dot: jacobian @ dot, pull, kin.q, rng=rng, scale=1.0)
     np.testing.assert_allclose(found, jacobian)
-    blocks = rng.normal(size=(points.n_points, 3, 3))
-    full = np.zeros((m, m))
-    for k, block in enumerate(blocks):
-        full[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] = block
-    rows, cols = points.block_pattern()
-    data = np.zeros(rows.size)
-    points.scatter_blocks(blocks, data, np.arange(rows.size))
-    dense = np.zeros((n, n))
-    np.add.at(dense, (rows, cols), data)
-    np.testing.assert_allclose(dense, jacobian.T @ full @ jacobian, atol=1e-13)
-
-
-def test_world_frames_move_as_they_say(rng: np.random.Generator) -> None:
-    rotation = np.stack([rotation_matrix(rng.normal(size=3)) for _ in range(2)])
-    frames = WorldFrames(rotation, rng.normal(size=(2, 3)), rng.normal(size=(2, 3)))
-    shapes = Shapes(("a", "b"), np.array([0, 1]), np.ones((2, 3)), frames)
-    kin = Kinematics(np.zeros(3), np.zeros(3), np.zeros(3), 0.4, 1)
-    h = 1e-3
-    now, later = frames.frames(replace(kin, t=0.4 - h)), frames.frames(replace(kin, t=0.4 + h))
-    _, _, rotation, position, linear, angular = shapes.at(kin)
-    np.testing.assert_allclose((later.position - now.position) / (2 * h), linear, atol=1e-12)
-    np.testing.assert_allclose(position, frames.position + 0.4 * frames.velocity)
-    assert np.array_equal(rotation, frames.rotation) and not angular.any()

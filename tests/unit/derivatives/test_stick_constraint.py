@@ -2,36 +2,17 @@
 
 import numpy as np
 import pytest
-from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, THETA, Case, pair_parameters
+from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, Case
 
-from add.contact import FrictionLaw, PenaltyContact, Shapes
+from add.contact import FrictionLaw
 from add.contact.penalty_bodies import StickingBodies
-from add.contact.penalty_nodes import StickingNodes
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.points import FrameMap, Frames, NodePoints, WeightedPoints
+from add.equations.kinematics import Weights
 from add.errors import SolverError
 from add.kernels.contact_pairs import ACTIVE, BITS, STICKS
-from add.kernels.rotation import rotation_matrix
 from add.linalg import DenseLU, MultifrontalLU, SparseLU
 from add.linalg.augmented_lagrangian import AugmentedSolve, Rows
 from add.linalg.pattern import Pattern
 from add.testing import check_constraint
-
-
-class Spinning(FrameMap):
-    """A frame of the world that turns while it is looked at."""
-
-    def __init__(self, rotation: np.ndarray, rng: np.random.Generator) -> None:
-        self.rotation, self.velocity, self.spin = rotation, rng.normal(size=(1, 3)), rng.normal(size=(1, 3))
-
-    n_frames = 1
-    carried = False
-
-    def frames(self, kin: Kinematics) -> Frames:
-        return Frames(self.rotation, np.zeros((1, 3)), self.velocity, self.spin)
-
-    def pull(self, force, place, index, out) -> None:
-        pass
 
 
 def held_by(case: Case) -> StickingBodies:
@@ -69,36 +50,6 @@ def test_bodies(place, point, host, angle, radius):
         assert np.linalg.norm(c) == pytest.approx(0.3, rel=1e-12)
     else:
         assert 0.1 < np.linalg.norm(c) < 0.5
-
-
-@pytest.mark.parametrize("place", INSIDE)
-def test_nodes(place):
-    kind, size, _, surface, normal = PLACES[place]
-    rng = np.random.default_rng(4)
-    R = rotation_matrix(rng.normal(size=3))
-    q = np.concatenate([rng.normal(size=3), R @ (np.array(surface) - 0.05 * np.array(normal))])
-    kin = Kinematics(q, rng.normal(size=6), rng.normal(size=6), 0.3, 1)
-    frames = Spinning(R[None], rng)
-    contact = PenaltyContact(
-        NodePoints(np.array([1])), np.array([1.7]), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64),
-        Shapes(("shape",), np.array([kind]), np.array([size]), frames), np.zeros(1, dtype=np.int64),
-        pair_parameters(), FrictionLaw.HYBRID,
-    )  # fmt: skip
-    hold = contact.stick_constraint(contact.stick_touching(contact.decide(kin, THETA)))
-    assert isinstance(hold, StickingNodes) and hold.n_rows == 3
-    found = check_constraint(hold, kin, rng.normal(size=3), THETA, rng=rng, scales={"q": 0.05, "v": 0.05}, rtol=1e-7)
-    assert found.v > 0.0
-
-
-def test_only_nodes_are_held_for_now():
-    """Points of several nodes would need blocks of their own."""
-    with pytest.raises(ValueError, match="nodes"):
-        PenaltyContact(
-            WeightedPoints(np.array([[0, 1]]), np.array([[0.5, 0.5]])), np.ones(1), np.zeros(1, dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-            Shapes(("shape",), np.array([0]), np.zeros((1, 3)), Spinning(np.eye(3)[None], np.random.default_rng(0))),
-            np.zeros(1, dtype=np.int64), pair_parameters(), FrictionLaw.HYBRID,
-        )  # fmt: skip
 
 
 @pytest.mark.parametrize("host", ["body", "world"])

@@ -11,11 +11,10 @@ from support.concrete import concrete
 from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_contact
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
-from add.contact import BodyContact, FrictionLaw, NormalLaw, PenaltyContact
+from add.contact import BodyContact, FrictionLaw, NormalLaw
 from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
-from add.contact.penalty_nodes import NodeContactBranch, StickingNodes
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.lifted_sticking import LiftedStick
@@ -77,9 +76,9 @@ def _term_cases() -> dict[str, Case]:
     cases["load"] = Case((NodalForce,), load)
     for family in (TET4, TET10, HEX8):
         cases[f"anchor-{family.name}"] = Case((PointConstraint,), anchor(family))
-    both = (PenaltyContact, NodeContactBranch)
+    both = (BodyContact, BodyContactBranch)
     for place, friction in itertools.product(PLACES, FRICTION):
-        cases[f"contact-{place}-{friction}"] = Case(both, contact(place, friction, spin=True, total=True))
+        cases[f"contact-{place}-{friction}"] = Case(both, contact(place, friction, total=True))
         cases[f"contact-{place}-{friction}-onset-ramp"] = Case(
             both, contact(place, friction, onset=0.01, ramp=0.006, total=friction == "tanh", per_area=True)
         )
@@ -89,10 +88,7 @@ def _term_cases() -> dict[str, Case]:
         if not total:
             cases[f"contact-pull-{name}"] = Case(both, contact("sphere", friction, adhesive_damping=True))
         cases[f"contact-past-onset-{name}"] = Case(
-            both, contact("capsule side", friction, onset=0.002, ramp=0.002, total=total, spin=True)
-        )
-        cases[f"contact-weighted-{name}"] = Case(
-            both, contact("cylinder side", friction, onset=0.002, ramp=0.01, total=total, weighted=True, spin=True)
+            both, contact("capsule side", friction, onset=0.002, ramp=0.002, total=total)
         )
     for friction in ("slip", "tanh"):
         cases[f"contact-static-{friction}"] = Case(both, contact("sphere", friction, static=True))
@@ -115,12 +111,9 @@ ELSEWHERE = {
     LiftedDecidingTerm,
     LiftedStick,
     LiftedTerm,
-    BodyContact,
-    BodyContactBranch,
     MeshContact,
     MeshContactBranch,
     StickingBodies,
-    StickingNodes,
     StickingPrimitives,
     BallFriction,
     BallLaws,

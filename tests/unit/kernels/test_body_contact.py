@@ -1,24 +1,18 @@
 """Contact between bodies: the law written again with vectors, Newton's third law, invariances, detection, limits."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.body_scene import NODES, STARTS, N, crowd, random_rotation, world_forces
+from support.body_scene import NODES, STARTS, N, crowd, random_rotation
 from support.decisions import FEATURE_SHIFT, table_of
 
 from add.contact import BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics, Weights
-from add.kernels import (
-    contact_bodies,
-    contact_detection,
-    contact_laws,
-    contact_nodes,
-    contact_pairs,
-    distance,
-    rotation,
-)
-from add.kernels.contact_nodes import decided_contact_force
+from add.kernels import contact_bodies
 from add.kernels.contact_pairs import ACTIVE
 from add.kernels.distance import BOX, PLANE, SPHERE, signed_distance
 from add.kernels.rotation import left_jacobian, rotation_matrix
@@ -167,44 +161,6 @@ def test_a_common_rotation_is_no_sliding():
         np.testing.assert_allclose(a, b, atol=1e-12 * np.abs(b).max())
 
 
-def test_nodes_against_the_world_are_the_other_term():
-    """What `contact_force` gives for points is what nodes get here; points of bodies get J^T of it."""
-    scene = crowd(FrictionLaw.LINEAR, seed=2)
-    c, kin, theta, pairs = scene.contact, scene.kin, scene.theta, scene.contact.pairs
-    enabled = pairs.enabled & (c.shape_carrier < 0)
-    alone = replace(c, radius=np.zeros_like(c.radius), pairs=replace(pairs, enabled=enabled))
-    bodies = twists(scene)
-    x, v = np.zeros((2, c.carrier.size, 3))
-    for i, s in enumerate(c.carrier):
-        x[i], v[i] = kin.q[s : s + 3], kin.v[s : s + 3]
-        if c.rigid[i]:
-            _, R, _, omega, X_c = bodies[int(s)]
-            arm = R @ (c.arm[i] - X_c)
-            x[i] += arm
-            v[i] += np.cross(omega, arm)
-    F = np.empty_like(x)
-    world = c.shape_carrier < 0
-    velocity = np.where(world[:, None], c.velocity, 0.0)
-    rows, _ = decided_contact_force(
-        contact_nodes.Points(x, v, c.scale, c.group),
-        contact_nodes.Shapes(
-            c.kind, c.size, c.rotation, c.position + kin.t * velocity, velocity, np.zeros_like(velocity)
-        ),
-        contact_nodes.Table(
-            c.shape_group, enabled, theta[pairs.k_n], theta[pairs.k_d], theta[pairs.k_t], theta[pairs.c_f],
-            pairs.onset, pairs.ramp, *np.zeros((4, *pairs.onset.shape)),
-        ),
-        c.kernel_law, np.zeros((0, 3), dtype=np.int64), F,
-    )  # fmt: skip
-    assert np.array_equal(alone.decide(kin, theta), rows) and rows.shape[0] > 5
-    force, torque, at_nodes = world_forces(alone.forces(kin, theta), kin.q)
-    np.testing.assert_allclose(at_nodes, F[: len(NODES)], rtol=1e-12)
-    for k, s in enumerate(STARTS):
-        mine = c.rigid & (c.carrier == s)
-        np.testing.assert_allclose(force[k], F[mine].sum(axis=0), atol=1e-11)
-        np.testing.assert_allclose(torque[k], np.cross(x[mine] - kin.q[s : s + 3], F[mine]).sum(axis=0), atol=1e-11)
-
-
 def test_places():
     scene = crowd(FrictionLaw.TANH, seed=1)
     c = scene.contact
@@ -289,14 +245,6 @@ def test_far_apart_parameters_cannot_matter():
     assert far.energy(kin, theta) == 0.0
 
 
-def interpret(monkeypatch):
-    """Let all kernels run as plain Python."""
-    for module in (rotation, distance, contact_laws, contact_pairs, contact_nodes, contact_detection, contact_bodies):
-        for name, function in list(vars(module).items()):
-            if hasattr(function, "py_func"):
-                monkeypatch.setattr(module, name, function.py_func)
-
-
 def everything(scene):
     c, kin, theta = scene.contact, scene.kin, scene.theta
     rng = np.random.default_rng(3)
@@ -318,11 +266,26 @@ def everything(scene):
     )
 
 
-@pytest.mark.parametrize("law", [FrictionLaw.LINEAR, FrictionLaw.TANH])
-def test_compiled_equals_interpreted(law, monkeypatch):
-    compiled = everything(crowd(law, n_points=3))
-    assert compiled[1].shape[0] > 10
-    interpret(monkeypatch)
+LAWS = (FrictionLaw.LINEAR, FrictionLaw.TANH)
+
+
+def test_compiled_equals_interpreted(tmp_path):
+    """Indices outside arrays are errors in plain Python alone; a process of its own has no compiled function."""
+    place = tmp_path / "interpreted.npz"
+    path = os.pathsep.join(sys.path)
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path, "PLACE": str(place)}
+    command = [sys.executable, "-c", "from kernels import test_body_contact; test_body_contact.write_everything()"]
+    subprocess.run(command, env=environment, check=True)
+    interpreted = np.load(place)
+    for law in LAWS:
+        compiled = everything(crowd(law, n_points=3))
+        assert compiled[1].shape[0] > 10
+        for k, part in enumerate(compiled):
+            np.testing.assert_allclose(interpreted[f"{law.name}{k}"], part, rtol=1e-11, atol=1e-11)
+
+
+def write_everything():
+    """Write `everything` of both laws to the file that the environment names."""
     assert not hasattr(contact_bodies.body_contact_force, "py_func")
-    for a, b in zip(everything(crowd(law, n_points=3)), compiled, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+    parts = {f"{law.name}{k}": part for law in LAWS for k, part in enumerate(everything(crowd(law, n_points=3)))}
+    np.savez(os.environ["PLACE"], **parts)

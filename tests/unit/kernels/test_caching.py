@@ -123,7 +123,11 @@ def test_a_law_changes_those_that_reach_it_and_no_others(tmp_path):
     found = changed(tmp_path, "kernels/contact_laws.py", "    if law == LINEAR", "    if law + 0 == LINEAR")
     known = stamps(tmp_path).keys()
     assert found == callers(tmp_path, law) & known
-    assert {law, "add.kernels.contact_nodes.contact_force", "add.kernels.mesh_contact.mesh_contact_force"} <= found
+    assert {
+        law,
+        "add.kernels.contact_bodies.body_contact_force",
+        "add.kernels.mesh_contact.mesh_contact_force",
+    } <= found
     assert not {name for name in found if re.search("joint|tree|cone|sites|rotation", name)} and len(found) < 60
 
 

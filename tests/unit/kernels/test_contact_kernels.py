@@ -4,19 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from support.decisions import FEATURE_SHIFT, rows_of, table
+from support.decisions import FEATURE_SHIFT, table_of
 
-from add.contact import NormalLaw
-from add.kernels import contact_laws as scalar_laws, contact_nodes, contact_pairs, distance
-from add.kernels.contact_laws import LINEAR, NONE, TANH, friction_law
-from add.kernels.contact_nodes import (
-    contact_energy,
-    contact_force,
-    contact_jacobian,
-    contact_parameters,
-    decided_contact_force,
-)
-from add.kernels.contact_pairs import ACTIVE, BEYOND, CLIPPED, QUADRATIC, RAMPING, SLIP
+from add.contact import BodyContact, FrictionLaw, NormalLaw, PairParameters
+from add.equations.kinematics import Kinematics, Weights
+from add.kernels import distance
+from add.kernels.contact_laws import friction_law
+from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
 
 DEPTH = 0.1
@@ -32,13 +26,10 @@ PLACES = {
     "cylinder side": (CYLINDER, (0.5, 0.7, 0.0), SIDE, 0.5 * E + (0.0, 0.0, 0.2), E),
     "cylinder cap": (CYLINDER, (0.5, 0.7, 0.0), TOP, (0.1, 0.15, 0.7), (0.0, 0.0, 1.0)),
 }
+NONE, LINEAR, TANH = FrictionLaw.NONE, FrictionLaw.LINEAR, FrictionLaw.TANH
 FRICTION = {"none": (NONE, 0), "stick": (LINEAR, 0), "slip": (LINEAR, SLIP), "tanh": (TANH, 0)}
 DEPTHS = {"off": 0.0, "inside": 0.2, "beyond": 0.04}
 PARAMETERS = ("k_n", "k_d", "k_t", "c_f")
-
-
-def choose(kernel, interpreted):
-    return kernel.py_func if interpreted else kernel
 
 
 def random_rotation(rng):
@@ -48,7 +39,7 @@ def random_rotation(rng):
 
 
 class Problem:
-    """Points, obstacles and tables with defaults; `force` and friends call the kernels on the current attributes."""
+    """Nodes, obstacles that translate and tables with defaults; `force` and others ask the term of the attributes."""
 
     def __init__(self, x, v, kind, size, n_group=1, **changes):
         n_points, n_obstacles = len(x), len(kind)
@@ -58,70 +49,98 @@ class Problem:
         self.kind = np.array(kind, dtype=np.int64)
         self.size = np.array(size, dtype=float)
         self.R = np.tile(np.eye(3), (n_obstacles, 1, 1))
-        self.p, self.V, self.W = (np.zeros((n_obstacles, 3)) for _ in range(3))
+        self.p, self.V = np.zeros((n_obstacles, 3)), np.zeros((n_obstacles, 3))
         self.enabled = np.ones((n_group, n_obstacles), dtype=bool)
         table = {"k_n": STIFFNESS, "k_d": 0.0, "k_t": 5.0, "c_f": 0.5, "onset": 0.0, "ramp": 0.0, "thickness": 0.0}
-        table |= {"c_s": 0.0, "v_s": 0.0}
         for name, value in table.items():
             setattr(self, name, np.full((n_group, n_obstacles), value))
-        self.law, self.coulomb_total, self.elastic = LINEAR, False, NormalLaw.PENALTY
-        self.codes = np.zeros((n_points, n_obstacles), dtype=np.int64)
+        self.law, self.coulomb_total, self.elastic = FrictionLaw.LINEAR, False, NormalLaw.PENALTY
+        self.rows, self._made = np.zeros((0, 3), dtype=np.int64), None
         for name, value in changes.items():
             old = getattr(self, name)
             setattr(self, name, np.full_like(old, value) if isinstance(old, np.ndarray) else value)
 
-    def args(self):
-        points = contact_nodes.Points(self.x, self.v, self.scale, self.group)
-        shapes = contact_nodes.Shapes(self.kind, self.size, self.R, self.p, self.V, self.W)
-        values = [getattr(self, name) for name in ("k_n", "k_d", "k_t", "c_f", "onset", "ramp", "thickness")]
-        values += [self.elastic.reach * self.thickness, self.c_s, self.v_s]
-        table = contact_nodes.Table(np.arange(len(self.kind)), self.enabled, *values)
-        return points, shapes, table, contact_nodes.Law(self.law, int(self.coulomb_total), int(self.elastic))
+    @property
+    def contact(self):
+        """The term, made anew where anything changes that is neither state nor theta."""
+        fixed = (self.scale, self.group, self.R, self.p, self.V, self.enabled, self.onset, self.ramp)
+        key = (self.law, self.coulomb_total, self.elastic, *(part.tobytes() for part in fixed))
+        if self._made is None or self._made[0] != key:
+            self._made = key, self._term()
+        return self._made[1]
 
-    def rows(self, replay):
-        """Return the decision, found anew unless replayed."""
+    def _term(self):
+        n, k, shape = len(self.x), len(self.kind), self.k_n.shape
+        indices = np.arange(len(self.names) * self.k_n.size).reshape(len(self.names), *shape)
+        layers = None if self.elastic is NormalLaw.PENALTY else indices[4]
+        pairs = PairParameters(*indices[:4], self.onset, self.ramp, self.enabled, layers)
+        return BodyContact(
+            carrier=3 * np.arange(n), rigid=np.zeros(n, dtype=bool), arm=np.zeros((n, 3)), radius=np.zeros(n),
+            scale=self.scale, group=self.group, centre=np.full((n, 3), -1), kind=self.kind, size=self.size,
+            shape_carrier=np.full(k, -1), rotation=self.R, position=self.p, velocity=self.V,
+            shape_centre=np.full((k, 3), -1), shape_group=np.arange(k), owner=self.group,
+            shape_owner=2 + np.arange(k), pairs=pairs, law=self.law, total_normal=self.coulomb_total,
+            normal_law=self.elastic,
+        )  # fmt: skip
+
+    @property
+    def state(self):
+        """Kinematics and theta."""
+        theta = np.concatenate([getattr(self, name).ravel() for name in self.names])
+        return Kinematics(self.x.ravel(), self.v.ravel(), np.zeros(self.x.size), 0.0, 0), theta
+
+    @property
+    def codes(self):
+        """Bits and features of all pairs."""
+        return table_of(self.contact, self.rows)
+
+    @property
+    def n_active(self):
+        return int(np.count_nonzero(self.rows[:, BITS] & ACTIVE))
+
+    def branch(self, replay):
+        """Return the branch, found anew unless replayed."""
         if not replay:
             self.force()
-        return rows_of(self.codes)
+        return self.contact.on_branch(self.rows)
 
-    def force(self, replay=False, interpreted=False):
-        F = np.full_like(self.x, np.nan)
+    def force(self, replay=False):
+        residual, contact = np.zeros(self.x.size), self.contact
         if replay:
-            rows = rows_of(self.codes)
-            self.n_active = choose(contact_force, interpreted)(*self.args(), True, rows, F)
-            assert np.array_equal(table(rows, *self.codes.shape), self.codes), "a replay decides nothing"
+            before = self.rows.copy()
+            contact.on_branch(self.rows).residual(*self.state, residual)
+            assert np.array_equal(self.rows, before), "a replay decides nothing"
         else:
-            given = np.zeros((0, 3), dtype=np.int64)
-            rows, self.n_active = choose(decided_contact_force, interpreted)(*self.args(), given, F)
-            self.codes = table(rows, *self.codes.shape)
-        return F
+            self.rows = contact.decided_residual(*self.state, residual)
+        return -residual.reshape(-1, 3)
 
-    def jacobian(self, replay=False, interpreted=False):
-        Kx, Kv = np.full((2, len(self.x), 3, 3), np.nan)
-        self.n_active = choose(contact_jacobian, interpreted)(*self.args(), self.rows(replay), Kx, Kv)
-        return Kx, Kv
-
-    def add_parameters(self, forward, bars, f, replay=False, interpreted=False):
-        # The last is the thickness, which the penalty has none of.
-        bars = (*bars, *np.zeros((3, *self.k_n.shape)))[:7]
-        choose(contact_parameters, interpreted)(*self.args(), self.rows(replay), forward, bars, f)
+    def jacobian(self, replay=False):
+        branch, n = self.branch(replay), self.x.size
+        rows, cols = branch.pattern()
+        out = []
+        for weights in (Weights(1.0, 0.0, 0.0), Weights(0.0, 1.0, 0.0)):
+            data, whole = np.zeros(rows.size), np.zeros((n, n))
+            branch.jacobian(*self.state, weights, data, np.arange(rows.size))
+            np.add.at(whole, (rows, cols), -data)
+            out.append(np.stack([whole[i : i + 3, i : i + 3] for i in range(0, n, 3)]))
+        return out
 
     @property
     def names(self):
         return PARAMETERS if self.elastic is NormalLaw.PENALTY else (*PARAMETERS, "thickness")
 
-    def parameter_vjp(self, lam, replay=False, interpreted=False):
-        bars = [np.zeros_like(self.k_n) for _ in self.names]
-        self.add_parameters(False, bars, lam, replay, interpreted)
-        return bars
+    def parameter_vjp(self, lam, replay=False, out=None):
+        out = np.zeros(self.state[1].size) if out is None else out
+        self.branch(replay).parameter_vjp(*self.state, -lam.ravel(), out)
+        return list(out.reshape(-1, *self.k_n.shape))
 
-    def parameter_jvp(self, dots, replay=False, interpreted=False):
-        F_dot = np.zeros_like(self.x)
-        self.add_parameters(True, dots, F_dot, replay, interpreted)
-        return F_dot
+    def parameter_jvp(self, dots, replay=False, out=None):
+        out = np.zeros(self.x.size) if out is None else out
+        self.branch(replay).parameter_jvp(*self.state, np.concatenate([dot.ravel() for dot in dots]), out)
+        return -out.reshape(-1, 3)
 
-    def energy(self, interpreted=False):
-        return choose(contact_energy, interpreted)(*self.args())
+    def energy(self):
+        return self.contact.energy(*self.state)
 
     def central(self, name, direction, h=2e-4, replay=False):
         """Fourth-order central difference of the force along `direction` of `name`; no decision may change."""
@@ -170,8 +189,8 @@ def problem_in_branch(place, friction, onset, ramp, clip, total, moving, seed=0)
     )
     problem.R[0], problem.p[0] = R, p
     if moving:
-        problem.V[0], problem.W[0] = rng.normal(size=(2, 3))
-        problem.v[0] += problem.V[0] + np.cross(problem.W[0], x - p)
+        problem.V[0] = rng.normal(size=3)
+        problem.v[0] += problem.V[0]
     expected = ACTIVE | slip | feature << FEATURE_SHIFT
     expected |= (
         (QUADRATIC if onset == "inside" else 0) | (RAMPING if ramp == "inside" else 0) | (CLIPPED if clip else 0)
@@ -203,7 +222,7 @@ def reference_force(problem):
     d = max(-g, 0.0)
     e = d**2 / (2 * get["onset"]) if d < get["onset"] else d - get["onset"] / 2
     y = min(d / get["ramp"], 1.0) if get["ramp"] > 0.0 else 1.0
-    v_rel = problem.v[0] - problem.V[0] - np.cross(problem.W[0], problem.x[0] - p)
+    v_rel = problem.v[0] - problem.V[0]
     v_n = n @ v_rel
     v_t = v_rel - v_n * n
     u = np.linalg.norm(v_t)
@@ -278,9 +297,7 @@ def test_layers(place, friction, layer):
             continue
         problem.elastic, problem.thickness[:] = law, thickness
         n = problem.R[0] @ np.array(normal)
-        moved = (DEPTH + gap * thickness) * n
-        problem.x[0] += moved
-        problem.v[0] += np.cross(problem.W[0], moved)
+        problem.x[0] += (DEPTH + gap * thickness) * n
         d = law.reach * thickness - gap * thickness
         problem.k_d[:] *= 1e4 if clip else 1e-3
         problem.k_t[:] = 200.0 if friction == "slip" else 0.01 if friction == "stick" else 3.0
@@ -309,14 +326,14 @@ def test_replay_continues_smoothly_outside(place):
     normal = np.array(PLACES[place][4])
     for friction in FRICTION:
         for problem in branches(place, friction):
-            inside = problem.force(), *problem.jacobian(), problem.codes.copy()
+            inside = problem.force(), *problem.jacobian(), problem.rows
             for a, b in zip(
-                (problem.force(replay=True), *problem.jacobian(replay=True), problem.codes), inside, strict=True
+                (problem.force(replay=True), *problem.jacobian(replay=True), problem.rows), inside, strict=True
             ):
                 assert np.array_equal(a, b)
             problem.x[0] += (DEPTH + 0.02) * (problem.R[0] @ normal)
-            assert np.all(problem.force() == 0.0) and problem.n_active == 0 and problem.codes[0, 0] == 0
-            problem.codes[:] = inside[-1]
+            assert np.all(problem.force() == 0.0) and not problem.rows.size
+            problem.rows = inside[-1]
             Kx, Kv = problem.jacobian(replay=True)
             assert problem.n_active == 1 and problem.codes[0, 0] == problem.expected
             assert_near(Kx, problem.numerical_jacobian("x", replay=True))
@@ -345,7 +362,7 @@ def crowd(law=LINEAR, total=False, seed=2, n_points=400):
         problem.R[o] = random_rotation(rng)
     problem.p[:] = 0.6 * rng.normal(size=(5, 3))
     problem.p[0] -= 0.7 * problem.R[0, :, 2]
-    problem.V[:], problem.W[:] = rng.normal(size=(2, 5, 3))
+    problem.V[:] = rng.normal(size=(5, 3))
     for name, low, high in (
         ("k_n", 20.0, 60.0), ("k_d", 0.0, 8.0), ("k_t", 1.0, 20.0), ("c_f", 0.1, 0.9), ("onset", 0.0, 0.2),
         ("ramp", 0.0, 0.2),
@@ -355,16 +372,16 @@ def crowd(law=LINEAR, total=False, seed=2, n_points=400):
     return problem
 
 
-def all_results(problem, replay=False, interpreted=False):
+def all_results(problem, replay=False):
     rng = np.random.default_rng(3)
     lam, dots = rng.normal(size=problem.x.shape), list(rng.normal(size=(4, *problem.k_n.shape)))
     return {
-        "F": problem.force(replay, interpreted),
-        "K": np.stack(problem.jacobian(replay, interpreted)),
-        "vjp": np.stack(problem.parameter_vjp(lam, replay, interpreted)),
-        "jvp": problem.parameter_jvp(dots, replay, interpreted),
-        "energy": problem.energy(interpreted),
-        "codes": problem.codes.copy(),
+        "F": problem.force(replay),
+        "K": np.stack(problem.jacobian(replay)),
+        "vjp": np.stack(problem.parameter_vjp(lam, replay)),
+        "jvp": problem.parameter_jvp(dots, replay),
+        "energy": problem.energy(),
+        "codes": problem.codes,
     }
 
 
@@ -411,11 +428,9 @@ def test_parameter_vjp_is_the_transpose_of_the_jvp_and_accumulates():
     np.testing.assert_allclose(
         np.sum(lam * forward), sum(np.sum(a * b) for a, b in zip(bars, dots, strict=True)), rtol=1e-12
     )
-    twice = [bar.copy() for bar in bars]
-    problem.add_parameters(False, twice, lam)
+    twice = problem.parameter_vjp(lam, out=np.ravel(bars).copy())
     np.testing.assert_allclose(twice, 2.0 * np.stack(bars), rtol=1e-14)
-    again = forward.copy()
-    problem.add_parameters(True, dots, again)
+    again = problem.parameter_jvp(dots, out=-forward.ravel())
     np.testing.assert_allclose(again, 2.0 * forward, rtol=1e-14)
 
 
@@ -429,7 +444,7 @@ def test_frame_invariance(law):
     Q, shift, extra = random_rotation(rng), rng.normal(size=3), rng.normal(size=3)
     problem.x, problem.v = problem.x @ Q.T + shift, problem.v @ Q.T + extra
     problem.R = np.ascontiguousarray(Q @ problem.R)
-    problem.p, problem.V, problem.W = problem.p @ Q.T + shift, problem.V @ Q.T + extra, problem.W @ Q.T
+    problem.p, problem.V = problem.p @ Q.T + shift, problem.V @ Q.T + extra
     np.testing.assert_allclose(problem.force(), before @ Q.T, atol=1e-12)
     assert np.array_equal(problem.codes, codes)
     for after, K in zip(problem.jacobian(), (Kx, Kv), strict=True):
@@ -440,7 +455,7 @@ def test_riding_along_gives_the_elastic_force_alone():
     for place, law in itertools.product(PLACES, (LINEAR, TANH)):
         problem = problem_in_branch(place, "tanh", "off", "off", 0, False, True)
         problem.law = law
-        problem.v[0] = problem.V[0] + np.cross(problem.W[0], problem.x[0] - problem.p[0])
+        problem.v[0] = problem.V[0]
         expected = 1.7 * STIFFNESS * DEPTH * problem.R[0] @ PLACES[place][4]
         np.testing.assert_allclose(problem.force()[0], expected, atol=1e-12)
 
@@ -595,18 +610,3 @@ def test_far_points_are_inactive_and_parameters_cannot_matter():
     problem.v[:] = np.nan
     for name, value in all_results(problem).items():
         np.testing.assert_array_equal(value, 0.0, err_msg=name)
-
-
-@pytest.mark.parametrize("law", [LINEAR, TANH])
-def test_compiled_equals_interpreted(law, monkeypatch):
-    compiled = all_results(crowd(law, n_points=60))
-    assert np.count_nonzero(compiled["codes"]) > 20
-    for module in (distance, scalar_laws, contact_pairs, contact_nodes):
-        for name, function in list(vars(module).items()):
-            if hasattr(function, "py_func"):
-                monkeypatch.setattr(module, name, function.py_func)
-    contact_functions = [name for name in vars(contact_nodes) if name.startswith("contact_")]
-    assert contact_functions and not hasattr(contact_nodes.contact_force, "py_func")
-    interpreted = all_results(crowd(law, n_points=60), interpreted=True)
-    for name in compiled:
-        np.testing.assert_allclose(interpreted[name], compiled[name], rtol=1e-12, atol=1e-12, err_msg=name)
