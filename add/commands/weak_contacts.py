@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from add.hard_contact import contact_terms
+from add.hard_contact import contact_term
 from add.model.impacts import names
 from add.scene.build.built import BuiltScene
 from add.simulation import ContactForces, WeakContact
@@ -86,7 +86,8 @@ class WeakLog:
 def _touching(built: BuiltScene, contact: WeakContact) -> tuple[str, str]:
     """Return the names of the body of the point, and of what carries the shape."""
     owners, columns = names(built.model)
-    term: Any = contact_terms(built.model.system)[0][contact.term]
+    term = contact_term(built.model.system)[0]
+    assert term is not None
     return owners[term.owner[contact.point]], columns[contact.shape]
 
 

@@ -31,7 +31,7 @@ class SurfacePart(NamedTuple):
     half_thickness : distance from the middle surface to the skin [m]
     meets_itself : whether its primitives meet each other
     areas : (n,) that the points stand for, where no faces say so [m^2]; None: by the edges
-    round : whether it is a body that turns, and half-thicknesses are its radius: see `add.kernels.mesh_spin`
+    round : whether it is a body that turns, and half-thicknesses are its radius: see `add.kernels.mesh_contact`
     """
 
     points: FloatArray

@@ -14,7 +14,7 @@ from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.impulse_simulation import with_impulse_contact
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
-from add.hard_contact.pairs import ContactPairs, contact_terms
+from add.hard_contact.pairs import ContactPairs, contact_term
 from add.hard_contact.stepper import ExactContact, with_exact_contact
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "ExactOptions",
     "ImpulseContact",
     "ImpulseOptions",
-    "contact_terms",
+    "contact_term",
     "with_exact_contact",
     "with_impulse_contact",
 ]

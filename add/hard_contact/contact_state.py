@@ -7,9 +7,9 @@ from typing import final
 
 import numpy as np
 
+from add.hard_contact.geometry import Touches
 from add.hard_contact.law import Branch
 from add.hard_contact.pairs import ContactPairs
-from add.kernels.contact_places import Touches
 from add.typing import FloatArray, IntArray
 
 

@@ -31,7 +31,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.hard_contact import law
-from add.hard_contact.geometry import TouchDerivatives, add_forces, derivatives, push_derivatives, touches
+from add.hard_contact.geometry import TouchDerivatives, touches
 from add.hard_contact.law import Branch, Contacts
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs
@@ -72,7 +72,7 @@ class Iterate:
             self.r, self.rows = self.smooth.residual(self.kin, mu, step.theta)
         self.at = touches(step.pairs, self.kin, step.theta)
         pushed = np.zeros_like(self.r)
-        add_forces(step.pairs, self.at, force, pushed)
+        self.at.add_forces(force, pushed)
         self.r -= pushed
         at = self.at
         self.contacts = Contacts(force, at.gap, at.normal, at.velocity, step.c_f, step.rho_n, step.rho_t)
@@ -140,7 +140,7 @@ class ContactEquations:
         if not m:
             return rho_n, rho_t
         at = touches(self.pairs, zero, self.theta)
-        push = derivatives(self.pairs, at, c).push
+        push = at.by_coordinates(c).push
         give = np.zeros((m, 3, 3))
         for side in (slice(0, 6), slice(6, 12)):
             own = push[:, side]
@@ -229,7 +229,7 @@ class ContactEquations:
     def tangent(self, point: Iterate, by: TouchDerivatives, rows: IntArray) -> sp.csc_array:
         """Return A = d(r - G^T F)/du over the unknowns."""
         matrix = self.matrix(point.kin, point.mu, point.smooth)
-        bent = push_derivatives(self.pairs, point.at, by, point.force)[rows]
+        bent = by.pushed[rows]
         turned = (self.pairs.rigid | self.pairs.hosted)[rows]
         if not turned.any():
             return matrix
@@ -250,8 +250,7 @@ class ContactEquations:
     def law_rows(self, point: Iterate, by: TouchDerivatives, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return dphi/du (k, 3, 12) and dphi/dF (k, 3, 3) of the contacts ``rows``."""
         d = law.derivatives(point.contacts, point.branch)
-        along = np.einsum("mi,mij->mj", point.at.normal, by.apart)
-        by_u = d.by_gap[:, :, None] * along[:, None, :] + d.by_normal @ by.normal + d.by_velocity @ by.velocity
+        by_u = d.by_gap[:, :, None] * by.gap[:, None, :] + d.by_normal @ by.normal + d.by_velocity @ by.velocity
         return by_u[rows], d.by_force[rows]
 
     def direction(self, point: Iterate) -> tuple[FloatArray, FloatArray]:
@@ -263,12 +262,12 @@ class ContactEquations:
             If the matrix is singular.
         """
         rows = np.flatnonzero(point.branch != Branch.SEPARATE)
-        by = derivatives(self.pairs, point.at, self.equations.c)
+        by = point.at.by_coordinates(self.equations.c, point.force)
         force_step = -point.force
         # What lets go takes its force out of the balance at once.
         let_go = np.zeros(self.system.n)
         gone = np.where((point.branch == Branch.SEPARATE)[:, None], point.force, 0.0)
-        add_forces(self.pairs, point.at, gone, let_go)
+        point.at.add_forces(gone, let_go)
         rhs = -np.concatenate([point.r[self.free] + let_go[self.free], point.rows])
         if not rows.size:
             weights = self.equations.weights
@@ -300,17 +299,16 @@ class ContactEquations:
 
     def project(self, point: Iterate) -> tuple[FloatArray, FloatArray]:
         """Return the step to the solution of the linearised problem with the cones as they are, by projections."""
-        by = derivatives(self.pairs, point.at, self.equations.c)
+        by = point.at.by_coordinates(self.equations.c, point.force)
         rows = np.arange(self.pairs.n)
         solver = self.factored(self.tangent(point, by, rows))
         # r + A du - G^T F_new = 0 with r taken without contact forces.
         smooth = np.zeros(self.system.n)
-        add_forces(self.pairs, point.at, point.force, smooth)
+        point.at.add_forces(point.force, smooth)
         smooth += point.r
         freely = -solver.solve(np.concatenate([smooth[self.free], point.rows]))
         per_force = solver.solve(self.wide(rows, by.push.transpose(0, 2, 1)).T.toarray())
-        along = np.einsum("mi,mij->mj", point.at.normal, by.apart)[:, None, :]
-        gap_u, velocity_u = self.wide(rows, along), self.wide(rows, by.velocity)
+        gap_u, velocity_u = self.wide(rows, by.gap[:, None, :]), self.wide(rows, by.velocity)
         m = self.pairs.n
         force = point.force.copy()
         staggered_projections(

@@ -22,7 +22,6 @@ from add.equations.term import KinematicCotangent
 from add.hard_contact import law
 from add.hard_contact.carried import CarriedContacts
 from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterate
-from add.hard_contact.geometry import by_centres, derivatives, push_by_centres, push_derivatives
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs
@@ -64,8 +63,8 @@ class ExactStepDerivatives:
         work = ContactEquations(assembler, equations, self.pairs, theta, options, held)
         self.point = Iterate(work, u, record.mu, kept.force[closed])
         rows = np.arange(self.pairs.n)
-        by = derivatives(self.pairs, self.point.at, c)
-        self.bent = push_derivatives(self.pairs, self.point.at, by, self.point.force)
+        by = self.point.at.by_coordinates(c, self.point.force)
+        self.bent = by.pushed
         self.by_u, by_force = work.law_rows(self.point, by, rows)
         self.law = law.derivatives(self.point.contacts, held.branch)
         self.by_v = self.law.by_velocity @ by.push.transpose(0, 2, 1)
@@ -102,11 +101,9 @@ class ExactStepDerivatives:
     @cached_property
     def _centres(self) -> tuple[FloatArray, FloatArray]:
         """Derivatives (k, 12, 6) of G^T F and (k, 3, 6) of phi by the centres of mass."""
-        at, d = self.point.at, self.law
-        by = by_centres(self.pairs, at)
-        gap = np.einsum("mi,mij->mj", at.normal, by.apart)
-        phi = d.by_gap[:, :, None] * gap[:, None, :] + d.by_normal @ by.normal + d.by_velocity @ by.velocity
-        return push_by_centres(self.pairs, at, by, self.point.force), phi
+        d, by = self.law, self.point.at.by_centres(self.point.force)
+        phi = d.by_gap[:, :, None] * by.gap[:, None, :] + d.by_normal @ by.normal + d.by_velocity @ by.velocity
+        return by.pushed, phi
 
     @cached_property
     def _by_friction(self) -> FloatArray:

@@ -1,53 +1,134 @@
 """Gaps, normals and relative velocities of contact pairs, with all that a Newton matrix needs of them.
 
-A point sits at c = x_a + rho_a, rho_a = R_a (X - X_c), on a rigid body a with coordinates (x, w), or is a node c = x.
-It may be the centre of a sphere of radius r. The shape belongs to a rigid body b, rho_b = c - x_b, or to the world,
-where it translates with V. With omega = J w_dot, J = J_l(w), D = d(J w_dot)/dw, and the distance from the shape with
-gradient n and Hessian H,
-
-    g = dist(c) - r,   l_a = rho_a - r n,   l_b = rho_b - r n,   v = v_a + omega_a x l_a - (v_b + omega_b x l_b)
-
-Relative to the material of b, c moves by ds = dc - dx_b - J_b dw_b x rho_b, dc = dx_a + J_a dw_a x rho_a, and
-
-    dg = n.ds,   dn = H ds + J_b dw_b x n,   dl_a = J_a dw_a x rho_a - r dn,   dl_b = dc - dx_b - r dn
-    dv = dv_a + (J_a dw_dot_a + D_a dw_a) x l_a + omega_a x dl_a - the same of b
-
-A force F on the point acts on a as (F, J_a^T (l_a x F)), on b as minus (F, J_b^T (l_b x F)); at fixed F the torque
-changes by J^T (dl x F) + d(J^T tau)/dw dw. A node does not turn: there is no torque, and surfaces meet at c.
+The equations stand in `add.kernels.contact_points` and `add.kernels.contact_blocks`: they are those of penalty contact,
+without its law. A force F on the point acts on its carrier a as (F, J_a^T (l_a x F)), on the shape's body b as minus
+(F, J_b^T (l_b x F)); at fixed F the torque changes by J^T (dl x F) + d(J^T tau)/dw dw.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.hard_contact.pairs import ContactPairs
-from add.kernels import contact_hard as kernel, contact_places as places
-from add.kernels.contact_places import Touches
-from add.typing import FloatArray
+from add.kernels import contact_rows as kernel
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Rows:
+    """Rows of contacts in velocities.
+
+    Attributes
+    ----------
+    axes : (k, 3, 3) columns t_1, t_2, n
+    dofs : (k, 12) coordinates of carrier and host, -1 for none
+    push : (k, 12, 3) generalised force per force, world axes
+    local : (k, 3, 12) rows over the coordinates of the pairs, in their axes
+    matrix : (3 k, n) rows over all coordinates
+    """
+
+    axes: FloatArray
+    dofs: IntArray
+    push: FloatArray
+    local: FloatArray
+    matrix: FloatArray
 
 
 @final
 @dataclass(frozen=True)
 class TouchDerivatives:
-    """Derivatives by the coordinates of carrier (six) and host (six); rates move with c times coordinates.
+    """Derivatives by p numbers of each pair: the coordinates of carrier (six) and host (six), or centres of mass.
 
     Attributes
     ----------
-    apart : (m, 3, 12) way of the point relative to the material of the shape
-    normal, velocity, carrier_arm, host_arm : (m, 3, 12)
+    gap : (m, p)
+    normal, velocity : (m, 3, p)
     push : (m, 12, 3) generalised force per force on the point
+    pushed : (m, 12, p) of the generalised forces of given forces
     """
 
-    apart: FloatArray
+    gap: FloatArray
     normal: FloatArray
     velocity: FloatArray
-    carrier_arm: FloatArray
-    host_arm: FloatArray
     push: FloatArray
+    pushed: FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class Touches:
+    """Gaps, normals, velocities and places of pairs at one state; rows follow the pairs.
+
+    Attributes
+    ----------
+    pairs : ContactPairs
+    state : time [s], q and v (n,), theta
+    gap : (m,) [m]
+    normal : (m, 3) away from the shape
+    velocity : (m, 3) of the point's surface relative to the shape's [m/s]
+    place : (m, 3) where the surfaces meet [m]
+    arms : (m, 2, 3) from the centres of mass of carrier and host to there [m]
+    """
+
+    pairs: ContactPairs
+    state: tuple[float, FloatArray, FloatArray, FloatArray]
+    gap: FloatArray
+    normal: FloatArray
+    velocity: FloatArray
+    place: FloatArray
+    arms: FloatArray
+
+    def select(self, rows: IntArray) -> Touches:
+        """Return those of some pairs."""
+        parts = (self.gap, self.normal, self.velocity, self.place, self.arms)
+        return Touches(self.pairs.select(rows), self.state, *(part[rows] for part in parts))
+
+    @cached_property
+    def normal_velocity(self) -> FloatArray:
+        """Relative velocity along the normal (m,) [m/s]."""
+        return np.asarray(np.einsum("mi,mi->m", self.normal, self.velocity))
+
+    @property
+    def tangential_velocity(self) -> FloatArray:
+        """Relative velocity across the normal (m, 3) [m/s]."""
+        return self.velocity - self.normal_velocity[:, None] * self.normal
+
+    @property
+    def _arguments(self):
+        return *self.state, *self.pairs.packed, self.pairs.number
+
+    def add_forces(self, force: FloatArray, out: FloatArray) -> None:
+        """Add the generalised forces to ``out`` (n,): ``force`` (m, 3) on the points, the opposite on the shapes."""
+        kernel.add_touch_forces(*self._arguments, self.arms, np.ascontiguousarray(force), out)
+
+    def rows(self) -> Rows:
+        """Return the rows of the pairs in velocities."""
+        m, n = self.pairs.n, self.state[1].size
+        axes, dofs, push = np.zeros((m, 3, 3)), np.full((m, 12), -1, dtype=np.int64), np.zeros((m, 12, 3))
+        out = axes, dofs, push, np.zeros((m, 3, 12)), np.zeros((3 * m, n))
+        kernel.touch_rows(*self._arguments, self.normal, self.arms, *out)
+        return Rows(*out)
+
+    def by_coordinates(self, c: float, force: FloatArray | None = None) -> TouchDerivatives:
+        """Return the derivatives by the step's unknown u: dq = du, dv = c du; ``force`` (m, 3) is held."""
+        return self._derivatives(False, c, force)
+
+    def by_centres(self, force: FloatArray | None = None) -> TouchDerivatives:
+        """Return the derivatives by the centres of mass of carrier and host (p = 6), velocities of the bodies held."""
+        return self._derivatives(True, 0.0, force)
+
+    def _derivatives(self, centres: bool, c: float, force: FloatArray | None) -> TouchDerivatives:
+        m, p = self.pairs.n, 6 if centres else 12
+        held = np.zeros((m, 3)) if force is None else np.ascontiguousarray(force)
+        out = np.zeros((m, p)), np.zeros((m, 3, p)), np.zeros((m, 3, p)), np.zeros((m, 12, 3)), np.zeros((m, 12, p))
+        kernel.touch_derivatives(*self._arguments, centres, c, held, *out)
+        return TouchDerivatives(*out)
 
 
 def cross_matrices(u: FloatArray) -> FloatArray:
@@ -68,67 +149,8 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray) -> Touches:
     """Return where all pairs are at ``kin``."""
-    found: Touches = places.touches(pairs.arrays, kin.q, kin.v, kin.t, theta)
+    m, state = pairs.n, (kin.t, kin.q, kin.v, theta)
+    out = np.empty(m), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 2, 3))
+    found = Touches(pairs, state, *out)
+    kernel.touches(*found._arguments, *out)
     return found
-
-
-def derivatives(pairs: ContactPairs, at: Touches, c: float) -> TouchDerivatives:
-    """Return the derivatives by the step's unknown u: dq = du, dv = c du."""
-    return TouchDerivatives(*places.derivatives(pairs.arrays, at, c))
-
-
-def add_forces(pairs: ContactPairs, at: Touches, force: FloatArray, out: FloatArray) -> None:
-    """Add the generalised forces to ``out`` (n,): ``force`` (m, 3) on the points, the opposite on the shapes."""
-    for sign, first, there, turns, side in (
-        (1.0, pairs.first, np.ones(pairs.n, dtype=bool), pairs.rigid, at.carrier),
-        (-1.0, pairs.host, pairs.hosted, pairs.hosted, at.host),
-    ):
-        np.add.at(out, first[there, None] + np.arange(3), sign * force[there])
-        if turns.any():
-            torque = np.einsum("mji,mj->mi", side.turn[turns], cross(side.arm[turns], sign * force[turns]))
-            np.add.at(out, first[turns, None] + np.arange(3, 6), torque)
-
-
-def push_derivatives(pairs: ContactPairs, at: Touches, by: TouchDerivatives, force: FloatArray) -> FloatArray:
-    """Return the derivative (m, 12, 12) of the generalised forces by the coordinates, forces held."""
-    out = np.zeros((pairs.n, 12, 12))
-    for sign, turns, side, arm, rows in (
-        (1.0, pairs.rigid, at.carrier, by.carrier_arm, slice(3, 6)),
-        (-1.0, pairs.hosted, at.host, by.host_arm, slice(9, 12)),
-    ):
-        on = np.flatnonzero(turns)
-        if on.size:
-            own, turned = sign * force[on], np.empty((on.size, 3, 3))
-            kernel.torque_derivatives(side.rotation[on], cross(side.arm[on], own), turned)
-            out[on, rows] = -side.turn[on].transpose(0, 2, 1) @ cross_matrices(own) @ arm[on]
-            out[on, rows, rows] += turned
-    return out
-
-
-def by_centres(pairs: ContactPairs, at: Touches) -> TouchDerivatives:
-    """Return the derivatives by the centres of mass of carrier and host (k, ., 6), as by coordinates.
-
-    The carrier's point moves by -R dX from its centre of mass; the shape by -R_b dX_b, and all else with it.
-    """
-    k = pairs.n
-    ways = np.zeros((k, 3, 6))
-    ways[:, :, :3] = np.where(pairs.rigid[:, None, None], -at.carrier.matrix, 0.0)
-    apart = ways.copy()
-    apart[:, :, 3:] = np.where(pairs.hosted[:, None, None], at.host.matrix, 0.0)
-    normal = at.hessian @ apart
-    lever = np.where(pairs.rigid, pairs.radius, 0.0)[:, None, None]
-    carrier_arm = np.where(pairs.rigid[:, None, None], ways - lever * normal, 0.0)
-    host_arm = np.where(pairs.hosted[:, None, None], ways - lever * normal, 0.0)
-    velocity = cross_matrices(at.carrier.omega) @ carrier_arm - cross_matrices(at.host.omega) @ host_arm
-    return TouchDerivatives(apart, normal, velocity, carrier_arm, host_arm, np.zeros((k, 12, 3)))
-
-
-def push_by_centres(pairs: ContactPairs, at: Touches, by: TouchDerivatives, force: FloatArray) -> FloatArray:
-    """Return the derivative (k, 12, 6) of the generalised forces by the centres of mass."""
-    out = np.zeros((pairs.n, 12, 6))
-    for sign, side, arm, rows in (
-        (1.0, at.carrier, by.carrier_arm, slice(3, 6)),
-        (-1.0, at.host, by.host_arm, slice(9, 12)),
-    ):
-        out[:, rows] = -sign * side.turn.transpose(0, 2, 1) @ cross_matrices(force) @ arm
-    return out

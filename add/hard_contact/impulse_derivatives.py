@@ -13,8 +13,8 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import StateTangent
+from add.hard_contact.geometry import Touches
 from add.hard_contact.impulse_rows import ImpulseRows, RowDerivatives
-from add.kernels.contact_places import Touches
 from add.typing import BoolArray, FloatArray, IntArray
 
 

@@ -14,6 +14,7 @@ from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
 from add.hard_contact.beginning import Beginning
 from add.hard_contact.exploring import ChoiceTally, wanted_modes
+from add.hard_contact.geometry import Touches
 from add.hard_contact.impact_times import ImpactTimes
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.hard_contact.impulse_options import ImpulseOptions
@@ -25,7 +26,6 @@ from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import StepRows
 from add.hard_contact.stop_rows import JointStops, NearStops, StopRows
 from add.kernels.cone_modes import SEPARATE, STICK
-from add.kernels.contact_places import Touches
 from add.simulation import ContactForces, Record, Solution, WeakContact
 from add.simulation.implicit_solve import Linearised, NewtonSolve
 from add.solve.step_equations import NewtonOptions, StepEquations
@@ -194,8 +194,8 @@ class ImpulsePart:
         if self.stops.n:
             counts["at_stops"] = int((kept.modes[rows.n :] != SEPARATE).sum())
         weak = tuple(
-            WeakContact(term, point, shape, float(share))
-            for (term, point, shape), share in zip(rows.pairs.source.tolist(), margin, strict=True)
+            WeakContact(int(point), int(shape), float(share))
+            for point, shape, share in zip(rows.pairs.point, rows.pairs.shape, margin, strict=True)
             if share < WEAK
         )
         return ContactForces(

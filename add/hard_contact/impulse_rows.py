@@ -30,19 +30,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.hard_contact.geometry import (
-    TouchDerivatives,
-    by_centres,
-    cross,
-    cross_matrices,
-    derivatives,
-    push_by_centres,
-    push_derivatives,
-    touches,
-)
+from add.hard_contact.geometry import Rows, TouchDerivatives, Touches, cross, cross_matrices, touches
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.pairs import ContactPairs
-from add.kernels.contact_places import Rows, Touches, rows as build_rows
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -151,7 +141,7 @@ class ImpulseRows:
         gap = known.gap[number]
         limited = (near.slope == 0.0) & ~near.impact & (gap < 0.0) & (options.stabilisation > 0.0)
         bias = np.where(limited, -options.stabilisation_speed, near.slope * gap)
-        built: Rows = build_rows(pairs.arrays, known, number, before.q.size)
+        built = (known if number.size == pairs.n else known.select(number)).rows()
         rows = cls(pairs, known, number, near, e, before, built, bias, before.v if free is None else free, dt)
         if not near.impact.any():
             return rows
@@ -241,24 +231,19 @@ class ImpulseRows:
 
     def _derivative(self, after: Touches, force: FloatArray, theta: FloatArray, shift: bool) -> RowDerivatives:
         """Return how forces and rows change with the coordinates (12), or with the two centres of mass (6)."""
-        by_after = self._by(after, shift)
-        gap = np.einsum("ki,kij->kj", self.at.normal, by_after.apart)
+        by_after = self._by(after, shift, force)
         turn = _turn(self.axes, by_after.normal)
-        if shift:
-            pushed = push_by_centres(self.pairs, after, by_after, force)
-        else:
-            pushed = push_derivatives(self.pairs, after, by_after, force)
-        pushed = pushed - self.push @ cross_matrices(force) @ turn
+        pushed = by_after.pushed - self.push @ cross_matrices(force) @ turn
         velocity = by_after.velocity + cross_matrices(after.velocity) @ turn
         rows = self.axes.transpose(0, 2, 1) @ velocity
-        rows[:, 2] += self.near.slope[:, None] * gap
+        rows[:, 2] += self.near.slope[:, None] * by_after.gap
         if self.near.impact.any():
             rows[:, 2] += self._bias_by(self.approach(theta, shift))
         return RowDerivatives(pushed, rows)
 
-    def _by(self, at: Touches, shift: bool) -> TouchDerivatives:
+    def _by(self, at: Touches, shift: bool, force: FloatArray | None = None) -> TouchDerivatives:
         """Return the derivatives by the coordinates, or by the centres of mass."""
-        return by_centres(self.pairs, at) if shift else derivatives(self.pairs, at, 0.0)
+        return at.by_centres(force) if shift else at.by_coordinates(0.0, force)
 
     def _bias_by(self, approach: Approach) -> FloatArray:
         """Return the derivatives of the bias of impacts (k, p) from those of how they approach."""
@@ -283,8 +268,7 @@ class ImpulseRows:
             speed = np.einsum("ki,kij->kj", at.normal, by.velocity)
             return np.asarray(speed + np.einsum("ki,kij->kj", at.velocity, by.normal))
 
-        gap = np.einsum("ki,kij->kj", self.at.normal, by.apart)
-        return Approach(gap, normal_velocity(self.at, by), normal_velocity(fast, of_free))
+        return Approach(by.gap, normal_velocity(self.at, by), normal_velocity(fast, of_free))
 
     def approach_by_velocity(self) -> Approach:
         """Return how pairs approach by the velocities before (12)."""

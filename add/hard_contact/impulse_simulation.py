@@ -10,7 +10,7 @@ from add.hard_contact.exploring import ChoiceTally
 from add.hard_contact.impulse import ImpulseContact
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.impulse_part import ImpulsePart
-from add.hard_contact.pairs import ContactPairs, contact_terms, lift_of
+from add.hard_contact.pairs import ContactPairs, contact_term, lift_of
 from add.hard_contact.stop_rows import JointStops
 from add.simulation import BDF
 from add.simulation.run import Simulation
@@ -42,10 +42,10 @@ def with_impulse_contact(
     bdf = simulation.stepper
     if not isinstance(bdf, BDF) or bdf.bdf_order != 1:
         raise ValueError("contact in velocities steps by BDF1 only")
-    contacts, system = contact_terms(simulation.system)
+    contact, system = contact_term(simulation.system)
     stops = [term for term in system.terms if isinstance(term, JointLimits) and term.hard]
     system = replace(system, terms=tuple(term for term in system.terms if not any(term is stop for stop in stops)))
-    pairs = ContactPairs.of(contacts)
+    pairs = ContactPairs.of(contact)
     index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
     whole = ImpulsePart(
         pairs, bdf.step_size, bdf.step_size, 0.0, index, lift_of(simulation.system), JointStops.of(stops),

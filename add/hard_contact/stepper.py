@@ -14,10 +14,10 @@ from add.hard_contact.carried import CarriedContacts
 from add.hard_contact.contact_state import ContactState
 from add.hard_contact.exact_derivatives import ExactStepDerivatives
 from add.hard_contact.exact_solve import ExactContactSolve
-from add.hard_contact.geometry import add_forces, touches
+from add.hard_contact.geometry import touches
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
-from add.hard_contact.pairs import ContactPairs, contact_terms
+from add.hard_contact.pairs import ContactPairs, contact_term
 from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp
 from add.simulation.implicit_solve import Linearised
 from add.simulation.run import Simulation
@@ -214,7 +214,7 @@ class ExactContact(DifferentiableStepper):
         """Return the contact forces of a step; see `Stepper.contact_forces`."""
         found = self.contact_state(record, theta)
         generalised = np.zeros_like(record.kin.q)
-        add_forces(found.pairs, found.touches, found.force, generalised)
+        found.touches.add_forces(found.force, generalised)
         touching = found.branch != Branch.SEPARATE
         counts = {
             "touching": int(touching.sum()),
@@ -245,7 +245,7 @@ def with_exact_contact(simulation: Simulation, options: ExactOptions | None = No
     bdf = simulation.stepper
     if not isinstance(bdf, BDF):
         raise ValueError(f"exact contact steps by BDF only, not by {type(bdf).__name__}")
-    contacts, system = contact_terms(simulation.system)
+    contact, system = contact_term(simulation.system)
     options = options or ExactOptions(newton=bdf.newton)
-    stepper = ExactContact(ContactPairs.of(contacts), bdf.step_size, bdf.bdf_order, options, bdf.start_up)
+    stepper = ExactContact(ContactPairs.of(contact), bdf.step_size, bdf.bdf_order, options, bdf.start_up)
     return replace(simulation, system=system, stepper=stepper)

@@ -49,6 +49,17 @@ class Contacts(NamedTuple):
     stride: int
 
 
+def nothing() -> Contacts:
+    """Return the arrays of a term without points and shapes."""
+    ints = [np.zeros(shape, dtype=np.int64) for shape in ((0, 4), (0, 3), (0, 5), 0, 0, (0, 2), (0, 0, 11), 0)]
+    bodies, points, runs, kind, hosts, columns, tables, apart = ints
+    floats = [np.zeros(shape) for shape in ((0, 5), (0, 4), (0, 3), (0, 5, 3), 0, (0, 0, 3))]
+    arms, spheres, size, poses, bounds, depths = floats
+    return Contacts(
+        bodies, points, arms, runs, spheres, kind, size, hosts, poses, bounds, columns, tables, depths, apart, 1
+    )
+
+
 class Growth(NamedTuple):
     """How points and shapes follow sizes that stand in theta; all empty where none do.
 

@@ -43,7 +43,7 @@ from add.typing import IntArray
 
 
 @njit(cache=True, error_model="numpy")
-def _add_wrenches(a, b, first, L, F, wrench, out):
+def add_wrenches(a, b, first, L, F, wrench, out):
     """Add minus the force and the couple F (6,) to ``wrench`` (nb, 2, 3), on a node at ``first`` to out (n,)."""
     f0, f1, f2 = F[0], F[1], F[2]
     for side in range(2):
@@ -88,7 +88,7 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
             couple(scratch.S[0], spin, values.c_t, values.c_r, values.w_0, Z)
         for c in range(3):
             F[c], F[3 + c] = L[2, c], contacts.arms[i, 4] * found[1][0] * Z[0, c] if braked else 0.0
-        _add_wrenches(a, contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
+        add_wrenches(a, contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
     if touching:
         add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
 

@@ -1,20 +1,10 @@
-"""Torques and projections for contact without penalties; `add.hard_contact` has the equations."""
+"""Projections for contact without penalties; `add.hard_contact.equations` has the equations."""
 
 import math
 
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.rotation import jacobian_coefficients, turn_derivative
-
-
-@njit(cache=True, error_model="numpy")
-def torque_derivatives(w, tau, out):
-    """Fill out (m, 3, 3) with d(J_l(w)^T tau)/dw at fixed torques tau (m, 3)."""
-    k = np.empty(6)
-    for i in range(w.shape[0]):
-        jacobian_coefficients(w[i, 0] * w[i, 0] + w[i, 1] * w[i, 1] + w[i, 2] * w[i, 2], k)
-        turn_derivative(-1.0, w[i], tau[i], k, out[i])
 
 
 @njit(cache=True, error_model="numpy")

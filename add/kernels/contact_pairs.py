@@ -13,8 +13,7 @@ f_c = f_e (the paper) or f_n if the limits count the damping. `scale` is 1 (k pe
 multiplies the whole force.
 
 The three layers do not know each other: `touch` finds what touches, `gap` gives d, n, v_rel and the Hessian of g, and
-`penalty_law` maps them to forces. Nodes on the world (`contact_nodes.py`), bodies (`contact_bodies.py`) and sticking
-pairs (`sticking.py`) are scattered by their own loops.
+`penalty_law` maps them to forces. How these act on bodies and nodes stands once, in `contact_blocks.py`.
 
 A decision is an int64 array (k, 3), one row a pair that touches or is given, sorted by pair:
 
@@ -222,50 +221,6 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
         S[2, 0], S[2, 1], S[2, 2] = 0.0, 0.0, 0.0
     by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_s, m_v)
     return bits, (f_n, f_n_d, f_n_v), (f_c, f_c_d, f_c_v), (u, m_over_u, m_u, m_f), by_k
-
-
-@njit(cache=True, error_model="numpy")
-def add_matrices(w0, w1, w2, v_n, normal, coulomb, friction, scale, S, Kx, Kv):
-    """Add dF/dx and dF/dv of one pair to Kx and Kv (3, 3).
-
-    With H the Hessian of g and [W] the cross-product matrix of W = (w0, w1, w2):
-
-        dd/dx   = -n^T                        dv_n/dx = (H v_rel + W x n)^T            dv_n/dv = n^T
-        dv_t/dx = -[W] - v_n H - n dv_n/dx    dv_t/dv = I - n n^T
-        dF      = n df_n + f_n H dx - m/u dv_t - (dm/du - m/u) t t^T dv_t - t dm/df_c df_c
-
-    Unsymmetric: friction is no potential. The rest comes from `gap` with order 2 and `penalty_law`, whose scratch S is
-    used up in rows 6 and 7.
-    """
-    f_n, f_n_d, f_n_v = normal
-    _, f_c_d, f_c_v = coulomb
-    _, m_over_u, m_u, m_f = friction
-    n, v_rel, t, H = S[0], S[1], S[2], S[3:6]
-    m_t = m_u - m_over_u
-    S[6, 0] = w1 * n[2] - w2 * n[1]
-    S[6, 1] = w2 * n[0] - w0 * n[2]
-    S[6, 2] = w0 * n[1] - w1 * n[0]
-    S[7, 0] = w1 * t[2] - w2 * t[1]  # -t^T [W] = (W x t)^T
-    S[7, 1] = w2 * t[0] - w0 * t[2]
-    S[7, 2] = w0 * t[1] - w1 * t[0]
-    for c in range(3):
-        v_n_x = S[6, c] + H[c, 0] * v_rel[0] + H[c, 1] * v_rel[1] + H[c, 2] * v_rel[2]
-        t_v_t_x = S[7, c] - v_n * (H[c, 0] * t[0] + H[c, 1] * t[1] + H[c, 2] * t[2])
-        along_n_x = -f_n_d * n[c] + f_n_v * v_n_x + m_over_u * v_n_x
-        along_t_x = -m_t * t_v_t_x - m_f * (-f_c_d * n[c] + f_c_v * v_n_x)
-        along_n_v = (f_n_v + m_over_u) * n[c]
-        along_t_v = -m_t * t[c] - m_f * f_c_v * n[c]
-        for r in range(3):
-            Kx[r, c] += scale * (n[r] * along_n_x + t[r] * along_t_x + (f_n + m_over_u * v_n) * H[r, c])
-            Kv[r, c] += scale * (n[r] * along_n_v + t[r] * along_t_v)
-        Kv[c, c] -= scale * m_over_u
-    spin = scale * m_over_u  # -m/u (-[W])
-    Kx[0, 1] -= spin * w2
-    Kx[0, 2] += spin * w1
-    Kx[1, 0] += spin * w2
-    Kx[1, 2] -= spin * w0
-    Kx[2, 0] -= spin * w1
-    Kx[2, 1] += spin * w0
 
 
 # --- rows of decisions -----------------------------------------------------------------------------------------------

@@ -91,17 +91,12 @@ def coefficients_of(i, o, theta, contacts):
 
 
 @njit(**_JIT, inline="always")
-def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
-    """Row k: completes its bits and returns point, shape, body of the point, lever r and Omega, then gap and law.
-
-    Fills S as `gap` and `penalty_law`, and L.
-    """
-    B, shapes, W = frames.B, frames.shapes, frames.shapes.W
+def meet(i, o, feature, order, motion, contacts, frames, scratch):
+    """Return body of point i, lever r and Omega, and d and v_n with shape o; fill S as `gap` does, and L but for F."""
+    B, W = frames.B, frames.shapes.W
     x, u, S, L = scratch
-    n_shapes = contacts.kind.size
-    i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
     a, b = point_place(i, motion.q, contacts, B, x, L), contacts.hosts[o]
-    radius, scale = contacts.arms[i, 3], contacts.arms[i, 4]
+    radius = contacts.arms[i, 3]
     w0, w1, w2, lever = W[o, 0], W[o, 1], W[o, 2], 0.0
     if a >= 0:
         lever = radius
@@ -113,16 +108,29 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
         for c in range(3):
             u[0, c] = motion.v[contacts.points[i, 0] + c]
     spin = (w0 - W[o, 0], w1 - W[o, 1], w2 - W[o, 2])
-    values = coefficients_of(i, o, motion.theta, contacts)
-    d, v_n = gap(0, o, x, u, shapes, rows[k, FEATURE], order, radius, spin, S)
+    d, v_n = gap(0, o, x, u, frames.shapes, feature, order, radius, spin, S)
+    for c in range(3):
+        L[1, c] = x[0, c] - B[b, PLACE, c] if b >= 0 else 0.0
+        L[3, c] = L[0, c] - lever * S[0, c]
+        L[4, c] = L[1, c] - lever * S[0, c]
+    return a, lever, spin, d, v_n
+
+
+@njit(**_JIT, inline="always")
+def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
+    """Row k: completes its bits and returns point, shape, body of the point, lever r and Omega, then gap and law.
+
+    Fills S as `gap` and `penalty_law`, and L.
+    """
+    S, L, n_shapes = scratch.S, scratch.L, contacts.kind.size
+    i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
+    a, lever, spin, d, v_n = meet(i, o, rows[k, FEATURE], order, motion, contacts, frames, scratch)
+    values, scale = coefficients_of(i, o, motion.theta, contacts), contacts.arms[i, 4]
     d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
     rows[k, BITS], normal, coulomb, friction, by_k = penalty_law(d, v_n, values, law, replay, rows[k, BITS], S)
     m = friction[0] * friction[1]
     for c in range(3):
-        L[1, c] = x[0, c] - B[b, PLACE, c] if b >= 0 else 0.0
         L[2, c] = scale * (normal[0] * S[0, c] - m * S[2, c])
-        L[3, c] = L[0, c] - lever * S[0, c]
-        L[4, c] = L[1, c] - lever * S[0, c]
     return i, o, a, lever, spin, v_n, values, (normal, coulomb, friction, by_k)
 
 
@@ -209,6 +217,23 @@ def way_column(c, side, way, lever, slope, a, b, B, S, Z, Y):
         Z[2, r] = Z[3, r] = way[r] if side == 0 else 0.0
     _finish(c, 1.0, lever, slope, a, b, B, S, Z, Y)
     Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
+
+
+@njit(**_JIT)
+def centre_columns(a, b, lever, slope, B, S, Z, Y):
+    """Fill the columns of Y of the centres of mass, three of a and three of b; those of what is no body are left.
+
+    A centre of mass moves the points of its body by -R dX_c, or its shapes.
+    """
+    for side in range(2):
+        body = a if side == 0 else b
+        if body < 0:
+            continue
+        for c in range(3):
+            sign = -1.0 if side == 0 else 1.0
+            for r in range(3):
+                Z[5, r] = sign * B[body, r, c]
+            way_column(3 * side + c, side, Z[5], lever, slope, a, b, B, S, Z, Y)
 
 
 @njit(**_JIT)

@@ -30,7 +30,7 @@ class Meshes(NamedTuple):
     edge_normals : (n_e, 2, 3) of the rest faces of each edge, zero where there are not two
     body : (n_p,)
     meets : (n_bodies, n_bodies)
-    round : (n_bodies,) see `mesh_spin.py`
+    round : (n_bodies,) whether it turns, and half-thicknesses are its radius; see `mesh_contact.py`
     rest_factor : float
     vertex_shares, vertex_reach, keen, edge_reach : as in `add.contact.sides.Sides`
     points : (n_p, 3) int64: number of the carrier, row of `bodies` (-1: none), class; carrier -1 stands still

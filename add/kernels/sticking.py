@@ -20,6 +20,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_blocks import (
+    BODY,
     COUNT,
     OTHER,
     add_turned_rows,
@@ -33,7 +34,7 @@ from add.kernels.contact_bodies import set_ends
 from add.kernels.contact_detection import frames_of, point_place
 from add.kernels.contact_laws import NONE
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, Law, static_coefficient, to_frame
-from add.kernels.contact_points import coordinate_columns, evaluate, scratch_in, way_column
+from add.kernels.contact_points import centre_columns, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch, distance_feature
 from add.typing import FloatArray
 
@@ -105,7 +106,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
     q, B, shapes, R = motion.q, frames.B, frames.shapes, frames.shapes.R
     kind, size, x, S, L = shapes.kind, shapes.size, scratch.x, scratch.S, scratch.L
     F, Y, Z, E, block, ends, dofs = room.F, room.Y, room.Z, room.E, room.block, room.ends, room.dofs
-    m, by_row, way = np.empty(3), np.empty((3, Y.shape[1])), np.empty(3)
+    m, by_row = np.empty(3), np.empty((3, Y.shape[1]))
     n_shapes, alone = kind.size, Law(NONE, law.normal, law.elastic)
     for k in range(decision.shape[0]):
         if decision[k, BITS] & ACTIVE == 0:
@@ -141,16 +142,12 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
             F[r] = m_n * n[r] - m[r]
         set_ends(a, b, contacts.points[i, 0], contacts.bodies, L, ends, dofs, room.arms)
         block[:] = 0.0
-        for centre in range(6):
-            side = centre // 3
-            body = a if side == 0 else b
-            if body < 0:
-                continue
-            for r in range(3):
-                way[r] = B[body, r, centre % 3] if side == 1 else -B[body, r, centre % 3]
-            way_column(centre, side, way, lever, slope, a, b, B, S, Z, Y)
-            _held(centre, centre + 1, R[o], m, S, room, by_row, by_centre[k])
-            fill_rows(centre, centre + 1, B, ends, room.shares, room.arms, F, Y, E, block)
+        centre_columns(a, b, lever, slope, B, S, Z, Y)
+        for side in range(2):
+            if ends[side, BODY] >= 0:
+                first, stop = 3 * side, 3 * side + 3
+                _held(first, stop, R[o], m, S, room, by_row, by_centre[k])
+                fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
         geometric_by_centre[k] = block[:12, :6]
         block[:] = 0.0
         for way_of in range(2):

@@ -81,13 +81,12 @@ class WeakContact(NamedTuple):
 
     Attributes
     ----------
-    term, point, shape : int
-        Number of the penalty term that says what may touch what, of its point and of its shape.
+    point, shape : int
+        Numbers of its point and of its shape in the penalty term that says what may touch what.
     margin : float
         How far it is from another mode [-].
     """
 
-    term: int
     point: int
     shape: int
     margin: float

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from add.contact import PenaltyContact
+from add.contact import BodyContact
 from add.errors import SolverError
 from add.inverse import LoggedEvaluation
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
@@ -39,7 +39,7 @@ class _Arrived(Exception):
 def contact_order(built: BuiltScene, run: Trajectory) -> str:
     """Return the obstacles that a body touches over a run, in their order, such as "floor, wall, floor"."""
     names = list(built.scene.obstacles)
-    (number,) = (k for k, term in enumerate(built.model.system.deciding) if isinstance(term, PenaltyContact))
+    (number,) = (k for k, term in enumerate(built.model.system.deciding) if isinstance(term, BodyContact))
     last, order = dict.fromkeys(names, -np.inf), []
     for t, record in zip(run.t[1:], run.records, strict=True):
         rows = record.decisions[number]

@@ -9,7 +9,7 @@ from support.setups import block_on_plane
 from add.bodies import CarriedShape, RigidBody
 from add.contact import FrictionLaw
 from add.geometry import HEX8, box_mesh
-from add.hard_contact import ContactPairs, ContactState, ExactOptions, with_exact_contact
+from add.hard_contact import ContactPairs, ContactState, ExactOptions, contact_term, with_exact_contact
 from add.hard_contact.equations import ContactEquations
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.kernels.rotation import rotation_matrix
@@ -196,9 +196,11 @@ class OnePair:
             q_star = np.concatenate([q_star, host_x, host_w])
         v_star = rng.normal(size=q_star.size)
         equations = StepEquations(q_star, v_star, 1.0 / dt, t, step, np.zeros(0))
-        pairs = ContactPairs.of(setup.model.system.deciding)
+        contact = contact_term(setup.model.system)[0]
+        assert contact is not None
         if not rigid:  # the centre of mass taken for a node: three coordinates without a lever
-            pairs = replace(pairs, rigid=np.zeros(1, dtype=bool), radius=np.zeros(1), arm=np.zeros((1, 3)))
+            contact = replace(contact, rigid=np.zeros(1, dtype=bool), radius=np.zeros(1), arm=np.zeros((1, 3)))
+        pairs = ContactPairs.of(contact)
         system = replace(setup.model.system, deciding=())
         work = ContactEquations(Assembler(system), equations, pairs, setup.theta, ExactOptions(newton=TIGHT))
         return cls(work, 1e-3 * rng.normal(size=q_star.size))

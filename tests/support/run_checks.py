@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from add.adjoint import Checkpoints, States, evaluate, pushforward, value_and_gradient
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, SLIP, STICKS
 from add.objectives.base import Objective
 from add.simulation.run import Simulation, Trajectory
@@ -94,7 +94,7 @@ def events(simulation: Simulation, trajectory: Trajectory) -> Counter[str]:
         for term, decision in zip(simulation.system.deciding, decisions, strict=True):
             seen.update(term.describe(decision))
         for term, old, new in zip(simulation.system.deciding, before, decisions, strict=False):
-            if not isinstance(term, BodyContact | PenaltyContact):
+            if not isinstance(term, BodyContact):
                 seen[type(term).__name__] += term.changes(old, new)
                 continue
             was, touching = (dict(rows[rows[:, BITS] & ACTIVE != 0][:, [PAIR, BITS]].tolist()) for rows in (old, new))

@@ -10,7 +10,7 @@ from support.run_checks import check_gradient_of_run, events
 from support.small_models import RoughObjective
 
 import add
-from add.contact import BodyContact, MeshContact, PenaltyContact
+from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.kernels.contact_pairs import BEYOND, BITS
@@ -373,5 +373,5 @@ def test_pairs_have_their_own_thickness() -> None:
     raw = pressed(WALL, pairs=[{"between": ["ball", "floor"], "thickness": 0.006}])
     built = scene(raw)
     assert {"contact.pairs.0.thickness", "contact.thickness"} <= {entry.name for entry in built.numbers.layout.entries}
-    (term,) = built.model.term(PenaltyContact)
+    (term,) = built.model.term(BodyContact)
     assert term.pairs.thickness is not None and built.theta[term.pairs.thickness] == pytest.approx(0.006)

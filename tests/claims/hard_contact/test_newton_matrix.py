@@ -8,7 +8,8 @@ from support.hard_contact_cases import SHAPES, OnePair
 
 from add.hard_contact import Branch
 from add.hard_contact.equations import Iterate
-from add.hard_contact.geometry import add_forces, derivatives, push_derivatives, touches
+from add.hard_contact.geometry import touches
+from add.kernels.rotation import left_jacobian
 
 H = 1e-6
 FIRST = np.zeros(1, dtype=np.int64)
@@ -35,12 +36,12 @@ def test_geometry(shape: str, hosted: bool, rigid: bool, radius: float, rng: np.
 
     def push(u: np.ndarray) -> np.ndarray:
         out = np.zeros(n)
-        add_forces(pairs, at(u), force, out)
+        at(u).add_forces(force, out)
         return out
 
     here = at(pair.u)
-    by = derivatives(pairs, here, step.equations.c)
-    bent = push_derivatives(pairs, here, by, force)[0]
+    by = here.by_coordinates(step.equations.c, force)
+    bent = by.pushed[0]
     has = pair.columns >= 0
     assert has.sum() == (6 if rigid else 3) + (6 if hosted else 0)
     assert not by.push[0][~has].any()
@@ -53,12 +54,9 @@ def test_geometry(shape: str, hosted: bool, rigid: bool, radius: float, rng: np.
         def slope(value, plus=plus, minus=minus) -> np.ndarray:
             return (value(plus) - value(minus))[0] / (2.0 * H)
 
-        assert slope(lambda x: x.gap) == pytest.approx(here.normal[0] @ by.apart[0, :, k], abs=1e-8)
+        assert slope(lambda x: x.gap) == pytest.approx(by.gap[0, k], abs=1e-8)
         np.testing.assert_allclose(slope(lambda x: x.normal), by.normal[0, :, k], atol=1e-7)
         np.testing.assert_allclose(slope(lambda x: x.velocity), by.velocity[0, :, k], rtol=1e-7, atol=1e-6)
-        if rigid:
-            np.testing.assert_allclose(slope(lambda x: x.carrier.arm), by.carrier_arm[0, :, k], atol=1e-8)
-        np.testing.assert_allclose(slope(lambda x: x.host.arm), by.host_arm[0, :, k], atol=1e-8)
         numeric = (push(pair.u + e) - push(pair.u - e))[pair.columns[has]] / (2.0 * H)
         np.testing.assert_allclose(bent[has, k], numeric, atol=1e-8)
     if rigid or hosted:
@@ -76,11 +74,8 @@ def test_opposite_forces(shape: str, rng: np.random.Generator) -> None:
     kin = pair.step.equations.kinematics(pair.u)
     at = touches(pair.step.pairs, kin, pair.step.theta)
     out = np.zeros(12)
-    add_forces(pair.step.pairs, at, rng.normal(size=(1, 3)), out)
-    sides = (at.carrier, at.host)
-    torques = [
-        np.linalg.solve(side.turn[0].T, out[first : first + 3]) for side, first in zip(sides, (3, 9), strict=True)
-    ]
+    at.add_forces(rng.normal(size=(1, 3)), out)
+    torques = [np.linalg.solve(left_jacobian(kin.q[k : k + 3]).T, out[k : k + 3]) for k in (3, 9)]
     np.testing.assert_allclose(out[:3], -out[6:9], atol=1e-15)
     whole = np.cross(kin.q[:3], out[:3]) + np.cross(kin.q[6:9], out[6:9]) + sum(torques)
     assert np.abs(torques[0]).max() > 0.01
@@ -112,7 +107,7 @@ def test_whole_residual(
     du, df = pair.moving(rng), rng.normal(size=(1, 3))
     ends = [Iterate(step, pair.u + s * H * du, np.zeros(0), point.force + s * H * df) for s in (1.0, -1.0)]
     assert all(end.branch.tolist() == [branch] for end in ends)
-    by = derivatives(step.pairs, point.at, step.equations.c)
+    by = point.at.by_coordinates(step.equations.c, point.force)
     by_u, by_force = step.law_rows(point, by, FIRST)
     has = pair.columns >= 0
     phi_dot = by_u[0][:, has] @ du[pair.columns[has]] + by_force[0] @ df[0]
@@ -136,7 +131,7 @@ def test_direction_solves_the_linear_equations(branch: Branch, hosted: bool, rng
     point = Iterate(step, pair.u, np.zeros(0), force)
     assert point.branch.tolist() == [branch]
     du, df = step.direction(point)
-    by = derivatives(step.pairs, point.at, step.equations.c)
+    by = point.at.by_coordinates(step.equations.c, point.force)
     by_u, by_force = step.law_rows(point, by, FIRST)
     has = pair.columns >= 0
     balance = (

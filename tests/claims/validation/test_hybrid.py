@@ -8,7 +8,7 @@ from support.setups import G, Setup
 
 from add.adjoint import value_and_gradient
 from add.bodies import RigidBody, SoftBody
-from add.contact import BodyContact, FrictionLaw, PenaltyContact
+from add.contact import BodyContact, FrictionLaw
 from add.equations.kinematics import State
 from add.equations.term import DecidingTerm
 from add.geometry import HEX8, box_mesh
@@ -148,7 +148,7 @@ def test_soft_block_rests(order: int) -> None:
         contact__block__floor__c_f=C_F,
     )  # fmt: skip
     q, simulation = settle(setup, order, dt=0.02, n_steps=400, stiffer=100.0)
-    assert any(isinstance(term, PenaltyContact) for term in model.system.deciding)
+    assert any(isinstance(term, BodyContact) for term in model.system.deciding)
     check_rest(setup, simulation, q, 10.0)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from add.contact import BodyContact, PenaltyContact
+from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.mesh_round import ball_mesh
 from add.scene import scene_from_dict
@@ -57,7 +57,7 @@ def force(file: str, approach: float, *, on_ball: bool) -> float:
     }
     scene = scene_from_dict(raw).build()
     q = scene.simulation.run().state(0).q[0]
-    (term,) = scene.model.term(BodyContact if on_ball else PenaltyContact)
+    (term,) = scene.model.term(BodyContact)
     forces = term.forces(Kinematics(q, np.zeros_like(q), np.zeros_like(q), 0.0, 0), scene.theta)
     lift = scene.model.system.dofs.view(forces, "ball").reshape(-1, 3)[:, 2].sum()
     return float(lift / (4.0 / 3.0 * STIFFNESS * np.sqrt(radius) * approach**1.5))

@@ -1,0 +1,199 @@
+"""Gaps, velocities and rows of pairs of points and shapes, with all their derivatives, whatever law holds them.
+
+Pairs, their columns and blocks are those of penalty contact (`contact_points.py`, `contact_blocks.py`). Common
+arguments, always in this order
+
+    t, q, v, theta           a `Motion`
+    ints, floats, fields     a `Packed`
+    number                   (m,) int64, point * n_shapes + shape
+
+Coordinates of a pair are the six of the point's carrier (three of a node), then from the seventh on those of the body
+that carries the shape.
+"""
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.kernels.contact_arrays import Motion, unpacked
+from add.kernels.contact_blocks import (
+    ARM,
+    BODY,
+    COUNT,
+    DEPTH,
+    NORMAL,
+    OTHER,
+    VELOCITY,
+    add_turned_rows,
+    fill_rows,
+    lever_columns,
+    new_store,
+    room_in,
+)
+from add.kernels.contact_bodies import add_turned, add_wrenches, set_ends
+from add.kernels.contact_detection import frames_of, point_place
+from add.kernels.contact_pairs import to_frame
+from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
+from add.kernels.distance import distance_feature
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_JIT, inline="always")
+def _met(number, order, motion, contacts, frames, scratch):
+    """Evaluate a pair on the feature that is nearest: its point, shape, bodies, lever and gap."""
+    shapes = frames.shapes
+    i, o = number // contacts.kind.size, number % contacts.kind.size
+    point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
+    X0, X1, X2 = to_frame(0, o, scratch.x, shapes.R, shapes.p)
+    feature = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+    a, lever, _, d, _ = meet(i, o, feature, order, motion, contacts, frames, scratch)
+    return i, o, a, contacts.hosts[o], lever, -d
+
+
+@njit(**_JIT)
+def touches(t, q, v, theta, ints, floats, fields, number, gap, normal, velocity, place, arms):
+    """Fill gap (m,) [m], normal and relative velocity (m, 3), place where surfaces meet, and arms (m, 2, 3) there."""
+    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
+    _fill_touches(motion, contacts, number, gap, normal, velocity, place, arms, *new_store())
+
+
+@njit(**_JIT)
+def _fill_touches(motion, contacts, number, gap, normal, velocity, place, arms, floats, integers):
+    frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
+    for k in range(number.size):
+        i, _, _, _, _, gap[k] = _met(number[k], 1, motion, contacts, frames, scratch)
+        for r in range(3):
+            normal[k, r], velocity[k, r] = scratch.S[0, r], scratch.S[1, r]
+            place[k, r] = scratch.x[0, r] - contacts.arms[i, 3] * scratch.S[0, r]
+            arms[k, 0, r], arms[k, 1, r] = scratch.L[3, r], scratch.L[4, r]
+
+
+@njit(**_JIT)
+def add_touch_forces(t, q, v, theta, ints, floats, fields, number, arms, force, out):
+    """Add the generalised forces (n,) of ``force`` (m, 3) on the points and the opposite on the shapes."""
+    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
+    frames, L, F = frames_of(0, motion, contacts), np.zeros((5, 3)), np.zeros(6)
+    wrench = np.zeros((contacts.bodies.shape[0], 2, 3))
+    for k in range(number.size):
+        i, o = number[k] // contacts.kind.size, number[k] % contacts.kind.size
+        for r in range(3):
+            L[3, r], L[4, r], F[r] = arms[k, 0, r], arms[k, 1, r], -force[k, r]
+        add_wrenches(contacts.points[i, 2], contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
+    add_turned(wrench, q, contacts.bodies, frames.k, out)
+
+
+@njit(**_JIT, inline="always")
+def _fill_push(B, room, push):
+    """Fill ``push`` (12, 3): the generalised force per force on the point, in world axes."""
+    E, block, ends = room.E, room.block, room.ends
+    E[:, :3] = 0.0
+    for r in range(3):
+        E[r, r] = 1.0
+    fill_rows(0, 3, B, ends, room.shares, room.arms, room.F, room.Y, E, block)
+    for side in range(2):
+        for r in range(OTHER * side, OTHER * side + ends[side, COUNT]):
+            for c in range(3):
+                push[r, c] = -block[r, c]
+
+
+@njit(**_JIT)
+def touch_rows(t, q, v, theta, ints, floats, fields, number, normal, arms, axes, dofs, push, local, matrix):
+    """Fill the rows of pairs in velocities.
+
+    axes (k, 3, 3) columns t_1, t_2, n; dofs (k, 12) coordinates of carrier and host, -1 for none; push (k, 12, 3)
+    generalised force per force, world axes; local (k, 3, 12) rows over the coordinates of the pairs, in their axes;
+    matrix (3 k, n) over all. All are zeros when they come, dofs -1.
+    """
+    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
+    _fill_rows(motion, contacts, number, normal, arms, axes, dofs, push, local, matrix, *new_store())
+
+
+@njit(**_JIT)
+def _fill_rows(motion, contacts, number, normal, arms, axes, dofs, push, local, matrix, floats, integers):
+    frames, room = frames_of(2, motion, contacts), room_in(floats, integers)
+    L = np.zeros((5, 3))
+    for k in range(number.size):
+        i, o = number[k] // contacts.kind.size, number[k] % contacts.kind.size
+        L[3], L[4] = arms[k, 0], arms[k, 1]
+        set_ends(
+            contacts.points[i, 2], contacts.hosts[o], contacts.points[i, 0], contacts.bodies, L, room.ends, room.dofs,
+            room.arms,
+        )  # fmt: skip
+        dofs[k] = room.dofs[:12]
+        _fill_axes(normal[k], axes[k])
+        _fill_push(frames.B, room, push[k])
+        for a in range(3):
+            for p in range(12):
+                total = 0.0
+                for r in range(3):
+                    total += axes[k, r, a] * push[k, p, r]
+                local[k, a, p] = total
+                if dofs[k, p] >= 0:
+                    matrix[3 * k + a, dofs[k, p]] += total
+
+
+@njit(**_JIT)
+def _fill_axes(n, axes):
+    """Write t_1 along n x e, e the world axis that is furthest from n; t_2 = n x t_1; n."""
+    far = 0
+    for r in range(1, 3):
+        if abs(n[r]) < abs(n[far]):
+            far = r
+    j, l = (far + 1) % 3, (far + 2) % 3
+    size = np.sqrt(n[j] * n[j] + n[l] * n[l])
+    axes[far, 0], axes[j, 0], axes[l, 0] = 0.0, n[l] / size, -n[j] / size
+    for r in range(3):
+        a, b = (r + 1) % 3, (r + 2) % 3
+        axes[r, 1] = n[a] * axes[b, 0] - n[b] * axes[a, 0]
+        axes[r, 2] = n[r]
+
+
+@njit(**_JIT)
+def touch_derivatives(
+    t, q, v, theta, ints, floats, fields, number, centres, c, force, gap, normal, velocity, push, pushed
+):  # fmt: skip
+    """Fill derivatives by the p = 12 coordinates of pairs, whose rates move with c, or by p = 6 centres of mass.
+
+    gap (m, p), normal, velocity (m, 3, p); push (m, 12, 3) generalised force per force; pushed (m, 12, p) the change of
+    the generalised forces at fixed ``force`` (m, 3). ``centres`` chooses. All are zeros when they come.
+    """
+    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
+    out = gap, normal, velocity, push, pushed
+    _fill_derivatives(motion, contacts, number, centres, c, force, out, *new_store())
+
+
+@njit(**_JIT)
+def _fill_derivatives(motion, contacts, number, centres, c, force, out, floats, integers):
+    gap, normal, velocity, push, pushed = out
+    frames, scratch, room = frames_of(2, motion, contacts), scratch_in(floats), room_in(floats, integers)
+    B, S, F, Y, E, Z, block, ends = frames.B, scratch.S, room.F, room.Y, room.E, room.Z, room.block, room.ends
+    for k in range(number.size):
+        i, _, a, b, lever, _ = _met(number[k], 2, motion, contacts, frames, scratch)
+        set_ends(a, b, contacts.points[i, 0], contacts.bodies, scratch.L, ends, room.dofs, room.arms)
+        F[:3] = force[k]
+        if centres:
+            centre_columns(a, b, lever, 0.0, B, S, Z, Y)
+        else:
+            Y[ARM : ARM + 6] = 0.0
+            coordinate_columns(a, b, lever, 0.0, 1.0, c, B, S, scratch.L, Z, Y)
+        wide = 3 if centres else OTHER
+        for side in range(2):
+            first = wide * side
+            stop = first + ((3 if ends[side, BODY] >= 0 else 0) if centres else ends[side, COUNT])
+            E[:, first:stop] = 0.0
+            for p in range(first, stop):
+                lever_columns(p, F, Y, E)
+                gap[k, p] = -Y[DEPTH, p]
+                for r in range(3):
+                    normal[k, r, p], velocity[k, r, p] = Y[NORMAL + r, p], Y[VELOCITY + r, p]
+            fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
+        if not centres:
+            add_turned_rows(1.0, motion.q, room.dofs, frames.k, ends, room.arms, F, Z, room.G, block)
+        for side in range(2):
+            for r in range(OTHER * side, OTHER * side + ends[side, COUNT]):
+                for other in range(2):
+                    first = wide * other
+                    there = (3 if ends[other, BODY] >= 0 else 0) if centres else ends[other, COUNT]
+                    for p in range(first, first + there):
+                        pushed[k, r, p] = -block[r, p]
+        _fill_push(B, room, push[k])
