@@ -18,8 +18,10 @@ from support.rigid_models import PAIRS, linkage
 from add.adjoint import Checkpoints, Cotangents, pullback, pushforward, value_and_gradient
 from add.commands.check_gradient import probe
 from add.compiled.pack import lacking
+from add.contact import BodyContact
 from add.contact.coefficients import FrictionLaw
 from add.equations.term import DecidingTerm, Term
+from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
@@ -149,7 +151,10 @@ def test_friction_by_speed_and_of_spins(law: str) -> None:
     simulation = scene_from_dict(raw).build().simulation
     found, _ = assert_same(simulation, 60)
     assert_same_tangents(simulation, found)
-    assert all(any(r.decisions[k].size for r in found.records) for k in (0, 1)), "one of them touched nothing"
+    (contact,) = simulation.system.deciding
+    assert isinstance(contact, BodyContact)
+    touched = np.concatenate([record.decisions[0][:, PAIR] for record in found.records]) // contact.n_shapes
+    assert set(contact.owner[touched]) == {0, 1}, "one of them touched nothing"
 
 
 @pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])

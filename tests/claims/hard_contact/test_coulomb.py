@@ -81,7 +81,8 @@ def test_box_slides_to_rest(order: int) -> None:
         assert np.abs(found.v[-1]).max() < 1e-9
         # Which of four corners bear the load, and which are said to stick at no speed, hangs on rounding.
         last = found.records[-1]
-        np.testing.assert_allclose(last.force.sum(axis=0), [0.0, 0.0, MASS * G], atol=1e-9)
+        # Velocities below 1e-9 m/s are rest, and leave so much of the balance of forces.
+        np.testing.assert_allclose(last.force.sum(axis=0), [0.0, 0.0, MASS * G], atol=MASS * 1e-9 / dt)
         errors.append(abs(found.q[-1, 0] - exact))
     print(f"BDF{order}: distance off by {errors} m of {exact:.4f} m")
     # BDF1: mu g dt t/2 and the last step; BDF2 only the last step, which it does not resolve either.
