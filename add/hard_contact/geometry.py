@@ -16,6 +16,7 @@ import numpy as np
 from add.equations.kinematics import Kinematics
 from add.hard_contact.pairs import ContactPairs
 from add.kernels import contact_rows as kernel
+from add.kernels.contact_arrays import Motion
 from add.typing import FloatArray, IntArray
 
 
@@ -68,7 +69,8 @@ class Touches:
     Attributes
     ----------
     pairs : ContactPairs
-    state : time [s], q and v (n,), theta
+    motion : Motion
+        Time, coordinates, rates and theta.
     gap : (m,) [m]
     normal : (m, 3) away from the shape
     velocity : (m, 3) of the point's surface relative to the shape's [m/s]
@@ -77,7 +79,7 @@ class Touches:
     """
 
     pairs: ContactPairs
-    state: tuple[float, FloatArray, FloatArray, FloatArray]
+    motion: Motion
     gap: FloatArray
     normal: FloatArray
     velocity: FloatArray
@@ -87,7 +89,7 @@ class Touches:
     def select(self, rows: IntArray) -> Touches:
         """Return those of some pairs."""
         parts = (self.gap, self.normal, self.velocity, self.place, self.arms)
-        return Touches(self.pairs.select(rows), self.state, *(part[rows] for part in parts))
+        return Touches(self.pairs.select(rows), self.motion, *(part[rows] for part in parts))
 
     @cached_property
     def normal_velocity(self) -> FloatArray:
@@ -101,7 +103,7 @@ class Touches:
 
     @property
     def _arguments(self):
-        return *self.state, *self.pairs.packed, self.pairs.number
+        return self.motion, self.pairs.packed, self.pairs.number
 
     def add_forces(self, force: FloatArray, out: FloatArray) -> None:
         """Add the generalised forces to ``out`` (n,): ``force`` (m, 3) on the points, the opposite on the shapes."""
@@ -109,10 +111,10 @@ class Touches:
 
     def rows(self) -> Rows:
         """Return the rows of the pairs in velocities."""
-        m, n = self.pairs.n, self.state[1].size
+        m, n = self.pairs.n, self.motion.q.size
         axes, dofs, push = np.zeros((m, 3, 3)), np.full((m, 12), -1, dtype=np.int64), np.zeros((m, 12, 3))
         out = axes, dofs, push, np.zeros((m, 3, 12)), np.zeros((3 * m, n))
-        kernel.touch_rows(*self._arguments, self.normal, self.arms, *out)
+        kernel.touch_rows(*self._arguments, self.normal, self.arms, out)
         return Rows(*out)
 
     def by_coordinates(self, c: float, force: FloatArray | None = None) -> TouchDerivatives:
@@ -127,7 +129,7 @@ class Touches:
         m, p = self.pairs.n, 6 if centres else 12
         held = np.zeros((m, 3)) if force is None else np.ascontiguousarray(force)
         out = np.zeros((m, p)), np.zeros((m, 3, p)), np.zeros((m, 3, p)), np.zeros((m, 12, 3)), np.zeros((m, 12, p))
-        kernel.touch_derivatives(*self._arguments, centres, c, held, *out)
+        kernel.touch_derivatives(*self._arguments, centres, c, held, out)
         return TouchDerivatives(*out)
 
 
@@ -149,8 +151,8 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray) -> Touches:
     """Return where all pairs are at ``kin``."""
-    m, state = pairs.n, (kin.t, kin.q, kin.v, theta)
+    m, motion = pairs.n, Motion(float(kin.t), kin.q, kin.v, theta)
     out = np.empty(m), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 2, 3))
-    found = Touches(pairs, state, *out)
-    kernel.touches(*found._arguments, *out)
+    found = Touches(pairs, motion, *out)
+    kernel.touches(*found._arguments, out)
     return found

@@ -36,6 +36,7 @@ Ints3 = Annotated[IntArray, 3, np.int64]
 Floats = Annotated[FloatArray, 1, np.float64]
 Floats2 = Annotated[FloatArray, 2, np.float64]
 Floats3 = Annotated[FloatArray, 3, np.float64]
+Floats4 = Annotated[FloatArray, 4, np.float64]
 
 #: Columns of `Arena.families`: addresses of the four functions, zero for none; the first of its fields, and its slots;
 #: number of its decision, -1 for none; whether it is over the coordinates of trees, not over rows of X; number of its
@@ -50,7 +51,7 @@ class Arena(NamedTuple):
     Attributes
     ----------
     ints, floats : all arrays
-    fields : (m, 4) where each array begins in one of these, and its shape
+    fields : (m, 5) where each array begins in one of these, and its shape
     families : (n, 10) a row a family, see `FORCES` and its neighbours
     """
 
@@ -133,7 +134,7 @@ def context_of(arena, at):
 @njit(**FAMILY)
 def opened(context, t):
     """Return the `Arena` and the `Instant` of a context, views that count no references."""
-    fields = view_at(_INTS, context[2], (context[12] // 4, 4))
+    fields = view_at(_INTS, context[2], (context[12] // 5, 5))
     families = view_at(_INTS, context[3], (context[13] // 10, 10))
     arena = Arena(
         view_at(_INTS, context[0], (context[10],)), view_at(_FLOATS, context[1], (context[11],)), fields, families
@@ -238,7 +239,7 @@ def packed(arrays: list[AnyArray], kinds: list[tuple[int, Any]]) -> tuple[IntArr
         values = np.ascontiguousarray(array, dtype=dtype)
         if values.ndim != dimensions:
             raise ValueError(f"an array of {values.ndim} dimensions, not {dimensions}")
-        fields.append([sizes[dtype], *values.shape, *[0] * (3 - dimensions)])
+        fields.append([sizes[dtype], *values.shape, *[0] * (4 - dimensions)])
         (ints if dtype is np.int64 else floats).append(values.ravel())
         sizes[dtype] += values.size
-    return np.concatenate(ints), np.concatenate(floats), np.array(fields, dtype=np.int64).reshape(-1, 4)
+    return np.concatenate(ints), np.concatenate(floats), np.array(fields, dtype=np.int64).reshape(-1, 5)

@@ -3,9 +3,9 @@
 Pairs, their columns and blocks are those of penalty contact (`contact_points.py`, `contact_blocks.py`). Common
 arguments, always in this order
 
-    t, q, v, theta           a `Motion`
-    ints, floats, fields     a `Packed`
-    number                   (m,) int64, point * n_shapes + shape
+    motion   Motion of `contact_arrays.py`
+    packed   Packed of `contact_arrays.py`
+    number   (m,) int64, point * n_shapes + shape
 
 Coordinates of a pair are the six of the point's carrier (three of a node), then from the seventh on those of the body
 that carries the shape.
@@ -14,7 +14,7 @@ that carries the shape.
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Motion, unpacked
+from add.kernels.contact_arrays import unpacked
 from add.kernels.contact_blocks import (
     ARM,
     BODY,
@@ -51,14 +51,14 @@ def _met(number, order, motion, contacts, frames, scratch):
 
 
 @njit(**_JIT)
-def touches(t, q, v, theta, ints, floats, fields, number, gap, normal, velocity, place, arms):
+def touches(motion, packed, number, out):
     """Fill gap (m,) [m], normal and relative velocity (m, 3), place where surfaces meet, and arms (m, 2, 3) there."""
-    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
-    _fill_touches(motion, contacts, number, gap, normal, velocity, place, arms, *new_store())
+    _fill_touches(motion, unpacked(packed.ints, packed.floats, packed.places), number, out, *new_store())
 
 
 @njit(**_JIT)
-def _fill_touches(motion, contacts, number, gap, normal, velocity, place, arms, floats, integers):
+def _fill_touches(motion, contacts, number, out, floats, integers):
+    gap, normal, velocity, place, arms = out
     frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
     for k in range(number.size):
         i, _, _, _, _, gap[k] = _met(number[k], 1, motion, contacts, frames, scratch)
@@ -69,9 +69,9 @@ def _fill_touches(motion, contacts, number, gap, normal, velocity, place, arms, 
 
 
 @njit(**_JIT)
-def add_touch_forces(t, q, v, theta, ints, floats, fields, number, arms, force, out):
+def add_touch_forces(motion, packed, number, arms, force, out):
     """Add the generalised forces (n,) of ``force`` (m, 3) on the points and the opposite on the shapes."""
-    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
+    contacts = unpacked(packed.ints, packed.floats, packed.places)
     frames, L, F = frames_of(0, motion, contacts), np.zeros((5, 3)), np.zeros(6)
     wrench = np.zeros((contacts.bodies.shape[0], 2, 3))
     for k in range(number.size):
@@ -79,7 +79,7 @@ def add_touch_forces(t, q, v, theta, ints, floats, fields, number, arms, force, 
         for r in range(3):
             L[3, r], L[4, r], F[r] = arms[k, 0, r], arms[k, 1, r], -force[k, r]
         add_wrenches(contacts.points[i, 2], contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
-    add_turned(wrench, q, contacts.bodies, frames.k, out)
+    add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
 
 
 @njit(**_JIT, inline="always")
@@ -97,19 +97,19 @@ def _fill_push(B, room, push):
 
 
 @njit(**_JIT)
-def touch_rows(t, q, v, theta, ints, floats, fields, number, normal, arms, axes, dofs, push, local, matrix):
+def touch_rows(motion, packed, number, normal, arms, out):
     """Fill the rows of pairs in velocities.
 
     axes (k, 3, 3) columns t_1, t_2, n; dofs (k, 12) coordinates of carrier and host, -1 for none; push (k, 12, 3)
     generalised force per force, world axes; local (k, 3, 12) rows over the coordinates of the pairs, in their axes;
     matrix (3 k, n) over all. All are zeros when they come, dofs -1.
     """
-    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
-    _fill_rows(motion, contacts, number, normal, arms, axes, dofs, push, local, matrix, *new_store())
+    _fill_rows(motion, unpacked(packed.ints, packed.floats, packed.places), number, normal, arms, out, *new_store())
 
 
 @njit(**_JIT)
-def _fill_rows(motion, contacts, number, normal, arms, axes, dofs, push, local, matrix, floats, integers):
+def _fill_rows(motion, contacts, number, normal, arms, out, floats, integers):
+    axes, dofs, push, local, matrix = out
     frames, room = frames_of(2, motion, contacts), room_in(floats, integers)
     L = np.zeros((5, 3))
     for k in range(number.size):
@@ -149,16 +149,13 @@ def _fill_axes(n, axes):
 
 
 @njit(**_JIT)
-def touch_derivatives(
-    t, q, v, theta, ints, floats, fields, number, centres, c, force, gap, normal, velocity, push, pushed
-):  # fmt: skip
+def touch_derivatives(motion, packed, number, centres, c, force, out):
     """Fill derivatives by the p = 12 coordinates of pairs, whose rates move with c, or by p = 6 centres of mass.
 
     gap (m, p), normal, velocity (m, 3, p); push (m, 12, 3) generalised force per force; pushed (m, 12, p) the change of
     the generalised forces at fixed ``force`` (m, 3). ``centres`` chooses. All are zeros when they come.
     """
-    motion, contacts = Motion(t, q, v, theta), unpacked(ints, floats, fields)
-    out = gap, normal, velocity, push, pushed
+    contacts = unpacked(packed.ints, packed.floats, packed.places)
     _fill_derivatives(motion, contacts, number, centres, c, force, out, *new_store())
 
 

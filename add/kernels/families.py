@@ -25,7 +25,7 @@ from add.kernels.caching import njit
 
 def empty_arena() -> Arena:
     """Return the arena of nothing, for its type."""
-    fields, families = np.zeros((0, 4), dtype=np.int64), np.zeros((0, COLUMNS), dtype=np.int64)
+    fields, families = np.zeros((0, 5), dtype=np.int64), np.zeros((0, COLUMNS), dtype=np.int64)
     return Arena(np.zeros(0, dtype=np.int64), np.zeros(0), fields, families)
 
 
@@ -58,13 +58,13 @@ call_forces, call_jacobian, call_parameters, call_inputs = (
 )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def run_forces(arena, at, replay, rows, out):
     """Add the forces of an arena's first family; return the rows."""
     return call_forces(arena.families[0, FORCES], (context_of(arena, at), at.t, 0, replay, rows, out))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def run_jacobian(arena, at, rows, weight_q, weight_v, weight_a, data, slots):
     """Add the weighted derivatives of an arena's first family."""
     call_jacobian(
@@ -73,7 +73,7 @@ def run_jacobian(arena, at, rows, weight_q, weight_v, weight_a, data, slots):
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def run_parameters(arena, at, rows, forward, along, out):
     """Add the derivatives by theta of an arena's first family, along theta or backward."""
     call_parameters(arena.families[0, PARAMETERS], (context_of(arena, at), at.t, 0, rows, forward, along, out))

@@ -45,14 +45,15 @@ def mean_trace(q, v, cell, grads, w, f, fd, d):
 
 
 @njit(**_JIT)
-def viscous_residual(q, v, cells, grads, w, group, mean, eta, zeta, out):
-    """Add the viscous forces, w P_v G_a per point and node, to ``out``."""
+def viscous_residual(q, v, cells, grads, w, group, mean, viscosities, out):
+    """Add the viscous forces, w P_v G_a per point and node, to ``out``; viscosities (2 n_groups,) eta and zeta."""
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))
     for e in range(cells.shape[0]):
         g = group[e]
-        if eta[g] == 0.0 and zeta[g] == 0.0:
+        eta, zeta = viscosities[2 * g], viscosities[2 * g + 1]
+        if eta == 0.0 and zeta == 0.0:
             continue
         trace_mean = 0.0
         if mean[g]:
@@ -65,8 +66,8 @@ def viscous_residual(q, v, cells, grads, w, group, mean, eta, zeta, out):
                 trace = trace_mean
             for i in range(3):
                 for j in range(3):
-                    d[i, j] *= eta[g]
-                d[i, i] += zeta[g] * trace
+                    d[i, j] *= eta
+                d[i, i] += zeta * trace
             for i in range(3):
                 p0 = w[e, p] * (f[i, 0] * d[0, 0] + f[i, 1] * d[1, 0] + f[i, 2] * d[2, 0])
                 p1 = w[e, p] * (f[i, 0] * d[0, 1] + f[i, 1] * d[1, 1] + f[i, 2] * d[2, 1])
@@ -77,7 +78,7 @@ def viscous_residual(q, v, cells, grads, w, group, mean, eta, zeta, out):
 
 
 @njit(**_JIT)
-def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, weight_v, data, slots):
+def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, weight_v, data, slots):
     """Add weight_q dr/dq + weight_v dr/dv to ``data[slots]``.
 
     With b_a = F G_a, d_a = F_dot G_a, per point
@@ -100,7 +101,8 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
     local = np.empty((3 * nn, 3 * nn))
     for e in range(cells.shape[0]):
         g = group[e]
-        if eta[g] == 0.0 and zeta[g] == 0.0:
+        eta, zeta = viscosities[2 * g], viscosities[2 * g + 1]
+        if eta == 0.0 and zeta == 0.0:
             continue
         local[:] = 0.0
         volume = 1.0
@@ -121,7 +123,7 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
                     total = 0.0
                     for k in range(3):
                         total += f[i, k] * (weight_v * f[j, k] + weight_q * fd[j, k])
-                    s[i, j] = 0.5 * eta[g] * total
+                    s[i, j] = 0.5 * eta * total
             for a in range(nn):
                 gr = grads[e, p, a]
                 for i in range(3):
@@ -130,7 +132,7 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
                     if mean[g]:
                         m[a, i] += w[e, p] * b[a, i]
                         n[a, i] += w[e, p] * c[a, i]
-            point_zeta = 0.0 if mean[g] else zeta[g]
+            point_zeta = 0.0 if mean[g] else zeta
             for a in range(nn):
                 ga = grads[e, p, a]
                 da0 = d[0, 0] * ga[0] + d[0, 1] * ga[1] + d[0, 2] * ga[2]
@@ -139,12 +141,12 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
                 for bb in range(nn):
                     gb = grads[e, p, bb]
                     dot = ga[0] * gb[0] + ga[1] * gb[1] + ga[2] * gb[2]
-                    diag = weight_q * (eta[g] * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + zeta[g] * trace * dot)
+                    diag = weight_q * (eta * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + zeta * trace * dot)
                     for i in range(3):
                         for j in range(3):
                             value = (
                                 s[i, j] * dot
-                                + 0.5 * eta[g] * b[bb, i] * (weight_v * b[a, j] + weight_q * c[a, j])
+                                + 0.5 * eta * b[bb, i] * (weight_v * b[a, j] + weight_q * c[a, j])
                                 + point_zeta * b[a, i] * (weight_v * b[bb, j] + weight_q * c[bb, j])
                             )
                             local[3 * a + i, 3 * bb + j] += w[e, p] * value
@@ -155,7 +157,7 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
                     for i in range(3):
                         for j in range(3):
                             local[3 * a + i, 3 * bb + j] += (
-                                zeta[g] / volume * m[a, i] * (weight_v * m[bb, j] + weight_q * n[bb, j])
+                                zeta / volume * m[a, i] * (weight_v * m[bb, j] + weight_q * n[bb, j])
                             )
         for i in range(3 * nn):
             for j in range(3 * nn):
@@ -163,13 +165,12 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, eta, zeta, weight_q, we
 
 
 @njit(**_JIT)
-def viscous_parameter_vjp(q, v, lam_vec, cells, grads, w, group, mean, n_groups):
-    """Return (n_groups, 2): lam . dr/deta and lam . dr/dzeta; r is linear in both."""
+def viscous_pullback(q, v, lam_vec, cells, grads, w, group, mean, out):
+    """Add lam . dr/deta and lam . dr/dzeta to ``out`` (2 n_groups,); r is linear in both."""
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))
     lf = np.empty((3, 3))
-    out = np.zeros((n_groups, 2))
     for e in range(cells.shape[0]):
         g = group[e]
         trace_mean = 0.0
@@ -184,7 +185,6 @@ def viscous_parameter_vjp(q, v, lam_vec, cells, grads, w, group, mean, n_groups)
             gradient_of(lam_vec, cells[e], grads[e, p], lf)
             for i in range(3):
                 for j in range(3):
-                    out[g, 1] += w[e, p] * trace * lf[i, j] * f[i, j]
+                    out[2 * g + 1] += w[e, p] * trace * lf[i, j] * f[i, j]
                     for k in range(3):
-                        out[g, 0] += w[e, p] * lf[i, j] * f[i, k] * d[k, j]
-    return out
+                        out[2 * g] += w[e, p] * lf[i, j] * f[i, k] * d[k, j]

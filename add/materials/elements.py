@@ -162,9 +162,9 @@ class ElementLoops(NamedTuple):
         Adds dE/dx.
     jacobian : (x, cells, grads, w, group, mean, moduli, weight, data, slots)
         Adds weight d2E/dx2 to data[slots] (slots: element, row dof, column dof).
-    parameter_vjp : (x, lam, cells, grads, w, group, mean, moduli) -> lam . dr/dmoduli (n_groups, n_p)
-    parameter_jvp : (x, cells, grads, w, group, mean, moduli, moduli_dot, out)
-        Adds dr/dmoduli moduli_dot.
+    parameters : (x, cells, grads, w, group, mean, moduli, indices, forward, along, out)
+        Adds dr/dmoduli of ``along`` (n_theta,) at ``indices`` (n_groups, n_p) to out (n,), or backward ``along`` (n,)
+        times dr/dmoduli to out (n_theta,).
     cauchy_stress : (x, cells, grads, w, group, mean, moduli) -> (ne, 3, 3)
         The volume-averaged Cauchy stress P F^T / J of every element [Pa].
     linear_moduli : (moduli,) -> (n_groups, 2), (n_groups, 2, n_p)
@@ -174,15 +174,14 @@ class ElementLoops(NamedTuple):
     energy: Callable[..., float]
     residual: Callable[..., None]
     jacobian: Callable[..., None]
-    parameter_vjp: Callable[..., FloatArray]
-    parameter_jvp: Callable[..., None]
+    parameters: Callable[..., None]
     cauchy_stress: Callable[..., FloatArray]
     linear_moduli: Callable[..., tuple[FloatArray, FloatArray]]
 
 
 @functools.cache
 def element_loops(law: Material) -> ElementLoops:
-    """Return the loops of a law, compiled when they are called first."""
+    """Return the loops of a law, compiled when they are called first; forces and their derivatives by others."""
     kept = _JIT | {"cache": True, "variant": law.name}
     law_energy, law_stress, law_tangent = law.energy, law.stress, law.tangent
     law_by_parameters, law_linear_moduli = law.by_parameters, law.linear_moduli
@@ -249,7 +248,7 @@ def element_loops(law: Material) -> ElementLoops:
                     total += w[e, p] * law_energy(moduli[g], f[p], cof[p], jac[p])
         return total
 
-    @njit(**kept)
+    @njit(**_JIT)
     def residual(x, cells, grads, w, group, mean, moduli, out):
         nq = w.shape[1]
         f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
@@ -271,7 +270,7 @@ def element_loops(law: Material) -> ElementLoops:
                     stress_p[:] = np.nan
                 scatter(e, p, stress_p, grads, w, cells, out)
 
-    @njit(**kept)
+    @njit(**_JIT)
     def jacobian(x, cells, grads, w, group, mean, moduli, weight, data, slots):
         nq, nn = w.shape[1], cells.shape[1]
         f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
@@ -310,36 +309,25 @@ def element_loops(law: Material) -> ElementLoops:
                 add_blocks(p, weight * w[e, p], tangent, along, local)
             add_element(weight, dilated, square, h, t, local, e, data, slots)
 
-    @njit(**kept)
-    def parameter_vjp(x, lam, cells, grads, w, group, mean, moduli):
+    @njit(**_JIT)
+    def parameters(x, cells, grads, w, group, mean, moduli, indices, forward, along, out):
         nq = w.shape[1]
         f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-        by, lam_f = np.empty((nq, moduli.shape[1], 3, 3)), np.empty((3, 3))
-        out = np.zeros(moduli.shape)
+        by, gradient = np.empty((nq, moduli.shape[1], 3, 3)), np.empty((3, 3))
         for e in range(cells.shape[0]):
             g = group[e]
             volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
             stress_by_moduli(w[e], volume, theta, mean[g], moduli[g], f, cof, jac, by)
             for p in range(nq):
-                gradient_of(lam, cells[e], grads[e, p], lam_f)
-                for k in range(moduli.shape[1]):
-                    out[g, k] += w[e, p] * contract(by[p, k], lam_f)
-        return out
-
-    @njit(**kept)
-    def parameter_jvp(x, cells, grads, w, group, mean, moduli, moduli_dot, out):
-        nq = w.shape[1]
-        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-        by, stress_dot = np.empty((nq, moduli.shape[1], 3, 3)), np.empty((3, 3))
-        for e in range(cells.shape[0]):
-            g = group[e]
-            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            stress_by_moduli(w[e], volume, theta, mean[g], moduli[g], f, cof, jac, by)
-            for p in range(nq):
-                stress_dot[:] = 0.0
-                for k in range(moduli.shape[1]):
-                    stress_dot += moduli_dot[g, k] * by[p, k]
-                scatter(e, p, stress_dot, grads, w, cells, out)
+                if forward:
+                    gradient[:] = 0.0
+                    for k in range(moduli.shape[1]):
+                        gradient += along[indices[g, k]] * by[p, k]
+                    scatter(e, p, gradient, grads, w, cells, out)
+                else:
+                    gradient_of(along, cells[e], grads[e, p], gradient)
+                    for k in range(moduli.shape[1]):
+                        out[indices[g, k]] += w[e, p] * contract(by[p, k], gradient)
 
     @njit(**kept)
     def cauchy_stress(x, cells, grads, w, group, mean, moduli):
@@ -367,4 +355,4 @@ def element_loops(law: Material) -> ElementLoops:
             lame[g, 0], lame[g, 1] = law_linear_moduli(moduli[g], slopes[g])
         return lame, slopes
 
-    return ElementLoops(energy, residual, jacobian, parameter_vjp, parameter_jvp, cauchy_stress, linear_moduli)
+    return ElementLoops(energy, residual, jacobian, parameters, cauchy_stress, linear_moduli)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Term
+from add.equations.family import Family, Kind
+from add.equations.family_term import FamilyTerm
+from add.equations.kinematics import Kinematics
+from add.kernels.arena import FAMILY, FIELD, Floats2, Floats4, Ints, Ints2, unpacker
+from add.kernels.borrowed import borrowed
+from add.kernels.caching import njit
 from add.materials import ElementLoops, Material, element_loops
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -49,25 +54,86 @@ class ElementBatch:
         object.__setattr__(self, "pattern", (rows, cols))
 
     @property
-    def n_groups(self) -> int:
-        """Number of bodies."""
-        return self.mean_dilatation.size
-
-    @property
     def loops(self) -> ElementLoops:
         """The compiled loops of the law."""
         return element_loops(self.law)
 
-    def local(self, slots: IntArray) -> IntArray:
-        """Return flat slots as (ne, 3 nn, 3 nn)."""
-        k = 3 * self.cells.shape[1]
-        return slots.reshape(-1, k, k)
+    @property
+    def arrays(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArray]:
+        """The arrays that all loops begin with, and the indices of the moduli."""
+        mean = self.mean_dilatation.astype(np.int64)
+        return self.cells, self.gradients, self.weights, self.group, mean, self.moduli
+
+
+class _Arrays(NamedTuple):
+    cells: Ints2
+    gradients: Floats4
+    weights: Floats2
+    group: Ints
+    mean: Ints
+    moduli: Ints2
+
+
+_own = unpacker(_Arrays)
+
+
+@njit(error_model="numpy", nogil=True)
+def gathered(theta, indices):
+    """Return the numbers of theta at ``indices`` (n, m)."""
+    out = np.empty(indices.shape)
+    for i in range(indices.shape[0]):
+        for j in range(indices.shape[1]):
+            out[i, j] = theta[indices[i, j]]
+    return out
+
+
+@njit(**FAMILY)
+def element_slots(cells, slots):
+    """Return flat slots as (ne, 3 nn, 3 nn)."""
+    n = 3 * cells.shape[1]
+    return borrowed(slots, 0, (cells.shape[0], n, n))
+
+
+@functools.cache
+def elastic_kind(law: Material) -> Kind:
+    """Return the family of elements with a law."""
+    loops = element_loops(law)
+    residual, jacobian, by_parameters = loops.residual, loops.jacobian, loops.parameters
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own = _own(arena, arena.families[k, FIELD])
+        moduli = gathered(at.theta, own.moduli)
+        residual(at.q, own.cells, own.gradients, own.weights, own.group, own.mean, moduli, out)
+        return rows
+
+    @njit(**FAMILY)
+    def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q == 0.0:
+            return
+        own = _own(arena, arena.families[k, FIELD])
+        moduli, places = gathered(at.theta, own.moduli), element_slots(own.cells, slots)
+        jacobian(
+            at.q, own.cells, own.gradients, own.weights, own.group, own.mean, moduli, weight_q, data, places
+        )  # fmt: skip
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, forward, along, out):
+        own = _own(arena, arena.families[k, FIELD])
+        moduli = gathered(at.theta, own.moduli)
+        by_parameters(
+            at.q, own.cells, own.gradients, own.weights, own.group, own.mean, moduli, own.moduli, forward, along, out
+        )
+
+    return Kind(f"elastic_{law.name}", _Arrays, forces, parameters, matrix)
 
 
 @final
 @dataclass(frozen=True)
-class Elastic(Term):
+class Elastic(FamilyTerm):
     """r = dE/dq; see `add.materials` for the laws and `add.materials.elements` for the loops.
+
+    It is NaN at the nodes of inverted elements.
 
     Attributes
     ----------
@@ -78,34 +144,12 @@ class Elastic(Term):
 
     batch: ElementBatch
 
-    def pattern(self) -> tuple[IntArray, IntArray]:
+    def family(self) -> Family:
         """Return dense element blocks."""
-        return self.batch.pattern
-
-    def _arguments(self):
         b = self.batch
-        return b.cells, b.gradients, b.weights, b.group, b.mean_dilatation
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add dE/dq; NaN at the nodes of inverted elements."""
-        self.batch.loops.residual(kin.q, *self._arguments(), theta[self.batch.moduli], out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add weights.q d2E/dq2."""
-        if weights.q:
-            moduli = theta[self.batch.moduli]
-            self.batch.loops.jacobian(kin.q, *self._arguments(), moduli, weights.q, data, self.batch.local(slots))
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the moduli."""
-        moduli = self.batch.moduli
-        np.add.at(out, moduli, self.batch.loops.parameter_vjp(kin.q, lam, *self._arguments(), theta[moduli]))
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the residual's tangent by those of the moduli."""
-        moduli = self.batch.moduli
-        self.batch.loops.parameter_jvp(kin.q, *self._arguments(), theta[moduli], theta_dot[moduli], out)
+        return Family(elastic_kind(b.law), _Arrays(*b.arrays), b.pattern)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the strain energy [J]."""
-        return float(self.batch.loops.energy(kin.q, *self._arguments(), theta[self.batch.moduli]))
+        *geometry, moduli = self.batch.arrays
+        return float(self.batch.loops.energy(kin.q, *geometry, theta[moduli]))

@@ -2,21 +2,102 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Term
-from add.kernels import viscous as kernel
-from add.terms.elastic import ElementBatch
-from add.typing import FloatArray, IntArray
+from add.equations.family import Family, Kind
+from add.equations.family_term import FamilyTerm
+from add.kernels.arena import FAMILY, FIELD, Floats2, Floats4, Ints, Ints2, add_entry, unpacker
+from add.kernels.caching import njit
+from add.kernels.viscous import viscous_jacobian, viscous_pullback, viscous_residual
+from add.materials import Material
+from add.terms.elastic import ElementBatch, element_slots, gathered
+from add.typing import IntArray
+
+
+class _Arrays(NamedTuple):
+    cells: Ints2
+    gradients: Floats4
+    weights: Floats2
+    group: Ints
+    mean: Ints
+    moduli: Ints2
+    viscosity: Ints
+    beta: Ints
+
+
+_own = unpacker(_Arrays)
+
+
+@functools.cache
+def viscous_kind(law: Material) -> Kind:
+    """Return the family of elements with a law."""
+    linear_moduli = law.linear_moduli
+
+    @njit(error_model="numpy", nogil=True)
+    def viscosities(theta, own):
+        """Return eta and zeta of all groups (2 n_groups,)."""
+        moduli = gathered(theta, own.moduli)
+        out, slopes = np.empty(2 * own.beta.size), np.empty((2, moduli.shape[1]))
+        for g in range(own.beta.size):
+            mu, lame = linear_moduli(moduli[g], slopes)
+            beta = theta[own.beta[g]]
+            out[2 * g], out[2 * g + 1] = theta[own.viscosity[g]] + 2.0 * beta * mu, beta * lame
+        return out
+
+    @njit(error_model="numpy", nogil=True)
+    def add_slopes(theta, own, forward, along, out):
+        """Add the derivatives of eta and zeta (2 n_groups,) along theta, or backward."""
+        moduli = gathered(theta, own.moduli)
+        slopes = np.empty((2, moduli.shape[1]))
+        for g in range(own.beta.size):
+            both = linear_moduli(moduli[g], slopes)
+            add_entry(forward, 2 * g, own.viscosity[g], 1.0, along, out)
+            for i in range(2):
+                factor = 2.0 if i == 0 else 1.0
+                add_entry(forward, 2 * g + i, own.beta[g], factor * both[i], along, out)
+                for p in range(moduli.shape[1]):
+                    value = factor * theta[own.beta[g]] * slopes[i, p]
+                    add_entry(forward, 2 * g + i, own.moduli[g, p], value, along, out)
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own = _own(arena, arena.families[k, FIELD])
+        viscous_residual(
+            at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, viscosities(at.theta, own), out
+        )
+        return rows
+
+    @njit(**FAMILY)
+    def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q == 0.0 and weight_v == 0.0:
+            return
+        own = _own(arena, arena.families[k, FIELD])
+        viscous_jacobian(
+            at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, viscosities(at.theta, own),
+            weight_q, weight_v, data, element_slots(own.cells, slots),
+        )  # fmt: skip
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, forward, along, out):
+        own = _own(arena, arena.families[k, FIELD])
+        rates = np.zeros(2 * own.beta.size)
+        if forward:
+            add_slopes(at.theta, own, True, along, rates)
+            viscous_residual(at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, rates, out)
+        else:
+            viscous_pullback(at.q, at.v, along, own.cells, own.gradients, own.weights, own.group, own.mean, rates)
+            add_slopes(at.theta, own, False, rates, out)
+
+    return Kind(f"viscous_{law.name}", _Arrays, forces, parameters, matrix)
 
 
 @final
 @dataclass(frozen=True)
-class Viscous(Term):
+class Viscous(FamilyTerm):
     """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.viscous`.
 
     eta = nu + 2 mu beta, zeta = lambda beta, with the Lame constants mu and lambda of the law at rest.
@@ -37,55 +118,8 @@ class Viscous(Term):
     viscosity: IntArray
     beta: IntArray
 
-    def pattern(self) -> tuple[IntArray, IntArray]:
+    def family(self) -> Family:
         """Return dense element blocks."""
-        return self.batch.pattern
-
-    def _geometry(self):
         b = self.batch
-        return b.cells, b.gradients, b.weights, b.group, b.mean_dilatation
-
-    def _linear(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return 2 mu and lambda (n_groups, 2), and their slopes by the moduli (n_groups, 2, n_p)."""
-        lame, slopes = self.batch.loops.linear_moduli(theta[self.batch.moduli])
-        factor = np.array([2.0, 1.0])
-        return factor * lame, factor[:, None] * slopes
-
-    def _viscosities(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values = theta[self.beta][:, None] * self._linear(theta)[0]
-        return theta[self.viscosity] + values[:, 0], values[:, 1]
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the viscous forces' negatives."""
-        kernel.viscous_residual(kin.q, kin.v, *self._geometry(), *self._viscosities(theta), out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives by q and v; unsymmetric in q."""
-        if weights.q or weights.v:
-            kernel.viscous_jacobian(
-                kin.q,
-                kin.v,
-                *self._geometry(),
-                *self._viscosities(theta),
-                weights.q,
-                weights.v,
-                data,
-                self.batch.local(slots),
-            )
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of nu, beta and the moduli."""
-        bar = kernel.viscous_parameter_vjp(kin.q, kin.v, lam, *self._geometry(), self.batch.n_groups)
-        values, slopes = self._linear(theta)
-        np.add.at(out, self.viscosity, bar[:, 0])
-        np.add.at(out, self.beta, np.einsum("gi,gi->g", values, bar))
-        np.add.at(out, self.batch.moduli, np.einsum("g,gip,gi->gp", theta[self.beta], slopes, bar))
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the residual of the viscosities' tangents."""
-        values, slopes = self._linear(theta)
-        by_moduli = np.einsum("gip,gp->gi", slopes, theta_dot[self.batch.moduli])
-        dots = theta_dot[self.beta][:, None] * values + theta[self.beta][:, None] * by_moduli
-        kernel.viscous_residual(
-            kin.q, kin.v, *self._geometry(), theta_dot[self.viscosity] + dots[:, 0], dots[:, 1], out
-        )
+        arrays = _Arrays(*b.arrays, self.viscosity, self.beta)
+        return Family(viscous_kind(b.law), arrays, b.pattern)
