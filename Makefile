@@ -24,7 +24,7 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make docs      the pages as a site, in site/"
 	@echo "make setup     only make $(VENV) and install"
-	@echo "make warm      compile the steps of small systems, once: some minutes"
+	@echo "make warm      compile the steps, once: some minutes"
 	@echo "make clean     remove what building and testing left (not $(VENV), not runs/)"
 
 setup:

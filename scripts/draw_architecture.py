@@ -21,7 +21,7 @@ ROOMS = {
     "adjoint": "gradients of runs",
     "bodies": "one kind a file",
     "commands": "command line, jobs",
-    "compiled": "steps of small systems",
+    "compiled": "steps as compiled calls",
     "contact": "penalty contact",
     "control": "iLQR, shooting",
     "equations": "q, theta, terms, system",

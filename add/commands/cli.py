@@ -318,11 +318,11 @@ def schema(console: Console) -> None:
     console.write(schema_text())
 
 
-@cli.command(short_help="Compile the steps of small systems.")
+@cli.command(short_help="Compile the steps of all scenes.")
 @click.option("--times", is_flag=True, help="Say how many processor seconds each function took.")
 @console_options
 def warm(console: Console, times: bool) -> None:
-    """Compile the steps of small systems, once for all scenes: minutes, after which they run several times faster.
+    """Compile the steps, once for all scenes: minutes, after which small ones run several times faster.
 
     They are kept on disk until what they are made from changes. Without them such scenes run all the same.
     """
@@ -333,7 +333,7 @@ def warm(console: Console, times: bool) -> None:
     if available():
         console.say("compiled steps are there")
         return
-    console.say("compiling the steps of small systems, which takes some minutes")
+    console.say("compiling the steps, which takes some minutes")
     with counted_bar(console, "warm", "function") as progress:
         seconds = warm(cores(), progress)
     if times:

@@ -1,4 +1,4 @@
-"""Compilation of the steps of small systems in several processes."""
+"""Compilation of steps in several processes."""
 
 from __future__ import annotations
 

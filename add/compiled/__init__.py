@@ -1,1 +1,1 @@
-"""Steps of small systems as one compiled call each."""
+"""Steps as compiled calls, with dense matrices or sparse ones."""

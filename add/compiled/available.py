@@ -23,8 +23,10 @@ from add.joints import actuators, air, joints, springs
 from add.kernels.arena import Signals
 from add.kernels.caching import is_kept
 from add.kernels.families import empty_arena, empty_instant, signatures
+from add.materials import MATERIALS
 from add.terms import (
     ball_laws,
+    elastic,
     gravity,
     inertia,
     joint_drives,
@@ -32,6 +34,7 @@ from add.terms import (
     lengths,
     nodal_force,
     rigid_inertia,
+    viscous,
 )  # fmt: skip
 
 #: The kinds of families of this package.
@@ -39,6 +42,7 @@ KINDS: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, body_family.KIND,
     joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE,
+    *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, viscous.viscous_kind)),
     *(
         law.kind
         for law in (
@@ -51,11 +55,11 @@ KINDS: tuple[Kind, ...] = (
 
 
 @cache
-def available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None) -> bool:
+def available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, sparse: bool | None = None) -> bool:
     """Whether compiled steps of systems with these kinds of families can be used at once; see `functions`."""
     if config.DISABLE_JIT:
         return False  # there is no calling of LAPACK by address
-    return all(is_kept(*call) for call in functions(kinds, trees))
+    return all(is_kept(*call) for call in functions(kinds, trees, sparse))
 
 
 def packed_or_reason(system: System) -> PackedSystem | str:
@@ -64,26 +68,33 @@ def packed_or_reason(system: System) -> PackedSystem | str:
         found = pack(system)
     except NotCompiled as reason:
         return str(reason)
-    return found if available(found.kinds, found.trees) else "compiled steps are not kept on disk: run `add warm` once"
+    return (
+        found
+        if available(found.kinds, found.trees, found.sparse)
+        else "compiled steps are not kept on disk: run `add warm` once"
+    )
 
 
-def make_available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None) -> None:
+def make_available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, sparse: bool | None = None) -> None:
     """Compile what `available` asks for and is not kept, one after the other; `add warm` does it on all cores."""
-    for function, signature in functions(kinds, trees):
+    for function, signature in functions(kinds, trees, sparse):
         function.compile(signature)
     available.cache_clear()
 
 
-def functions(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None) -> list[tuple[Any, tuple[Any, ...]]]:
+def functions(
+    kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, sparse: bool | None = None
+) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return all functions with the types of their arguments: each can be compiled without the others.
 
     Parameters
     ----------
     kinds : of the families
-    trees : whether the systems have trees; None for systems of both sorts
+    trees, sparse : whether the systems have trees, and sparse matrices; None for systems of both sorts
     """
-    sorts = (False, True) if trees is None else (trees,)
-    of_callees = [(one.function, one.signature) for sort in sorts for one in callees(sort)]
+    with_trees = (False, True) if trees is None else (trees,)
+    every = [one for sort in with_trees for one in callees(sort, not sort and sparse is not False)]
+    of_callees = [(one.function, one.signature) for one in every]
     of_kinds = [
         (function, signature)
         for kind in dict.fromkeys(kinds)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.dense import factor, new_dense, solve_all
+from add.compiled.dense import factor, solve_all
+from add.compiled.linear import new_linear
 from add.compiled.routines import call_inputs, call_matrices, call_parameters, call_residual
 from add.compiled.structure import links_of
 from add.compiled.tree_equations import new_lifted
@@ -108,17 +109,17 @@ def step_matrices(arrays, routines, step, kin, theta, signals, choices, along):
     by_state, columns, by_theta = state_matrices(arrays, routines, step.t, kin, theta, signals, choices, along)
     by_q, by_v, by_a = by_state[0], by_state[1], by_state[2]
     n, k, c = by_q.shape[0], columns.size, step.c
-    dense, b = new_dense(n), np.empty((2 * n + k, n))
+    linear, b = new_linear(arrays), np.empty((2 * n + k, n))
     for j in range(n):
         for i in range(n):
             rates = c * by_v[j, i] + c * c * by_a[j, i]
-            dense.matrix[j * n + i] = by_q[j, i] + rates
+            linear.matrix[j * n + i] = by_q[j, i] + rates
             b[j, i], b[n + j, i] = rates, c * by_a[j, i]
     b[2 * n :] = -by_theta
     size = 2 * step.pairs * n
     transition, along_inputs = np.zeros((size, size)), np.zeros((size, k))
-    x, largest = np.empty((2 * n + k, n)), factor(dense, routines)
-    if largest < 0.0 or not solve_all(dense, largest, b, x, routines):
+    x, largest = np.empty((2 * n + k, n)), factor(linear, routines.blas)
+    if largest < 0.0 or not solve_all(linear, largest, b, x, routines.blas):
         return transition, along_inputs, columns, False
     for read in range(step.alpha.size):
         alpha, first = step.alpha[read], 2 * read * n

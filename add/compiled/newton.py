@@ -1,4 +1,4 @@
-"""One step of a small system: Newton's method as in `add.solve.newton`, without a return to Python.
+"""One step of a system: Newton's method as in `add.solve.newton`, without a return to Python.
 
 Only the normal path is here: the first guess, undamped iterations, the line search. Whatever asks for more is left to
 the terms and their fallbacks, which begin the step anew.
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.dense import Dense, factor, new_dense, solve, take_block
-from add.compiled.routines import call_jacobian, call_residual
+from add.compiled.linear import Linear, new_linear
+from add.compiled.routines import add_product, call_jacobian, call_residual, factor, solve
 from add.compiled.structure import layout_of
 from add.compiled.tree_equations import new_lifted
 from add.kernels.arena import Instant
@@ -96,24 +96,23 @@ def _evaluate(arrays, routines, formula, stars, signals, theta, replay, given, n
 
 
 @njit(**CALLED)
-def _weighted_size(data, n, free, x, order):
-    """Return the norm of |A| |x| over the free coordinates, A (n n,) by columns."""
-    out = np.zeros(n)
+def _weighted_size(arrays, routines, data, free, x, order):
+    """Return the norm of |A| |x| over the free coordinates."""
+    out, sizes = np.zeros(x.size), np.zeros(x.size)
     for c in free:
-        size = abs(x[c])
-        for r in range(n):
-            out[r] += abs(data[c * n + r]) * size
+        sizes[c] = abs(x[c])
+    add_product(arrays, routines, data, sizes, False, out)
     return _free_norm(out, free, order)
 
 
 @njit(**CALLED)
 def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
-    free, u, n = point.free, point.u, point.u.size
+    free, u = point.free, point.u
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, data))
-    scale += _weighted_size(data, n, free, u, order)
+    scale += _weighted_size(arrays, routines, data, free, u, order)
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))
-    scale += _weighted_size(data, n, free, at.q, order)
+    scale += _weighted_size(arrays, routines, data, free, at.q, order)
     return merit <= ROUND_OFF * EPS * scale
 
 
@@ -126,10 +125,10 @@ def _take_trial(trial, point, step, length, free):
 
 
 class Room(NamedTuple):
-    """Room for a step: the matrix (n n,), its free block and factors, directions, residuals of rejected trials."""
+    """Room for a step: values of the matrix, its free block and factors, directions, residuals of rejected trials."""
 
     data: FloatArray
-    dense: Dense
+    linear: Linear
     step: FloatArray
     rest: FloatArray
     b: FloatArray
@@ -139,16 +138,18 @@ class Room(NamedTuple):
 
 
 @njit(**CALLED)
-def new_room(n, n_free):
-    """Return room for the steps of a system of n coordinates."""
+def new_room(arrays):
+    """Return room for the steps of a system."""
+    layout = layout_of(arrays)
+    n, n_free = layout.size[0], layout.free.size
     return Room(
-        np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
+        np.empty(layout.size[1]), new_linear(arrays), np.empty(n_free), np.empty(n_free), np.empty(n_free),
         np.empty((NATURAL_AFTER + 1, n)), np.empty(NATURAL_AFTER + 1), np.empty(NATURAL_AFTER + 1),
     )  # fmt: skip
 
 
 @njit(**CALLED)
-def _natural(room, largest, size, free, routines):
+def _natural(arrays, room, largest, size, free, routines):
     """Return the first of the trials that passes the natural monotonicity test, -1 for none, -2 if a solve is noise."""
     x = np.empty(free.size)
     for k in range(room.lengths.size):
@@ -156,7 +157,7 @@ def _natural(room, largest, size, free, routines):
             continue
         for i in range(free.size):
             room.b[i] = -room.residuals[k, free[i]]
-        if not solve(room.dense, largest, False, room.b, x, room.rest, routines):
+        if not solve(arrays, routines, room.linear, largest, False, room.b, x, room.rest):
             return -2
         total = 0.0
         for i in range(free.size):
@@ -185,7 +186,7 @@ def _search(arrays, stars, signals, theta, replay, chosen, formula, norm, point,
         if halving <= NATURAL_AFTER:
             room.residuals[halving], room.lengths[halving], room.merits[halving] = trial.r, length, found
         if halving == NATURAL_AFTER:
-            natural = _natural(room, largest, size, free, routines)
+            natural = _natural(arrays, room, largest, size, free, routines)
             if natural == -2:
                 return False, merit, chosen
             if natural >= 0:
@@ -226,14 +227,13 @@ def solve_step(arrays, routines, formula, criteria, stars, signals, theta, repla
             break
         if not reuse:
             call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
-            take_block(room.data, point.u.size, free, room.dense.matrix)
-            largest = factor(room.dense, routines)
+            largest = factor(arrays, routines, room.linear, room.data)
             if largest < 0.0:
                 break
             factorizations += 1
         for k in range(n_free):
             room.b[k] = -point.r[free[k]]
-        if not solve(room.dense, largest, False, room.b, room.step, room.rest, routines):
+        if not solve(arrays, routines, room.linear, largest, False, room.b, room.step, room.rest):
             break
         found, following, choices = _search(
             arrays, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from add.compiled.routines import Routines, routines
-from add.compiled.structure import STRUCTURE, Layout, Links, Moves, empty
+from add.compiled.structure import STRUCTURE, Elimination, Layout, Links, Moves, Sparse, empty
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -18,11 +18,16 @@ from add.equations.system import System
 from add.equations.tree_embedding import TreeEmbedding
 from add.kernels.arena import COLUMNS, INPUTS, Arena, fields_of, packed
 from add.kernels.trees import Tree
+from add.linalg.multifrontal import analysis_of
+from add.linalg.pattern import Pattern
 from add.terms.tree_inertia import TreeInertia
 from add.typing import AnyArray, IntArray
 
-#: Up to so many coordinates a step is a compiled one: beyond, sparse matrices beat dense ones.
-MOST_COORDINATES = 200
+#: Up to so many coordinates the matrix of a step is a dense one; without trees larger ones are sparse.
+MOST_DENSE = 200
+
+#: Up to so many coordinates a step is a compiled one: beyond, nothing is gained.
+MOST_COORDINATES = 20_000
 
 #: Up to so many rows of X where there are trees: the matrix over them is a full one.
 MOST_ROWS = 600
@@ -41,6 +46,7 @@ class PackedSystem:
     arrays : the arena's integers, floats and fields
     signals : of families and moves, in the order of their numbers
     trees : whether there are any
+    sparse : whether matrices are
     """
 
     system: System
@@ -49,6 +55,12 @@ class PackedSystem:
     arrays: tuple[IntArray, AnyArray, IntArray]
     signals: tuple[Signal, ...]
     trees: bool
+    sparse: bool
+
+    @property
+    def steps_a_call(self) -> int:
+        """How many steps one call may take, so that a signal is heard within a second or so."""
+        return max(1, MOST_COORDINATES // self.system.n)
 
     @cached_property
     def arena(self) -> Arena:
@@ -61,7 +73,7 @@ class PackedSystem:
     @property
     def common(self) -> tuple[Arena, Routines]:
         """What all compiled steps begin with: the arena, and the equations that they call."""
-        return self.arena, routines(self.trees)
+        return self.arena, routines(self.trees, self.sparse)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process as the system, which is packed anew there."""
@@ -128,10 +140,20 @@ class _Packing:
         if self.lift is not None and not self.trees:
             raise NotCompiled("a body in coordinates of its own that is no tree")
         n_rows = system.n if self.lift is None else self.lift.rows.n
+        sparse = system.n > MOST_DENSE
+        if sparse and self.trees:
+            raise NotCompiled(f"{system.n} coordinates with trees, more than {MOST_DENSE}")
         if self.trees and n_rows > MOST_ROWS:
             raise NotCompiled(f"{n_rows} rows of links and bodies, more than {MOST_ROWS}")
-        places = [self._places(family, system.n if own else n_rows) for family, _, own in self.families]
-        structure: dict[type, tuple[AnyArray, ...]] = {Layout: self._layout(), Moves: self._moves()}
+        structure: dict[type, tuple[AnyArray, ...]] = {Moves: self._moves()}
+        if sparse:
+            whole = Pattern.build(system.n, [family.pattern for family, _, _ in self.families])
+            places, n_values = [np.asarray(slots, dtype=np.int64) for slots in whole.slots], whole.nnz
+            structure |= _sparse_structure(whole, system.partition.free)
+        else:
+            places = [self._places(family, system.n if own else n_rows) for family, _, own in self.families]
+            n_values = system.n**2
+        structure[Layout] = self._layout(n_values)
         if self.trees:
             touched = [place % n_rows for place, (_, _, own) in zip(places, self.families, strict=True) if not own]
             structure |= self._of_trees(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *touched])), n_rows)
@@ -154,6 +176,7 @@ class _Packing:
             arrays=packed(arrays, kinds),
             signals=tuple(self.signals),
             trees=bool(self.trees),
+            sparse=sparse,
         )
 
     @staticmethod
@@ -166,9 +189,9 @@ class _Packing:
         self.signals.append(signal)
         return len(self.signals) - 1
 
-    def _layout(self) -> tuple[AnyArray, ...]:
+    def _layout(self, n_values: int) -> tuple[AnyArray, ...]:
         system = self.system
-        return system.partition.free, system.partition.prescribed, system.rotations, np.array([system.n])
+        return system.partition.free, system.partition.prescribed, system.rotations, np.array([system.n, n_values])
 
     def _moves(self) -> tuple[AnyArray, ...]:
         moves, table = self.system.motion.moves, []
@@ -208,3 +231,19 @@ class _Packing:
         joined = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
         tree_arrays = (*joined[:-1], self.trees[0].tree.gravity)
         return {Links: (np.array([rows, same]), links, touched, starts), Tree: tree_arrays}
+
+
+def _sparse_structure(whole: Pattern, free: IntArray) -> dict[type, tuple[AnyArray, ...]]:
+    """Return the arrays of `Sparse` and `Elimination` of the pattern over all coordinates."""
+    compressed = np.full(whole.n, -1, dtype=np.int64)
+    compressed[free] = np.arange(free.size)
+    columns = np.repeat(np.arange(whole.n), np.diff(whole.indptr))
+    block = Pattern.build(free.size, [(whole.indices.astype(np.int64), columns)], compressed)
+    place = np.zeros(block.nnz + 1, dtype=np.int64)
+    place[block.slots[0]] = np.arange(whole.nnz)
+    _, mirror, fronts, sizes = analysis_of(block)
+    sparse = Sparse(
+        whole.indptr, whole.indices, block.indptr, block.indices, place[: block.nnz], mirror, block.diagonal,
+        np.array([sizes.stack, sizes.border, sizes.fill, block.nnz]),
+    )  # fmt: skip
+    return {Sparse: sparse, Elimination: tuple(fronts)}

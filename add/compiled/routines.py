@@ -1,4 +1,4 @@
-"""The routines that compiled steps call by address: LAPACK, and the equations of a state."""
+"""The routines that compiled steps call by address: LAPACK, the equations of a state, and sparse matrices."""
 
 from __future__ import annotations
 
@@ -8,32 +8,35 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof
 
-from add.compiled import equations, tree_equations
+from add.compiled import equations, sparse as sparse_matrix, tree_equations
+from add.compiled.linear import make, no_linear
 from add.compiled.walk import Choices
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.families import empty_arena, empty_instant
-from add.linalg.blas import addresses
+from add.linalg.blas import Blas, addresses
 
 
 class Routines(NamedTuple):
-    """Addresses in this process."""
+    """Addresses in this process; the last three are zero where matrices are dense."""
 
-    getrf: int
-    getrs: int
+    blas: Blas
     residual: int
     jacobian: int
     matrices: int
     parameters: int
     inputs: int
+    factor: int
+    solve: int
+    product: int
 
 
 #: Addresses of nothing, for their types.
-NONE = Routines(0, 0, 0, 0, 0, 0, 0)
+NONE = Routines(Blas(*[0] * len(Blas._fields)), 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @cache
-def callees(trees: bool) -> tuple[Callee, ...]:
-    """Return the equations of systems with trees, or without, and the types of their arguments and results."""
+def callees(trees: bool, sparse: bool) -> tuple[Callee, ...]:
+    """Return the equations of systems with trees, or without, and the functions of ``sparse`` matrices, with types."""
     of = tree_equations if trees else equations
     families, at, one = empty_arena(), empty_instant(), np.zeros(0)
     many, counts = np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
@@ -45,23 +48,32 @@ def callees(trees: bool) -> tuple[Callee, ...]:
         (of.parameters, (families, at, one, choices, many, one, one), None),
         (of.inputs, (families, at, one, choices, counts), (counts, many)),
     )
+    matrices = (families, NONE.blas, no_linear())
+    of_matrices = (
+        (sparse_matrix.factor, (*matrices, one), 0.0),
+        (sparse_matrix.solve, (*matrices, 0.0, False, one, one, one), False),
+        (sparse_matrix.add_product, (families, one, one, False, one), None),
+    )
     return tuple(
-        Callee(function, tuple(map(typeof, arguments)), typeof(result)) for function, arguments, result in calls
+        Callee(function, tuple(map(typeof, arguments)), typeof(result))
+        for function, arguments, result in (*calls, *(of_matrices if sparse else ()))
     )
 
 
 @cache
-def routines(trees: bool) -> Routines:
+def routines(trees: bool, sparse: bool) -> Routines:
     """Return the addresses for systems with trees, or without; what is not on disk is compiled."""
-    blas = addresses()
-    return Routines(blas.getrf, blas.getrs, *map(address, callees(trees)))
+    found = [address(callee) for callee in callees(trees, sparse)]
+    return Routines(addresses(), *found, *[0] * (len(Routines._fields) - 1 - len(found)))
 
 
 def _caller(k: int, name: str) -> Any:
     """Return the call by address of one of `callees`, as (address, arguments)."""
-    return by_address(name, lambda: callees(False)[k])
+    return by_address(name, lambda: callees(False, True)[k])
 
 
-call_residual, call_jacobian, call_matrices, call_parameters, call_inputs = (
-    _caller(k, name) for k, name in enumerate(("residual", "jacobian", "matrices", "parameters", "inputs"))
+call_residual, call_jacobian, call_matrices, call_parameters, call_inputs, *_of_sparse = (
+    _caller(k, name)
+    for k, name in enumerate(("residual", "jacobian", "matrices", "parameters", "inputs", "factor", "solve", "product"))
 )
+factor, solve, add_product = make(*_of_sparse)

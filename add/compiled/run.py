@@ -71,6 +71,11 @@ class CompiledRun:
         self._directions: Directions | None = None
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
 
+    @property
+    def dense(self) -> bool:
+        """Whether matrices are dense; sparse ones are not handed out, and tangents take those of the terms."""
+        return not self.system.sparse
+
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
         return CompiledRun(self.system)
@@ -110,7 +115,7 @@ class CompiledRun:
         """
         theta = plain(theta)
         self._at(theta)
-        n = min(n, CHUNK - (timing.first + 1) % CHUNK)
+        n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
         given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
         q, v = plain(before[0]), plain(before[1])
         found, *steps = take_steps(

@@ -1,4 +1,4 @@
-"""Steps of a small system, one behind the other, and the way back through them, each in one compiled call."""
+"""Steps of a system, one behind the other, and the way back through them, each in one compiled call."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.dense import Dense, add_transposed, factor, new_dense, solve, take_block
+from add.compiled.linear import Linear, new_linear
 from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
-from add.compiled.routines import call_matrices, call_parameters, call_residual
+from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, with_rows
@@ -94,7 +94,7 @@ def take_steps(
     """
     layout = layout_of(arrays)
     q_before, v_before = before
-    n, n_free, n_rotations = layout.size[0], layout.free.size, layout.rotations.size
+    n, n_rotations = layout.size[0], layout.rotations.size
     u_given, none = given
     n_choices = none.ends.size
     q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
@@ -103,7 +103,7 @@ def take_steps(
     tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
     rows, n_rows = np.empty((4 * n_steps, 3), dtype=np.int64), 0
     ends = np.zeros((n_steps, n_choices), dtype=np.int64)
-    point, trial, room = new_iterate(arrays), new_iterate(arrays), new_room(n, n_free)
+    point, trial, room = new_iterate(arrays), new_iterate(arrays), new_room(arrays)
     old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
     done = 0
     for k in range(n_steps):
@@ -160,36 +160,35 @@ def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_pos
     """
     layout, c = layout_of(arrays), formula.c
     free, n, n_free = layout.free, layout.size[0], layout.free.size
-    dense, lam_free, rest, b, lam, by_a, by_rates = (
-        room.dense, room.lam_free, room.rest, room.b, room.lam, room.by_a, room.by_rates,
+    linear, lam_free, rest, b, lam, by_a, by_rates = (
+        room.linear, room.lam_free, room.rest, room.b, room.lam, room.by_a, room.by_rates,
     )  # fmt: skip
     data, by_q, by_v, by_acceleration = room.data, room.parts[0], room.parts[1], room.parts[2]
     if links_of(arrays).sizes.size:
         call_residual(routines.residual, (arrays, at, room.lifted, True, chosen, 0, by_a))
     call_matrices(routines.matrices, (arrays, at, room.lifted, chosen, room.over_rows, room.parts))
-    for k in range(n * n):
+    for k in range(data.size):
         data[k] = by_q[k] + c * (by_v[k] + c * by_acceleration[k])
-    take_block(data, n, free, dense.matrix)
-    largest = factor(dense, routines)
+    largest = factor(arrays, routines, linear, data)
     if largest < 0.0:
         return False
     for k in range(n_free):
         b[k] = q_bar[0, free[k]] + c * v_bar[0, free[k]]
-    if not solve(dense, largest, True, b, lam_free, rest, routines):
+    if not solve(arrays, routines, linear, largest, True, b, lam_free, rest):
         return False
     lam[:], by_a[:], by_rates[:] = 0.0, 0.0, 0.0
     for k in range(n_free):
         lam[free[k]] = lam_free[k]
     if layout.prescribed.size:
         whole = np.zeros(n)
-        add_transposed(data, n, lam, whole)
+        add_product(arrays, routines, data, lam, True, whole)
         by_now = np.zeros(n)
         for i in layout.prescribed:
             by_now[i] = q_bar[0, i] + c * v_bar[0, i] - whole[i]
             by_position[i] += by_now[i]
         move_parameters(arrays, at, by_now, theta_bar)
-    add_transposed(by_acceleration, n, lam, by_a)
-    add_transposed(by_v, n, lam, by_rates)
+    add_product(arrays, routines, by_acceleration, lam, True, by_a)
+    add_product(arrays, routines, by_v, lam, True, by_rates)
     for i in range(n):
         by_rates[i] += c * by_a[i]
     for i in range(n):
@@ -207,7 +206,7 @@ class BackRoom(NamedTuple):
     """Room for the way back through a step."""
 
     data: FloatArray
-    dense: Dense
+    linear: Linear
     lam_free: FloatArray
     rest: FloatArray
     b: FloatArray
@@ -239,8 +238,8 @@ def pull_back_steps(
     sizes = links_of(arrays).sizes
     rows = sizes[0] if sizes.size else 0
     room = BackRoom(
-        np.empty(n * n), new_dense(n_free), np.empty(n_free), np.empty(n_free), np.empty(n_free),
-        np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, n * n)), np.empty((3, rows * rows)),
+        np.empty(layout.size[1]), new_linear(arrays), np.empty(n_free), np.empty(n_free), np.empty(n_free),
+        np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, layout.size[1])), np.empty((3, rows * rows)),
     )  # fmt: skip
     bar_q, bar_v, pair_q, pair_v = np.empty((2, n)), np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
     for left in range(n_steps, 0, -1):

@@ -20,7 +20,7 @@ class Layout(NamedTuple):
     ----------
     free, prescribed : coordinates, sorted
     rotations : first coordinates of the rotation vectors that change chart
-    size : (1,) number of coordinates n
+    size : (2,) number of coordinates n, and of values of a matrix over them
     """
 
     free: Ints
@@ -63,11 +63,49 @@ class Links(NamedTuple):
     trees: Ints
 
 
+class Sparse(NamedTuple):
+    """The structure of a sparse matrix over all coordinates, and of its free block; all empty for a dense one.
+
+    Attributes
+    ----------
+    indptr, indices : of the whole matrix by columns
+    block_indptr, block_indices : of the rows and columns of the free coordinates
+    place : where each value of the block stands in the whole
+    mirror, diagonal : of the block, see `add.linalg.cholesky.is_symmetric`
+    sizes : (4,) numbers of the stack, rows of the largest border, numbers of the factors, values of the block
+    """
+
+    indptr: Ints
+    indices: Ints
+    block_indptr: Ints
+    block_indices: Ints
+    place: Ints
+    mirror: Ints
+    diagonal: Ints
+    sizes: Ints
+
+
+class Elimination(NamedTuple):
+    """The fields of `add.linalg.symbolic.Fronts` of the free block of a sparse matrix."""
+
+    order: Ints
+    pivots: Ints
+    border: Ints
+    rows: Ints
+    local: Ints
+    store: Ints
+    children: Ints
+    child: Ints
+    entries: Ints
+    source: Ints
+    target: Ints
+
+
 #: In this order they stand before the families.
-STRUCTURE: tuple[type, ...] = (Layout, Moves, Links, Tree)
+STRUCTURE: tuple[type, ...] = (Layout, Moves, Links, Tree, Sparse, Elimination)
 _FIRST = [int(n) for n in np.cumsum([0, *(len(fields_of(kind)) for kind in STRUCTURE)])]
-_LAYOUT, _MOVES, _LINKS, _TREE = _FIRST[:-1]
-_layout, _moves, _links, _tree = (unpacker(kind) for kind in STRUCTURE)
+_LAYOUT, _MOVES, _LINKS, _TREE, _SPARSE, _ELIMINATION = _FIRST[:-1]
+_layout, _moves, _links, _tree, _sparse, _elimination = (unpacker(kind) for kind in STRUCTURE)
 
 
 @njit(**CALLED)
@@ -86,6 +124,18 @@ def links_of(arena):
 def tree_of(arena):
     """Return the `Tree` of an arena: all trees, one behind the other."""
     return _tree(arena, _TREE)
+
+
+@njit(**CALLED)
+def sparse_of(arena):
+    """Return the `Sparse` of an arena."""
+    return _sparse(arena, _SPARSE)
+
+
+@njit(**CALLED)
+def fronts_of_system(arena):
+    """Return the `Elimination` of an arena."""
+    return _elimination(arena, _ELIMINATION)
 
 
 def empty(kind: type) -> tuple[AnyArray, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.compiled.dense import factor, new_dense, solve_all
+from add.compiled.dense import factor, solve_all
+from add.compiled.linear import new_linear
 from add.compiled.matrices import state_matrices
 from add.compiled.steps import choices_of
 from add.kernels.arena import Signals
@@ -12,7 +13,7 @@ from add.kernels.caching import CALLED, njit
 
 
 @njit(**CALLED)
-def _fill_step(dense, by_state, by_theta, places, stars, c, b):
+def _fill_step(linear, by_state, by_theta, places, stars, c, b):
     """Fill the matrix J of a step, and the right sides (k, n) of the tangents of its coordinates.
 
     J = dr/dq + c dr/dv + c^2 dr/da, b = (c dr/dv + c^2 dr/da) q_star + c dr/da v_star - dr; ``by_state`` is transposed.
@@ -24,7 +25,7 @@ def _fill_step(dense, by_state, by_theta, places, stars, c, b):
         for i in range(n):
             by_star[i] = c * by_a[j, i]
             rates[i] = c * (by_v[j, i] + by_star[i])
-            dense.matrix[j * n + i] = by_q[j, i] + rates[i]
+            linear.matrix[j * n + i] = by_q[j, i] + rates[i]
         for m in range(b.shape[0]):
             q_star, v_star = stars[0, m, j], stars[1, m, j]
             for i in range(n):
@@ -52,7 +53,7 @@ def push_steps(arrays, routines, timing, steps, first, n_steps, signals, theta, 
     q, v = np.zeros((n_steps, along.n, n)), np.zeros((n_steps, along.n, n))
     old, stars = np.zeros((2, 2, along.n, n)), np.zeros((2, along.n, n))
     old[:, :, :count] = dots
-    dense, done = new_dense(n), 0
+    linear, done = new_linear(arrays), 0
     for k in range(n_steps):
         number = first + k
         row = 0 if timing.first + number == 0 else 1
@@ -74,9 +75,9 @@ def push_steps(arrays, routines, timing, steps, first, n_steps, signals, theta, 
                             timing.alpha_0[row] * old[kind, 0, m, i] + timing.alpha_1[row] * old[kind, 1, m, i]
                         )
             b, x = np.empty((count, n)), np.empty((count, n))
-            _fill_step(dense, by_state, by_theta, place[columns], stars, c, b)
-            largest = factor(dense, routines)
-            if largest < 0.0 or not solve_all(dense, largest, b, x, routines):
+            _fill_step(linear, by_state, by_theta, place[columns], stars, c, b)
+            largest = factor(linear, routines.blas)
+            if largest < 0.0 or not solve_all(linear, largest, b, x, routines.blas):
                 break
             for m in range(count):
                 for i in range(n):

@@ -68,7 +68,7 @@ class Statistics:
     flops: float = 0.0
 
 
-class _Analysis(NamedTuple):
+class Analysis(NamedTuple):
     """Of a pattern; ``mirror`` are the places of the entries mirrored, none where the structure is not symmetric."""
 
     pattern: Pattern
@@ -89,8 +89,8 @@ class MultifrontalLU(Factorization):
 
     def __init__(self) -> None:
         self._blas = addresses()
-        self._analyses: dict[int, _Analysis] = {}
-        self._current: _Analysis | None = None
+        self._analyses: dict[int, Analysis] = {}
+        self._current: Analysis | None = None
         self._factors = self._stack = self._data = np.empty(0)
         self._info = np.zeros(1, dtype=np.int32)
         self._symmetric = False
@@ -114,17 +114,11 @@ class MultifrontalLU(Factorization):
         other._analyses.update(self._analyses)
         return other
 
-    def _analysis(self, pattern: Pattern, data: FloatArray) -> _Analysis:
+    def _analysis(self, pattern: Pattern, data: FloatArray) -> Analysis:
         """Return the analysis of a pattern, new or known."""
         known = self._analyses.pop(pattern.id, None)
         if known is None:
-            structure = structure_of(pattern.indptr, pattern.indices)
-            # Zero diagonals are those of multipliers: part of the structure, though only the values show them.
-            weak = weak_vertices(structure, data[pattern.diagonal])
-            order = nested_dissection(structure)
-            if weak.any():
-                order = postponed(structure, order, weak)
-            known = _Analysis(pattern, _mirror(structure), *fronts_of(structure, order))
+            known = analysis_of(pattern, data[pattern.diagonal])
             self._counts["analyses"] += 1
             room = KEPT_ENTRIES - pattern.nnz - sum(a.pattern.nnz for a in self._analyses.values())
             while self._analyses and (room < 0 or len(self._analyses) >= MOST_PATTERNS):
@@ -229,6 +223,20 @@ class MultifrontalLU(Factorization):
     def solve_transposed(self, b: FloatArray) -> FloatArray:
         """Return A^-T b."""
         return self._solve(b, True)
+
+
+def analysis_of(pattern: Pattern, diagonal: FloatArray | None = None) -> Analysis:
+    """Return the order of elimination of a pattern and its fronts; zeros of the ``diagonal`` are those of multipliers.
+
+    These are part of the structure, though only the values show them.
+    """
+    structure = structure_of(pattern.indptr, pattern.indices)
+    order = nested_dissection(structure)
+    if diagonal is not None:
+        weak = weak_vertices(structure, diagonal)
+        if weak.any():
+            order = postponed(structure, order, weak)
+    return Analysis(pattern, _mirror(structure), *fronts_of(structure, order))
 
 
 def _mirror(structure: Structure) -> AnyArray:

@@ -143,7 +143,7 @@ class BDF(DifferentiableStepper):
         self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
     ) -> tuple[FloatArray, Columns] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
-        if assembler.compiled is None:
+        if assembler.compiled is None or not assembler.compiled.dense:
             return None
         kin = record.kin
         timing = self.formula.timing(kin.step - 1)
@@ -153,11 +153,14 @@ class BDF(DifferentiableStepper):
         self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
     ) -> tuple[FloatArray, Columns] | None:
         """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
-        if assembler.compiled is None or record.unchanged is not None or assembler.system.partition.prescribed.size:
+        compiled = assembler.compiled
+        if compiled is None or not compiled.dense:
+            return None
+        if record.unchanged is not None or assembler.system.partition.prescribed.size:
             return None
         kin = record.kin
         timing, read = self.formula.timing(kin.step - 1), (record.c, record.alpha, self.n_history)
-        return assembler.compiled.step_matrices(
+        return compiled.step_matrices(
             timing, read, (kin.q, kin.v, kin.a), record.decisions, theta, directions
         )  # fmt: skip
 
@@ -210,12 +213,13 @@ class BDF(DifferentiableStepper):
         Not beyond a change of chart, nor through more steps than have room (`MOST_TANGENTS`). None where there are no
         compiled steps, coordinates are prescribed, or a matrix cannot be solved with.
         """
-        if assembler.compiled is None or assembler.system.partition.prescribed.size:
+        compiled = assembler.compiled
+        if compiled is None or not compiled.dense or assembler.system.partition.prescribed.size:
             return None
         first, n = steps.start, max(1, min(len(steps), MOST_TANGENTS // (2 * directions.n * assembler.system.n + 1)))
         changes = np.flatnonzero(block.steps.turned[first : first + n].any(axis=1))
         n = int(changes[0]) + 1 if changes.size else n
-        done, index, q, v = assembler.compiled.push(block, first, n, theta, tangents, directions)
+        done, index, q, v = compiled.push(block, first, n, theta, tangents, directions)
         if done < n:
             return None
         before = np.zeros((2, 1, index.size, assembler.system.n))

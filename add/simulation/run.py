@@ -318,7 +318,10 @@ class Simulation(Summarised):
             return "another solver of linear systems is asked for"
         if not isinstance(self.stepper, BDF):
             return f"steps of {type(self.stepper).__name__}"
-        return packed_or_reason(self.system)
+        found = packed_or_reason(self.system)
+        if self.threads > 1 and not isinstance(found, str) and found.sparse:
+            return "threads share the derivatives of steps with sparse matrices"
+        return found
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None
