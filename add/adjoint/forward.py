@@ -120,7 +120,7 @@ def stretches(
     initial: StateTangents | None = None,
 ) -> Iterator[StateTangents | StretchTangents]:
     """Yield what `sweep` does, the tangents of several states at once where one compiled call has them."""
-    assembler = simulation.assembler()
+    assembler = simulation.assembler(sweeping=True)
     stepper = simulation.differentiable
     if initial is None:
         start = simulation.start.pushforward(assembler, trajectory.start, theta, directions)

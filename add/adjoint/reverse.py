@@ -222,7 +222,7 @@ def _swept(
             expected=f"{trajectory.q.shape}, twice",
         )  # fmt: skip
 
-    assembler = simulation.assembler()
+    assembler = simulation.assembler(sweeping=True)
     arrays = Cotangents(q_bar, v_bar)
     sweep = _ReverseSweep(simulation, theta, _no_seed, trajectory.initial, lambda step: False, arrays)
     if simulation.threads > 1 and trajectory.records:
@@ -308,7 +308,7 @@ def value_and_gradient(
     objective = objective.for_run()
     seen = objective.steps(theta)
     counted = None if seen is None else frozenset(seen.tolist())
-    assembler = simulation.assembler()
+    assembler = simulation.assembler(sweeping=True)
 
     def wanted(step: int) -> bool:
         return counted is None or step in counted

@@ -294,9 +294,14 @@ class Simulation(Summarised):
                 k += 1
             yield found
 
-    def assembler(self) -> Assembler:
-        """Return the matrix workspace of one run."""
-        compiled = CompiledRun(self.packed) if self.packed is not None else None
+    def assembler(self, *, sweeping: bool = False) -> Assembler:
+        """Return the matrix workspace of one run, or of a sweep of derivatives.
+
+        Sweeps that several threads share take the steps of the terms where matrices are sparse: one compiled call works
+        on one thread.
+        """
+        packed = None if sweeping and self.threads > 1 and self.packed and self.packed.sparse else self.packed
+        compiled = CompiledRun(packed) if packed is not None else None
         return Assembler(self.system, self.solver(self.system.n_unknowns), compiled)
 
     @cached_property
@@ -318,10 +323,7 @@ class Simulation(Summarised):
             return "another solver of linear systems is asked for"
         if not isinstance(self.stepper, BDF):
             return f"steps of {type(self.stepper).__name__}"
-        found = packed_or_reason(self.system)
-        if self.threads > 1 and not isinstance(found, str) and found.sparse:
-            return "threads share the derivatives of steps with sparse matrices"
-        return found
+        return packed_or_reason(self.system)
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None

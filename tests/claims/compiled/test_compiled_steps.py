@@ -117,10 +117,14 @@ def test_sparse_matrices(name: str) -> None:
 
 
 def test_threads_share_large_systems() -> None:
-    """With several threads the derivatives of steps with sparse matrices are shared, and so are not compiled."""
+    """With several threads sweeps through steps with sparse matrices are shared, and so are not compiled."""
     simulation = replace(load_scene(SCENES / "hung_load.json").build().simulation, threads=2)
-    assert simulation.packed is None
-    assert "threads" in simulation.by_terms
+    assert simulation.assembler().compiled is not None
+    assert simulation.assembler(sweeping=True).compiled is None
+    run = simulation.run(n_steps=4)
+    bars = Cotangents(np.ones_like(run.q), np.ones_like(run.q))
+    shared, alone = (pullback(replace(simulation, threads=k), run, simulation.theta, bars) for k in (2, 1))
+    assert np.abs(shared - alone).max() <= 1e-10 * np.abs(alone).max()
 
 
 def test_an_adjustable_obstacle() -> None:

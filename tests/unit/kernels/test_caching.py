@@ -167,7 +167,7 @@ def test_callers_by_address_depend_on_types_alone():
 
     law = contact_laws.friction_law
     assert law in reached(KIND.forces) and not any(law in reached(caller) for caller in (residual, take_steps))
-    text = stamps.types_text([*callees(False)[0].signature, callees(False)[0].result])
+    text = stamps.types_text([*callees(False, False)[0].signature, callees(False, False)[0].result])
     assert "add.compiled.walk.Choices (('rows', 'ends'), {})" in text and "Tuple(Choices(" in text
 
 
