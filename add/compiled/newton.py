@@ -227,7 +227,7 @@ def solve_step(arrays, routines, formula, criteria, stars, signals, theta, repla
             break
         if not reuse:
             call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
-            largest = factor(arrays, routines, room.linear, room.data)
+            largest = factor(arrays, routines, free, point.u.size, room.linear, room.data)
             if largest < 0.0:
                 break
             factorizations += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from add.compiled.structure import fronts_of_system, sparse_of
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import CALLED, njit
 from add.linalg.base import sound
 from add.linalg.cholesky import factorise_symmetric, is_symmetric
@@ -17,25 +18,35 @@ from add.linalg.refinement import refine
 
 
 @njit(**CALLED)
+def _room(linear, sparse):
+    """Return the stack, the border, and (3, n) the largest entries of rows, columns, and columns as eliminated."""
+    stack, border, n = sparse.sizes[0], sparse.sizes[1], linear.pivots.size
+    more = linear.more
+    return (
+        borrowed(more, 0, (stack,)), borrowed(more, stack, (border,)), borrowed(more, stack + border, (3, n)),
+    )  # fmt: skip
+
+
+@njit(**CALLED)
 def factor(arrays, blas, linear, data):
     """Factor the free block of ``data``; return its largest entry, or -1 where it takes more than this."""
     sparse, fronts = sparse_of(arrays), fronts_of_system(arrays)
     for k in range(sparse.place.size):
         linear.matrix[k] = data[sparse.place[k]]
-    most = linear.largest
+    stack, _, most = _room(linear, sparse)
     largest, smallest = measure(
         sparse.block_indptr, sparse.block_indices, linear.matrix, fronts.order, most[0], most[1], most[2]
     )
     if not largest < np.inf or not smallest > SMALLEST:
         return -1.0
-    linear.state[0] = 0
+    linear.info[1] = 0
     if sparse.mirror.size and is_symmetric(
         sparse.block_indptr, sparse.block_indices, sparse.mirror, sparse.diagonal, linear.matrix
     ):
-        if factorise_symmetric(blas, fronts, linear.matrix, linear.factors, linear.stack, linear.info):
-            linear.state[0] = 1
+        if factorise_symmetric(blas, fronts, linear.matrix, linear.factors, stack, linear.info):
+            linear.info[1] = 1
             return largest
-    replaced = factorise(blas, fronts, linear.matrix, most[2], linear.factors, linear.pivots, linear.stack)
+    replaced = factorise(blas, fronts, linear.matrix, most[2], linear.factors, linear.pivots, stack)
     return -1.0 if replaced > MAX_REPLACED else largest
 
 
@@ -45,12 +56,13 @@ def solve(arrays, blas, linear, largest, transposed, b, x, rest):
     sparse, fronts, n = sparse_of(arrays), fronts_of_system(arrays), b.size
     x[:], rest[:] = 0.0, b
     matrix = sparse.block_indptr, sparse.block_indices, linear.matrix, transposed
-    most, steps = linear.largest[1 if transposed else 0], 2
+    _, border, most = _room(linear, sparse)
+    steps = 2
     right, found, defect = b.reshape((n, 1)), x.reshape((n, 1)), rest.reshape((n, 1))
     for _ in range(1 + EXTRA_REFINEMENTS):
         if refine(
-            blas, fronts, linear.factors, linear.pivots, linear.state[0] != 0, matrix, right, found, defect,
-            linear.border, most, steps,
+            blas, fronts, linear.factors, linear.pivots, linear.info[1] != 0, matrix, right, found, defect,
+            border, most[1 if transposed else 0], steps,
         ):  # fmt: skip
             return sound(largest, x, b, rest)
         steps = 1

@@ -169,7 +169,7 @@ def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_pos
     call_matrices(routines.matrices, (arrays, at, room.lifted, chosen, room.over_rows, room.parts))
     for k in range(data.size):
         data[k] = by_q[k] + c * (by_v[k] + c * by_acceleration[k])
-    largest = factor(arrays, routines, linear, data)
+    largest = factor(arrays, routines, free, n, linear, data)
     if largest < 0.0:
         return False
     for k in range(n_free):
