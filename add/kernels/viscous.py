@@ -81,7 +81,7 @@ def viscous_residual(q, v, cells, grads, w, group, mean, viscosities, out):
 def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, weight_v, data, slots):
     """Add weight_q dr/dq + weight_v dr/dv to ``data[slots]``.
 
-    With b_a = F G_a, d_a = F_dot G_a, per point
+    With b_a = F G_a, d_a = F_dot G_a, h_a = weight_v b_a + weight_q d_a, per point
 
         dr_a/dv_b = eta/2 ((G_a . G_b) F F^T + b_b b_a^T) + zeta b_a b_b^T
         dr_a/dq_b = eta ((G_b . D G_a) I + b_b d_a^T / 2 + (G_a . G_b) F F_dot^T / 2) + zeta (b_a d_b^T + tr D (G_a .
@@ -96,6 +96,7 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
     s = np.empty((3, 3))
     b = np.empty((nn, 3))
     c = np.empty((nn, 3))
+    h = np.empty((nn, 3))
     m = np.empty((nn, 3))
     n = np.empty((nn, 3))
     local = np.empty((3 * nn, 3 * nn))
@@ -117,40 +118,40 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
             trace = strain_rate(f, fd, d)
             if mean[g]:
                 trace = trace_mean
-            # s = eta/2 (weight_v F F^T + weight_q F F_dot^T): the block that (G_a . G_b) multiplies
+            # s = w eta/2 (weight_v F F^T + weight_q F F_dot^T): the block that (G_a . G_b) multiplies
             for i in range(3):
                 for j in range(3):
                     total = 0.0
                     for k in range(3):
                         total += f[i, k] * (weight_v * f[j, k] + weight_q * fd[j, k])
-                    s[i, j] = 0.5 * eta * total
+                    s[i, j] = 0.5 * eta * w[e, p] * total
             for a in range(nn):
                 gr = grads[e, p, a]
                 for i in range(3):
                     b[a, i] = f[i, 0] * gr[0] + f[i, 1] * gr[1] + f[i, 2] * gr[2]
                     c[a, i] = fd[i, 0] * gr[0] + fd[i, 1] * gr[1] + fd[i, 2] * gr[2]
+                    h[a, i] = weight_v * b[a, i] + weight_q * c[a, i]
                     if mean[g]:
                         m[a, i] += w[e, p] * b[a, i]
                         n[a, i] += w[e, p] * c[a, i]
-            point_zeta = 0.0 if mean[g] else zeta
+            point_zeta, half = 0.0 if mean[g] else zeta * w[e, p], 0.5 * eta * w[e, p]
             for a in range(nn):
                 ga = grads[e, p, a]
                 da0 = d[0, 0] * ga[0] + d[0, 1] * ga[1] + d[0, 2] * ga[2]
                 da1 = d[1, 0] * ga[0] + d[1, 1] * ga[1] + d[1, 2] * ga[2]
                 da2 = d[2, 0] * ga[0] + d[2, 1] * ga[1] + d[2, 2] * ga[2]
+                h0, h1, h2 = half * h[a, 0], half * h[a, 1], half * h[a, 2]
                 for bb in range(nn):
                     gb = grads[e, p, bb]
                     dot = ga[0] * gb[0] + ga[1] * gb[1] + ga[2] * gb[2]
                     diag = weight_q * (eta * (gb[0] * da0 + gb[1] * da1 + gb[2] * da2) + zeta * trace * dot)
+                    k0, k1, k2 = point_zeta * h[bb, 0], point_zeta * h[bb, 1], point_zeta * h[bb, 2]
                     for i in range(3):
-                        for j in range(3):
-                            value = (
-                                s[i, j] * dot
-                                + 0.5 * eta * b[bb, i] * (weight_v * b[a, j] + weight_q * c[a, j])
-                                + point_zeta * b[a, i] * (weight_v * b[bb, j] + weight_q * c[bb, j])
-                            )
-                            local[3 * a + i, 3 * bb + j] += w[e, p] * value
-                        local[3 * a + i, 3 * bb + i] += w[e, p] * diag
+                        row, col = 3 * a + i, 3 * bb
+                        local[row, col] += s[i, 0] * dot + b[bb, i] * h0 + b[a, i] * k0
+                        local[row, col + 1] += s[i, 1] * dot + b[bb, i] * h1 + b[a, i] * k1
+                        local[row, col + 2] += s[i, 2] * dot + b[bb, i] * h2 + b[a, i] * k2
+                        local[row, col + i] += w[e, p] * diag
         if mean[g]:
             for a in range(nn):
                 for bb in range(nn):

@@ -190,6 +190,14 @@ def test_friction_by_speed_and_of_spins(law: str) -> None:
     assert set(contact.owner[touched]) == {0, 1}, "one of them touched nothing"
 
 
+def test_a_law_with_a_layer() -> None:
+    """The force sets in before anything touches; the thickness of its layer is a number like any other."""
+    simulation = under_law("soft-max")
+    found, _ = assert_same(simulation, min(simulation.n_steps, 150))
+    assert_same_tangents(simulation, found)
+    assert any(record.decisions[0].size for record in found.records), "nothing touched"
+
+
 @pytest.mark.parametrize("name", ["cube_toss", "double_pendulum", "elbow_toss"])
 def test_scenes_with_recordings(name: str, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADD_DATA", str(data_root))
@@ -306,9 +314,9 @@ def test_what_compiled_steps_lack() -> None:
         (lambda: load_scene(SCENES / "two_soft_balls.json").build().simulation, "MeshContact"),
         (lambda: PAIRS["rigid-on-world"](FrictionLaw.HYBRID, BDF(2e-3, 2))[1], "hybrid"),
         (lambda: under_law("penalty+wall"), "PENALTY_WALL"),
-        (lambda: under_law("soft-max"), "SOFT_MAX"),
+        (lambda: under_law("log-barrier"), "LOG_BARRIER"),
     ],
-    ids=["meshes", "hybrid", "wall", "soft-max"],
+    ids=["meshes", "hybrid", "wall", "barrier"],
 )
 def test_systems_without_compiled_steps(change: Callable[[], Simulation], named: str) -> None:
     simulation = change()
