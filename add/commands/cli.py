@@ -124,7 +124,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     from add.scene.build.doubts import warn
 
     _require_one(resume, force)
-    loaded = loaded_scene(console, scene)
+    loaded = loaded_scene(console, scene, runs=True)
     console.heed(warn(loaded.build()))
     with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
         with _keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
@@ -177,7 +177,7 @@ def optimize(
     _require_one(resume, force)
     if checkpoints and states:
         raise click.UsageError("--checkpoints and --states are two ways to save memory: say one of them.")
-    loaded = loaded_scene(console, scene)
+    loaded = loaded_scene(console, scene, runs=True)
     problem, _ = check_optimization(loaded)
     console.heed(_warnings(loaded))
     workers = None

@@ -12,12 +12,24 @@ from add.errors import InputError
 from add.machine.interrupts import default_stops
 
 
-def loaded_scene(console: Console, scene: str) -> Any:
-    """Load a scene, and let the user know if the command then has to compile kernels."""
+def loaded_scene(console: Console, scene: str, *, runs: bool = False) -> Any:
+    """Load a scene, and let the user know if the command then has to compile kernels.
+
+    For one that ``runs`` a second process compiles beside it (`add.commands.ahead`).
+    """
     from add.commands.compile_clock import first_compilation
     from add.scene import load_scene
 
-    click.get_current_context().with_resource(first_compilation(console.compiling))
+    context = click.get_current_context()
+
+    def begun() -> None:
+        from add.commands.ahead import begin, ended
+
+        console.compiling()
+        if runs and (process := begin(scene)):
+            context.call_on_close(lambda: ended(process))
+
+    context.with_resource(first_compilation(begun))
     return load_scene(scene)
 
 

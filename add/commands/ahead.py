@@ -1,0 +1,67 @@
+"""Compilation beside a run that is the first of its kind: a second process compiles what its matrices need.
+
+A run asks for its forces first, and for matrices and factors when these are there. The two share few functions, and
+processes that need the same one compile it once (`add.kernels.caching`), so that both are there in little more than
+half of the time. The second process only compiles: what it computes is nothing of the run, and it ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+
+from add.commands.parallel.workers import cores
+from add.contact import BodyContact, MeshContact
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.lifted import LiftedDecidingTerm
+from add.equations.term import DecidingTerm, Decision
+from add.scene import load_scene
+
+
+def begin(path: str) -> subprocess.Popen[bytes] | None:
+    """Start the process for the scene of a file; not where there is no idle core for it."""
+    if os.getloadavg()[0] > cores() - 0.9:
+        return None
+    silent: dict[str, Any] = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+    try:
+        return subprocess.Popen([sys.executable, "-m", "add.commands.ahead", path, str(os.getpid())], **silent)
+    except OSError:  # no process to be had: the run compiles alone
+        return None
+
+
+def ended(process: subprocess.Popen[bytes]) -> None:
+    """End the process, whatever it is at: files of kernels are written as wholes."""
+    process.kill()
+    process.wait()
+
+
+def compile_matrices(path: str) -> None:
+    """Compile what the matrices of a scene's first step need, their factors, and derivatives by numbers."""
+    built = load_scene(path).build()
+    simulation = built.simulation
+    assembler, theta = simulation.assembler(), simulation.theta
+    system, n = assembler.system, assembler.system.n
+    q, v = built.model.initial.evaluate(theta)
+    kin, mu = Kinematics(q, v, np.zeros(n), 0.0, 0), np.zeros(system.n_multipliers)
+    branch = system.on_branch(tuple([_decided(term, kin, theta) for term in system.deciding]))
+    c = 1.0 / simulation.stepper.dt
+    factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)
+    factors.solve(np.zeros(system.n_unknowns))
+    branch.parameter_vjp(kin, mu, theta, np.zeros(n), mu, np.zeros_like(theta))
+
+
+def _decided(term: DecidingTerm, kin: Kinematics, theta: np.ndarray) -> Decision:
+    """Return a decision with a row that does not act: detection is what the run itself compiles first."""
+    inner = term.inner if isinstance(term, LiftedDecidingTerm) else term
+    if isinstance(inner, BodyContact | MeshContact):
+        return np.zeros((1, 3), dtype=np.int64)
+    return term.decide(kin, theta)
+
+
+if __name__ == "__main__":
+    if os.getppid() == int(sys.argv[2]):
+        compile_matrices(sys.argv[1])
