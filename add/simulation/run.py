@@ -297,8 +297,7 @@ class Simulation(Summarised):
     def assembler(self, *, sweeping: bool = False) -> Assembler:
         """Return the matrix workspace of one run, or of a sweep of derivatives.
 
-        Sweeps that several threads share take the steps of the terms where matrices are sparse: one compiled call works
-        on one thread.
+        Sweeps that several threads share are those of the terms where matrices are sparse: a call works on one thread.
         """
         packed = None if sweeping and self.threads > 1 and self.packed and self.packed.sparse else self.packed
         compiled = CompiledRun(packed) if packed is not None else None
