@@ -30,7 +30,7 @@ help:
 setup:
 	@VENV="$(VENV)" bash scripts/setup.sh
 
-# Compiled once for all scenes; without them small systems take the steps of their terms, several times slower.
+# Compiled once for all scenes; without them all take the steps of their terms, small ones several times slower.
 warm: setup
 	$(PYTHON_IN_VENV) -m add warm --times
 

@@ -2,7 +2,8 @@
 
 A run asks for its forces first, and for matrices and factors when these are there. The two share few functions, and
 processes that need the same one compile it once (`add.kernels.caching`), so that both are there in little more than
-half of the time. The second process only compiles: what it computes is nothing of the run, and it ends with it.
+half of the time. The second process only compiles: what it computes is nothing of the run, and it ends with the run,
+also where that is killed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,9 @@ from add.equations.lifted import LiftedDecidingTerm
 from add.equations.term import DecidingTerm, Decision
 from add.scene import load_scene
 
+#: Matrices of more coordinates take more memory and time than is to be spent beside a run.
+MOST_COORDINATES = 5000
+
 
 def begin(path: str) -> subprocess.Popen[bytes] | None:
     """Start the process for the scene of a file; not where there is no idle core for it."""
@@ -28,7 +34,8 @@ def begin(path: str) -> subprocess.Popen[bytes] | None:
         return None
     silent: dict[str, Any] = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
     try:
-        return subprocess.Popen([sys.executable, "-m", "add.commands.ahead", path, str(os.getpid())], **silent)
+        # -P: what lies in the folder of the user is no module of the program.
+        return subprocess.Popen([sys.executable, "-P", "-m", "add.commands.ahead", path, str(os.getpid())], **silent)
     except OSError:  # no process to be had: the run compiles alone
         return None
 
@@ -47,6 +54,8 @@ def compile_matrices(path: str) -> None:
     system, n = assembler.system, assembler.system.n
     q, v = built.model.initial.evaluate(theta)
     kin, mu = Kinematics(q, v, np.zeros(n), 0.0, 0), np.zeros(system.n_multipliers)
+    if n > MOST_COORDINATES:
+        return
     branch = system.on_branch(tuple([_decided(term, kin, theta) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
     factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)
@@ -62,6 +71,13 @@ def _decided(term: DecidingTerm, kin: Kinematics, theta: np.ndarray) -> Decision
     return term.decide(kin, theta)
 
 
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    if os.getppid() == int(sys.argv[2]):
-        compile_matrices(sys.argv[1])
+    threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
+    compile_matrices(sys.argv[1])

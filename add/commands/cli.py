@@ -177,7 +177,7 @@ def optimize(
     _require_one(resume, force)
     if checkpoints and states:
         raise click.UsageError("--checkpoints and --states are two ways to save memory: say one of them.")
-    loaded = loaded_scene(console, scene, runs=True)
+    loaded = loaded_scene(console, scene, runs=jobs is None and cluster is None)
     problem, _ = check_optimization(loaded)
     console.heed(_warnings(loaded))
     workers = None

@@ -1,4 +1,4 @@
-"""The equations of a small system without trees at one state: force families over its coordinates.
+"""The equations of a system without trees at one state: force families over its coordinates.
 
 `add.compiled.tree_equations` has the same functions for a system with trees; a step calls one or the other by address.
 """
@@ -23,14 +23,14 @@ def residual(arena, at, room, replay, choices, measured, r):
 
 @njit(**CALLED)
 def jacobian(arena, at, room, choices, weight_q, weight_v, weight_a, data):
-    """Fill ``data`` (n n,) with weight_q dr/dq + weight_v dr/dv + weight_a dr/da, by columns."""
+    """Fill ``data``, values of a matrix over all coordinates, with weight_q dr/dq + weight_v dr/dv + weight_a dr/da."""
     data[:] = 0.0
     add_jacobian(arena, 0, at, choices, weight_q, weight_v, weight_a, data)
 
 
 @njit(**CALLED)
 def matrices(arena, at, room, choices, over_rows, out):
-    """Fill ``out`` (3, n n) with dr/dq, dr/dv, dr/da; ``over_rows`` is for those over X where there are trees."""
+    """Fill ``out`` (3, n_values) with dr/dq, dr/dv, dr/da; ``over_rows`` is for those over X where there are trees."""
     for k in range(3):
         by_q, by_v, by_a = unit(k)
         out[k] = 0.0

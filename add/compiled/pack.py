@@ -27,7 +27,7 @@ from add.typing import AnyArray, IntArray
 MOST_DENSE = 200
 
 #: Up to so many coordinates a step is a compiled one: beyond, nothing is gained.
-MOST_COORDINATES = 20_000
+MOST_COORDINATES = 10_000
 
 #: Up to so many rows of X where there are trees: the matrix over them is a full one.
 MOST_ROWS = 600
@@ -59,8 +59,8 @@ class PackedSystem:
 
     @property
     def steps_a_call(self) -> int:
-        """How many steps one call may take, so that a signal is heard within a second or so."""
-        return max(1, MOST_COORDINATES // self.system.n)
+        """How many steps one call may take: signals are to be heard within seconds, and blocks are kept as wholes."""
+        return max(4, 2 * MOST_COORDINATES // self.system.n)
 
     @cached_property
     def arena(self) -> Arena:

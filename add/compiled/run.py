@@ -57,10 +57,16 @@ class CompiledRun:
     """The compiled steps of one run; never shared between runs.
 
     It keeps what depends on theta or time alone: prescribed coordinates, windows of signals.
+
+    Attributes
+    ----------
+    failed_at : int
+        Number of the state behind which the normal path found no step at the last call, -1 if it found all: not to be
+        tried once more.
     """
 
     def __init__(self, system: PackedSystem) -> None:
-        self.system = system
+        self.system, self.failed_at = system, -1
         self._none = no_choices(len(system.system.deciding))
         self._theta: FloatArray | None = None
         self._start = _NOTHING
@@ -122,6 +128,7 @@ class CompiledRun:
             *self.system.common, timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
+        self.failed_at = timing.first + found if found < n else -1
         return Block(self.system, timing, Steps(*steps), found, q[0], v[0])
 
     def pull_back(

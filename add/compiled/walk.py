@@ -1,4 +1,4 @@
-"""The walk over the force families of a small system: residual, matrix, derivatives by theta and by what drives it.
+"""The walk over the force families of a system: residual, matrix, derivatives by theta and by what drives it.
 
 It calls the functions of each family by address and knows none of them, so that it is compiled once. The families are
 those over rows of X, then those over the coordinates of trees (column `OWN`); the rows are the coordinates themselves
@@ -129,7 +129,7 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
 
 @njit(**CALLED)
 def add_jacobian(arena, own, at, choices, weight_q, weight_v, weight_a, data):
-    """Add weight_q dr/dq + weight_v dr/dv + weight_a dr/da to ``data`` (n n,), by columns."""
+    """Add weight_q dr/dq + weight_v dr/dv + weight_a dr/da to the values ``data`` of a matrix."""
     context = context_of(arena, at)
     for k in range(arena.families.shape[0]):
         row = arena.families[k]

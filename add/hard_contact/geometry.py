@@ -50,7 +50,7 @@ class TouchDerivatives:
     ----------
     gap : (m, p)
     normal, velocity : (m, 3, p)
-    push : (m, 12, 3) generalised force per force on the point
+    push : (m, 12, 3) generalised force per force on the point; zeros of derivatives by centres of mass
     pushed : (m, 12, p) of the generalised forces of given forces
     """
 
@@ -70,7 +70,7 @@ class Touches:
     ----------
     pairs : ContactPairs
     motion : Motion
-        Time, coordinates, rates and theta.
+        Time, coordinates, rates and theta: not copies, they must not change.
     gap : (m,) [m]
     normal : (m, 3) away from the shape
     velocity : (m, 3) of the point's surface relative to the shape's [m/s]

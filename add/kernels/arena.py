@@ -35,7 +35,6 @@ Ints2 = Annotated[IntArray, 2, np.int64]
 Ints3 = Annotated[IntArray, 3, np.int64]
 Floats = Annotated[FloatArray, 1, np.float64]
 Floats2 = Annotated[FloatArray, 2, np.float64]
-Floats3 = Annotated[FloatArray, 3, np.float64]
 Floats4 = Annotated[FloatArray, 4, np.float64]
 
 #: Columns of `Arena.families`: addresses of the four functions, zero for none; the first of its fields, and its slots;
@@ -195,12 +194,6 @@ def row_of(entry, indptr, found):
         found.entries[found.size[0]] = entry
         found.size[0] += 1
     return found.place[entry]
-
-
-@njit(**CALLED)
-def no_rows():
-    """Return the decision of what has no branches."""
-    return np.empty((0, 3), dtype=np.int64)
 
 
 @njit(**FAMILY)

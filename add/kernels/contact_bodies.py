@@ -83,7 +83,7 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
         if rows[k, BITS] & ACTIVE == 0:
             continue
         i, o, a, _, spin, _, values, found = evaluate(k, 1, motion, contacts, frames, law, replay, rows, scratch)
-        touching, braked = True, values.w_0 > 0.0
+        touching, braked = True, a >= 0 and values.w_0 > 0.0
         if braked:
             couple(scratch.S[0], spin, values.c_t, values.c_r, values.w_0, Z)
         for c in range(3):
@@ -212,7 +212,7 @@ def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
     Returns point, shape, lever, whether the spin is braked, and what `penalty_law` found.
     """
     i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
-    first, scale, braked = contacts.points[i, 0], contacts.arms[i, 4], values.w_0 > 0.0
+    first, scale, braked = contacts.points[i, 0], contacts.arms[i, 4], a >= 0 and values.w_0 > 0.0
     set_ends(a, contacts.hosts[o], first, contacts.bodies, scratch.L, room.ends, room.dofs, room.arms)
     force_slopes(v_n, found[0], found[1], found[2], scale, scratch.S, room.W)
     for c in range(3):

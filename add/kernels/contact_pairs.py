@@ -56,7 +56,6 @@ GIVEN = STICKS | RELEASED
 STIFFER = 10.0
 #: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it.
 TOTAL, ADHESIVE = 1, 2
-NO_SPIN = (0.0, 0.0, 0.0)
 #: Rows of the scratch S (9, 3) of `gap` and `penalty_law`: n, v_rel, t = v_t / |v_t|, Hessian of g (3-5); 6-8 free.
 NORMAL, V_REL, SLIDE, HESSIAN = 0, 1, 2, 3
 

@@ -61,10 +61,10 @@ def _fill_touches(motion, contacts, number, out, floats, integers):
     gap, normal, velocity, place, arms = out
     frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
     for k in range(number.size):
-        i, _, _, _, _, gap[k] = _met(number[k], 1, motion, contacts, frames, scratch)
+        _, _, _, _, lever, gap[k] = _met(number[k], 1, motion, contacts, frames, scratch)
         for r in range(3):
             normal[k, r], velocity[k, r] = scratch.S[0, r], scratch.S[1, r]
-            place[k, r] = scratch.x[0, r] - contacts.arms[i, 3] * scratch.S[0, r]
+            place[k, r] = scratch.x[0, r] - lever * scratch.S[0, r]
             arms[k, 0, r], arms[k, 1, r] = scratch.L[3, r], scratch.L[4, r]
 
 
@@ -152,8 +152,9 @@ def _fill_axes(n, axes):
 def touch_derivatives(motion, packed, number, centres, c, force, out):
     """Fill derivatives by the p = 12 coordinates of pairs, whose rates move with c, or by p = 6 centres of mass.
 
-    gap (m, p), normal, velocity (m, 3, p); push (m, 12, 3) generalised force per force; pushed (m, 12, p) the change of
-    the generalised forces at fixed ``force`` (m, 3). ``centres`` chooses. All are zeros when they come.
+    gap (m, p), normal, velocity (m, 3, p); push (m, 12, 3) generalised force per force, not of ``centres``; pushed
+    (m, 12, p) the change of the generalised forces at fixed ``force`` (m, 3). ``centres`` chooses. All are zeros when
+    they come.
     """
     contacts = unpacked(packed.ints, packed.floats, packed.places)
     _fill_derivatives(motion, contacts, number, centres, c, force, out, *new_store())
@@ -193,4 +194,5 @@ def _fill_derivatives(motion, contacts, number, centres, c, force, out, floats, 
                     there = (3 if ends[other, BODY] >= 0 else 0) if centres else ends[other, COUNT]
                     for p in range(first, first + there):
                         pushed[k, r, p] = -block[r, p]
-        _fill_push(B, room, push[k])
+        if not centres:
+            _fill_push(B, room, push[k])

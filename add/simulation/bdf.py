@@ -108,7 +108,7 @@ class BDF(DifferentiableStepper):
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""
-        if assembler.compiled is not None:
+        if assembler.compiled is not None and assembler.compiled.failed_at != state.step:
             timing = self.formula.timing(state.step)
             block = assembler.compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
             if block.n:
@@ -137,7 +137,10 @@ class BDF(DifferentiableStepper):
 
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
-        return None if assembler.compiled is not None else self.implicit.linearise(assembler, record.solution, theta)
+        compiled = assembler.compiled
+        if compiled is not None and compiled.dense:
+            return None
+        return self.implicit.linearise(assembler, record.solution, theta)
 
     def matrices(
         self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
