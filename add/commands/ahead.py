@@ -50,12 +50,12 @@ def compile_matrices(path: str) -> None:
     """Compile what the matrices of a scene's first step need, their factors, and derivatives by numbers."""
     built = load_scene(path).build()
     simulation = built.simulation
+    if simulation.system.n > MOST_COORDINATES:
+        return
     assembler, theta = simulation.assembler(), simulation.theta
     system, n = assembler.system, assembler.system.n
     q, v = built.model.initial.evaluate(theta)
     kin, mu = Kinematics(q, v, np.zeros(n), 0.0, 0), np.zeros(system.n_multipliers)
-    if n > MOST_COORDINATES:
-        return
     branch = system.on_branch(tuple([_decided(term, kin, theta) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
     factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)

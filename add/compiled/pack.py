@@ -72,7 +72,7 @@ class PackedSystem:
 
     @property
     def common(self) -> tuple[Arena, Routines]:
-        """What all compiled steps begin with: the arena, and the equations that they call."""
+        """The arguments that all compiled steps begin with: the arena, and the routines that they call."""
         return self.arena, routines(self.trees, self.sparse)
 
     def __reduce__(self) -> tuple[Any, ...]:

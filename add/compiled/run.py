@@ -57,16 +57,10 @@ class CompiledRun:
     """The compiled steps of one run; never shared between runs.
 
     It keeps what depends on theta or time alone: prescribed coordinates, windows of signals.
-
-    Attributes
-    ----------
-    failed_at : int
-        Number of the state behind which the normal path found no step at the last call, -1 if it found all: not to be
-        tried once more.
     """
 
     def __init__(self, system: PackedSystem) -> None:
-        self.system, self.failed_at = system, -1
+        self.system, self._failed_at = system, -1
         self._none = no_choices(len(system.system.deciding))
         self._theta: FloatArray | None = None
         self._start = _NOTHING
@@ -81,6 +75,10 @@ class CompiledRun:
     def dense(self) -> bool:
         """Whether matrices are dense; sparse ones are not handed out, and tangents take those of the terms."""
         return not self.system.sparse
+
+    def fails(self, step: int, theta: FloatArray) -> bool:
+        """Whether the last call found no step behind this state with these numbers: it is not to be tried again."""
+        return self._failed_at == step and self._theta is theta
 
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
@@ -128,7 +126,7 @@ class CompiledRun:
             *self.system.common, timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
-        self.failed_at = timing.first + found if found < n else -1
+        self._failed_at = timing.first + found if found < n else -1
         return Block(self.system, timing, Steps(*steps), found, q[0], v[0])
 
     def pull_back(

@@ -108,7 +108,7 @@ class BDF(DifferentiableStepper):
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""
-        if assembler.compiled is not None and assembler.compiled.failed_at != state.step:
+        if assembler.compiled is not None and not assembler.compiled.fails(state.step, theta):
             timing = self.formula.timing(state.step)
             block = assembler.compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
             if block.n:

@@ -18,6 +18,7 @@ from support.rigid_models import PAIRS, linkage
 from add.adjoint import Checkpoints, Cotangents, pullback, pushforward, value_and_gradient
 from add.commands.check_gradient import probe
 from add.compiled.pack import lacking
+from add.compiled.run import CompiledRun
 from add.contact import BodyContact
 from add.contact.coefficients import FrictionLaw
 from add.equations.term import DecidingTerm, Term
@@ -272,6 +273,25 @@ def test_a_step_that_needs_a_fallback_takes_the_terms(name: str) -> None:
         ends.append([record.report.attempt for record in run.records])
     assert ends[0] == ends[1]
     assert max(ends[0]) > 0
+
+
+def test_a_hard_step_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block that ends before a step which the normal path does not find leaves it to the terms."""
+    scene = load_scene(SCENES / "bands_cubes.json").build().simulation
+    simulation = replace(scene, stepper=replace(scene.stepper, newton=NewtonOptions(max_iterations=2)))
+    take, ended, cut = CompiledRun.take, [], []
+
+    def counted(self, timing, criteria, before, n, theta, replay=None):
+        block = take(self, timing, criteria, before, n, theta, replay)
+        if self.fails(timing.first + block.n, theta):
+            ended.append(timing.first + block.n)
+            cut.append(block.n)
+        return block
+
+    monkeypatch.setattr(CompiledRun, "take", counted)
+    simulation.run(n_steps=150)
+    assert max(cut, default=0) > 0, "no block was cut by a hard step"
+    assert len(ended) == len(set(ended))
 
 
 def concrete(base: type) -> set[type]:
