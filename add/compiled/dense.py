@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.linalg.base import sound
 from add.linalg.blas import N, T, getrf, getrs
@@ -17,7 +18,7 @@ def take_block(data, n_all, free, out):
     """Copy the rows and columns ``free`` of a matrix (n_all n_all,) to ``out``, both by columns."""
     n = free.size
     if n == n_all:
-        out[:] = data[: n * n]
+        put(data[: n * n], out)
         return
     for c in range(n):
         column = free[c] * n_all
@@ -44,7 +45,7 @@ def solve(linear, largest, transposed, b, x, rest, blas):
     """Fill x with A^-1 b or A^-T b, refined once; return whether it is no noise. ``rest`` (n,) is scratch."""
     n = linear.pivots.size
     kind = T if transposed else N
-    x[:] = b
+    put(b, x)
     getrs(blas.getrs, (kind, n, 1, linear.factors, 0, n, linear.pivots, 0, x, 0, n, linear.info, 0))
     _defect(linear.matrix, n, transposed, b, x, rest)
     getrs(blas.getrs, (kind, n, 1, linear.factors, 0, n, linear.pivots, 0, rest, 0, n, linear.info, 0))
@@ -58,7 +59,7 @@ def solve(linear, largest, transposed, b, x, rest, blas):
 def solve_all(linear, largest, b, x, blas):
     """Fill the rows of x (k, n) with A^-1 times those of b, refined once; return whether none is noise."""
     n, k, rest = linear.pivots.size, b.shape[0], np.empty(b.shape)
-    x[:] = b
+    put(b, x)
     getrs(blas.getrs, (N, n, k, linear.factors, 0, n, linear.pivots, 0, x, 0, n, linear.info, 0))
     for i in range(k):
         _defect(linear.matrix, n, False, b[i], x[i], rest[i])
@@ -81,7 +82,7 @@ def _defect(matrix, n, transposed, b, x, out):
                 total += matrix[c * n + r] * x[r]
             out[c] = b[c] - total
         return
-    out[:] = b
+    put(b, out)
     for c in range(n):
         for r in range(n):
             out[r] -= matrix[c * n + r] * x[c]

@@ -15,6 +15,7 @@ from add.compiled.routines import add_product, call_jacobian, call_residual, fac
 from add.compiled.structure import layout_of
 from add.compiled.tree_equations import new_lifted
 from add.kernels.arena import Instant
+from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.typing import FloatArray, IntArray
 
@@ -119,7 +120,7 @@ def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, d
 @njit(**CALLED)
 def _take_trial(trial, point, step, length, free):
     """Fill u of a trial at a length along a step."""
-    trial.u[:] = point.u
+    put(point.u, trial.u)
     for k in range(free.size):
         trial.u[free[k]] += length * step[k]
 

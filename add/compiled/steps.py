@@ -13,6 +13,7 @@ from add.compiled.structure import layout_of, links_of, move_parameters, move_pr
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, with_rows
 from add.kernels.arena import Instant, Signals
+from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
 from add.typing import BoolArray, FloatArray, IntArray
@@ -245,7 +246,8 @@ def pull_back_steps(
     for left in range(n_steps, 0, -1):
         k = left - 1
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
-        bar_q[:], bar_v[:] = q_bars[left], v_bars[left]
+        put(q_bars[left], bar_q)
+        put(v_bars[left], bar_v)
         if steps.turned[k].any():
             pair_q[0], pair_v[0] = steps.q[k], steps.v[k]
             pair_q[1] = steps.states_q[k - 1] if k else q_before

@@ -17,7 +17,7 @@ from add.compiled.structure import layout_of, links_of, tree_of
 from add.compiled.walk import add_inputs, add_jacobian, add_parameters, forces, new_found, norm, unit
 from add.kernels import tree_dynamics, tree_map
 from add.kernels.arena import Found, Instant
-from add.kernels.borrowed import borrowed
+from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
 from add.kernels.tree_dynamics import Wrenches, fill_parameters, fill_wrenches
 from add.kernels.trees import Motion, fill_motion, tree_motion
@@ -96,7 +96,9 @@ def _lift(arrays, at, lifted):
     """Fill places and rates of the rows of X, and P."""
     links, x, v, p = links_of(arrays), lifted.x, lifted.v, lifted.p
     same = links.sizes[1]
-    x[:same], v[:same], lifted.a[:same] = at.q[:same], at.v[:same], at.a[:same]
+    put(at.q[:same], x)
+    put(at.v[:same], v)
+    put(at.a[:same], lifted.a)
     fill_places(tree_of(arrays), lifted.motion, links.element, x[same:], p)
     for i in range(p.shape[0]):
         v[same + i] = 0.0
@@ -135,7 +137,7 @@ def residual(arrays, at, room, replay, choices, measured, r):
     if links.touched.size:
         _lift(arrays, at, lifted)
         chosen, scale = forces(arrays, _ROWS, at_rows(at, lifted), replay, choices, measured, scale, found, p)
-    r[:same] = found[:same]
+    put(found[:same], r)
     for i in range(p.shape[0]):
         if found[same + i] != 0.0:
             for k in range(p.shape[1]):
@@ -278,7 +280,7 @@ def parameters(arrays, at, room, choices, over_rows, lam, out):
     links, lifted, tree = links_of(arrays), parts_of(arrays, room), tree_of(arrays)
     (rows, same), p, motion = links.sizes, lifted.p, lifted.motion
     pushed = np.zeros(rows)
-    pushed[:same] = lam[:same]
+    put(lam[:same], pushed)
     for i in range(p.shape[0]):
         for k in range(p.shape[1]):
             pushed[same + i] += p[i, k] * lam[same + k]
@@ -345,7 +347,7 @@ def inputs(arrays, at, room, choices, indptr):
         add_inputs(arrays, _ROWS, at_rows(at, lifted), choices, indptr, found)
     out = np.zeros((found.values.shape[0], n))
     for m in range(found.size[0]):
-        out[m, :same] = found.values[m, :same]
+        put(found.values[m, :same], out[m])
         for i in range(p.shape[0]):
             if found.values[m, same + i] != 0.0:
                 for k in range(p.shape[1]):

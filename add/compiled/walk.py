@@ -25,7 +25,7 @@ from add.kernels.arena import (
     Found,
     context_of,
 )
-from add.kernels.borrowed import borrowed
+from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
 from add.kernels.families import call_forces, call_inputs, call_jacobian, call_parameters
 from add.typing import IntArray
@@ -54,9 +54,9 @@ def with_rows(rows, n, more):
     """Return room that holds n rows and ``more`` behind them."""
     while n + more.shape[0] > rows.shape[0]:
         wider = np.empty((2 * rows.shape[0] + 16, 3), dtype=np.int64)
-        wider[:n] = rows[:n]
+        put(rows[:n], wider)
         rows = wider
-    rows[n : n + more.shape[0]] = more
+    put(more, rows[n:])
     return rows
 
 

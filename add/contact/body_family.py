@@ -10,8 +10,8 @@ from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Contacts, Motion, Packed, no_growth, unpacked, unpacked_law
-from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian, decided_body_contact_force
+from add.kernels.contact_arrays import Contacts, Packed, no_growth
+from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian
 from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_numbers import body_contact_parameters
 
@@ -35,13 +35,10 @@ _own = unpacker(_Arrays)
 
 @njit(**FAMILY)
 def _forces(arena, k, at, replay, rows, out):
-    own = _own(arena, arena.families[k, FIELD])
-    if not replay:
-        return decided_body_contact_force(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows[:0], out)
-    if rows.size:
-        motion, contacts = Motion(at.t, at.q, at.v, at.theta), unpacked(own.ints, own.floats, own.places)
-        body_contact_force(motion, contacts, unpacked_law(own.ints), rows, out)
-    return rows
+    if replay and not rows.size:
+        return rows
+    own, given = _own(arena, arena.families[k, FIELD]), rows if replay else rows[:0]
+    return body_contact_force(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, replay, given, out)
 
 
 @njit(**FAMILY)

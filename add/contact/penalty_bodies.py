@@ -231,7 +231,7 @@ class BodyContact(PairContact):
         """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
         given = NO_CONTACT if sticking is None or not sticking.size else sticking
         packed = self.at(theta).packed
-        return np.asarray(kernel.decided_body_contact_force(kin.t, kin.q, kin.v, theta, *packed, given, out))
+        return np.asarray(kernel.body_contact_force(kin.t, kin.q, kin.v, theta, *packed, False, given, out))
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
@@ -304,8 +304,8 @@ class BodyContactBranch(Term):
         """Add minus the contact forces."""
         if not self.decision.size:
             return
-        contact = self.contact.at(theta)
-        kernel.body_contact_force(contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.decision, out)
+        packed = self.contact.at(theta).packed
+        kernel.body_contact_force(kin.t, kin.q, kin.v, theta, *packed, True, self.decision, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives, unsymmetric."""

@@ -1,4 +1,4 @@
-"""Views of parts of a flat array that count no references: kernels make dozens of them at every call."""
+"""Views of parts of a flat array that count no references, which kernels make by the dozen, and copies of arrays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from numba.core import config, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
+
+from add.kernels.caching import njit
 
 
 def _borrowed(typingctx: Any, flat: Any, start: Any, shape: Any) -> Any:
@@ -52,6 +54,22 @@ def _sliced(flat: Any, start: int, shape: tuple[int, ...]) -> Any:
 
 
 borrowed = _sliced if config.DISABLE_JIT else intrinsic(_borrowed)
+
+
+@njit(error_model="numpy", no_cpython_wrapper=True)
+def put(values, out):
+    """Copy an array of one or two dimensions to the front of another.
+
+    ``out[:n] = values`` checks shapes and words an error: a second of every compilation, in every function that calls
+    one that has it.
+    """
+    if values.ndim == 1:
+        for i in range(values.size):
+            out[i] = values[i]
+    else:
+        for i in range(values.shape[0]):
+            for j in range(values.shape[1]):
+                out[i, j] = values[i, j]
 
 
 @intrinsic

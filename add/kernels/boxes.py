@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -78,7 +79,7 @@ def _cells(box, i, origin, edge, count, low, high):
 def _with_pair(pairs, n, i, j):
     if n == pairs.shape[0]:
         more = np.empty((2 * n, 2), dtype=np.int64)
-        more[:n] = pairs
+        put(pairs, more)
         pairs = more
     pairs[n, 0], pairs[n, 1] = i, j
     return pairs

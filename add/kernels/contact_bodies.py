@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.kernels.borrowed import borrowed
+from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
 from add.kernels.contact_blocks import (
@@ -94,22 +94,18 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_force(motion, contacts, law, rows, out):
-    """Add minus the generalised contact forces of replayed rows to out (n,)."""
-    _add_force(motion, contacts, frames_of(0, motion, contacts), law, True, rows, out, np.zeros(SCRATCH + 24))
+def body_contact_force(t, q, v, theta, ints, floats, places, replay, given, out):
+    """Decide, with the bits STICKS and RELEASED of ``given``, or take it as it is where ``replay`` is true.
 
-
-@njit(cache=True, error_model="numpy")
-def decided_body_contact_force(t, q, v, theta, ints, floats, places, given, out):
-    """Decide, with the bits STICKS and RELEASED of ``given``; add minus the forces to out (n,) and return the rows.
-
-    Called at every residual, so that motion and the arrays (`Packed`) come as their parts.
+    Adds minus the generalised forces to out (n,) and returns the rows. Called at every residual, so that motion and the
+    arrays (`Packed`) come as their parts.
     """
     motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, places), unpacked_law(ints)
-    frames = frames_of(0, motion, contacts)
-    rows = with_given(detect(motion.q, theta, contacts, frames), given)
+    frames, rows = frames_of(0, motion, contacts), given
+    if not replay:
+        rows = with_given(detect(motion.q, theta, contacts, frames), given)
     if rows.size:
-        _add_force(motion, contacts, frames, law, False, rows, out, np.zeros(SCRATCH + 24))
+        _add_force(motion, contacts, frames, law, replay, rows, out, np.zeros(SCRATCH + 24))
     return rows
 
 
@@ -284,5 +280,5 @@ def block_keys(rows, contacts, always):
         n += 1
     if n == 0:
         return always
-    keys[n : n + always.size] = always
+    put(always, keys[n:])
     return np.unique(keys[: n + always.size])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.distance import distance_branch, distance_feature
@@ -286,7 +287,7 @@ def _candidates(c, reach, grid, found):
     """Fill ``found`` with the shapes whose cells the ball (c (3,), reach) may meet; return how many there are."""
     first, members, low, edge, count, widest, large = grid
     n = large.size
-    found[:n] = large
+    put(large, found)
     from_, to = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int64)
     for a in range(3):
         begin, end = (c[a] - reach - widest - low[a]) / edge[a], (c[a] + reach + widest - low[a]) / edge[a]

@@ -38,6 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_laws import LINEAR, NONE, WALL, damping_share, friction_law, normal_law, sliding_coefficient
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
@@ -230,7 +231,7 @@ def with_row(rows, n, pair, feature):
     """Return the rows, twice as many if they are full, with row n that of a pair that touches."""
     if n == rows.shape[0]:
         more = np.empty((2 * n, 3), dtype=np.int64)
-        more[:n] = rows
+        put(rows, more)
         rows = more
     rows[n, PAIR], rows[n, FEATURE], rows[n, BITS] = pair, feature, ACTIVE
     return rows

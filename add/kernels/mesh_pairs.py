@@ -24,6 +24,7 @@ What a vertex feels of a face whose border is nearest is counted with that borde
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR
 from add.kernels.mesh_arrays import (
@@ -59,7 +60,7 @@ def _room(rows, n):
     if n < rows.shape[0]:
         return rows
     more = np.empty((2 * n + 16, 3), dtype=np.int64)
-    more[:n] = rows[:n]
+    put(rows[:n], more)
     return more
 
 
@@ -186,7 +187,7 @@ def _vertices_and_faces(vf, x, half, meshes, rows, n_rows, first):
                 if d < reach and (body[v] != other or _apart_at_rest(VERTEX_FACE, v, f, whole, meshes, p, X, c, g, P)):
                     if n == near.shape[0]:
                         more = np.empty((2 * n, 2), dtype=np.int64)
-                        more[:n] = near
+                        put(near, more)
                         near = more
                     near[n, 0], near[n, 1] = f, region
                     n += 1

@@ -18,6 +18,7 @@ rho, the coefficients of J_l and omega of rigid sites from `evaluate` for the ot
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.law_numbers import LawNumbers, entry, law_values
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
@@ -107,7 +108,7 @@ def pull(factor, q, kind, dofs, shares, frame, f, out):
             for i in range(3):
                 out[dofs[b, i]] += factor * f[b, i]
         if code == SPIN:
-            couple[:] = f[b]
+            put(f[b], couple)
         else:
             cross(frame[b, :3], f[b], couple)
         turn(-1.0, q[first : first + 3], couple, frame[b, 3:9], turned)
@@ -284,7 +285,7 @@ def parameter_vjp(lam, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, cent
             first = dofs[b, 3] if code == POINT else dofs[b, 0]
             turn(1.0, q[first : first + 3], lam[first : first + 3], frame[b, 3:9], spin[a])
             if code == SPIN:
-                u_a[:] = spin[a]
+                put(spin[a], u_a)
                 continue
             cross(spin[a], frame[b, :3], u_a)
             if code == POINT:
@@ -351,7 +352,7 @@ def parameter_jvp(theta_dot, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm
                 if code == POINT:
                     moved[i] -= entry(theta_dot, centre[b, i])
             if code == WORLD:
-                y_a[:] = moved
+                put(moved, y_a)
                 continue
             first = dofs[b, 3] if code == POINT else dofs[b, 0]
             w = q[first : first + 3]

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 
 _JIT = {"cache": True, "error_model": "numpy"}
@@ -253,14 +254,14 @@ def axial_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
 @njit(**_JIT)
 def given_force(y, y_dot, p, imposed, codes, f):
     """Fill f = p on the one site."""
-    f[:] = p
+    put(p, f)
     return p.shape[0]
 
 
 @njit(**_JIT)
 def given_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
-    f[:] = p
+    put(p, f)
     for e in range(p.shape[0]):
         for i in range(3):
             f_p[e, i, i] = 1.0

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
 from add.kernels.trees import BALL, force_cross, motion_cross, placement_columns, product, tree_motion
@@ -119,7 +120,7 @@ def _changes(motion, inertia, D):
             image[:] = 0.0
             motion_cross(motion.V[i], unit, 1.0, image)
             apply_inertia(inertia[i], image, -1.0, column)
-            D[i, :, b] = column
+            put(column, D[i, :, b])
 
 
 @njit(cache=True)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.arena import Floats, Floats2, Ints, Ints2
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.rotation import (
     fill_jacobian,
@@ -169,8 +170,8 @@ def parent_twists(tree, theta, i, motion, V, A):
     """Fill V_p and A_p (6,) of element ``i``."""
     p = tree.parent[i]
     if p >= 0:
-        V[:] = motion.V[p]
-        A[:] = motion.A[p]
+        put(motion.V[p], V)
+        put(motion.A[p], A)
         return
     V[:] = 0.0
     A[:3] = 0.0
