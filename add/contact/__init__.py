@@ -1,14 +1,24 @@
 """Contact: which points touch which shapes (detection), and what pushes back (laws)."""
 
-from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
+from add.contact.coefficients import (
+    CONSTANT_FRICTION,
+    CurveNumber,
+    FrictionCurve,
+    FrictionLaw,
+    NormalLaw,
+    PairParameters,
+)
 from add.contact.meshes import MeshContact, MeshPlaces
 from add.contact.penalty_bodies import BodyContact
 from add.contact.places import ContactPlaces
 from add.contact.sizes import Sizes, point_growth
 
 __all__ = [
+    "CONSTANT_FRICTION",
     "BodyContact",
     "ContactPlaces",
+    "CurveNumber",
+    "FrictionCurve",
     "FrictionLaw",
     "MeshContact",
     "MeshPlaces",

@@ -32,12 +32,13 @@ class RowContact(StickingTerm):
     total_normal: bool
     adhesive_damping: bool
     normal_law: NormalLaw
+    curve: int
 
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
         bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping
-        return Law(self.law.kernel, bits, int(self.normal_law))
+        return Law(self.law.kernel, bits, int(self.normal_law), self.curve)
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
-from add.kernels.contact_laws import FAR
+from add.kernels.contact_laws import CONSTANT, FAR
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -25,6 +25,33 @@ class FrictionLaw(IntEnum):
     def kernel(self) -> int:
         """The law of what is not held."""
         return int(FrictionLaw.LINEAR if self is FrictionLaw.HYBRID else self)
+
+
+class CurveNumber(NamedTuple):
+    """A number of a curve of friction: its name, its unit, and whether it is the coefficient c_f where nothing is said.
+
+    Any other is zero then, which switches the curve off. ``{per}`` in a unit stands for an area, where forces count per
+    area.
+    """
+
+    name: str
+    unit: str
+    is_coefficient: bool = False
+
+
+class FrictionCurve(NamedTuple):
+    """What the coefficient of friction follows: a code of `add.kernels.contact_laws`, and its two numbers or none."""
+
+    code: int = CONSTANT
+    numbers: tuple[CurveNumber, ...] = ()
+
+    def blocks(self, pair: str, per: str) -> list[tuple[str, tuple[int, ...], str]]:
+        """Return name, shape and unit of the numbers of a pair in theta."""
+        return [(f"{pair}.{number.name}", (), number.unit.replace("{per}", per)) for number in self.numbers]
+
+
+#: The coefficient is c_f.
+CONSTANT_FRICTION = FrictionCurve()
 
 
 class NormalLaw(IntEnum):
@@ -67,8 +94,8 @@ class PairParameters:
         Whether they meet: 0 never, 1 always, 2 only where the body of the points comes behind that of the shape.
     thickness : (R, C), or None: the penalty has no layer
         Indices in theta of the thickness of the layer around shapes [m].
-    static : (R, C, 2), or None: friction does not depend on the speed
-        Indices in theta of the static coefficient [-] and of Stribeck's speed [m/s]; c_f is then the kinetic one.
+    further : (R, C, 2), or None: the coefficient of friction is c_f
+        Indices in theta of the numbers of its curve.
     couples : (R, C, 3), or None: nothing brakes the spin
         Indices in theta of torsional and rolling friction [m] and of the rate at which they set in [rad/s]; -1 for
         groups of nodes.
@@ -82,7 +109,7 @@ class PairParameters:
     ramp: FloatArray
     enabled: BoolArray | IntArray
     thickness: IntArray | None = None
-    static: IntArray | None = None
+    further: IntArray | None = None
     couples: IntArray | None = None
 
     def tables(self) -> IntArray:
@@ -91,7 +118,7 @@ class PairParameters:
         layers = none[..., 0] if self.thickness is None else self.thickness
         parts = (
             np.stack([self.k_n, self.k_d, self.k_t, self.c_f, self.enabled, layers], axis=2),
-            none[..., :2] if self.static is None else self.static,
+            none[..., :2] if self.further is None else self.further,
             none if self.couples is None else self.couples,
         )
         return np.ascontiguousarray(np.concatenate(parts, axis=2), dtype=np.int64)

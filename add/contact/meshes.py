@@ -19,6 +19,7 @@ from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
+from add.kernels.contact_laws import CONSTANT
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_derivatives import (
     Slots,
@@ -79,9 +80,9 @@ class MeshContact(RowContact):
     ----------
     surface : ContactSurface
         Its half-thicknesses are not read: they are numbers of theta.
-    tables : (C, C, 6), or (C, C, 8) where friction depends on the speed
+    tables : (C, C, 6), or (C, C, 8) where the coefficient of friction has a curve
         Indices in theta of two classes' stiffness k_n [N/m^3], damping k_d [N s/m^3], stick stiffness k_t [N s/m^3],
-        friction c_f [-], onset and ramp [m], static friction c_s [-] and Stribeck's speed v_s [m/s]; symmetric.
+        friction c_f [-], onset and ramp [m], and of the numbers of the curve; symmetric.
     thickness : (n_bodies,)
         Indices in theta of the half-thicknesses of the bodies [m]; -1 is zero.
     law : FrictionLaw
@@ -92,6 +93,7 @@ class MeshContact(RowContact):
     names : of the surface's bodies, for messages
     normal_law : NormalLaw
         The reach of a pair is its thickness; the soft-max, which reaches beyond, is not for meshes.
+    curve : as in `BodyContact`
     """
 
     surface: ContactSurface
@@ -103,6 +105,7 @@ class MeshContact(RowContact):
     sides: Sides | None = None
     names: tuple[str, ...] = ()
     normal_law: NormalLaw = NormalLaw.PENALTY
+    curve: int = CONSTANT
     _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
 from add.kernels.contact_detection import FIRST, meeting_pairs
+from add.kernels.contact_laws import CONSTANT
 from add.kernels.contact_numbers import body_contact_parameters
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
@@ -88,6 +89,7 @@ class BodyContact(PairContact):
     parts_apart : (m, 2)
         Parts of points and of shapes that never meet.
     normal_law : NormalLaw
+    curve : of the coefficient of friction, see `add.kernels.contact_laws.friction_coefficient`
     sizes : Sizes or None
         Where arms, radii and sizes stand in theta; those above are then read no more (`at`).
     """
@@ -118,6 +120,7 @@ class BodyContact(PairContact):
     shape_part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     parts_apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     normal_law: NormalLaw = NormalLaw.PENALTY
+    curve: int = CONSTANT
     sizes: Sizes | None = None
     _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
 

@@ -26,7 +26,8 @@ class Contacts(NamedTuple):
     bounds : (ns,) radii of balls about the origins of the shapes' frames that hold them [m]
     columns : (ns, 2) int64: column of the tables, owner
     tables : (R, C, 11) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND; indices of the
-        thickness of the layer around shapes, of c_s and v_s, and of c_t, c_r and w_0, each -1 for none
+        thickness of the layer around shapes, of the numbers of the curve of friction, and of c_t, c_r and w_0, each -1
+        for none
     depths : (R, C, 3) onset, ramp [m], reach of the law in thicknesses [-]
     apart : (m,) sorted int64: owner of points * stride + owner of shapes that never meet
     stride : int
@@ -141,14 +142,15 @@ def unpacked(ints, floats, places):
         _three(ints, places[11]),
         _three(floats, places[12]),
         _one(ints, places[13]),
-        ints[ints.size - 4],
+        ints[ints.size - 5],
     )
 
 
 @njit(cache=True)
 def unpacked_law(ints):
     """Return the `Law` of a `Packed`."""
-    return Law(ints[ints.size - 3], ints[ints.size - 2], ints[ints.size - 1])
+    n = ints.size
+    return Law(ints[n - 4], ints[n - 3], ints[n - 2], ints[n - 1])
 
 
 class Motion(NamedTuple):

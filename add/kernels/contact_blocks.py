@@ -306,8 +306,8 @@ def hold_columns(first, stop, n, v, m, Y, by_row, E):
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
-#: Rows of the slopes of numbers: k_n, k_d, k_t, c_f, thickness, c_s, v_s, and three more of a kind of pair, or c_t,
-#: c_r and w_0; and how many columns of ``block`` they may change the residual along.
+#: Rows of the slopes of numbers: k_n, k_d, k_t, c_f, thickness, two of the curve of friction, and three more of a kind
+#: of pair, or c_t, c_r and w_0; and how many columns of ``block`` they may change the residual along.
 THICKNESS, MORE, N_NUMBERS, N_WAYS = 4, 7, 10, 6
 
 
@@ -332,10 +332,10 @@ def law_columns(scale, braked, f_c, S, Z, E):
 def law_slopes(found, slopes):
     """Fill the slopes (N_NUMBERS, N_WAYS) of the numbers of a law along `law_columns`, from what `penalty_law` gave."""
     m_f = found[2][3]
-    f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_s, m_v = found[3]
+    f_n_kn, f_n_kd, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_1, m_2 = found[3]
     along_n = (f_n_kn, f_n_kd, 0.0, 0.0, f_n_r, 0.0, 0.0)
     of_coulomb = (f_c_kn, f_c_kd, 0.0, 0.0, f_c_r, 0.0, 0.0)
-    along_t = (0.0, 0.0, m_k, m_c, 0.0, m_s, m_v)
+    along_t = (0.0, 0.0, m_k, m_c, 0.0, m_1, m_2)
     for number in range(MORE):
         slopes[number, 0], slopes[number, 2] = along_n[number], of_coulomb[number]
         slopes[number, 1] = -m_f * of_coulomb[number] - along_t[number]

@@ -20,6 +20,8 @@ import math
 from add.kernels.caching import njit
 
 NONE, LINEAR, TANH = 0, 1, 2
+#: Curves of the coefficient of friction.
+CONSTANT, STRIBECK = 0, 1
 #: Laws of the normal force.
 PENALTY, WALL, SOFT_MAX, LOG_BARRIER = 0, 1, 2, 3
 #: Thicknesses beyond which the soft-max, exp(-36) = 2e-16, is left out.
@@ -141,18 +143,20 @@ def damping_ramp(d, ramp, ramping):
 
 
 @njit(cache=True, error_model="numpy")
-def sliding_coefficient(u, kinetic, static, speed):
-    """Coefficient of friction mu = c_k + (c_s - c_k) exp(-(u / v_s)^2), (mu, dmu/du, dmu/dc_s, dmu/dv_s).
+def friction_coefficient(curve, u, f_c, c_f, first, second):
+    """Coefficient of friction at a speed u and a normal force f_c, (mu, dmu/du, dmu/df_c, dmu/dc_f, dmu/dfirst, ...).
 
-    Stribeck's curve with the exponent two (Armstrong-Helouvry, Dupont & Canudas de Wit 1994): c_s at rest, c_k
-    far above the speed v_s. c_s may be the smaller one. v_s = 0 is c_k at every speed.
+    CONSTANT   c_f
+    STRIBECK   c_f + (c_s - c_f) exp(-(u / v_s)^2), numbers c_s, v_s: Stribeck's curve with the exponent two
+               (Armstrong-Helouvry, Dupont & Canudas de Wit 1994), c_s at rest, c_f far above the speed v_s; c_s may be
+               the smaller one. v_s = 0 is c_f at every speed.
     """
-    if speed == 0.0:
-        return kinetic, 0.0, 0.0, 0.0
-    y = u / speed
-    share = math.exp(-y * y)
-    change = 2.0 * (static - kinetic) * y * share / speed
-    return kinetic + (static - kinetic) * share, -change, share, change * y
+    if curve == STRIBECK and second > 0.0:
+        y = u / second
+        share = math.exp(-y * y)
+        change = 2.0 * (first - c_f) * y * share / second
+        return c_f + (first - c_f) * share, -change, 0.0, 1.0 - share, share, change * y
+    return c_f, 0.0, 0.0, 1.0, 0.0, 0.0
 
 
 @njit(cache=True, error_model="numpy")

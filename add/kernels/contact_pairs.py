@@ -6,7 +6,7 @@ the gap g(x), n = grad g, depth d = -g, twist (V, W) of the shape at p:
     v_rel = v - V - W x (x - p),   v_n = n . v_rel,   v_t = v_rel - v_n n
     f_n   = max(f_e + f_d, 0),     f_e = k_n e(d),    f_d = -k_d s(d) v_n      e: `normal_law`, s: `damping_share`
     f_t   = -m(|v_t|, mu f_c) v_t / |v_t|                                      m: `friction_law`
-    mu    = c_f, or c_f + (c_s - c_f) exp(-(|v_t| / v_s)^2)                    `sliding_coefficient`
+    mu    = c_f, or a curve over |v_t| and f_c                                 `friction_coefficient`
     F     = scale (f_n n + f_t)
 
 f_c = f_e (the paper) or f_n if the limits count the damping. `scale` is 1 (k per node) or a rest area (k per area): it
@@ -40,7 +40,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.contact_laws import LINEAR, NONE, WALL, damping_share, friction_law, normal_law, sliding_coefficient
+from add.kernels.contact_laws import LINEAR, NONE, WALL, damping_share, friction_coefficient, friction_law, normal_law
 from add.kernels.distance import distance_branch, distance_feature, distance_inside
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH
@@ -73,17 +73,21 @@ class Shapes(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Friction NONE, LINEAR or TANH; bits TOTAL, ADHESIVE; the law of the normal force, PENALTY and others."""
+    """Friction NONE, LINEAR or TANH; bits TOTAL, ADHESIVE; the law of the normal force, PENALTY and others.
+
+    ``curve`` is that of the coefficient of friction, CONSTANT and others.
+    """
 
     friction: int
     normal: int
     elastic: int = 0
+    curve: int = 0
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m], [m]; c_s [-], v_s [m/s]; c_t, c_r [m], w_0 [1/s].
+    """Coefficients of a pair: [N/m], [N s/m], [N s/m], [-], [m], [m], [m]; c_t, c_r [m], w_0 [1/s].
 
-    v_s = 0: friction does not depend on the speed, and c_s is not read. w_0 = 0: nothing brakes the spin.
+    ``first`` and ``second`` are the numbers of the curve of friction. w_0 = 0: nothing brakes the spin.
     """
 
     k_n: float
@@ -93,17 +97,17 @@ class Coefficients(NamedTuple):
     onset: float
     ramp: float
     thickness: float
-    c_s: float
-    v_s: float
+    first: float
+    second: float
     c_t: float
     c_r: float
     w_0: float
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def static_coefficient(values):
-    """Return the coefficient of friction of a pair that does not slide."""
-    return values.c_s if values.v_s > 0.0 else values.c_f
+def static_coefficient(law, values, f_c):
+    """Return the coefficient of friction of a pair that does not slide, under a normal force f_c."""
+    return friction_coefficient(law.curve, 0.0, f_c, values.c_f, values.first, values.second)[0]
 
 
 @njit(cache=True, error_model="numpy")
@@ -175,9 +179,9 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
 
     Reads n and v_rel from S and fills t. Returns bits, (f_n, df_n/dd, df_n/dv_n), (f_c, df_c/dd, df_c/dv_n),
     (u, m/u, dm/du, dm/df_c) and (df_n/dk_n, df_n/dk_d, df_c/dk_n, df_c/dk_d, df_n/dr, df_c/dr, dm/dk_t, dm/dc_f,
-    dm/dc_s, dm/dv_s), those by the thickness r at a fixed gap, those of the friction m at fixed f_c.
+    dm/dfirst, dm/dsecond), those by the thickness r at a fixed gap, those of the friction m at fixed f_c.
     """
-    k_n, k_d, k_t, c_f, onset, ramp, thickness, c_s, v_s, _, _, _ = coefficients
+    k_n, k_d, k_t, c_f, onset, ramp, thickness, first, second, _, _, _ = coefficients
     if not replay:
         if d < onset and law.elastic <= WALL:
             bits |= QUADRATIC
@@ -199,7 +203,7 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
     else:  # the elastic part is never clipped
         f_c, f_c_d, f_c_v, f_c_kn, f_c_kd, f_c_r = k_n * e, k_n * e_d, 0.0, e, 0.0, k_n * e_r
 
-    u, m_over_u, m_u, m_f, m_k, m_c, m_s, m_v = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    u, m_over_u, m_u, m_f, m_k, m_c, m_1, m_2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if law.friction != NONE and bits & STICKS == 0:
         for a in range(3):
             S[2, a] = S[1, a] - v_n * S[0, a]
@@ -208,18 +212,18 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
             for a in range(3):
                 S[2, a] /= u
         factor = STIFFER if bits & RELEASED != 0 else 1.0
-        mu, mu_u, mu_s, mu_v = sliding_coefficient(u, c_f, c_s, v_s)
+        mu, mu_u, mu_f, mu_c, mu_1, mu_2 = friction_coefficient(law.curve, u, f_c, c_f, first, second)
         # c_f f_c = 0 slips, so that a frictionless point has no friction stiffness; k_t = 0 sticks (with no force).
         if not replay and law.friction == LINEAR and factor * k_t * u >= mu * f_c and k_t > 0.0:
             bits |= SLIP
         m_over_u, w, m_L = friction_law(law.friction, bits & SLIP != 0, u, f_c, factor * k_t, mu)
         w *= factor
-        m_f, m_k, m_c = mu * m_L, u * w, f_c * m_L
-        m_u, m_s, m_v = k_t * w + m_c * mu_u, m_c * mu_s, m_c * mu_v
-        m_c -= m_s
+        by_mu = f_c * m_L
+        m_f, m_k, m_u = (mu + f_c * mu_f) * m_L, u * w, k_t * w + by_mu * mu_u
+        m_c, m_1, m_2 = by_mu * mu_c, by_mu * mu_1, by_mu * mu_2
     else:
         S[2, 0], S[2, 1], S[2, 2] = 0.0, 0.0, 0.0
-    by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_s, m_v)
+    by_k = (keep * e, -keep * s * v_n, f_c_kn, f_c_kd, f_n_r, f_c_r, m_k, m_c, m_1, m_2)
     return bits, (f_n, f_n_d, f_n_v), (f_c, f_c_d, f_c_v), (u, m_over_u, m_u, m_f), by_k
 
 

@@ -36,7 +36,7 @@ class Meshes(NamedTuple):
     points : (n_p, 3) int64: number of the carrier, row of `bodies` (-1: none), class; carrier -1 stands still
     carriers : (n_c, 2) int64: first coordinate, number of coordinates
     bodies : (n_b, 4) int64: first coordinate, indices in theta of X_c (-1: zero)
-    tables : (C, C, 8) indices in theta of k_n, k_d, k_t, c_f, onset, ramp, c_s, v_s, the last two -1 for none
+    tables : (C, C, 8) indices in theta of k_n, k_d, k_t, c_f, onset, ramp, and of the curve of friction, -1 for none
     thickness : (n_bodies,) indices in theta of the half-thicknesses; -1 is zero
     """
 

@@ -202,7 +202,7 @@ def _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, floats, int
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
         kind, first_edge, second_edge = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
-        limit[row] = weight * m * static_coefficient(values) * found[1][0] if touches else -1.0
+        limit[row] = weight * m * static_coefficient(law, values, found[1][0]) * found[1][0] if touches else -1.0
         stiffness[row] = weight * m * values.k_t
         region = rows[row, FEATURE] & REGION_MASK
         side = _turning_side(kind, region, one, two, meshes)

@@ -107,7 +107,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
     kind, size, x, S, L = shapes.kind, shapes.size, scratch.x, scratch.S, scratch.L
     F, Y, Z, E, block, ends, dofs = room.F, room.Y, room.Z, room.E, room.block, room.ends, room.dofs
     m, by_row = np.empty(3), np.empty((3, Y.shape[1]))
-    n_shapes, alone = kind.size, Law(NONE, law.normal, law.elastic)
+    n_shapes, alone = kind.size, Law(NONE, law.normal, law.elastic, law.curve)
     for k in range(decision.shape[0]):
         if decision[k, BITS] & ACTIVE == 0:
             i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
@@ -118,7 +118,8 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
-        limit[k] = scale * static_coefficient(values) * found[1][0] if decision[k, BITS] & ACTIVE != 0 else -1.0
+        f_c, touches = found[1][0], decision[k, BITS] & ACTIVE != 0
+        limit[k] = scale * static_coefficient(law, values, f_c) * f_c if touches else -1.0
         stiffness[k] = scale * values.k_t
         n, v, slope = S[0], S[1], 0.0
         if a >= 0:

@@ -91,6 +91,7 @@ def contact_terms(
             shape_part=shape_owner * most + np.array([0] * len(obstacles) + numbers, dtype=np.int64),
             parts_apart=np.array(sorted(single), dtype=np.int64).reshape(-1, 2),
             normal_law=contact.normal_law,
+            curve=contact.curve.code,
             sizes=_sizes_in_theta(bodies, found, len(obstacles), at, order[kept]),
         ),
     )
@@ -178,8 +179,7 @@ def _pairs(
         found = [[parameters[name].start if name in parameters else none for name in line] for line in names]
         return np.array(found, dtype=np.int64).reshape(shape)
 
-    braked = np.array([row.rigid for row in rows], dtype=bool)[:, None, None]
-
+    braked, numbers = np.array([row.rigid for row in rows], dtype=bool)[:, None, None], contact.curve.numbers
     return PairParameters(
         k_n=table("k_n"),
         k_d=table("k_d"),
@@ -189,7 +189,7 @@ def _pairs(
         ramp=np.full(shape, contact.ramp),
         enabled=np.array([[enabled(row, column) for column in columns] for row in rows]).reshape(shape),
         thickness=None if contact.normal_law is NormalLaw.PENALTY else table("thickness"),
-        static=np.stack([table("c_s"), table("v_s")], axis=2) if contact.static else None,
+        further=np.stack([table(number.name) for number in numbers], axis=2) if numbers else None,
         couples=np.where(braked, np.stack([table(key, -1) for key in ("c_t", "c_r", "w_0")], axis=2), -1)
         if contact.couples
         else None,

@@ -24,8 +24,6 @@ COEFFICIENTS = (
     ("onset", "m"),
     ("ramp", "m"),
 )
-#: Those of pairs, of meshes or not, where friction depends on the speed.
-STATIC = (("c_s", "-"), ("v_s", "m/s"))
 
 
 @final
@@ -81,16 +79,14 @@ def class_pairs(meeting: MeetingMeshes, contact: ContactModel) -> dict[tuple[str
     return out
 
 
-def _numbers(contact: ContactModel) -> tuple[tuple[str, str], ...]:
-    """Return the numbers of a pair of classes, and their units."""
-    return COEFFICIENTS + STATIC if contact.static else COEFFICIENTS
-
-
 def mesh_blocks(bodies: Sequence[Body], contact: ContactModel) -> list[Block]:
     """Return the blocks of theta that contact of meshes reads."""
     meeting = meeting_meshes(bodies, contact)
     names = dict.fromkeys(class_pairs(meeting, contact).values())
-    blocks: list[Block] = [(f"{name}.{key}", (), unit) for name in names for key, unit in _numbers(contact)]
+    blocks: list[Block] = []
+    for name in names:
+        blocks += [(f"{name}.{key}", (), unit) for key, unit in COEFFICIENTS]
+        blocks += contact.curve.blocks(name, "/m^2")
     return [*blocks, *((f"bodies.{body.name}.half_thickness", (), "m") for body in meeting.bodies)]
 
 
@@ -117,7 +113,7 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         for k, (body, mesh) in enumerate(zip(meeting.bodies, meeting.meshes, strict=True))
     ]
     apart = [pair for pair in combinations(range(len(parts)), 2) if pair not in meeting.pairs]
-    keys = [key for key, _ in _numbers(contact)]
+    keys = [*(key for key, _ in COEFFICIENTS), *(number.name for number in contact.curve.numbers)]
     tables = np.zeros((len(labels), len(labels), len(keys)), dtype=np.int64)
     for (a, b), name in class_pairs(meeting, contact).items():
         tables[labels.index(a), labels.index(b)] = [at.parameters[f"{name}.{key}"].start for key in keys]
@@ -134,6 +130,7 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         names=tuple(body.name for body in meeting.bodies),
         # The skins of meshes end in a wall: where a penalty lets surfaces touch, no step is left.
         normal_law=NormalLaw.PENALTY_WALL if contact.normal_law is NormalLaw.PENALTY else contact.normal_law,
+        curve=contact.curve.code,
     )
 
 

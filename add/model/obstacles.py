@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from add.contact import FrictionLaw, NormalLaw
+from add.contact import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalLaw
 from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray
 
@@ -71,8 +71,8 @@ class ContactModel:
     meshes : MeshModel, or None: meshes do not meet each other
     normal_law : NormalLaw
         All but the penalty have a layer around shapes, of a thickness in theta.
-    static : bool
-        Whether friction depends on the speed: c_s and v_s stand in theta.
+    curve : FrictionCurve
+        Its numbers stand in theta.
     couples : bool
         Whether contact brakes the spin of bodies with frames: c_t, c_r and w_0 stand in theta.
     """
@@ -89,7 +89,7 @@ class ContactModel:
     shapes_apart: frozenset[tuple[ShapeName, ShapeName]] = frozenset()
     meshes: MeshModel | None = None
     normal_law: NormalLaw = NormalLaw.PENALTY
-    static: bool = False
+    curve: FrictionCurve = CONSTANT_FRICTION
     couples: bool = False
 
     def class_of(self, name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from add.bodies import Block, Body
 from add.contact import NormalLaw
 from add.equations.layout import ParameterLayout
-from add.model.mesh_terms import STATIC, mesh_blocks
+from add.model.mesh_terms import mesh_blocks
 from add.model.obstacles import ContactModel, Obstacle
 
 
@@ -33,8 +33,7 @@ def parameter_layout(
         ]
         if contact.normal_law is not NormalLaw.PENALTY:
             blocks.append((f"{pair}.thickness", (), "m"))
-        if contact.static:
-            blocks += [(f"{pair}.{key}", (), unit) for key, unit in STATIC]
+        blocks += contact.curve.blocks(pair, per)
         if contact.couples:
             blocks += [(f"{pair}.c_t", (), "m"), (f"{pair}.c_r", (), "m"), (f"{pair}.w_0", (), "rad/s")]
     blocks += mesh_blocks(bodies, contact)

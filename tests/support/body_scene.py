@@ -74,10 +74,10 @@ def random_rotation(rng):
     return rotation_matrix(rotation_vector(u / np.linalg.norm(u)))
 
 
-def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nodes=True, spread=0.4, further=False):
+def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nodes=True, spread=0.4, further=0):
     """Four bodies with points (some of them spheres) and one shape each, six nodes, a plane and a box of the world.
 
-    With ``further`` friction depends on the speed, and bodies brake each other's spin.
+    With a curve of friction, ``further``, the coefficient follows it, and bodies brake each other's spin.
     """
     rng = np.random.default_rng(seed)
     n_bodies, per_body = len(STARTS), n_points
@@ -105,14 +105,14 @@ def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nod
         rng.uniform(-0.1, 0.1, centres.size),
     ])  # fmt: skip
     centres[3, 1] = -1
-    static = couples = None
-    if further:  # c_s, v_s, c_t, c_r, w_0 of every two; nodes have no spin
+    curve = couples = None
+    if further:  # c_s, v_s, or others, c_t, c_r, w_0 of every two; nodes have no spin
         more = theta.size + np.arange(5 * numbers[0].size).reshape(5, *shape)
         low, high = np.array([0.1, 0.3, 0.02, 0.02, 0.3]), np.array([0.9, 1.5, 0.2, 0.2, 3.0])
         theta = np.concatenate(
             [theta, (low[:, None] + (high - low)[:, None] * rng.random((5, numbers[0].size))).ravel()]
         )
-        static, couples = np.moveaxis(more[:2], 0, 2), np.moveaxis(more[2:], 0, 2).copy()
+        curve, couples = np.moveaxis(more[:2], 0, 2), np.moveaxis(more[2:], 0, 2).copy()
         couples[0] = -1
     depths = rng.uniform(0.0, 0.2, (2, *shape))
     depths[rng.random(depths.shape) < 0.3] = 0.0
@@ -139,14 +139,15 @@ def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nod
         shape_group=np.arange(ns),
         owner=group,
         shape_owner=np.concatenate([[5, 6], 1 + np.arange(n_bodies)]),
-        pairs=PairParameters(*numbers, *depths, enabled, None, static, couples),
+        pairs=PairParameters(*numbers, *depths, enabled, None, curve, couples),
         law=law,
         total_normal=total,
+        curve=further,
     )
     return Scene(contact, Kinematics(q, v, rng.normal(size=N), 0.23, 5), theta)
 
 
-def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0, further=False):
+def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0, further=0):
     """All derivatives of a crowd in which every kind of carrier touches; return the scene, decision, sensitivity."""
     scene = crowd(law, total, seed, further=further)
     contact = scene.contact
@@ -164,6 +165,6 @@ def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0, further=False):
     centres = [index for index in found.parameters if first <= index < first + 12]
     assert len(centres) == 11 and len(found.parameters) > 30
     if further:
-        for table in (contact.pairs.static, contact.pairs.couples[1:]):
+        for table in (contact.pairs.further, contact.pairs.couples[1:]):
             assert all(set(table[..., k].ravel()) & set(found.parameters) for k in range(table.shape[-1]))
     return scene, decision, found

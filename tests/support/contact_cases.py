@@ -9,7 +9,7 @@ from support.meshes import feature_of, notched_cube
 from support.term_models import deformed, random_theta, rough_box
 
 from add.bodies import SoftBody
-from add.contact import BodyContact, FrictionLaw, NormalLaw
+from add.contact import CONSTANT_FRICTION, BodyContact, FrictionCurve, FrictionLaw, NormalLaw
 from add.geometry import HEX8, TET4, TET10
 from add.geometry.collision_mesh import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
@@ -69,7 +69,7 @@ def contact(
     per_area: bool = False,
     total: bool = False,
     adhesive_damping: bool = False,
-    static: bool = False,
+    curve: FrictionCurve = CONSTANT_FRICTION,
     normal: NormalLaw = NormalLaw.PENALTY,
 ) -> Callable[[np.random.Generator], None]:
     """One body in one obstacle, in exactly the branch that is asked for, which is asserted."""
@@ -83,7 +83,7 @@ def contact(
         kin.v.reshape(-1, 3)[:] += 30.0 * outwards if clip or adhesive_damping else -CLOSING * outwards
         settings = ContactModel(
             law=law, per_area=per_area, onset=onset, ramp=ramp, total_normal=total, adhesive_damping=adhesive_damping,
-            static=static, normal_law=normal,
+            curve=curve, normal_law=normal,
         )  # fmt: skip
         model = build_model([body], [obstacle], settings)
         layout = model.system.parameters
@@ -108,7 +108,7 @@ def contact(
         if friction != "none" and not (clip and total):
             expected |= {"k_t"} if friction == "stick" else {"k_n", "c_f"}
             expected |= {"k_t"} if friction == "tanh" else set()
-            expected |= {"c_s", "v_s"} if static else set()
+            expected |= {number.name for number in curve.numbers}
         expected |= {"thickness"} if normal is not NormalLaw.PENALTY else set()
         if clip or place in ("mesh edge", "mesh vertex"):
             # Other nodes may touch in other branches, and in a hollow its walls; the point adds what its branch says.

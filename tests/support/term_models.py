@@ -6,6 +6,7 @@ from add.equations.kinematics import Kinematics
 from add.geometry import HEX8, ElementFamily, SoftMesh, box_mesh
 from add.kernels.rotation import rotation_matrix
 from add.model import Model
+from add.scene.spec.friction import CURVES
 
 
 def rough_box(family: ElementFamily, seed: int) -> SoftMesh:
@@ -41,10 +42,11 @@ def random_theta(model: Model, rng: np.random.Generator) -> np.ndarray:
         "k_d": 30.0,
         "k_t": 50.0,
         "c_f": 0.4,
-        "c_s": 0.9,
-        "v_s": 0.5,
+        "static_friction": 0.9,
+        "stribeck_speed": 0.5,
         "thickness": 0.004,
     }
+    sizes |= {number.name: 0.5 for curve in CURVES for number in curve.numbers if number.name not in sizes}
     for entry in model.system.parameters.entries:
         key = entry.name.split(".")[-1]
         if key in sizes:

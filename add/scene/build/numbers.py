@@ -37,8 +37,6 @@ _WHERE_NONE = {"spin_rate": SPIN_RATE, "damping": 0.0, "stiffness": 1.0}
 #: Further numbers of contact -> their names in theta, behind that of a pair, which has them or not.
 _OF_PAIRS = {
     "thickness": "thickness",
-    "static_friction": "c_s",
-    "stribeck_speed": "v_s",
     "torsional_friction": "c_t",
     "rolling_friction": "c_r",
     "spin_rate": "w_0",
@@ -215,8 +213,8 @@ class SceneParameters:
         }
         if contact.law != "penalty":
             units["thickness"] = "m"
-        if contact.depends_on_speed:
-            units |= {"static_friction": "-", "stribeck_speed": "m/s"}
+        curve = contact.curve.numbers
+        units |= {number.name: number.unit.replace("{per}", per) for number in curve}
         if contact.brakes_spin:
             units |= {"torsional_friction": "m", "rolling_friction": "m", "spin_rate": "rad/s"}
         if contact.friction_law == "impulse":  # no motion depends on the others
@@ -265,19 +263,20 @@ class SceneParameters:
             self._restitutions.clear()
         for name in known:
             nodal = of_nodes if name.startswith("contact.") and name.split(".")[1] in classes.nodal else {}
-            source = {key: (path, 1.0) for key, path in {**given, **nodal, **special.get(name, {})}.items()}
+            own = special.get(name, {})
+            source = {key: (path, 1.0) for key, path in {**given, **nodal, **own}.items()}
             if name in mesh_areas:
                 share = per_area or 1.0 / mesh_areas[name]
                 source = {key: (path, share if key in _OF_PENALTIES else 1.0) for key, (path, _) in source.items()}
-                if "stiffness" in of_meshes and "stick_stiffness" not in special.get(name, {}):
+                if "stiffness" in of_meshes and "stick_stiffness" not in own:
                     source.pop("stick_stiffness", None)  # it follows from the stiffness
-                own = special.get(name, {})
                 source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
             self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
-            if "friction" in special.get(name, {}) and "static_friction" not in special[name]:
-                source["static_friction"] = source["friction"]  # one coefficient, at rest and sliding
-            for key, of_pair in _OF_PAIRS.items():
-                path, _ = source.get(key, source["friction"] if key == "static_friction" else ("", 0.0))
+            for key in [number.name for number in curve if number.is_coefficient]:
+                if key not in source or ("friction" in own and key not in own):
+                    source[key] = source["friction"]  # one coefficient, whatever the curve follows
+            for key, of_pair in (_OF_PAIRS | {number.name: number.name for number in curve}).items():
+                path, _ = source.get(key, ("", 0.0))
                 if f"{name}.{of_pair}" in theta and path:
                     self._copies.append((path, f"{name}.{of_pair}", 1.0))
             if name in mesh_areas and contact.brakes_spin:

@@ -326,7 +326,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
         total_normal=contact.coulomb_normal == "total",
         adhesive_damping=contact.adhesive_damping,
         normal_law=_NORMAL_LAWS[contact.law],
-        static=contact.depends_on_speed,
+        curve=contact.curve,
         couples=contact.brakes_spin,
         classes=classes.of,
         disabled=frozenset(off),

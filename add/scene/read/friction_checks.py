@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
+from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.friction import _FurtherFriction
+from add.scene.spec.friction import CURVES, _FurtherFriction
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -24,16 +25,7 @@ def check_friction(spec: SceneSpec) -> Iterator[Problem]:
                 f"{getattr(said, given[0]):g}", "'linear', 'tanh' or 'hybrid'",
             )  # fmt: skip
             continue
-        if said.static_friction is not None and said.stribeck_speed is None and contact.stribeck_speed is None:
-            yield Problem(
-                f"{place}.static_friction", "static friction needs the speed at which it falls to that of sliding",
-                f"{said.static_friction:g}", "stribeck_speed",
-            )  # fmt: skip
-        if said.stribeck_speed is not None and not contact.depends_on_speed:
-            yield Problem(
-                f"{place}.stribeck_speed", "friction does not depend on the speed", f"{said.stribeck_speed:g}",
-                "static_friction",
-            )  # fmt: skip
+        yield from _curves(place, said, contact)
         if said.spin_rate is not None and not contact.brakes_spin:
             yield Problem(
                 f"{place}.spin_rate", "nothing brakes the spin", f"{said.spin_rate:g}",
@@ -47,3 +39,19 @@ def check_friction(spec: SceneSpec) -> Iterator[Problem]:
                     f"{place}.{braking[0]}", f"'{name}' is met at its nodes, which have no spin",
                     f"{getattr(said, braking[0]):g}", "rows of contact.pairs between rigid bodies, links and obstacles",
                 )  # fmt: skip
+
+
+def _curves(place: str, said: _FurtherFriction, contact: ContactSpec) -> Iterator[Problem]:
+    """Numbers of a curve of friction without the other, and of a curve that is not the one that counts."""
+    for curve in CURVES:
+        first, second = (number.name for number in curve.numbers)
+        values = getattr(said, first), getattr(said, second)
+        if values[0] is not None and curve is not contact.curve:
+            other = contact.curve.numbers[0].name
+            yield Problem(
+                f"{place}.{first}", "friction follows one curve", f"{values[0]:g}, and '{other}'", "one of them"
+            )
+        elif values[0] is not None and values[1] is None and getattr(contact, second) is None:
+            yield Problem(f"{place}.{first}", f"this needs '{second}'", f"{values[0]:g}", second)
+        elif values[1] is not None and curve is not contact.curve:
+            yield Problem(f"{place}.{second}", "friction does not depend on this", f"{values[1]:g}", first)

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
+from add.contact import CONSTANT_FRICTION, FrictionCurve
 from add.scene.spec.common import (
     BodyName,
     Count,
@@ -16,7 +17,7 @@ from add.scene.spec.common import (
     Spec,
     problem,
 )
-from add.scene.spec.friction import _FurtherFriction
+from add.scene.spec.friction import CURVES, _FurtherFriction
 
 
 class ContactPairSpec(_FurtherFriction):
@@ -245,9 +246,11 @@ class ContactSpec(_FurtherFriction):
         return out
 
     @property
-    def depends_on_speed(self) -> bool:
-        """Whether friction at rest is said anywhere."""
-        return any(row.static_friction is not None for row in (self, *self.pairs))
+    def curve(self) -> FrictionCurve:
+        """The curve of the coefficient of friction whose first number is said anywhere."""
+        rows = (self, *self.pairs)
+        asked = (c for c in CURVES if any(getattr(row, c.numbers[0].name) is not None for row in rows))
+        return next(asked, CONSTANT_FRICTION)
 
     @property
     def brakes_spin(self) -> bool:

@@ -2,10 +2,15 @@
 
 from pydantic import Field
 
+from add.contact import CurveNumber, FrictionCurve
+from add.kernels.contact_laws import STRIBECK
 from add.scene.spec.common import NonNegative, Positive, Role, Spec
 
 #: The rate at which couples set in where nothing is said [rad/s].
 SPIN_RATE = 0.1
+
+#: What the coefficient of friction may follow: two fields of `_FurtherFriction` each, of which the first asks for it.
+CURVES = (FrictionCurve(STRIBECK, (CurveNumber("static_friction", "-", True), CurveNumber("stribeck_speed", "m/s"))),)
 
 
 class _FurtherFriction(Spec, numbers=Role.PROPERTY):

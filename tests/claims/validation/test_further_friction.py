@@ -1,5 +1,6 @@
 """Static and kinetic, torsional and rolling friction against analytic answers, and gradients of runs with them."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +15,9 @@ from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.kernels.contact_blocks import braking
-from add.kernels.contact_laws import sliding_coefficient
+from add.kernels.contact_laws import STRIBECK as STRIBECK_CURVE, friction_coefficient
 from add.kernels.rotation import left_jacobian
+from add.scene.spec.friction import CURVES
 
 G, MASS = 9.81, 2.0
 STATIC, KINETIC, SPEED = 0.5, 0.3, 0.05
@@ -24,15 +26,19 @@ FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
 
 def test_laws_of_one_pair() -> None:
     """Both scalar laws against differences, on either side of where their series take over."""
-    for u in (0.0, 0.02, 0.05, 0.4):
-        mu, *slopes = sliding_coefficient(u, KINETIC, STATIC, SPEED)
-        assert mu == pytest.approx(KINETIC + (STATIC - KINETIC) * np.exp(-((u / SPEED) ** 2)), abs=1e-15)
-        for k, slope in zip((0, 2, 3), slopes, strict=True):
-            at = np.array([u, KINETIC, STATIC, SPEED])
-            step = np.where(np.arange(4) == k, 1e-6, 0.0)
-            difference = (sliding_coefficient(*(at + step))[0] - sliding_coefficient(*(at - step))[0]) / 2e-6
-            assert slope == pytest.approx(difference, abs=1e-8)
-    assert sliding_coefficient(0.3, KINETIC, STATIC, 0.0) == (KINETIC, 0.0, 0.0, 0.0)
+    for u, curve in itertools.product((0.0, 0.02, 0.05, 0.4), CURVES):
+        at = np.array([u, 3.0, KINETIC, STATIC, SPEED])
+        mu, *slopes = friction_coefficient(curve.code, *at)
+        if curve.code == STRIBECK_CURVE:
+            assert mu == pytest.approx(KINETIC + (STATIC - KINETIC) * np.exp(-((u / SPEED) ** 2)), abs=1e-15)
+        for k, slope in enumerate(slopes):
+            step = np.where(np.arange(5) == k, 1e-6, 0.0)
+            if k == 0 and u == 0.0:
+                continue  # a speed is never negative
+            ends = [friction_coefficient(curve.code, *(at + sign * step))[0] for sign in (1.0, -1.0)]
+            assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8, rel=1e-6)
+        first = KINETIC if curve.numbers[0].is_coefficient else 0.0
+        assert friction_coefficient(curve.code, 0.3, 3.0, KINETIC, first, 0.0)[:3] == (KINETIC, 0.0, 0.0)
     for x in (1e-5, 0.9e-4, 1.1e-4, 0.05, 0.3, 40.0):
         share, over_x, by_rate = braking(x, 0.1)
         h = 1e-3 * x
@@ -44,7 +50,9 @@ def test_laws_of_one_pair() -> None:
 @pytest.mark.parametrize("law", [FrictionLaw.LINEAR, pytest.param(FrictionLaw.TANH, marks=pytest.mark.slow)])
 def test_derivatives(law: FrictionLaw) -> None:
     """Of all bodies, nodes and shapes at once, by the state and by every number; some points stick, some slip."""
-    scene, decision, _ = check_crowd(np.random.default_rng(1), law, law is FrictionLaw.LINEAR, 0, further=True)
+    scene, decision, _ = check_crowd(
+        np.random.default_rng(1), law, law is FrictionLaw.LINEAR, 0, further=STRIBECK_CURVE
+    )
     counts = scene.contact.describe(decision)
     if law is FrictionLaw.LINEAR:
         assert counts["sticking"] and counts["slipping"]
@@ -52,11 +60,11 @@ def test_derivatives(law: FrictionLaw) -> None:
 
 def test_defaults_are_the_law_of_one_coefficient() -> None:
     """Equal coefficients and couples without length change no bit of any force; and couples take, never give, power."""
-    scene = crowd(FrictionLaw.LINEAR, further=True)
+    scene = crowd(FrictionLaw.LINEAR, further=STRIBECK_CURVE)
     pairs, theta = scene.contact.pairs, scene.theta.copy()
-    theta[pairs.static[..., 0]] = theta[pairs.c_f]
+    theta[pairs.further[..., 0]] = theta[pairs.c_f]
     theta[pairs.couples[1:, :, :2]] = 0.0
-    plain = replace(scene.contact, pairs=replace(pairs, static=None, couples=None))
+    plain = replace(scene.contact, pairs=replace(pairs, further=None, couples=None))
     force = plain.forces(scene.kin, scene.theta)
     assert np.array_equal(scene.contact.forces(scene.kin, theta), force)
     # Power of the couples alone, and of all friction between bodies and what stands still.

@@ -13,17 +13,19 @@ from add.contact.surfaces import ContactSurface, SurfacePart, static_part
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.site_gathering import NO_INDICES
+from add.kernels.contact_laws import CONSTANT
 from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, FEATURE, QUADRATIC, RAMPING, SLIP
 from add.kernels.mesh_arrays import EDGE_EDGE, MOLLIFIED, VERTEX_EDGE, VERTEX_FACE, VERTEX_VERTEX, unnumbered
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.stencil import EDGE_END, EDGES, END_EDGE, ENDS, FACE, FACE_EDGE, FACE_VERTEX
+from add.scene.spec.friction import CURVES
 from add.testing import check_deciding_term
 
 NO_FACES, NO_EDGES = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
 TRIANGLE, EDGE = np.array([[0, 1, 2]]), np.array([[0, 1]])
 LAYOUT = ParameterLayout(
     [(key, (), "-") for key in ("k_n", "k_d", "k_t", "c_f", "onset", "ramp", "h_a", "h_b")]
-    + [("centre_a", (3,), "m"), ("centre_b", (3,), "m"), ("c_s", (), "-"), ("v_s", (), "m/s")]
+    + [("centre_a", (3,), "m"), ("centre_b", (3,), "m"), ("first", (), "-"), ("second", (), "m/s")]
 )
 GAP = 0.05  # between the primitives; skins of 0.06 and 0.05 overlap by 0.06
 LAWS = {
@@ -129,7 +131,7 @@ def pair(
     adhesive_damping: bool = False,
     normal: NormalLaw = NormalLaw.PENALTY,
     skin: float = 1.0,
-    static: bool = False,
+    curve: int = CONSTANT,
 ) -> Callable[[np.random.Generator], None]:
     """One pair in exactly the branch that is asked for, which is asserted."""
 
@@ -137,8 +139,10 @@ def pair(
         surface, q = contact_between(carriers, *primitives(vertices, region, parallel), rng)
         law, _ = LAWS[friction]
         # The indices of theta of static bodies' centres are not read.
-        table = np.array([[[*range(6), 14, 15] if static else range(6)]])
-        contact = MeshContact(surface, table, np.array([6, 7]), law, total, adhesive_damping, normal_law=normal)
+        table = np.array([[[*range(6), 14, 15] if curve else range(6)]])
+        contact = MeshContact(
+            surface, table, np.array([6, 7]), law, total, adhesive_damping, normal_law=normal, curve=curve
+        )
         theta = numbers(rng, friction, onset, ramp)
         theta[6:8] *= skin
         v = 0.2 * rng.normal(size=q.size)
@@ -174,7 +178,7 @@ def pair(
             assert ("ramp" in names) == (ramp > 0.1)
             assert ("k_t" in names) == (friction in ("stick", "tanh"))
             assert ("c_f" in names) == (friction in ("slip", "tanh"))
-            assert ({"c_s", "v_s"} <= names) == (static and friction in ("slip", "tanh"))
+            assert ({"first", "second"} <= names) == (bool(curve) and friction in ("slip", "tanh"))
             for side, kind in zip("ab", carriers.split("-"), strict=True):
                 assert any(name.startswith(f"centre_{side}") for name in names) == (kind in ("rigid", "round"))
         assert found.q > 0.0 or (clip and (total or friction == "none"))
@@ -210,9 +214,10 @@ for _friction in LAWS:
                 _vertices, _region, _carriers, _friction, parallel=_parallel, onset=0.01, ramp=0.01, total=True
             )
     for _name, _vertices, _region, _carriers in (("f", True, 0, "rigid-nodes"), ("m", False, 7, "nodes-rigid")):
-        CASES[f"static-{_name}-{_friction}"] = pair(
-            _vertices, _region, _carriers, _friction, parallel=not _vertices, total=_vertices, static=True
-        )
+        for _curve in CURVES:
+            CASES[f"{_curve.numbers[0].name}-{_name}-{_friction}"] = pair(
+                _vertices, _region, _carriers, _friction, parallel=not _vertices, total=_vertices, curve=_curve.code
+            )
     for _total in (False, True):
         CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "nodes-rigid", _friction, clip=True, total=_total)
         CASES[f"clip-{_friction}-{_total}-round"] = pair(True, 0, "round-rigid", _friction, clip=True, total=_total)

@@ -21,6 +21,7 @@ from add.equations.lifted_sticking import LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
+from add.scene.spec.friction import CURVES
 from add.terms import (
     BallFriction,
     BallLaws,
@@ -91,7 +92,8 @@ def _term_cases() -> dict[str, Case]:
             both, contact("capsule side", friction, onset=0.002, ramp=0.002, total=total)
         )
     for friction in ("slip", "tanh"):
-        cases[f"contact-static-{friction}"] = Case(both, contact("sphere", friction, static=True))
+        for curve in CURVES:
+            cases[f"contact-{curve.numbers[0].name}-{friction}"] = Case(both, contact("sphere", friction, curve=curve))
         cases[f"contact-layer-{friction}"] = Case(both, contact("sphere", friction, normal=NormalLaw.SOFT_MAX))
     for law, per_area in itertools.product(FrictionLaw, (False, True)):
         name = f"{law.name.lower()}-{'area' if per_area else 'node'}"
