@@ -21,7 +21,7 @@ from add.kernels.caching import njit
 
 NONE, LINEAR, TANH = 0, 1, 2
 #: Curves of the coefficient of friction.
-CONSTANT, STRIBECK = 0, 1
+CONSTANT, STRIBECK, FADING = 0, 1, 2
 #: Laws of the normal force.
 PENALTY, WALL, SOFT_MAX, LOG_BARRIER = 0, 1, 2, 3
 #: Thicknesses beyond which the soft-max, exp(-36) = 2e-16, is left out.
@@ -150,12 +150,19 @@ def friction_coefficient(curve, u, f_c, c_f, first, second):
     STRIBECK   c_f + (c_s - c_f) exp(-(u / v_s)^2), numbers c_s, v_s: Stribeck's curve with the exponent two
                (Armstrong-Helouvry, Dupont & Canudas de Wit 1994), c_s at rest, c_f far above the speed v_s; c_s may be
                the smaller one. v_s = 0 is c_f at every speed.
+    FADING     c_r + (c_f - c_r) / (1 + f_c u / P), numbers c_r, P: weaker by the heat that friction makes, as of brakes
+               (their pv value) and of contacts that flash (Rice 2006, J. Geophys. Res. 111, for the speed alone), c_f
+               at rest or without load, c_r far above the power P. P = 0 is c_f under all loads.
     """
     if curve == STRIBECK and second > 0.0:
         y = u / second
         share = math.exp(-y * y)
         change = 2.0 * (first - c_f) * y * share / second
         return c_f + (first - c_f) * share, -change, 0.0, 1.0 - share, share, change * y
+    if curve == FADING and second > 0.0:
+        share = 1.0 / (1.0 + f_c * u / second)
+        change = (first - c_f) * share * share / second
+        return first + (c_f - first) * share, change * f_c, change * u, share, 1.0 - share, -change * f_c * u / second
     return c_f, 0.0, 0.0, 1.0, 0.0, 0.0
 
 

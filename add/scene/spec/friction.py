@@ -1,16 +1,19 @@
-"""Friction beyond one coefficient: static and kinetic values, torsional and rolling friction."""
+"""Friction beyond one coefficient: what the coefficient follows, torsional and rolling friction."""
 
 from pydantic import Field
 
 from add.contact import CurveNumber, FrictionCurve
-from add.kernels.contact_laws import STRIBECK
+from add.kernels.contact_laws import FADING, STRIBECK
 from add.scene.spec.common import NonNegative, Positive, Role, Spec
 
 #: The rate at which couples set in where nothing is said [rad/s].
 SPIN_RATE = 0.1
 
 #: What the coefficient of friction may follow: two fields of `_FurtherFriction` each, of which the first asks for it.
-CURVES = (FrictionCurve(STRIBECK, (CurveNumber("static_friction", "-", True), CurveNumber("stribeck_speed", "m/s"))),)
+CURVES = (
+    FrictionCurve(STRIBECK, (CurveNumber("static_friction", "-", True), CurveNumber("stribeck_speed", "m/s"))),
+    FrictionCurve(FADING, (CurveNumber("faded_friction", "-", True), CurveNumber("fading_power", "W{per}"))),
+)
 
 
 class _FurtherFriction(Spec, numbers=Role.PROPERTY):
@@ -23,6 +26,17 @@ class _FurtherFriction(Spec, numbers=Role.PROPERTY):
     )
     stribeck_speed: Positive | None = Field(
         None, description="speed v_s above which friction is that of sliding [m/s]; `static_friction` needs it"
+    )
+    faded_friction: NonNegative | None = Field(
+        None,
+        description="coefficient c_r [-] of a contact that friction has heated; `friction` is then that without heat, "
+        "between them c_r + (c_f - c_r) / (1 + f_n |v_t| / P); null = `friction`, or what `contact` says where a row "
+        "gives none",
+    )
+    fading_power: Positive | None = Field(
+        None,
+        description="power P of the normal force over the slip [W], or [W/m^2] per area, at which half of that is "
+        "lost; `faded_friction` needs it",
     )
     torsional_friction: NonNegative | None = Field(
         None,

@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 from support.body_scene import check_crowd, crowd
 from support.run_checks import check_gradient_of_run, events
 from support.small_models import RoughObjective
+from support.tiers import long_case
 
 import add
 from add.contact import FrictionLaw
@@ -112,6 +113,44 @@ def block(friction_law: str, dt: float, duration: float, rate: float) -> add.Sce
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("mass", [MASS, 4 * MASS])
+def test_braking_fades_with_load_and_speed(mass: float) -> None:
+    """A block that slides to rest, m v' = -mu m g with its power m g v on four points: heavier ones slide further.
+
+    With s = v / u_0, u_0 = 4 P / (m g): dt = -u_0 (1 + s) / (g (c_f + c_r s)) ds, which has a closed form.
+    """
+    speed, power, hot, cold = 2.0, 6.0, 0.15, 0.45
+    scale = 4 * power / (mass * G)
+
+    def until(v: float) -> float:
+        s, ratio = v / scale, 1.0 - cold / hot
+        return scale / (G * hot) * (s + ratio * np.log((cold + hot * s) / cold))
+
+    depth, duration = mass * G / (4 * 1e6), until(speed) - until(0.3)
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 1e-3, "duration": float(np.round(duration, 3)), "integrator": "bdf2"},
+        "bodies": {
+            "block": {
+                "type": "rigid",
+                "geometry": {"shape": "box", "size": [0.4, 0.4, 1e-3]},
+                "mass": mass,
+                "position": [0, 0, 5e-4 - depth],
+                "velocity": [speed, 0, 0],
+            }
+        },
+        "obstacles": FLOOR,
+        "contact": {
+            "stiffness": 1e6, "damping": 2e3, "friction_law": "linear", "friction": cold, "faded_friction": hot,
+            "fading_power": power,
+        },
+    }  # fmt: skip
+    run = add.scene_from_dict(scene).build().run()
+    reached = run.v[-1, 0]
+    assert until(speed) - until(reached) == pytest.approx(run.t[-1], rel=2e-4)
+    assert run.v[-1, 0] < 0.35 and until(speed) > 1.2 * speed / (cold * G)
+
+
 def test_block_breaks_loose_and_slides() -> None:
     """Held by equations up to c_s m g; then its speed is that of m v' = F - mu(v) m g."""
     rate, dt = 40.0, 5e-4
@@ -205,17 +244,19 @@ def test_rolling_ball_slows_down(friction_law: str) -> None:
 
 CONTACT = {"stiffness": 2000.0, "damping": 1.0, "damping_ramp": 5e-4, "friction": 0.35}
 STRIBECK = {"static_friction": 0.6, "stribeck_speed": 0.3}
+FADING = {"friction": 0.6, "faded_friction": 0.3, "fading_power": 0.4}
 COUPLES = {"torsional_friction": 4e-3, "rolling_friction": 3e-3, "spin_rate": 1.0}
 BOX = {"shape": "box", "size": [0.1, 0.08, 0.06]}
 INERTIA = [7e-5, 1e-4, 1.3e-4, 1e-5, -5e-6, 7e-6]
 
 
-def thrown(what: str, friction_law: str, order: int) -> add.Scene:
+def thrown(what: str, friction_law: str, order: int, curve: dict[str, float]) -> add.Scene:
     """A rigid box, a box as a free link, or a soft block, thrown on a floor and on a moving ball."""
     start = {"position": [0, 0, 0.055], "velocity": [0.5, 0.1, -0.7], "angular_velocity": [2, 1, 4]}
     rough = 1.0 if friction_law == "hybrid" else 0.0
-    contact = CONTACT | STRIBECK | {"friction_law": friction_law, "stick_stiffness": 6.0}
-    contact |= {"friction": 0.35 + rough, "static_friction": 0.6 + rough}
+    contact = CONTACT | curve | {"friction_law": friction_law, "stick_stiffness": 6.0}
+    for key in {"friction", "static_friction", "faded_friction"} & contact.keys():
+        contact[key] += rough
     n_steps = 34
     if what == "rigid":
         body = {"type": "rigid", "geometry": BOX, "mass": 0.1, "inertia": INERTIA} | start
@@ -249,13 +290,20 @@ def thrown(what: str, friction_law: str, order: int) -> add.Scene:
     )  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("friction_law", ["linear", "tanh", "hybrid"])
-@pytest.mark.parametrize("what", ["rigid", "link", "soft"])
-def test_gradient_of_run(what: str, friction_law: str, order: int) -> None:
+@pytest.mark.parametrize(
+    ("what", "friction_law", "order", "curve"),
+    [
+        ("rigid", "linear", 2, FADING),
+        ("soft", "hybrid", 1, FADING),
+        *itertools.starmap(
+            long_case,
+            itertools.product(["rigid", "link", "soft"], ["linear", "tanh", "hybrid"], [1, 2], [STRIBECK, FADING]),
+        ),
+    ],
+)
+def test_gradient_of_run(what: str, friction_law: str, order: int, curve: dict[str, float]) -> None:
     """Every number of theta, static and kinetic ones and couples among them, over an impact and the slide after it."""
-    built = thrown(what, friction_law, order).build()
+    built = thrown(what, friction_law, order, curve).build()
     counts = events(built.simulation, built.simulation.run())
     assert counts["touching"] > 0
     if friction_law != "tanh":
@@ -279,4 +327,4 @@ def test_gradient_of_run(what: str, friction_law: str, order: int) -> None:
 )
 def test_refusals(changes: dict, place: str) -> None:
     with pytest.raises(InputError, match=place.replace(".", r"\.")):
-        add.apply_overrides(thrown("soft", "linear", 1), changes).build()
+        add.apply_overrides(thrown("soft", "linear", 1, STRIBECK), changes).build()
