@@ -21,7 +21,8 @@ from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.equations.signals import BSplineSignal, SignalParameter
 from add.equations.sites import SiteKind
-from add.joints.parts import BodySite, ForcePart
+from add.joints.laws import PointForce
+from add.joints.parts import BodySite, JointPart
 from add.kernels.contact_laws import elastic_energy, elastic_law
 from add.kernels.distance import SPHERE
 from add.model import ContactModel, build_model
@@ -193,9 +194,10 @@ def optimum(stiffness: float) -> Optimum:
         RigidBody("first", np.zeros((1, 3)), np.full(1, CONTROL_RADIUS), np.ones(1)),
         RigidBody("second", np.zeros((0, 3)), np.zeros(0), np.zeros(0), (shape,)),
     ]
-    push = ForcePart(
-        BodySite(SiteKind.POINT, "first", "centre"),
-        SignalParameter(BSplineSignal(0, n_steps, 0.0, 1.0), "force"),
+    push = JointPart(
+        PointForce,
+        (BodySite(SiteKind.POINT, "first", "centre"),),
+        drive=SignalParameter(BSplineSignal(0, n_steps, 0.0, 1.0), "force"),
     )
     contact = ContactModel(law=FrictionLaw.NONE, onset=0.3 * 2.5 / omega)
     extra = [("centre", (3,), "m"), ("force", (n_steps, 3), "N")]

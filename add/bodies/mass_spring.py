@@ -13,8 +13,9 @@ from add.bodies.families import NODAL_INERTIA, WEIGHT
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.equations.layout import ParameterLayout
 from add.equations.site_gathering import Site, gather
+from add.equations.sites import LawValues
 from add.equations.term import Term
-from add.joints.springs import Spring
+from add.joints.laws import Spring
 from add.typing import FloatArray, IntArray
 
 
@@ -27,7 +28,7 @@ class Springs(Family):
         """Return one term."""
         ends, k, c, length = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         sites = [Site.of_nodes(np.array([node]), np.ones(1)) for node in ends.ravel()]
-        return [Spring.of(gather(sites), k=k, c=c, length=length)]
+        return [Spring(gather(sites), LawValues.of(k, c, length))]
 
 
 @final

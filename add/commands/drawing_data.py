@@ -13,18 +13,18 @@ from add.equations.site_gathering import Site, gather
 from add.equations.site_points import SitePoints
 from add.equations.system import System
 from add.io.trajectory import ContactData, GoalData, JointData, LineData
-from add.joints.parts import BodySite, ElasticJointPart, ForcePart, SliderPart, SpringPart
+from add.joints.law import PLACE
+from add.joints.laws import ElasticJoint, PointForce, Slider
+from add.joints.parts import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.site_lookup import system_site
 from add.scene.build.built import BuiltScene
 from add.scene.spec.couplings import (
     BallSpec,
-    CableSpec,
     FixedSpec,
     ForceSpec,
     HingeSpec,
     SliderSpec,
-    SpringSpec,
     TorqueSpec,
 )
 from add.scene.spec.markers import DirectionMarkerSpec
@@ -50,26 +50,26 @@ class JointTracks:
         self._model, self._n = built.model, 0
         self._rows: list[Site] = []
         # Joint parts come in the order of the scene, springs and forces one a coupling.
-        names = [name for name, item in spec.items() if isinstance(item, SpringSpec | CableSpec)]
-        springs = [part for part in joint_parts if isinstance(part, SpringPart)]
+        names = [name for name, item in spec.items() if item.term and item.term.law.slots == (PLACE, PLACE)]
+        springs = [part for part in joint_parts if part.term.law.slots == (PLACE, PLACE)]
         self._springs = [
-            (name, part, self._site(part.a), self._site(part.b)) for name, part in zip(names, springs, strict=True)
+            (name, part, self._site(part.sites[0]), self._site(part.sites[1]))
+            for name, part in zip(names, springs, strict=True)
         ]
         pushes = [(name, item) for name, item in spec.items() if isinstance(item, ForceSpec | TorqueSpec)]
-        forces = [part for part in joint_parts if isinstance(part, ForcePart)]
+        forces = [part for part in joint_parts if part.term is PointForce]
         self._loads = [
-            (name, part, self._site(part.on))
+            (name, part, self._site(part.sites[0]))
             for (name, item), part in zip(pushes, forces, strict=True)
             if isinstance(item, ForceSpec)
         ]
         self._joints: list[tuple[str, int, int]] = []
         for name, item in spec.items():
             if isinstance(item, BallSpec | HingeSpec | FixedSpec | SliderSpec):
-                bonds = [part for part in joint_parts if isinstance(part, ElasticJointPart | SliderPart)]
-                place = next(part for part in bonds if part.stiffness == f"couplings.{name}.stiffness")
-                axes = [part.axis for part in (place,) if isinstance(part, SliderPart)]
-                axes += [part.a for part in bonds if part.a.arm == f"couplings.{name}.axis.a"]
-                self._joints.append((name, self._site(place.a), self._site(axes[0]) if axes else -1))
+                bonds = [part for part in joint_parts if part.term in (ElasticJoint, Slider)]
+                place = next(part for part in bonds if part.numbers[0] == f"couplings.{name}.stiffness")
+                axes = [*place.sites[2:], *(b.sites[0] for b in bonds if b.sites[0].arm == f"couplings.{name}.axis.a")]
+                self._joints.append((name, self._site(place.sites[0]), self._site(axes[0]) if axes else -1))
         self._points = built.model.lifted(SitePoints(gather(self._rows))) if self._rows else None
         self._places = np.zeros((n_states, self._n, 3))
         self._tension = np.zeros((n_states, len(self._springs)))
@@ -90,22 +90,20 @@ class JointTracks:
         y, rate = self._points.points(kin, self._theta)
         self._places[i] = y
         for j, (_, part, a, b) in enumerate(self._springs):
-            along = y[a] - y[b]
-            length = float(np.linalg.norm(along))
-            if length == 0.0 or (part.unilateral and length <= self._value(part.length)):
-                continue
-            speed = float(along @ (rate[a] - rate[b])) / length
-            stretch = length - self._value(part.length)
-            self._tension[i, j] = self._value(part.stiffness) * stretch + self._value(part.damping) * speed
+            f, p = np.zeros((2, 3)), np.array([[self._value(name) for name in part.numbers]])
+            part.term.law.force(y[[a, b]], rate[[a, b]], p, False, np.zeros(1, dtype=np.int8), f)
+            length = float(np.linalg.norm(y[a] - y[b]))
+            self._tension[i, j] = -f[0] @ (y[a] - y[b]) / length if length else 0.0
         for j, (_, load, _) in enumerate(self._loads):
-            rows = self._layout.view(self._theta, load.force.parameter)
-            self._force[i, j] = load.force.signal.weights(kin.t) @ rows
+            assert load.drive is not None
+            rows = self._layout.view(self._theta, load.drive.parameter)
+            self._force[i, j] = load.drive.signal.weights(kin.t) @ rows
 
     def lines(self) -> dict[str, LineData]:
         """Return springs, cables and given forces."""
         out = {}
         for j, (name, part, a, b) in enumerate(self._springs):
-            kind = "cable" if part.unilateral else "spring"
+            kind = "cable" if part.term.law.branches else "spring"
             out[name] = LineData(kind, self._places[:, [a, b]], self._tension[:, j])
         for j, (name, _, on) in enumerate(self._loads):
             force = self._force[:, j]

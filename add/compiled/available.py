@@ -19,7 +19,7 @@ from add.compiled.walk import no_choices
 from add.contact import body_family
 from add.equations.family import Kind, NotCompiled
 from add.equations.system import System
-from add.joints import actuators, air, joints, springs
+from add.joints.laws import TERMS
 from add.kernels.arena import Signals
 from add.kernels.caching import is_kept
 from add.kernels.families import empty_arena, empty_instant, signatures
@@ -43,14 +43,7 @@ KINDS: tuple[Kind, ...] = (
     joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE,
     *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, viscous.viscous_kind)),
-    *(
-        law.kind
-        for law in (
-            springs.SPRING, springs.CABLE, springs.CLIPPED_CABLE, springs.BOND, joints.DAMPING, joints.FRICTION,
-            joints.SLIDER, joints.LIMIT, actuators.MOTOR, actuators.TORQUE, actuators.GIVEN, air.DRAG, air.FACES,
-            air.CLOSED_FACES,
-        )
-    ),
+    *(term.law.kind for term in TERMS),
 )  # fmt: skip
 
 

@@ -101,8 +101,8 @@ class Law:
         Fills f, and df/dy, df/dy_dot (n, 3 r, 3 r), df/dp (n, 3 r, n_p), which are zeros.
     slots : what may stand in each of the r places
     n_columns : numbers p of an interaction
-    reads_rates : whether y_dot matters
     branches : whether it has codes
+    reads_rates : whether y_dot matters
     driven : whether numbers may follow a signal
     energy : (y (n, r, 3), p, codes) -> the energy stored [J]
     kind : of its families, made
@@ -113,8 +113,8 @@ class Law:
     derivatives: Any
     slots: Slots
     n_columns: int
-    reads_rates: bool = True
     branches: bool = False
+    reads_rates: bool = True
     driven: bool = False
     energy: Callable[[FloatArray, FloatArray, AnyArray], float] = lambda y, p, codes: 0.0
     kind: Kind = field(init=False, repr=False, compare=False)

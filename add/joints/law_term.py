@@ -8,7 +8,6 @@ c (offset x rate), which vanishes with the offset.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,21 +34,17 @@ class JointLaw(FamilyTerm):
     ----------
     sites : Sites
     values : LawValues
-        The law's numbers; their order is that of the class's ``of``.
+        The law's numbers, in the order that the class says.
     """
 
     depends: ClassVar[str] = "qv"
+    law: ClassVar[Law]
 
     sites: Sites
     values: LawValues
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sites", grouped(self.law, self.sites, self.values))
-
-    @property
-    @abstractmethod
-    def law(self) -> Law:
-        """The law."""
 
     @property
     def inputs(self) -> IntArray:
@@ -111,7 +106,7 @@ class JointBranch(JointLaw):
         return self.whole.one
 
     @property
-    def law(self) -> Law:
+    def law(self) -> Law:  # type: ignore[override]
         """The law with branches."""
         return self.whole.law
 
@@ -133,16 +128,13 @@ class DecidingJointLaw(DecidingTerm):
     values : LawValues
     """
 
+    law: ClassVar[Law]
+
     sites: Sites
     values: LawValues
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sites", grouped(self.law, self.sites, self.values))
-
-    @property
-    @abstractmethod
-    def law(self) -> Law:
-        """The law."""
 
     @property
     def inputs(self) -> IntArray:

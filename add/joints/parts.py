@@ -1,4 +1,4 @@
-"""Springs, joints, motors and forces as values; gathered into one term a kind."""
+"""Couplings as values between bodies; gathered into one term a kind."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
+from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.typing import FloatArray, IntArray
 
 
@@ -34,146 +35,24 @@ class BodySite:
     weights: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
+@final
+@dataclass(frozen=True)
 class JointPart:
-    """One spring, joint part or force. Names are blocks of theta."""
-
-
-@final
-@dataclass(frozen=True)
-class SpringPart(JointPart):
-    """Along the line between two points; ``unilateral`` for a cable."""
-
-    a: BodySite
-    b: BodySite
-    stiffness: str
-    damping: str
-    length: str
-    unilateral: bool = False
-
-
-@final
-@dataclass(frozen=True)
-class ElasticJointPart(JointPart):
-    """Two points, or two directions, stay together."""
-
-    a: BodySite
-    b: BodySite
-    stiffness: str
-    damping: str
-
-
-@final
-@dataclass(frozen=True)
-class SliderPart(JointPart):
-    """Two points stay together across an axis that the body of ``a`` carries."""
-
-    a: BodySite
-    b: BodySite
-    axis: BodySite
-    stiffness: str
-    damping: str
-
-
-@final
-@dataclass(frozen=True)
-class MotorPart(JointPart):
-    """A direction of one body follows one of the other that is turned by a target angle in the plane (e1, e2)."""
-
-    e1: BodySite
-    e2: BodySite
-    b: BodySite
-    angle: SignalParameter
-    stiffness: str
-
-
-@final
-@dataclass(frozen=True)
-class DampingPart(JointPart):
-    """A torque against the relative angular velocity of two spins."""
-
-    a: BodySite
-    b: BodySite
-    damping: str
-
-
-@final
-@dataclass(frozen=True)
-class FrictionPart(JointPart):
-    """Viscous and dry friction about an axis."""
-
-    a: BodySite
-    b: BodySite
-    axis: BodySite
-    viscous: str
-    coulomb: str
-    rate: str
-
-
-@final
-@dataclass(frozen=True)
-class TorquePart(JointPart):
-    """A given torque about an axis on ``b``, the opposite on ``a``."""
-
-    a: BodySite
-    b: BodySite
-    axis: BodySite
-    torque: SignalParameter
-
-
-@final
-@dataclass(frozen=True)
-class LimitPart(JointPart):
-    """Stops of the angle of direction ``b`` in the plane (e1, e2) of the other body."""
-
-    e1: BodySite
-    e2: BodySite
-    b: BodySite
-    stiffness: str
-    damping: str
-    lower: str
-    upper: str
-
-
-@final
-@dataclass(frozen=True)
-class ForcePart(JointPart):
-    """A given force on a point, or a torque on a spin, in world axes."""
-
-    on: BodySite
-    force: SignalParameter
-
-
-@final
-@dataclass(frozen=True)
-class DragPart(JointPart):
-    """Drag of the air on a body as a whole, at a point of it; names of density, coefficient and area."""
-
-    on: BodySite
-    density: str
-    coefficient: str
-    area: str
-    wind: SignalParameter
-
-
-@final
-@dataclass(frozen=True)
-class AirPart(JointPart):
-    """Pressure and friction of the air on triangles of a body.
+    """One spring, part of a joint or force; or many alike, as the air on the faces of a surface.
 
     Attributes
     ----------
-    corners : (m) triples of sites, of closed surfaces turned outward
-    density, coefficient, friction : str
-    wind : SignalParameter
-    closed : bool
+    term : the kind of term that it is gathered into
+    sites : those of each interaction, one behind the other, in the order of the term's law
+    numbers : blocks of theta, the first columns of the law; empty for zero
+    drive : SignalParameter or None
+        What the columns behind them follow.
     """
 
-    corners: tuple[tuple[BodySite, BodySite, BodySite], ...]
-    density: str
-    coefficient: str
-    friction: str
-    wind: SignalParameter
-    closed: bool
+    term: type[JointLaw] | type[DecidingJointLaw]
+    sites: tuple[BodySite, ...]
+    numbers: tuple[str, ...] = ()
+    drive: SignalParameter | None = None
 
 
 @final

@@ -7,7 +7,8 @@ import numpy as np
 from add.bodies import Body, MassSpringBody
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.parts import AirPart, BodySite, DragPart
+from add.joints.laws import AirOnClosedFaces, AirOnFaces, Drag
+from add.joints.parts import BodySite, JointPart
 from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
 from add.scene.spec.couplings import AirSpec, DragSpec
 from add.typing import FloatArray, IntArray
@@ -35,7 +36,7 @@ def drag(
     coefficient = parts.number(f"{at}.coefficient", item.coefficient, "-")
     section = parts.number(f"{at}.area", area, "m^2")
     wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3, driven)
-    parts.joint_parts.append(DragPart(on, density, coefficient, section, wind))
+    parts.joint_parts.append(JointPart(Drag, (on,), (density, coefficient, section), wind))
 
 
 def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSignalParameter) -> None:
@@ -70,8 +71,8 @@ def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSi
     coefficient = parts.number(f"{at}.coefficient", item.coefficient, "-")
     friction = parts.number(f"{at}.friction", item.friction, "kg/(m^2 s)")
     wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3, driven)
-    corners = tuple((sites[i], sites[j], sites[k]) for i, j, k in faces)
-    parts.joint_parts.append(AirPart(corners, density, coefficient, friction, wind, closed))
+    kind, corners = AirOnClosedFaces if closed else AirOnFaces, tuple(sites[k] for k in faces.ravel())
+    parts.joint_parts.append(JointPart(kind, corners, (density, coefficient, friction), wind))
 
 
 def _surface(body: Body) -> tuple[FloatArray, IntArray | None, IntArray]:

@@ -11,18 +11,20 @@ import numpy as np
 from add.bodies import Body, NodalBody, SoftBody
 from add.equations.sites import SiteKind
 from add.errors import InputError
+from add.joints.laws import (
+    AngleLimit,
+    AngularDamping,
+    AxisTorque,
+    ElasticJoint,
+    JointFriction,
+    Motor,
+    PointForce,
+    Slider,
+)
 from add.joints.parts import (
     BodySite,
-    DampingPart,
-    ElasticJointPart,
-    ForcePart,
-    FrictionPart,
     HingeStart,
-    LimitPart,
-    MotorPart,
-    SliderPart,
-    SpringPart,
-    TorquePart,
+    JointPart,
 )
 from add.kernels.rotation import rotation_vector
 from add.scene.build.air import air, drag
@@ -34,8 +36,6 @@ from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.couplings import (
     AirSpec,
     AttachmentSpec,
-    BallSpec,
-    CableSpec,
     CouplingSpec,
     DragSpec,
     EndSpec,
@@ -44,8 +44,8 @@ from add.scene.spec.couplings import (
     HingeSpec,
     HingeStartSpec,
     SliderSpec,
-    SpringSpec,
     TorqueSpec,
+    _PairSpec,
 )
 from add.scene.spec.rigid import RigidBodySpec, SphereGeometrySpec
 from add.scene.spec.scene import SceneSpec
@@ -198,7 +198,8 @@ def _coupling(
     if isinstance(item, ForceSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
         on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        parts.joint_parts.append(ForcePart(on.site, parts.signal(item.force, f"{at}.force", "N", 3, driven)))
+        drive = parts.signal(item.force, f"{at}.force", "N", 3, driven)
+        parts.joint_parts.append(JointPart(PointForce, (on.site,), drive=drive))
         return None
     if isinstance(item, DragSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
@@ -212,7 +213,7 @@ def _coupling(
         if item.body not in bodies.framed:
             raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
         drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
-        parts.joint_parts.append(ForcePart(bodies.spin(item.body), drive))
+        parts.joint_parts.append(JointPart(PointForce, (bodies.spin(item.body),), drive=drive))
         return None
     _pair(item, at, bodies, parts, driven)
     return item.a.body or "", item.b.body or ""
@@ -232,11 +233,12 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingP
         a = BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
         poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
         arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
-        parts.joint_parts.append(ElasticJointPart(a, BodySite(SiteKind.POINT, item.body, arm), stiffness, damping))
+        ends = a, BodySite(SiteKind.POINT, item.body, arm)
+        parts.joint_parts.append(JointPart(ElasticJoint, ends, (stiffness, damping)))
 
 
 def _pair(
-    item: SpringSpec | CableSpec | BallSpec | HingeSpec | FixedSpec | SliderSpec,
+    item: _PairSpec,
     at: str,
     bodies: _Bodies,
     parts: CouplingParts,
@@ -244,19 +246,20 @@ def _pair(
 ) -> None:
     first, second = bodies.ends(item.a, item.b, at, parts)
     a, b = first.site, second.site
+    if item.term is not None:
+        numbers = []
+        for key, unit in item.columns.items():
+            value = getattr(item, key)
+            if value is None:  # a length that the start has
+                poses = (*pose_of(item.a.body), first.place, *pose_of(item.b.body), second.place)
+                numbers.append(parts.follow(f"{at}.{key}", unit, Distance(), *poses, shape=()))
+            else:
+                numbers.append(parts.number(f"{at}.{key}", value, unit))
+        parts.joint_parts.append(JointPart(item.term, (a, b), tuple(numbers)))
+        return
+    assert isinstance(item, HingeSpec | FixedSpec | SliderSpec)
     stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
     damping = parts.number(f"{at}.damping", item.damping, "N s/m")
-    if isinstance(item, SpringSpec | CableSpec):
-        if item.length is None:
-            poses = (*pose_of(item.a.body), first.place, *pose_of(item.b.body), second.place)
-            name = parts.follow(f"{at}.length", "m", Distance(), *poses, shape=())
-        else:
-            name = parts.number(f"{at}.length", item.length, "m")
-        parts.joint_parts.append(SpringPart(a, b, stiffness, damping, name, isinstance(item, CableSpec)))
-        return
-    if isinstance(item, BallSpec):
-        parts.joint_parts.append(ElasticJointPart(a, b, stiffness, damping))
-        return
     for end, key in ((item.a, "a"), (item.b, "b")):
         bodies.must_turn(end, f"{at}.{key}", item.type)
     # Three directions of stiffness k resist a small turn with the torque 2 k per angle, one across it with k.
@@ -266,20 +269,21 @@ def _pair(
     none = f"{at}.none"
     parts.blocks.append((none, (), "-"))
     swing = parts.number(f"{at}.angular_damping", item.angular_damping, "N m s")
-    parts.joint_parts.append(DampingPart(bodies.spin(item.a.body), bodies.spin(item.b.body), swing))
+    spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
+    parts.joint_parts.append(JointPart(AngularDamping, spins, ("", swing)))
     if isinstance(item, HingeSpec):
-        parts.joint_parts.append(ElasticJointPart(a, b, stiffness, damping))
+        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), (stiffness, damping)))
         _hinge(item, at, bodies, parts, angular, none, driven)
         return
     for k, axis in enumerate(np.eye(3)):
         arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
         ends = bodies.direction(item.a.body, arm), _carried(item, arm, f"{at}.frame.{k}.b", bodies, parts)
-        parts.joint_parts.append(ElasticJointPart(*ends, angular, none))
+        parts.joint_parts.append(JointPart(ElasticJoint, ends, (angular, none)))
     if isinstance(item, SliderSpec):
         line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
-        parts.joint_parts.append(SliderPart(a, b, line, stiffness, damping))
+        parts.joint_parts.append(JointPart(Slider, (a, b, line), (stiffness, damping)))
     else:
-        parts.joint_parts.append(ElasticJointPart(a, b, stiffness, damping))
+        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), (stiffness, damping)))
 
 
 def _carried(
@@ -324,7 +328,7 @@ def _hinge(
     axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
     line_a = bodies.direction(item.a.body, axis)
     line_b = _carried(item, axis, f"{at}.axis.b", bodies, parts)
-    parts.joint_parts.append(ElasticJointPart(line_a, line_b, angular, none))
+    parts.joint_parts.append(JointPart(ElasticJoint, (line_a, line_b), (angular, none)))
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     if item.start is not None:
         parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies, parts))
@@ -337,19 +341,20 @@ def _hinge(
     if item.motor:
         angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1, driven)
         k = parts.number(f"{at}.motor.stiffness", item.motor.stiffness, "N m/rad")
-        parts.joint_parts.append(MotorPart(e1, e2, mark, angle, k))
+        parts.joint_parts.append(JointPart(Motor, (e1, e2, mark), (k,), angle))
     if item.limits:
         names = [
             parts.number(f"{at}.limits.{key}", getattr(item.limits, key), unit)
             for key, unit in (("stiffness", "N m/rad"), ("damping", "N m s"), ("lower", "rad"), ("upper", "rad"))
         ]
-        parts.joint_parts.append(LimitPart(e1, e2, mark, *names))
+        parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), tuple(names)))
     if item.friction:
         names = [
             parts.number(f"{at}.friction.{key}", getattr(item.friction, key), unit)
             for key, unit in (("viscous", "N m s"), ("coulomb", "N m"), ("rate", "rad/s"))
         ]
-        parts.joint_parts.append(FrictionPart(*spins, line_a, *names))
+        parts.joint_parts.append(JointPart(JointFriction, (*spins, line_a), tuple(names)))
     if item.torque is not None:
         torque = parts.signal(item.torque, f"{at}.torque", "N m", 1, driven)
-        parts.joint_parts.append(TorquePart(*spins, line_a, torque))
+        # The term's torque acts on its first spin.
+        parts.joint_parts.append(JointPart(AxisTorque, (*spins[::-1], line_a), drive=torque))

@@ -1,9 +1,11 @@
 """Springs, joints, motors and forces of the scene format."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from add.joints.law_term import DecidingJointLaw, JointLaw
+from add.joints.laws import Cable, ElasticJoint, Spring
 from add.scene.spec.common import (
     BodyName,
     Direction,
@@ -42,6 +44,10 @@ class EndSpec(Spec, numbers=Role.PROPERTY):
 
 
 class _CouplingSpec(Spec, numbers=Role.PROPERTY):
+    #: Of couplings that are one law between two places: its term, and fields and units of its columns in their order.
+    term: ClassVar[type[JointLaw] | type[DecidingJointLaw] | None] = None
+    columns: ClassVar[dict[str, str]] = {}
+
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
 
 
@@ -59,8 +65,15 @@ class _PairSpec(_CouplingSpec):
         return self
 
 
+_TOGETHER = {"stiffness": "N/m", "damping": "N s/m"}
+_ALONG = _TOGETHER | {"length": "m"}
+
+
 class SpringSpec(_PairSpec):
     """A spring: pulls and pushes along the line between its ends."""
+
+    term = Spring
+    columns = _ALONG
 
     type: Literal["spring"] = Field("spring", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")
@@ -71,6 +84,9 @@ class SpringSpec(_PairSpec):
 class CableSpec(_PairSpec):
     """A string: pulls when it is longer than its length, and never pushes."""
 
+    term = Cable
+    columns = _ALONG
+
     type: Literal["cable"] = Field("cable", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")
     damping: NonNegative = Field(0.0, description="damping along the line while it is taut [N s/m]")
@@ -79,6 +95,9 @@ class CableSpec(_PairSpec):
 
 class BallSpec(_PairSpec):
     """A ball joint: two points stay together, E = k/2 |x_a - x_b|^2."""
+
+    term = ElasticJoint
+    columns = _TOGETHER
 
     type: Literal["ball"] = Field("ball", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from add.errors import InputError
-from add.joints.actuators import Motor
-from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
-from add.joints.springs import Cable, ElasticJoint, Spring
+from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Motor, Slider, Spring
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.scene import scene_from_dict
 

@@ -10,11 +10,23 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Constant, Sine, Table
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.equations.term import Term
-from add.joints.actuators import AxisTorque, Motor, PointForce
-from add.joints.air import AirOnFaces, Drag
-from add.joints.joints import AngleLimit, AngularDamping, JointFriction, Slider
 from add.joints.law_term import JointBranch, JointLaw
-from add.joints.springs import Cable, ElasticJoint, Spring
+from add.joints.laws import (
+    AirOnClosedFaces,
+    AirOnFaces,
+    AngleLimit,
+    AngularDamping,
+    AxisTorque,
+    Cable,
+    ClippedCable,
+    Drag,
+    ElasticJoint,
+    JointFriction,
+    Motor,
+    PointForce,
+    Slider,
+    Spring,
+)
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.springs import CLIPPED, SLACK, TAUT
 from add.testing import check_deciding_term, check_term
@@ -22,6 +34,7 @@ from add.testing import check_deciding_term, check_term
 #: Terms whose derivatives are checked here, for the meta-test over all terms.
 COUPLINGS = (
     AngularDamping,
+    AirOnClosedFaces,
     AirOnFaces,
     AxisTorque,
     Drag,
@@ -33,7 +46,7 @@ COUPLINGS = (
     Slider,
     Spring,
 )
-DECIDING_COUPLINGS = (AngleLimit, Cable)
+DECIDING_COUPLINGS = (AngleLimit, Cable, ClippedCable)
 
 # Two rigid bodies at 0 and 6, four nodes from 12 on.
 N = 24
@@ -129,59 +142,58 @@ SIGNAL = Table(np.array([0.0, 0.3, 0.5, 1.0]))  # rows 1 and 2 act at 0.37
 
 def spring(scene: Scene, pairs) -> Term:
     n = len(pairs)
-    return Spring.of(sites(scene, pairs), k=scene.uniform(n, 3, 9), c=scene.uniform(n), length=scene.uniform(n))
+    return Spring(sites(scene, pairs), LawValues.of(scene.uniform(n, 3, 9), scene.uniform(n), scene.uniform(n)))
 
 
 def bond(scene: Scene, pairs) -> Term:
-    return ElasticJoint.of(sites(scene, pairs), k=scene.uniform(len(pairs), 3, 9), c=scene.uniform(len(pairs)))
+    return ElasticJoint(sites(scene, pairs), LawValues.of(scene.uniform(len(pairs), 3, 9), scene.uniform(len(pairs))))
 
 
 def slider(scene: Scene, triples) -> Term:
     n = len(triples)
-    return Slider.of(sites(scene, triples), k=scene.uniform(n, 3, 9), c=scene.uniform(n))
+    return Slider(sites(scene, triples), LawValues.of(scene.uniform(n, 3, 9), scene.uniform(n)))
 
 
 def damping(scene: Scene, pairs) -> Term:
-    return AngularDamping.of(sites(scene, pairs), k_md=scene.uniform(len(pairs)))
+    return AngularDamping(sites(scene, pairs), LawValues.of(np.full(len(pairs), -1), scene.uniform(len(pairs))))
 
 
 def friction(scene: Scene, triples) -> Term:
     n = len(triples)
-    return JointFriction.of(
-        sites(scene, triples), c=scene.uniform(n), tau_c=scene.uniform(n), s_0=scene.uniform(n, 1.0, 3.0)
-    )
+    values = LawValues.of(scene.uniform(n), scene.uniform(n), scene.uniform(n, 1.0, 3.0))
+    return JointFriction(sites(scene, triples), values)
 
 
-def rows_of(scene: Scene, n: int, *more: int) -> np.ndarray:
-    shape = (SIGNAL.n_rows, n, *more)
+def rows_of(scene: Scene, n: int, width: int) -> np.ndarray:
+    shape = (SIGNAL.n_rows, n, width)
     return np.array(scene.uniform(int(np.prod(shape)))).reshape(shape)
 
 
 def motor(scene: Scene, triples) -> Term:
     n = len(triples)
     k = scene.uniform(n, 3, 9)
-    return Motor.of(sites(scene, triples), k=k, signal=SIGNAL, rows=rows_of(scene, n))
+    return Motor(sites(scene, triples), LawValues.driven(SIGNAL, rows_of(scene, n, 1), k))
 
 
 def torque(scene: Scene, triples) -> Term:
-    return AxisTorque.of(sites(scene, triples), signal=SIGNAL, rows=rows_of(scene, len(triples)))
+    return AxisTorque(sites(scene, triples), LawValues.driven(SIGNAL, rows_of(scene, len(triples), 1)))
 
 
 def force(scene: Scene, singles) -> Term:
-    return PointForce.of(sites(scene, singles), signal=SIGNAL, rows=rows_of(scene, len(singles), 3))
+    return PointForce(sites(scene, singles), LawValues.driven(SIGNAL, rows_of(scene, len(singles), 3)))
 
 
 def drag(scene: Scene, singles) -> Term:
     n = len(singles)
-    numbers = {key: scene.uniform(n) for key in ("density", "coefficient", "area")}
-    return Drag.of(sites(scene, singles), **numbers, signal=SIGNAL, rows=rows_of(scene, n, 3))
+    numbers = [scene.uniform(n) for _ in range(3)]
+    return Drag(sites(scene, singles), LawValues.driven(SIGNAL, rows_of(scene, n, 3), *numbers))
 
 
 def faces(scene: Scene, triples, closed=False) -> Term:
     n = len(triples)
-    numbers = {key: scene.uniform(n) for key in ("density", "coefficient", "friction")}
-    rows = rows_of(scene, n, 3)
-    return AirOnFaces.of(sites(scene, triples), **numbers, signal=SIGNAL, rows=rows, closed=closed)
+    numbers = [scene.uniform(n) for _ in range(3)]
+    values = LawValues.driven(SIGNAL, rows_of(scene, n, 3), *numbers)
+    return (AirOnClosedFaces if closed else AirOnFaces)(sites(scene, triples), values)
 
 
 TRIPLES = [("dA", "dA", "dB"), ("w", "w", "dB"), ("dA", "dA", "w")]
@@ -233,16 +245,17 @@ def test_coupling(case: str, angles: str, rng: np.random.Generator) -> None:
 def test_air_on_closed_faces(rng: np.random.Generator) -> None:
     """The same triangle both ways round: the air presses from outside on one of them, and rubs along both."""
     scene = Scene(rng)
-    row, numbers = scene.site("pA"), {key: scene.uniform(1) for key in ("density", "coefficient", "friction")}
+    row, numbers = scene.site("pA"), [scene.uniform(1) for _ in range(3)]
     corners, rows = [row, scene.site("pB"), scene.site("n")], rows_of(scene, 1, 3)
     found = []
     for turned in (corners, corners[::-1]):
-        term = AirOnFaces.of(gather(turned), **numbers, signal=SIGNAL, rows=rows, closed=True)
+        values = LawValues.driven(SIGNAL, rows, *numbers)
+        term = AirOnClosedFaces(gather(turned), values)
         check_term(term, scene.kin, scene.theta, rng=rng, scales={"q": 0.3, "v": 0.5})
-        rubbed = replace(term, values=replace(term.values, index=np.array([[-1, -1, numbers["friction"][0]]])))
+        rubbed = replace(term, values=replace(term.values, index=np.array([[-1, -1, numbers[2][0]]])))
         total, along = (part.forces(scene.kin, scene.theta).sum(axis=(0, 1)) for part in (term, rubbed))
         found.append(total - along)
-        both = AirOnFaces.of(gather(turned), **numbers, signal=SIGNAL, rows=rows, closed=False)
+        both = AirOnFaces(gather(turned), values)
         found.append(both.forces(scene.kin, scene.theta).sum(axis=(0, 1)) - along)
     one, both, other, again = found
     np.testing.assert_allclose(both, again, atol=1e-14)  # a sheet has no outside
@@ -296,7 +309,7 @@ def test_ends_of_a_spring_may_meet(rng: np.random.Generator) -> None:
 def cable(scene: Scene, pairs, *, clip: bool = False) -> Cable:
     n = len(pairs)
     k, c, length = scene.uniform(n, 3, 9), scene.uniform(n), scene.uniform(n)
-    return Cable.of(sites(scene, pairs), k=k, c=c, length=length, clip=clip)
+    return (ClippedCable if clip else Cable)(sites(scene, pairs), LawValues.of(k, c, length))
 
 
 def lengths(term, scene: Scene) -> np.ndarray:
@@ -376,7 +389,7 @@ def hinge(scene: Scene, others: Sequence[tuple[str, str]]) -> tuple[AngleLimit, 
     n = len(others)
     k, c = scene.uniform(n, 3, 9), scene.uniform(n)
     lo, hi = scene.uniform(n), scene.uniform(n)
-    term = AngleLimit.of(gather(rows), k=k, c=c, lo=lo, hi=hi)
+    term = AngleLimit(gather(rows), LawValues.of(k, c, lo, hi))
     y = _vectors(term.sites, scene)
     return term, np.arctan2((y[:, 1] * y[:, 2]).sum(axis=1), (y[:, 0] * y[:, 2]).sum(axis=1))
 
@@ -421,7 +434,7 @@ def test_angle_limit_turns_back_the_short_way(rng: np.random.Generator) -> None:
     dofs = np.full((3, 3), -1)
     dofs[2] = [3, 4, 5]
     given = Sites(kind, dofs, np.zeros((3, 1)), world, np.full((3, 3), -1))
-    term = AngleLimit.of(given, k=[9], c=[10], lo=[11], hi=[12])
+    term = AngleLimit(given, LawValues.of([9], [10], [11], [12]))
     kin = Kinematics(np.zeros(6), np.zeros(6), np.zeros(6), 0.0, 0)
     out = np.zeros(6)
     assert term.decided_residual(kin, numbers, out).tolist() == [[0, 0, 1]]
@@ -512,7 +525,7 @@ def test_motor_torque(rng: np.random.Generator) -> None:
     kind = np.array([SiteKind.WORLD, SiteKind.WORLD, SiteKind.DIRECTION], dtype=np.int64)
     dofs = np.array([[-1] * 3, [-1] * 3, [3, 4, 5]])
     given = Sites(kind, dofs, np.zeros((3, 1)), arm, np.full((3, 3), -1))
-    term = Motor.of(given, k=[6], signal=Constant(), rows=np.array([[7]]))
+    term = Motor(given, LawValues.driven(Constant(), np.array([[[7]]]), [6]))
     q = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.1])
     r = np.zeros(6)
     term.residual(Kinematics(q, np.zeros(6), np.zeros(6), 0.0, 0), theta, r)
@@ -526,6 +539,7 @@ def test_wrong_sites_are_refused(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match="no whole number"):
         bond(scene, [("pA", "pB", "n")])
     with pytest.raises(ValueError, match="must be"):
-        ElasticJoint.of(sites(scene, [("pA", "pB")]), k=[0, 1], c=[0, 1])
+        ElasticJoint(sites(scene, [("pA", "pB")]), LawValues.of([0, 1], [0, 1]))
     with pytest.raises(ValueError, match="rows"):
-        AxisTorque.of(sites(scene, [("sA", "sB", "dA")]), signal=Sine(1.0, 0.0), rows=np.zeros((1, 1), dtype=int))
+        values = LawValues.driven(Sine(1.0, 0.0), np.zeros((1, 1, 1), dtype=int))
+        AxisTorque(sites(scene, [("sA", "sB", "dA")]), values)

@@ -16,8 +16,8 @@ from add.equations.lifted_points import LiftedPoints
 from add.equations.points import WeightedPoints
 from add.equations.signals import Constant
 from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind, Sites
-from add.joints.springs import ElasticJoint, Spring
+from add.equations.sites import LawValues, SiteKind, Sites
+from add.joints.laws import ElasticJoint, Spring
 from add.terms import Inertia, PointConstraint
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term
 
@@ -109,8 +109,8 @@ def test_joints(rng):
     lift, kin = lifted(rng, scene.kin)
     theta = rng.uniform(0.5, 1.5, size=12)
     for inner in (
-        Spring.of(joint_sites(), k=[6, 7], c=[8, 9], length=[10, 11]),
-        ElasticJoint.of(joint_sites(), k=[6, 7], c=[8, 9]),
+        Spring(joint_sites(), LawValues.of([6, 7], [8, 9], [10, 11])),
+        ElasticJoint(joint_sites(), LawValues.of([6, 7], [8, 9])),
     ):
         found = check_term(LiftedTerm.of(inner, lift), kin, theta, rng=rng, scales={"q": 0.1, "v": 0.1})
         assert set(found.parameters) >= set(range(3, 10))

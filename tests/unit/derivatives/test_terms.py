@@ -20,6 +20,7 @@ from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.lifted_sticking import LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
+from add.joints.law_term import JointLaw
 from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
 from add.scene.spec.friction import CURVES
 from add.terms import (
@@ -107,6 +108,7 @@ TERM_CASES = _term_cases()
 #: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints.
 ELSEWHERE = {
     RigidInertia,
+    JointLaw,  # the base of the couplings
     *COUPLINGS,
     *DECIDING_COUPLINGS,
     LiftedConstraint,

@@ -1,0 +1,257 @@
+"""The laws of couplings between sites, and their terms; the numbers of each stand in the order of its columns.
+
+Sites are places (points that bodies carry, or nodes), directions and spins. ``TERMS`` has all kinds, in the order in
+which a system adds them up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from add.equations.term import Decision
+from add.joints.law import PLACE, TURNING, VECTOR, Law
+from add.joints.law_term import DecidingJointLaw, JointLaw
+from add.kernels import air, joints, springs
+from add.typing import AnyArray, FloatArray
+
+# --- springs, cables, bonds -------------------------------------------------------------------------------------------
+
+
+def _spring_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
+    energy = 0.5 * p[:, 0] * (np.linalg.norm(y[:, 0] - y[:, 1], axis=1) - p[:, 2]) ** 2
+    # A clipped cable is stretched: its energy is there, and damping eats what it gives back.
+    return float((energy[codes != springs.SLACK] if codes.size else energy).sum())
+
+
+def _bond_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
+    return float(0.5 * p[:, 0] @ ((y[:, 0] - y[:, 1]) ** 2).sum(axis=1))
+
+
+@final
+@dataclass(frozen=True)
+class Spring(JointLaw):
+    """Central force between two places, f_a = -(k (l - L) + c l_dot) n = -f_b, n the unit vector from b to a.
+
+    Columns: k [N/m], c [N s/m], rest length L [m].
+    """
+
+    law: ClassVar[Law] = Law(
+        "Spring", springs.spring_force, springs.spring_derivatives, (PLACE, PLACE), 3, energy=_spring_energy
+    )
+
+
+@dataclass(frozen=True)
+class Cable(DecidingJointLaw):
+    """A spring that pulls only: nothing where l <= L. Columns: k [N/m], c [N s/m], slack length L [m]."""
+
+    law: ClassVar[Law] = Law(
+        "Cable", springs.cable_force, springs.cable_derivatives, (PLACE, PLACE), 3, True, energy=_spring_energy
+    )
+
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return how many cables are taut and slack."""
+        return {"taut": len(decision), "slack": self.sites.n - len(decision)}
+
+
+@final
+@dataclass(frozen=True)
+class ClippedCable(Cable):
+    """A cable that its damping may not make push, either: no force where k (l - L) + c l_dot < 0."""
+
+    law: ClassVar[Law] = Law(
+        "ClippedCable", springs.clipped_cable_force, springs.cable_derivatives, (PLACE, PLACE), 3, True,
+        energy=_spring_energy,
+    )  # fmt: skip
+
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return how many cables are taut, of these clipped, and slack."""
+        return super().describe(decision) | {"clipped": int((decision[:, 2] == springs.CLIPPED).sum())}
+
+
+@final
+@dataclass(frozen=True)
+class ElasticJoint(JointLaw):
+    """Two sites held together, E = k/2 |y_a - y_b|^2, f_a = -k (y_a - y_b) - c (y_dot_a - y_dot_b) = -f_b.
+
+    The soft constraints of Geilinger et al. 2020, Eqs. 23-25: places make a ball joint, two pairs of directions more a
+    hinge, three a fixed joint. c y_dot gives the couple c (offset x rate) on the pair.
+    Columns: k [N/m] and c [N s/m], on directions [N m] and [N m s].
+    """
+
+    law: ClassVar[Law] = Law(
+        "ElasticJoint", springs.bond_force, springs.bond_derivatives, (PLACE | VECTOR, PLACE | VECTOR), 2,
+        energy=_bond_energy,
+    )  # fmt: skip
+
+
+# --- rotation in joints, guides, stops --------------------------------------------------------------------------------
+
+
+def _slider_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
+    d, u = y[:, 0] - y[:, 1], y[:, 2]
+    offset = d - u * (u * d).sum(axis=1, keepdims=True)
+    return float(0.5 * p[:, 0] @ (offset**2).sum(axis=1))
+
+
+def _limit_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
+    phi = np.arctan2((y[:, 1] * y[:, 2]).sum(axis=1), (y[:, 0] * y[:, 2]).sum(axis=1))
+    excess = phi - np.where(codes > 0, p[:, 3], p[:, 2])
+    excess -= 2.0 * np.pi * np.round(excess / (2.0 * np.pi))
+    return float((0.5 * p[:, 0] * excess**2)[codes != 0].sum())
+
+
+@final
+@dataclass(frozen=True)
+class AngularDamping(JointLaw):
+    """Torque -k_md (omega_a - omega_b) on a, the opposite on b; sites (spin a, spin b).
+
+    Columns: none (a bond of rates alone), k_md [N m s].
+    """
+
+    law: ClassVar[Law] = Law("AngularDamping", springs.bond_force, springs.bond_derivatives, (TURNING, TURNING), 2)
+
+
+@final
+@dataclass(frozen=True)
+class JointFriction(JointLaw):
+    """Torque -(c s + tau_c tanh(s / s_0)) u on a, the opposite on b, s = u . (omega_a - omega_b).
+
+    Sites (spin a, spin b, direction u), u the unit axis as carried by a.
+    Columns: c [N m s], tau_c [N m], s_0 > 0 [rad/s].
+    """
+
+    law: ClassVar[Law] = Law(
+        "JointFriction", joints.friction_force, joints.friction_derivatives, (TURNING, TURNING, VECTOR), 3
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Slider(JointLaw):
+    """Place a stays on the line through place b along u, E = k/2 |eps|^2, eps = d - u (u . d), d = y_a - y_b.
+
+    Sites (place a, place b, direction u), u the unit axis. Damping -c (d eps/dy)^T eps_dot. Rotations are free: add
+    bonds of directions to hold them. Columns: k [N/m], c [N s/m].
+    """
+
+    law: ClassVar[Law] = Law(
+        "Slider", joints.slider_force, joints.slider_derivatives, (PLACE, PLACE, VECTOR), 2, energy=_slider_energy
+    )
+
+
+@final
+@dataclass(frozen=True)
+class AngleLimit(DecidingJointLaw):
+    """Penalty torque on the angle phi = atan2(e_2 . m, e_1 . m) of a hinge outside lo <= phi <= hi.
+
+    -k (phi - hi) - c phi_dot above hi, -k (phi - lo) - c phi_dot below lo. Sites (direction e_1 of a, direction e_2
+    of a, direction m of b), e_1 and e_2 orthogonal unit vectors across the axis, m across it too. The turn of phi is
+    the one nearest to the middle of the range, which must be narrower than a turn.
+    Columns: k [N m/rad], c [N m s/rad], lo and hi [rad].
+    """
+
+    law: ClassVar[Law] = Law(
+        "AngleLimit", joints.limit_force, joints.limit_derivatives, (VECTOR, VECTOR, VECTOR), 4, True,
+        energy=_limit_energy,
+    )  # fmt: skip
+
+    def describe(self, decision: Decision) -> dict[str, int]:
+        """Return how many joints are beyond their limits."""
+        return {"below": int((decision[:, 2] < 0).sum()), "above": int((decision[:, 2] > 0).sum())}
+
+
+# --- given motions and forces, which follow a signal ------------------------------------------------------------------
+
+
+def _motor_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
+    cos, sin = np.cos(p[:, 1, None]), np.sin(p[:, 1, None])
+    d = cos * y[:, 0] + sin * y[:, 1] - y[:, 2]
+    return float(0.5 * p[:, 0] @ (d**2).sum(axis=1))
+
+
+@final
+@dataclass(frozen=True)
+class Motor(JointLaw):
+    """Direction m of b is drawn to the one at angle phi(t) in a, E = k/2 |cos(phi) e_1 + sin(phi) e_2 - m|^2.
+
+    Sites (direction e_1 of a, direction e_2 of a, direction m of b), unit vectors across the axis. For a hinge at
+    angle phi + delta the torque is -k sin(delta): the motor slips at half a turn.
+    Columns: k [N m/rad]; of the signal phi [rad].
+    """
+
+    depends: ClassVar[str] = "q"
+    law: ClassVar[Law] = Law(
+        "Motor", springs.motor_force, springs.motor_derivatives, (VECTOR, VECTOR, VECTOR), 2, reads_rates=False,
+        driven=True, energy=_motor_energy,
+    )  # fmt: skip
+
+
+@final
+@dataclass(frozen=True)
+class AxisTorque(JointLaw):
+    """Torque tau(t) u on a, -tau(t) u on b; sites (spin a, spin b, direction u). Columns: of the signal tau [N m]."""
+
+    depends: ClassVar[str] = "q"
+    law: ClassVar[Law] = Law(
+        "AxisTorque", springs.axial_force, springs.axial_derivatives, (TURNING, TURNING, VECTOR), 1,
+        reads_rates=False, driven=True,
+    )  # fmt: skip
+
+
+@final
+@dataclass(frozen=True)
+class PointForce(JointLaw):
+    """Given force F(t) in world axes on a place, or torque on a spin; one site. It keeps its direction.
+
+    Columns: of the signal F [N], on spins [N m], three.
+    """
+
+    depends: ClassVar[str] = "q"
+    law: ClassVar[Law] = Law(
+        "PointForce", springs.given_force, springs.given_derivatives, (PLACE | TURNING,), 3, reads_rates=False,
+        driven=True,
+    )  # fmt: skip
+
+
+# --- air --------------------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True)
+class Drag(JointLaw):
+    """Drag of a body as a whole, F = rho C A |u| u / 2 at a place that moves with v, u = w(t) - v; one site.
+
+    Columns: rho [kg/m^3], C [-], A [m^2]; of the signal the wind w [m/s], three.
+    """
+
+    law: ClassVar[Law] = Law("Drag", air.drag_force, air.drag_derivatives, (PLACE,), 6, driven=True)
+
+
+@final
+@dataclass(frozen=True)
+class AirOnFaces(JointLaw):
+    """Pressure and friction on triangles, a third on each corner, see `add.kernels.air.face_force`; three sites.
+
+    Columns: rho [kg/m^3], C [-], c [kg/(m^2 s)]; of the signal the wind [m/s], three.
+    """
+
+    law: ClassVar[Law] = Law("AirOnFaces", air.face_force, air.face_derivatives, (PLACE, PLACE, PLACE), 6, driven=True)
+
+
+@final
+@dataclass(frozen=True)
+class AirOnClosedFaces(JointLaw):
+    """The same on triangles, turned outward, that bound a volume: pressure acts from outside alone."""
+
+    law: ClassVar[Law] = Law(
+        "AirOnClosedFaces", air.closed_face_force, air.closed_face_derivatives, (PLACE, PLACE, PLACE), 6, driven=True
+    )
+
+
+TERMS: tuple[type[JointLaw] | type[DecidingJointLaw], ...] = (
+    Spring, ElasticJoint, Slider, AngularDamping, JointFriction, Motor, AxisTorque, PointForce, Drag, AirOnFaces,
+    AirOnClosedFaces, Cable, ClippedCable, AngleLimit,
+)  # fmt: skip
