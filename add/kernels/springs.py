@@ -85,11 +85,70 @@ def _pull(y, y_dot, p, unilateral, clip, imposed, codes, f):
 
 
 @njit(**_JIT)
-def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
-    """Fill f and its derivatives; where the ends meet the spring pulls along no direction, and df/dy is that of L = 0.
+def along_line(force, by_length, by_rate, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
+    """Fill f (2, 3) of a pull F along n, F(l, l_dot) with its slopes, and its derivatives (6, 6); l > 0.
 
-    df_a/dy_a = -n (k n + c P v)^T - F P,  df_a/dv_a = -c n n^T,  P = (I - n n^T) / l
+    df_a/dy_a = -n (F_l n + F_rate P v)^T - F P,  df_a/dv_a = -F_rate n n^T,  P = (I - n n^T) / l
     """
+    for i in range(3):
+        f[0, i] = -force * n[i]
+        f[1, i] = force * n[i]
+        for j in range(3):
+            across = (a_dot[j] - b_dot[j] - rate * n[j]) / length
+            block[i, j] = (
+                -n[i] * (by_length * n[j] + by_rate * across)
+                - force * ((1.0 if i == j else 0.0) - n[i] * n[j]) / length
+            )
+    pair_block(block, f_y)
+    for i in range(3):
+        for j in range(3):
+            block[i, j] = -by_rate * n[i] * n[j]
+    pair_block(block, f_v)
+
+
+def line_law(name, formula):
+    """Return force and derivatives of a law between two places, a pull F(l, l_dot; p) along their line.
+
+    ``formula``: (l, l_dot, p, F_p) -> F, dF/dl, dF/dl_dot; fills dF/dp. Where the ends meet there is no line, and no
+    force.
+    """
+
+    @njit(variant=name, **_JIT)
+    def force(y, y_dot, p, imposed, codes, f):
+        n, slopes = np.empty(3), np.empty(p.shape[1])
+        for e in range(p.shape[0]):
+            a, b = 2 * e, 2 * e + 1
+            length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
+            pull = formula(length, rate, p[e], slopes)[0]
+            for i in range(3):
+                f[a, i] = -pull * n[i]
+                f[b, i] = pull * n[i]
+        return p.shape[0]
+
+    @njit(variant=name, **_JIT)
+    def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+        n, block, slopes = np.empty(3), np.empty((3, 3)), np.empty(p.shape[1])
+        for e in range(p.shape[0]):
+            a, b = 2 * e, 2 * e + 1
+            length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
+            if length == 0.0:
+                f[a : a + 2] = 0.0
+                continue
+            pull, by_length, by_rate = formula(length, rate, p[e], slopes)
+            along_line(
+                pull, by_length, by_rate, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e]
+            )
+            for i in range(3):
+                for k in range(p.shape[1]):
+                    f_p[e, i, k] = -slopes[k] * n[i]
+                    f_p[e, 3 + i, k] = slopes[k] * n[i]
+
+    return force, derivatives
+
+
+@njit(**_JIT)
+def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
+    """Fill f and its derivatives; where the ends meet a spring pulls along no direction, and df/dy is that of L = 0."""
     n = np.empty(3)
     block = np.empty((3, 3))
     for e in range(p.shape[0]):
@@ -107,19 +166,7 @@ def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
             pair_block(block, f_y[e])
             continue
         force = k * (length - p[e, 2]) + c * rate
-        for i in range(3):
-            f[a, i] = -force * n[i]
-            f[b, i] = force * n[i]
-            for j in range(3):
-                across = (y_dot[a, j] - y_dot[b, j] - rate * n[j]) / length
-                block[i, j] = (
-                    -n[i] * (k * n[j] + c * across) - force * ((1.0 if i == j else 0.0) - n[i] * n[j]) / length
-                )
-        pair_block(block, f_y[e])
-        for i in range(3):
-            for j in range(3):
-                block[i, j] = -c * n[i] * n[j]
-        pair_block(block, f_v[e])
+        along_line(force, k, c, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
         for i in range(3):
             f_p[e, i, 0] = -(length - p[e, 2]) * n[i]
             f_p[e, i, 1] = -rate * n[i]
