@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, Tag, model_validator
 
 from add.joints.law_term import DecidingJointLaw, JointLaw
-from add.joints.laws import Cable, ElasticJoint, Spring
+from add.joints.laws import Cable, ElasticJoint, HardeningSpring, Spring
 from add.scene.spec.common import (
     BodyName,
     Direction,
@@ -77,6 +77,19 @@ class SpringSpec(_PairSpec):
 
     type: Literal["spring"] = Field("spring", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")
+    damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
+    length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
+
+
+class HardeningSpringSpec(_PairSpec):
+    """A spring whose stiffness grows with its stretch, as that of bungee cords, buffers and ligaments does."""
+
+    term = HardeningSpring
+    columns: ClassVar[dict[str, str]] = {"stiffness": "N/m", "cubic": "N/m^3", "damping": "N s/m", "length": "m"}
+
+    type: Literal["hardening-spring"] = Field("hardening-spring", description="kind of coupling")
+    stiffness: NonNegative = Field(description="k of a small stretch x [N/m], F = k x + k_3 x^3")
+    cubic: NonNegative = Field(description="k_3 [N/m^3]")
     damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
     length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
 
@@ -246,6 +259,7 @@ class AirSpec(_CouplingSpec):
 
 CouplingSpec = Annotated[
     Annotated[SpringSpec, Tag("<spring>")]
+    | Annotated[HardeningSpringSpec, Tag("<hardening-spring>")]
     | Annotated[CableSpec, Tag("<cable>")]
     | Annotated[BallSpec, Tag("<ball>")]
     | Annotated[HingeSpec, Tag("<hinge>")]
@@ -257,6 +271,18 @@ CouplingSpec = Annotated[
     | Annotated[DragSpec, Tag("<drag>")]
     | Annotated[AirSpec, Tag("<air>")],
     by_value(
-        "type", "spring", "cable", "ball", "hinge", "fixed", "slider", "attachment", "force", "torque", "drag", "air"
+        "type",
+        "spring",
+        "hardening-spring",
+        "cable",
+        "ball",
+        "hinge",
+        "fixed",
+        "slider",
+        "attachment",
+        "force",
+        "torque",
+        "drag",
+        "air",
     ),
 ]

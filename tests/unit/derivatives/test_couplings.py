@@ -21,6 +21,7 @@ from add.joints.laws import (
     ClippedCable,
     Drag,
     ElasticJoint,
+    HardeningSpring,
     JointFriction,
     Motor,
     PointForce,
@@ -39,6 +40,7 @@ COUPLINGS = (
     AxisTorque,
     Drag,
     ElasticJoint,
+    HardeningSpring,
     JointBranch,
     JointFriction,
     Motor,
@@ -145,6 +147,14 @@ def spring(scene: Scene, pairs) -> Term:
     return Spring(sites(scene, pairs), LawValues.of(scene.uniform(n, 3, 9), scene.uniform(n), scene.uniform(n)))
 
 
+def hardening(scene: Scene, pairs) -> Term:
+    n = len(pairs)
+    return HardeningSpring(
+        sites(scene, pairs),
+        LawValues.of(scene.uniform(n, 3, 9), scene.uniform(n, 2, 5), scene.uniform(n), scene.uniform(n)),
+    )
+
+
 def bond(scene: Scene, pairs) -> Term:
     return ElasticJoint(sites(scene, pairs), LawValues.of(scene.uniform(len(pairs), 3, 9), scene.uniform(len(pairs))))
 
@@ -200,6 +210,7 @@ TRIPLES = [("dA", "dA", "dB"), ("w", "w", "dB"), ("dA", "dA", "w")]
 # name: maker, interactions, depends on v
 CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
     **{f"spring {'-'.join(p)}": (spring, [p], True) for p in PAIRS},
+    **{f"hardening {'-'.join(p)}": (hardening, [p], True) for p in PAIRS},
     "spring many": (spring, PAIRS, True),
     **{f"bond {'-'.join(p)}": (bond, [p], True) for p in PAIRS + DIRECTIONS},
     "bond many": (bond, PAIRS + DIRECTIONS, True),
@@ -264,7 +275,7 @@ def test_air_on_closed_faces(rng: np.random.Generator) -> None:
     assert min(np.linalg.norm(one), np.linalg.norm(other)) == 0.0
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if CASES[c][0] in (spring, bond, slider, motor)])
+@pytest.mark.parametrize("case", [c for c in CASES if CASES[c][0] in (spring, hardening, bond, slider, motor)])
 def test_residual_is_the_slope_of_the_energy(case: str, rng: np.random.Generator) -> None:
     make, interactions, _ = CASES[case]
     scene = Scene(rng, "beyond pi")
