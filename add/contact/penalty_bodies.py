@@ -13,7 +13,7 @@ from add.contact.body_family import body_family
 from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.places import ContactPlaces
-from add.contact.point_runs import point_runs, spread_pairs
+from add.contact.point_runs import point_runs
 from add.contact.sizes import Sizes
 from add.contact.sparsity import Blocks, body_table
 from add.contact.sticking import StickingPairs
@@ -81,13 +81,10 @@ class BodyContact(PairContact):
         Whether Coulomb's limit counts the damping force; the paper counts the elastic part only.
     adhesive_damping : bool
         Whether the damping may pull while bodies part; by default the normal force is clipped at zero.
-    apart : (m, 2)
-        Owners of points and of shapes that never meet.
     part, shape_part : (n_points,), (n_shapes,)
-        Numbers of the single shapes that points stand for and shapes are, no two of different owners alike; read where
-        ``parts_apart`` has any.
-    parts_apart : (m, 2)
-        Parts of points and of shapes that never meet.
+        Labels of points and shapes; the owners where there are none.
+    apart : (m, 2)
+        Labels of points and of shapes that never meet.
     normal_law : NormalLaw
     curve : of the coefficient of friction, see `add.kernels.contact_laws.friction_coefficient`
     sizes : Sizes or None
@@ -118,7 +115,6 @@ class BodyContact(PairContact):
     apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     shape_part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    parts_apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     normal_law: NormalLaw = NormalLaw.PENALTY
     curve: int = CONSTANT
     sizes: Sizes | None = None
@@ -158,11 +154,8 @@ class BodyContact(PairContact):
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64)], axis=1).astype(np.int64)
         arms = np.column_stack([self.arm, self.radius, self.scale]).astype(float)
-        part, shape_part, apart = self.owner, self.shape_owner, self.apart
-        if self.parts_apart.size:
-            part, shape_part = self.part, self.shape_part
-            owners = (self.owner, part), (self.shape_owner, shape_part)
-            apart = np.concatenate([spread_pairs(apart, *owners), self.parts_apart])
+        part = self.part if self.part.size else self.owner
+        shape_part = self.shape_part if self.shape_part.size else self.shape_owner
         runs, spheres = point_runs(np.column_stack([points[:, 1:], part]), arms)
         pairs = self.pairs
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
@@ -182,7 +175,7 @@ class BodyContact(PairContact):
             columns=np.column_stack([self.shape_group, shape_part]).astype(np.int64),
             tables=pairs.tables(),
             depths=pairs.depths(self.normal_law.reach),
-            apart=np.unique(apart[:, 0] * stride + apart[:, 1]).astype(np.int64),
+            apart=np.unique(self.apart[:, 0] * stride + self.apart[:, 1]).astype(np.int64),
             stride=stride,
         )
 

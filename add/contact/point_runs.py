@@ -6,21 +6,6 @@ import numpy as np
 
 from add.typing import FloatArray, IntArray
 
-#: Numbers of bodies, and of the parts of them, of points or shapes.
-Owned = tuple[IntArray, IntArray]
-
-
-def spread_pairs(pairs: IntArray, points: Owned, shapes: Owned) -> IntArray:
-    """Return the pairs (k, 2) of parts that are of these pairs (m, 2) of bodies."""
-    mine, others = (np.unique(np.column_stack(item), axis=0) for item in (points, shapes))
-    found = [
-        (part, other)
-        for a, b in pairs.tolist()
-        for part in mine[mine[:, 0] == a, 1]
-        for other in others[others[:, 0] == b, 1]
-    ]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
-
 
 def point_runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.

@@ -46,6 +46,11 @@ class Embedding(ABC):
     def place(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Phi (m,) and P (m, n)."""
 
+    def motion(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Phi and P v (m,)."""
+        x, p = self.place(q, theta)
+        return x, p @ v
+
     @abstractmethod
     def rates(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
         """Return Q = d(P v)/dq (m, n)."""
@@ -168,13 +173,23 @@ class Lift:
 
     def kinematics(self, kin: Kinematics, theta: FloatArray) -> Kinematics:
         """Return the state of motion on the rows of X; ``kin`` itself where X is q."""
-        return kin if self.is_identity else self.at(kin, theta, rates=False).kin
+        if self.is_identity:
+            return kin
+        x, v, a = self._rows(kin)
+        for e, own, rows, _ in self.blocks:
+            x[rows], v[rows] = e.motion(kin.q[own], kin.v[own], theta)
+        return Kinematics(x, v, a, kin.t, kin.step)
 
-    def at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
-        """Return the lifted state; without ``rates`` Q is left zero."""
+    def _rows(self, kin: Kinematics) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return arrays of X, V and the accelerations: filled where X is q, which has no others."""
         x, v, a = np.empty(self.rows.n), np.empty(self.rows.n), np.zeros(self.rows.n)
         for out, given in ((x, kin.q), (v, kin.v), (a, kin.a)):
             out[: self.n_same] = given[: self.n_same]
+        return x, v, a
+
+    def at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
+        """Return the lifted state; without ``rates`` Q is left zero."""
+        x, v, a = self._rows(kin)
         size = self.blocks[-1][3].stop if self.blocks else 1
         p, q = np.ones(size), np.zeros(size)
         for e, own, rows, entries in self.blocks:

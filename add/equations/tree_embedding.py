@@ -51,6 +51,12 @@ class TreeEmbedding(Embedding):
         kernel.place_links(self.tree, theta, self.links, q, x, p)
         return x, p
 
+    def motion(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Phi and P v."""
+        x, rate = np.empty(self.n_rows), np.empty(self.n_rows)
+        kernel.move_links(self.tree, theta, self.links, q, v, x, rate)
+        return x, rate
+
     def rates(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
         """Return Q = d(P v)/dq."""
         out = np.empty((self.n_rows, self.n))
@@ -66,13 +72,12 @@ class TreeEmbedding(Embedding):
     @cached_property
     def structure(self) -> BoolArray:
         """Columns of a link's rows: the joints that carry it."""
-        out = np.zeros((self.n_rows, self.n), dtype=bool)
-        for number, element in enumerate(self.links):
-            while element >= 0:
-                own = self.tree.coordinate[self.tree.element == element]
-                out[6 * number : 6 * number + 6, own] = True
-                element = self.tree.parent[element]
-        return out
+        carries = np.zeros((self.tree.parent.size, self.n), dtype=bool)
+        carries[self.tree.element, self.tree.coordinate] = True
+        for element, parent in enumerate(self.tree.parent):
+            if parent >= 0:
+                carries[element] |= carries[parent]
+        return np.repeat(carries[self.links], 6, axis=0)
 
     @property
     def parameters(self) -> IntArray:

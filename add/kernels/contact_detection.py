@@ -150,22 +150,62 @@ def meets(run, o, runs, hosts, columns, tables, apart, stride):
 
 
 @njit(cache=True, error_model="numpy")
+def _met_shapes(run, contacts, found, n):
+    """Fill ``found`` with the shapes that points of a run's row and owner meet, of whatever body; return how many.
+
+    ``n`` are those of the run before, which are the same for all links of a tree: to look at all shapes for each of
+    them would take a time that grows with the square of their number.
+    """
+    runs, columns, tables, apart = contacts.runs, contacts.columns, contacts.tables, contacts.apart
+    group, owner = runs[run, GROUP], runs[run, OWNER]
+    if run > 0 and runs[run - 1, GROUP] == group and runs[run - 1, OWNER] == owner:
+        return n
+    n = 0
+    for o in range(columns.shape[0]):
+        if tables[group, columns[o, 0], 4] == NEVER:
+            continue
+        key = owner * contacts.stride + columns[o, 1]
+        at = np.searchsorted(apart, key)
+        if at == apart.size or apart[at] != key:
+            found[n] = o
+            n += 1
+    return n
+
+
+@njit(cache=True, error_model="numpy")
 def meeting_pairs(contacts):
     """Return all pairs (k, 2) of runs and shapes that meet; many where there are many bodies."""
     runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
-    n = 0
+    found, n = np.empty(hosts.size, dtype=np.int64), 0
+    pairs, k = np.empty((16, 2), dtype=np.int64), 0
     for run in range(runs.shape[0]):
-        for o in range(hosts.size):
-            n += meets(run, o, runs, hosts, columns, tables, apart, stride)
-    pairs = np.empty((n, 2), dtype=np.int64)
-    k = 0
-    for run in range(runs.shape[0]):
-        for o in range(hosts.size):
+        n = _met_shapes(run, contacts, found, n)
+        for o in found[:n]:
             if meets(run, o, runs, hosts, columns, tables, apart, stride):
+                if k == pairs.shape[0]:
+                    pairs = np.concatenate((pairs, np.empty_like(pairs)))
                 pairs[k, 0], pairs[k, 1] = run, o
                 k += 1
-    return pairs
+    return pairs[:k].copy()
+
+
+@njit(cache=True, error_model="numpy")
+def which_meet(contacts, pairs):
+    """Return which pairs (k, 2) of runs and shapes meet."""
+    out = np.empty(pairs.shape[0], dtype=np.bool_)
+    for k in range(out.size):
+        out[k] = meets(
+            pairs[k, 0],
+            pairs[k, 1],
+            contacts.runs,
+            contacts.hosts,
+            contacts.columns,
+            contacts.tables,
+            contacts.apart,
+            contacts.stride,
+        )
+    return out
 
 
 @njit(cache=True, error_model="numpy")
@@ -180,8 +220,12 @@ def meetings(contacts, most):
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     world, nodes = np.zeros(runs.shape[0], dtype=np.bool_), False
     keys, n = np.empty(most + 1, dtype=np.int64), 0
+    found, n_found = np.empty(hosts.size, dtype=np.int64), 0
     for run in range(runs.shape[0]):
-        for o in range(hosts.size):
+        n_found = _met_shapes(run, contacts, found, n_found)
+        for o in found[:n_found]:
+            if n > most and hosts[o] >= 0 and (nodes or runs[run, BODY] >= 0):
+                continue
             if not meets(run, o, runs, hosts, columns, tables, apart, stride):
                 continue
             if hosts[o] < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -80,7 +81,11 @@ class Model(Summarised):
 
     def body(self, name: str) -> Body:
         """Return the body of that name."""
-        return next(body for body in self.bodies if body.name == name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Body]:
+        return {body.name: body for body in self.bodies}
 
     def obstacles_at(self, theta: FloatArray) -> tuple[Obstacle, ...]:
         """Return all obstacles, those that theta places included."""

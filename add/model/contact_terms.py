@@ -13,6 +13,7 @@ from add.equations.layout import ParameterLayout
 from add.equations.site_gathering import NO_INDICES
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
+from add.model.kept_apart import labels
 from add.model.obstacles import ContactModel, Obstacle
 from add.typing import FloatArray, IntArray
 
@@ -49,16 +50,12 @@ def contact_terms(
     kept = slice(0 if pairs.enabled[np.unique(row_of[owner[:n]])].any() else n, None)
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
-    apart = {pair for pair in contact.apart if set(pair) <= number.keys()}  # a joint may be with the world
-    own = np.concatenate([np.zeros(0, np.int64), *(_shapes_of(points) for points in found)])[order]
-    numbers = [k for body in bodies for k in range(len(body.shapes))]
-    most = 1 + max([0, *own.tolist(), *numbers])
-    shape_owner = np.array([*(number[o.name] for o in obstacles), *(number[b.name] for b in carriers)], dtype=np.int64)
-    single = {
-        (number[a] * most + k, number[b] * most + m)
-        for (a, k), (b, m) in contact.shapes_apart
-        if a in number and b in number
-    }
+    own = [_shapes_of(points) for points in found]
+    counts = {o.name: 1 for o in obstacles}
+    counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, own, strict=True)}
+    known = labels(counts, contact)
+    part = [known.of[body.name][k] for body, k in zip(bodies, own, strict=True)]
+    shape_part = [*(known.of[o.name] for o in obstacles), *(known.of[b.name][: len(b.shapes)] for b in bodies)]
     return (
         BodyContact(
             carrier=np.concatenate([3 * nodes, starts[owner[n:]]])[kept],
@@ -81,15 +78,16 @@ def contact_terms(
             ),
             shape_group=column_of,
             owner=owner[kept],
-            shape_owner=shape_owner,
+            shape_owner=np.array(
+                [*(number[o.name] for o in obstacles), *(number[b.name] for b in carriers)], dtype=np.int64
+            ),
             pairs=pairs,
             law=contact.law,
             total_normal=contact.total_normal,
             adhesive_damping=contact.adhesive_damping,
-            apart=np.array([[number[a], number[b]] for a, b in sorted(apart)], dtype=np.int64).reshape(-1, 2),
-            part=(owner * most + own)[kept],
-            shape_part=shape_owner * most + np.array([0] * len(obstacles) + numbers, dtype=np.int64),
-            parts_apart=np.array(sorted(single), dtype=np.int64).reshape(-1, 2),
+            apart=known.apart,
+            part=np.concatenate([np.zeros(0, np.int64), *part])[order][kept],
+            shape_part=np.concatenate([np.zeros(0, np.int64), *shape_part]),
             normal_law=contact.normal_law,
             curve=contact.curve.code,
             sizes=_sizes_in_theta(bodies, found, len(obstacles), at, order[kept]),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence, Set
+from itertools import combinations, combinations_with_replacement, product
 from typing import NamedTuple, final
 
 import numpy as np
@@ -51,11 +51,13 @@ def meeting_meshes(bodies: Sequence[Body], contact: ContactModel) -> MeetingMesh
     points = {body.name for body in bodies if body.contact_points().radii.size}
     shapes = {body.name for body in bodies if body.shapes}
     found = []
-    for a, b in combinations([body.name for body in bodies if body.name in meshes], 2):
+    names = [body.name for body in bodies if body.name in meshes]
+    place = {name: k for k, name in enumerate(names)}
+    asked = {pair for pair in settings.asked if set(pair) <= place.keys() and place[pair[0]] < place[pair[1]]}
+    for a, b in {*without_shapes(names, points, shapes), *asked}:
         both = {(a, b), (b, a)}
-        by_shapes = (a in points and b in shapes) or (b in points and a in shapes)
         classes = {(contact.class_of(x), contact.class_of(y)) for x, y in both}
-        if classes & contact.disabled or (by_shapes and not both & settings.asked) or both & settings.apart:
+        if classes & contact.disabled or both & settings.apart:
             continue
         if _without_faces(meshes[a], meshes[b]):
             continue
@@ -63,10 +65,30 @@ def meeting_meshes(bodies: Sequence[Body], contact: ContactModel) -> MeetingMesh
     moving = {body.name for body in bodies if body.moves}
     found = [pair for pair in found if moving & set(pair)]
     found += [(name, name) for name in settings.itself if name in meshes and meshes[name].nodes is not None]
-    used = [body for body in bodies if any(body.name in pair for pair in found)]
+    meeting = {name for pair in found for name in pair}
+    used = [body for body in bodies if body.name in meeting]
     number = {body.name: k for k, body in enumerate(used)}
     pairs = sorted((min(number[a], number[b]), max(number[a], number[b])) for a, b in found)
     return MeetingMeshes(tuple(used), tuple(meshes[body.name] for body in used), tuple(pairs))
+
+
+def without_shapes(names: Sequence[str], points: Set[str], shapes: Set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of bodies, in the order of ``names``, of which neither has points for the other's shapes.
+
+    Parameters
+    ----------
+    names : of bodies
+    points, shapes : names of those that have points, and of those that have shapes
+    """
+    kinds: dict[tuple[bool, bool], list[int]] = {}
+    for k, name in enumerate(names):
+        kinds.setdefault((name in points, name in shapes), []).append(k)
+    for one, two in combinations_with_replacement(kinds, 2):
+        if (one[0] and two[1]) or (two[0] and one[1]):
+            continue
+        pairs = combinations(kinds[one], 2) if one == two else product(kinds[one], kinds[two])
+        for pair in pairs:
+            yield names[min(pair)], names[max(pair)]
 
 
 def class_pairs(meeting: MeetingMeshes, contact: ContactModel) -> dict[tuple[str, str], str]:
@@ -112,7 +134,7 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         )
         for k, (body, mesh) in enumerate(zip(meeting.bodies, meeting.meshes, strict=True))
     ]
-    apart = [pair for pair in combinations(range(len(parts)), 2) if pair not in meeting.pairs]
+    apart = sorted(set(combinations(range(len(parts)), 2)) - set(meeting.pairs))
     keys = [*(key for key, _ in COEFFICIENTS), *(number.name for number in contact.curve.numbers)]
     tables = np.zeros((len(labels), len(labels), len(keys)), dtype=np.int64)
     for (a, b), name in class_pairs(meeting, contact).items():

@@ -67,6 +67,7 @@ class ContactModel:
     classes : contact class of bodies and obstacles; the others have one of their own, under their name
     disabled : pairs of classes (of points, of shapes) that pass through each other
     apart : pairs of bodies (of points, of shapes) that do, too
+    apart_within : body -> name of its group; bodies of one group pass through each other
     shapes_apart : pairs of single shapes (of points, of shapes) that do, too
     meshes : MeshModel, or None: meshes do not meet each other
     normal_law : NormalLaw
@@ -86,6 +87,7 @@ class ContactModel:
     classes: Mapping[str, str] = field(default_factory=dict)
     disabled: frozenset[tuple[str, str]] = frozenset()
     apart: frozenset[tuple[str, str]] = frozenset()
+    apart_within: Mapping[str, str] = field(default_factory=dict)
     shapes_apart: frozenset[tuple[ShapeName, ShapeName]] = frozenset()
     meshes: MeshModel | None = None
     normal_law: NormalLaw = NormalLaw.PENALTY
@@ -95,3 +97,8 @@ class ContactModel:
     def class_of(self, name: str) -> str:
         """Return the contact class of a body or an obstacle."""
         return self.classes.get(name, name)
+
+    def keeps_apart(self, points: str, shapes: str) -> bool:
+        """Return whether a pair of bodies passes through each other, whatever their classes say."""
+        group = self.apart_within.get(points)
+        return (points, shapes) in self.apart or (group is not None and self.apart_within.get(shapes) == group)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from add.bodies import LinkBody
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
+from add.kernels.contact_detection import FIRST, which_meet
 from add.kernels.distance import distance_bound
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import MESH
@@ -22,6 +24,10 @@ from add.typing import BoolArray, FloatArray, IntArray
 DEEP = 0.1
 """Depth from which on a start counts as a mistake, over the largest extent of the body's contact points [-]; what
 stands on soft feet may well be meant to start some per cent in the floor."""
+
+
+LARGE = 4.0
+"""Shapes that are so many times as large as half of them are looked at for each body, near or not."""
 
 
 @final
@@ -45,8 +51,7 @@ class Overlap:
 class _Meeting(NamedTuple):
     """Points (n, ...) and shapes (ns, ...) where they start.
 
-    `owner`: bodies of the points; `free`: points that move; `fixed`: shapes that do not; `met`: owner of points ->
-    shapes that they may touch.
+    `owner`: bodies of the points; `free`: points that move; `fixed`: shapes that do not; `term`: what may touch what.
     """
 
     points: FloatArray
@@ -59,7 +64,7 @@ class _Meeting(NamedTuple):
     position: FloatArray
     fixed: BoolArray
     names: tuple[str, ...]
-    met: dict[int, IntArray]
+    term: BodyContact
 
 
 class Surface(NamedTuple):
@@ -101,7 +106,7 @@ def may_touch(contact: ContactModel, points: str, shapes: str) -> bool:
     """Return whether the contact of a scene lets one body meet another, or an obstacle, by points or by meshes."""
     classes = contact.class_of(points), contact.class_of(shapes)
     by_meshes = contact.meshes is not None and (points, shapes) in contact.meshes.asked
-    return classes not in contact.disabled and (by_meshes or (points, shapes) not in contact.apart)
+    return classes not in contact.disabled and (by_meshes or not contact.keeps_apart(points, shapes))
 
 
 def deep_starts(model: Model, theta: FloatArray) -> list[Overlap]:
@@ -140,15 +145,11 @@ def _found(model: Model, theta: FloatArray, share: float | None) -> list[Overlap
 
 
 def _overlaps(meeting: _Meeting, owners: list[str], share: float | None) -> Iterator[Overlap]:
-    bound = np.array([distance_bound(int(k), *s[:3]) for k, s in zip(meeting.kind, meeting.size, strict=True)])
-    for owner, shapes in meeting.met.items():
-        mine = np.flatnonzero(meeting.owner == owner)
+    for owner, mine, shapes in _near(meeting):
         points, radius = meeting.points[mine], meeting.radius[mine]
         extent = (points + radius[:, None]).max(axis=0) - (points - radius[:, None]).min(axis=0)
         size = float(extent.max(initial=0.0))
-        middle = points.mean(axis=0)
-        reach = float((_norm(points - middle) + radius).max())
-        for o in shapes[_norm(meeting.position[shapes] - middle) <= bound[shapes] + reach]:
+        for o in shapes:
             counts = meeting.free[mine] | (not meeting.fixed[o])
             if not counts.any() or (size == 0.0 and share is not None):
                 continue
@@ -161,6 +162,33 @@ def _overlaps(meeting: _Meeting, owners: list[str], share: float | None) -> Iter
                 yield Overlap(owners[owner], meeting.names[o], depth, size)
 
 
+def _near(meeting: _Meeting) -> Iterator[tuple[int, IntArray, IntArray]]:
+    """Yield bodies, the numbers of their points, and the shapes that these may touch and that are near enough.
+
+    Shapes are looked up by place: all pairs would be too many where there are many bodies.
+    """
+    term, contacts = meeting.term, meeting.term.arrays
+    if not meeting.owner.size or not meeting.kind.size:
+        return
+    bound = np.array([distance_bound(int(k), *s[:3]) for k, s in zip(meeting.kind, meeting.size, strict=True)])
+    ends = np.isfinite(bound)
+    usual = ends & (bound <= LARGE * np.median(bound[ends])) if ends.any() else ends
+    large, small = np.flatnonzero(~usual), np.flatnonzero(usual)
+    tree, most = cKDTree(meeting.position[small].reshape(-1, 3)), float(bound[small].max(initial=0.0))
+    order = np.argsort(meeting.owner, kind="stable")
+    run_owner = term.owner[contacts.runs[:, FIRST]]
+    by_owner = np.argsort(run_owner, kind="stable")
+    for mine in np.split(order, np.flatnonzero(np.diff(meeting.owner[order])) + 1):
+        owner = int(meeting.owner[mine[0]])
+        middle = meeting.points[mine].mean(axis=0)
+        reach = float((_norm(meeting.points[mine] - middle) + meeting.radius[mine]).max())
+        near = np.concatenate([large, small[np.array(tree.query_ball_point(middle, reach + most), dtype=np.int64)]])
+        near = np.sort(near[_norm(meeting.position[near] - middle) <= bound[near] + reach])
+        runs = by_owner[slice(*np.searchsorted(run_owner[by_owner], [owner, owner + 1]))]
+        pairs = np.stack(np.meshgrid(runs, near, indexing="ij"), axis=2).reshape(-1, 2)
+        yield owner, mine, np.unique(pairs[which_meet(contacts, pairs), 1])
+
+
 def _norm(vectors: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.norm(vectors, axis=1))
 
@@ -171,8 +199,10 @@ def _bodies(
     """Points of bodies against shapes of the world and of bodies."""
     first = term.carrier[:, None] + np.arange(3)
     points = kin.q[first]
-    for start in np.unique(term.carrier[term.rigid]):
-        mine = term.rigid & (term.carrier == start)
+    framed = np.flatnonzero(term.rigid)
+    framed = framed[np.argsort(term.carrier[framed], kind="stable")]
+    for mine in np.split(framed, np.flatnonzero(np.diff(term.carrier[framed])) + 1) if framed.size else ():
+        start = term.carrier[mine[0]]
         turn = rotation_matrix(kin.q[start + 3 : start + 6])
         points[mine] += (term.arm[mine] - _values(theta, term.centre[mine])) @ turn.T
     rotation, position = term.rotation.copy(), term.position.copy()
@@ -195,7 +225,7 @@ def _bodies(
         position,
         fixed,
         names,
-        term.met_shapes(),
+        term,
     )
 
 

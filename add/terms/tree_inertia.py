@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -29,12 +30,9 @@ class TreeInertia(Term):
     tree: Tree
     start: int
     n: int
-    _pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
     _indices: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        rows, cols = np.indices((self.n, self.n)) + self.start
-        object.__setattr__(self, "_pattern", (rows.ravel(), cols.ravel()))
         tree = self.tree
         own = np.concatenate([tree.mass[:, None], tree.centre, tree.inertia, tree.placement], axis=1)
         object.__setattr__(self, "_indices", np.concatenate([own.ravel(), tree.armature, tree.gravity]))
@@ -42,6 +40,11 @@ class TreeInertia(Term):
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the full block of the tree's coordinates."""
         return self._pattern
+
+    @cached_property
+    def _pattern(self) -> tuple[IntArray, IntArray]:
+        rows, cols = np.indices((self.n, self.n)) + self.start
+        return rows.ravel(), cols.ravel()
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add the generalised forces of inertia, less those of gravity."""

@@ -18,7 +18,7 @@ from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.obstacles import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.followers import common_limits, follow, has_dry_friction
+from add.scene.build.followers import common_limits, follow, followers_of, has_dry_friction
 from add.scene.build.geometry_sizes import link_sizes
 from add.scene.build.link_bones import bones_of
 from add.scene.build.link_contact import link_body
@@ -91,13 +91,14 @@ def articulated_body(
     numbers += _base_numbers(at, body, robot.joints[0] if loose else None, pose)
     order = {link.name: k for k, link in enumerate(robot.links)}
     position = {joint.name: k for k, joint in enumerate(robot.joints)}
-    joints = []
+    joints, mimicking = [], followers_of(robot.joints)
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said, place = body.joints.get(joint.name, _NONE), f"{at}.joints.{joint.name}"
-        made = _tree_joint(joint, link, said, order, position, signal, robot.joints, body, place)
+        same = mimicking.get(joint.name, [])
+        made = _tree_joint(joint, link, said, order, position, signal, same, body, place)
         joints.append(replace(made, held=_is_held(made, said, body, place)))
         own, hard = not (loose and k == 0), body.limits == "hard"
-        ends = common_limits(joint, robot.joints, body.joints)
+        ends = common_limits(joint, same, body.joints)
         numbers += _joint_numbers(place, joint, said, joints[-1], pose, ends, starts=own, hard=hard)
     followed = follow(at, robot.joints, body.joints, numbers)
     numbers += followed.numbers
@@ -140,7 +141,7 @@ def articulated_body(
         for key in (*places, *places_of_loops)
     ]
     more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
-    apart = _apart(name, robot, links, bool(body.self_collision))
+    apart = _apart(name, robot, links) if body.self_collision else set()
     replaced = {key for key, link in body.links.items() if link.shapes is not None}
     shapes = {
         ((f"{name}/{a[0]}", a[1]), (f"{name}/{b[0]}", b[1]))
@@ -194,13 +195,13 @@ def _tree_joint(
     order: dict[str, int],
     position: dict[str, int],
     signal: MakeSignal,
-    joints: Sequence[RobotJoint],
+    followers: Sequence[RobotJoint],
     body: ArticulatedBodySpec,
     at: str,
 ) -> TreeJoint:
     kind = _KINDS[joint.kind]
     _refuse_none(joint, said, at)
-    (lower, *_), (upper, *_) = common_limits(joint, joints, body.joints)
+    (lower, *_), (upper, *_) = common_limits(joint, followers, body.joints)
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
     if kind == BALL and upper >= np.pi:  # no rotation is by more
         limited = bool(np.isfinite(lower))
@@ -226,7 +227,7 @@ def _tree_joint(
         mimic,
         limited=limited and joint.mimic is None and kind in (HINGE, SLIDE, BALL),
         motion=motion,
-        rough=joint.mimic is None and has_dry_friction(joint, joints, body.joints),
+        rough=joint.mimic is None and has_dry_friction(joint, followers, body.joints),
     )
 
 
@@ -381,12 +382,9 @@ def _drive(
     return TreeDrive(at, number[item.joint], driven, float(limit))
 
 
-def _apart(name: str, robot: Robot, links: Sequence[LinkBody], together: bool) -> set[tuple[str, str]]:
-    """Return the pairs of links that do not touch: all, or those that the file excludes and neighbours."""
-    names = [link.link for link in links]
-    if not together:
-        pairs = {(a, b) for a in names for b in names if a != b}
-    else:
-        pairs = {pair for a, b in robot.excluded for pair in ((a, b), (b, a))}
-        pairs |= {pair for joint in robot.joints for pair in ((joint.parent, joint.child), (joint.child, joint.parent))}
+def _apart(name: str, robot: Robot, links: Sequence[LinkBody]) -> set[tuple[str, str]]:
+    """Return the pairs of links of a tree that meets itself which do not touch: what the file excludes, neighbours."""
+    names = {link.link for link in links}
+    pairs = {pair for a, b in robot.excluded for pair in ((a, b), (b, a))}
+    pairs |= {pair for joint in robot.joints for pair in ((joint.parent, joint.child), (joint.child, joint.parent))}
     return {(f"{name}/{a}", f"{name}/{b}") for a, b in pairs if a in names and b in names}

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 
+from add.adjoint import Checkpoints
 from add.bodies import SoftBody, TreeBody
+from add.errors import InputError
 from add.materials import element_loops
 from add.model import meeting_meshes
 from add.model.impacts import few_steps
+from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.contact_texts import fast_impacts
 from add.scene.build.recording_doubts import doubts_of_recording
 from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.sizes import require_room_to_run
 from add.scene.build.unread import unread
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AirSpec, AttachmentSpec, DragSpec, ForceSpec, TorqueSpec
@@ -53,10 +56,18 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
         (_deep, _untouchable, _round, _creep, _few_steps, _impacts, fast_impacts),
-        (_sizes, _soft, _markers, _centres, _stops, doubts_of_recording, unread),
+        (_sizes, _room, _soft, _markers, _centres, _stops, doubts_of_recording, unread),
     )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
+
+
+def _room(built: BuiltScene) -> Iterator[str]:
+    """What can be checked, but not run."""
+    try:
+        require_room_to_run(built.simulation, Checkpoints())
+    except InputError as error:
+        yield str(error)
 
 
 def _deep(built: BuiltScene) -> Iterator[str]:
@@ -85,21 +96,20 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
             joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
         elif not isinstance(item, ForceSpec | TorqueSpec | DragSpec | AirSpec) and not item.collide:
             joined.add(frozenset((item.a.body, item.b.body)))
-    points = {body.name: body.contact_points().radii.size > 0 for body in model.bodies}
+    points = {body.name for body in model.bodies if body.contact_points().radii.size}
     shapes = {body.name for body in model.bodies if body.shapes}
-    solid = [name for name, body in all_bodies(spec).items() if name in points and _has_surface(body)]
+    known = {body.name for body in model.bodies}
+    solid = [name for name, body in all_bodies(spec).items() if name in known and _has_surface(body)]
     still = {name for name, body in spec.bodies.items() if isinstance(body, KinematicBodySpec)}
     meeting = meeting_meshes(model.bodies, model.contact)
     by_meshes = {frozenset((meeting.bodies[k].name, meeting.bodies[l].name)) for k, l in meeting.pairs}
     missed = [
         (a, b)
-        for a, b in combinations(solid, 2)
-        if not (points[a] and b in shapes)
-        and not (points[b] and a in shapes)
-        and frozenset((a, b)) not in joined
+        for a, b in without_shapes(solid, points, shapes)
+        if frozenset((a, b)) not in joined
         and not {a, b} <= still
         and frozenset((a, b)) not in by_meshes
-        and (a, b) not in model.contact.apart
+        and not model.contact.keeps_apart(a, b)
     ]
     if missed:
         named = ", ".join(f"{a} and {b}" for a, b in missed[:_SHOWN])
@@ -131,7 +141,7 @@ def _round(built: BuiltScene) -> Iterator[str]:
         for one, radius in balls:
             pair = net.name, one.name
             classes = model.contact.class_of(pair[0]), model.contact.class_of(pair[1])
-            met = not (classes in model.contact.disabled or pair in model.contact.apart)
+            met = not (classes in model.contact.disabled or model.contact.keeps_apart(*pair))
             if frozenset(pair) in by_meshes:
                 if mesh.nodes is not None and radius > LARGE * round_corners:
                     large.append((one.name, net.name))

@@ -38,10 +38,24 @@ def limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
     return float(lower), float(upper)
 
 
+def followers_of(joints: Sequence[RobotJoint]) -> dict[str, list[RobotJoint]]:
+    """Return joint -> those that mimic it."""
+    out: dict[str, list[RobotJoint]] = {}
+    for joint in joints:
+        if joint.mimic is not None:
+            out.setdefault(joint.mimic[0], []).append(joint)
+    return out
+
+
 def common_limits(
-    joint: RobotJoint, joints: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]
+    joint: RobotJoint, followers: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]
 ) -> tuple[tuple[float, str, str], tuple[float, str, str]]:
     """Return the narrowest limits of a coordinate, those of joints that mimic it included.
+
+    Parameters
+    ----------
+    joint, followers : whose coordinate it is, and the joints that mimic it
+    said : by the scene of joints
 
     Returns
     -------
@@ -50,21 +64,20 @@ def common_limits(
     """
     lower, upper = limits(joint, said.get(joint.name, _NONE))
     found = [((lower, joint.name, "lower"), (upper, joint.name, "upper"))]
-    for item in joints:
-        if item.mimic is not None and item.mimic[0] == joint.name:
-            _, m, c = item.mimic
-            own = zip(limits(item, said.get(item.name, _NONE)), ("lower", "upper"), strict=True)
-            ends = [((limit - c) / m, item.name, key) for limit, key in own]
-            found.append((ends[0], ends[1]) if m > 0.0 else (ends[1], ends[0]))
+    for item in followers:
+        assert item.mimic is not None
+        _, m, c = item.mimic
+        own = zip(limits(item, said.get(item.name, _NONE)), ("lower", "upper"), strict=True)
+        ends = [((limit - c) / m, item.name, key) for limit, key in own]
+        found.append((ends[0], ends[1]) if m > 0.0 else (ends[1], ends[0]))
     return max((pair[0] for pair in found), key=lambda end: end[0]), min(
         (pair[1] for pair in found), key=lambda end: end[0]
     )
 
 
-def has_dry_friction(joint: RobotJoint, joints: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]) -> bool:
+def has_dry_friction(joint: RobotJoint, followers: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]) -> bool:
     """Return whether a joint, or one that mimics it, has dry friction."""
-    same = [joint, *(item for item in joints if item.mimic is not None and item.mimic[0] == joint.name)]
-    return any(_number(item, said.get(item.name, _NONE), "dry_friction") for item in same)
+    return any(_number(item, said.get(item.name, _NONE), "dry_friction") for item in (joint, *followers))
 
 
 def follow(
@@ -80,7 +93,7 @@ def follow(
     """
     out = Followed()
     known = {joint.name: joint for joint in joints}
-    number = {joint.name: k for k, joint in enumerate(joints)}
+    number, mimicking = {joint.name: k for k, joint in enumerate(joints)}, followers_of(joints)
     sums: dict[str, list[tuple[str, float]]] = {}
     for joint in joints:
         if joint.mimic is None:
@@ -96,7 +109,7 @@ def follow(
             terms.append((f"{path}.{key}", abs(m) ** power))
         if joint.stiffness or own.stiffness is not None:
             _spring(path, number[leader], m, c, joint, own, (f"{force}/{unit}", unit), out)
-        binding = common_limits(known[leader], joints, said)
+        binding = common_limits(known[leader], mimicking[leader], said)
         for value, key in zip(limits(joint, own), ("lower", "upper"), strict=True):
             for (_, name, of), end in zip(binding, ("lower", "upper"), strict=True):
                 if (name, of) == (joint.name, key):

@@ -118,6 +118,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     bodies: list[Body] = []
     extra: list[SceneParameter] = []
     apart: set[tuple[str, str]] = set()
+    apart_within: dict[str, str] = {}
     shapes_apart: set[tuple[ShapeName, ShapeName]] = set()
     own_blocks: list[Block] = []
     derived: list[Derived] = []
@@ -133,6 +134,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
             extra += found.numbers
             own_blocks += found.blocks
             apart |= found.apart
+            apart_within |= {} if body.self_collision else {link.name: name for link in found.links}
             shapes_apart |= found.shapes_apart
             continue
         made, more, follows = _body(name, body, driven)
@@ -160,7 +162,9 @@ def _build(scene: SceneSpec) -> BuiltScene:
     def modelled(contact: ContactModel) -> Model:
         return build_model(bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=blocks)
 
-    contact = replace(_contact_model(spec, parts.connected, apart), shapes_apart=frozenset(shapes_apart))
+    contact = replace(
+        _contact_model(spec, parts.connected, apart), apart_within=apart_within, shapes_apart=frozenset(shapes_apart)
+    )
     refuse_soft_max_of_meshes(bodies, contact)
     model = modelled(contact)
     refuse_sizes(spec, model)

@@ -11,7 +11,13 @@ from contextlib import contextmanager
 from math import pi, prod
 from pathlib import Path
 
+import numpy as np
+
 from add.adjoint import Checkpoints, Schedule, States
+from add.compiled.pack import MOST_DENSE
+from add.contact import BodyContact
+from add.equations.lifted import LiftedDecidingTerm
+from add.equations.system import System
 from add.errors import InputError
 from add.geometry import SoftMesh
 from add.machine.files import in_bytes
@@ -30,7 +36,7 @@ from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.rigid import MassSpringBodySpec, PointsMeshSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
-from add.terms import Elastic
+from add.terms import Elastic, TreeInertia
 
 #: Memory of an element in a model, and in a run with its matrix and factors [bytes].
 _BUILT = {"tet4": 6.0e3, "tet10": 4.0e4, "hex8": 3.0e4}
@@ -38,6 +44,9 @@ _NODES = {4: "tet4", 10: "tet10", 8: "hex8"}
 _RUN = {"tet4": 2.4e4, "tet10": 1.6e5, "hex8": 1.1e5}
 #: Memory of a node of a mass-spring body, and of two contact classes that may meet [bytes].
 _NODE, _PAIR = 2.0e3, 6.5e3
+#: Memory of two coordinates of one tree in a run, whose matrix is full, and of an entry of contact spread over them
+#: where steps are not compiled [bytes].
+_TREE, _SPREAD = 3.4e2, 4.0e1
 #: Memory of the record of a step without any coordinates [bytes]; the arrays of one coordinate in it.
 _STEP, _ARRAYS = 2.0e3, 9
 #: Share of its size that a trajectory keeps when it is compressed, at least.
@@ -113,7 +122,7 @@ def require_room_to_run(simulation: Simulation, schedule: Schedule | None = None
     InputError
     """
     system = simulation.system
-    parts: list[tuple[float, str, str, str]] = []
+    parts = _of_trees(system)
     for term in system.terms:
         if isinstance(term, Elastic):
             n, nodes = term.batch.cells.shape
@@ -125,6 +134,23 @@ def require_room_to_run(simulation: Simulation, schedule: Schedule | None = None
         words = f"{simulation.n_steps:.3g} steps of {system.n} coordinates"
         parts.append((step * simulation.n_steps, "time", words, "fewer steps"))
     _require_memory(parts, "this run")
+
+
+def _of_trees(system: System) -> list[tuple[float, str, str, str]]:
+    """Return what the matrices of trees take: all coordinates of a chain depend on each other, and on its contacts."""
+    parts = []
+    for tree in (term for term in system.terms if isinstance(term, TreeInertia)):
+        words = f"the full matrix of a tree of {tree.n} coordinates"
+        parts.append((_TREE * tree.n**2, "bodies", words, "shorter trees"))
+    _require_memory(parts, "this run")
+    touched = [term for term in system.deciding if isinstance(term, LiftedDecidingTerm)]
+    for term in touched if system.n > MOST_DENSE else ():
+        if isinstance(term.inner, BodyContact):
+            rows, cols = term.inner.on_branch(np.zeros((0, 3), dtype=np.int64)).pattern()
+            width = np.diff(term.lift.entries[0]).astype(float)
+            words = f"contact of links in trees with {system.n} coordinates"
+            parts.append((_SPREAD * float(width[rows] @ width[cols]), "bodies", words, "shorter trees, fewer shapes"))
+    return parts
 
 
 def require_room_on_disk(simulation: Simulation, folder: Path, every: int) -> None:

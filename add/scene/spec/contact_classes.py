@@ -68,8 +68,10 @@ class ContactClasses:
         free = [name for name in bodies if name not in of]
         for shared, label in ((set(free) - apart, COMMON), (set(free) & apart, COMMON_NODES)):
             of |= {name: label if len(shared) > 1 else name for name in free if name in shared}
-        labels = {label: {name for name in bodies if of[name] == label} for label in of.values()}
-        nodal = frozenset(label for label, members in labels.items() if members and members <= nets)
+        labels: dict[str, set[str]] = {}
+        for name in bodies:
+            labels.setdefault(of[name], set()).add(name)
+        nodal = frozenset(label for label, members in labels.items() if members <= nets)
         return cls(of, said, rows, nodal)
 
     def members(self, side: str) -> list[str]:

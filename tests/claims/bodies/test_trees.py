@@ -1,6 +1,8 @@
 """Articulated bodies in runs: gradients of whole runs, given motions, loops, joints that follow, errors of scenes."""
 
 import copy
+import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,7 +16,10 @@ from add.commands.simulate import simulate_scene
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
+from add.model.overlaps import deep_starts
 from add.scene import apply_overrides, load_scene, scene_from_dict
+from add.scene.build import sizes
+from add.scene.build.doubts import doubts
 from add.scene.build.robot_doubts import robot_doubts
 from add.terms import TreeInertia
 
@@ -317,3 +322,44 @@ def test_hulls_of_meshes(tmp_path):
     body["meshes"] = "exact"
     with pytest.raises(InputError, match=r"surface|closed|open"):
         scene_from_dict(raw).build()
+
+
+def chain(n):
+    """Links that hang from each other, over a floor that none of them reaches."""
+    shape = {"geometry": {"shape": "box", "size": [0.02, 0.02, 0.08]}, "position": [0, 0, -0.05]}
+    links = {f"l{k}": {"mass": 0.1, "shapes": [shape]} for k in range(n)}
+    joints = {f"l{k}": {"axis": [0, 1, 0], "damping": 0.01} for k in range(n)}
+    for k in range(1, n):
+        joints[f"l{k}"] |= {"parent": f"l{k - 1}", "position": [0, 0, -0.1]}
+    floor = {"shape": "plane", "point": [0, 0, -1000], "normal": [0, 0, 1]}
+    return {"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 1}, "obstacles": {"floor": floor},
+            "bodies": {"chain": {"type": "articulated", "links": links, "joints": joints}}}  # fmt: skip
+
+
+@pytest.mark.parametrize("collides", [False, True])
+def test_long_chains_are_built_in_a_time_and_memory_that_grow_with_their_length(collides):
+    """Four times the links take four times as much, not sixteen times: no table of pairs, no paths to the root."""
+    took = []
+    for n in (150, 150, 600):
+        raw = chain(n)
+        raw["bodies"]["chain"]["self_collision"] = collides
+        tracemalloc.start()
+        begin = time.process_time()
+        built = scene_from_dict(raw).build()
+        deep_starts(built.model, built.theta)
+        took.append((time.process_time() - begin, tracemalloc.get_traced_memory()[1]))
+        tracemalloc.stop()
+    for once, four in zip(*took[1:], strict=True):
+        assert four < 8.0 * once
+
+
+def test_a_chain_whose_matrix_no_memory_holds_is_refused(monkeypatch):
+    """Its matrix is full: every link moves with all joints above it, and no machine makes that less."""
+    built = scene_from_dict(chain(250)).build()
+    monkeypatch.setattr(sizes, "available_memory", lambda: 1e6)
+    with pytest.raises(InputError, match=r"bodies: .*the full matrix of a tree of 250 coordinates.*shorter trees"):
+        sizes.require_room_to_run(built.simulation)
+    monkeypatch.setattr(sizes, "available_memory", lambda: 1e9)
+    with pytest.raises(InputError, match=r"bodies: .*contact of links in trees with 250 coordinates.*shorter trees"):
+        sizes.require_room_to_run(built.simulation)
+    assert any("contact of links" in text for text in doubts(built))
