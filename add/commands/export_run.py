@@ -9,7 +9,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry import quadrature_geometry
-from add.io.atomic import replacing
+from add.io.atomic import remove_killed, replacing
 from add.io.trajectory import BodyData, MassSpringData, RunData
 from add.mocap import Recording, write_csv, write_trc
 from add.mocap.write import write_c3d
@@ -82,12 +82,15 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
         raise InputError("this run has no bodies with a shape", file=path)
     folder = path.with_suffix("")
     folder.mkdir(exist_ok=True)
+    remove_killed(path.parent)
+    remove_killed(folder)
     rows = []
     for number, time in enumerate(times):
         moment = Moment.of(data.t, float(time))
         for k, part in enumerate(parts):
             name = f"{folder.name}/{k}_{number:05d}.vtu"
-            meshio.write(path.parent / name, part.at(moment), file_format="vtu")
+            with replacing(path.parent / name) as temporary:
+                meshio.write(temporary, part.at(moment), file_format="vtu")
             rows.append(
                 f'  <DataSet timestep="{float(time)!r}" part="{k}" name={quoteattr(part.name)} file={quoteattr(name)}/>'
             )

@@ -2,7 +2,10 @@
 
 import contextlib
 import errno
+import hashlib
 import os
+import platform
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +36,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Its name cannot be foreseen, and it is new: nobody can have put a link there that leads elsewhere.
     """
-    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}.{path.name}")  # writers choose a format by suffix
+    mark = f"{secrets.token_hex(8)}.{_machine()}{os.getpid():08x}"
+    temporary = path.with_name(f"{TEMPORARY}{mark}.{path.name}")  # writers choose a format by suffix
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield temporary
@@ -42,3 +46,30 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_killed(folder: Path) -> None:
+    """Remove what processes of this machine were writing in a folder when they were killed.
+
+    A picture or a film takes as long as to draw it. Files of processes that live, and of other machines, stay.
+    """
+    mine = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.{_machine()}([0-9a-f]{{8}})\.")
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if (found := mine.match(path.name)) and not _lives(int(found[1], 16)):
+                path.unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    """Return four digits of this machine's name."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:4]
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # of another user
+    return True

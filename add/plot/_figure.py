@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from add.errors import InputError
-from add.io.atomic import replacing
+from add.io.atomic import remove_killed, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +49,7 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(FORMATS))
+    remove_killed(path.parent)
     with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type]
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)

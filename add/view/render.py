@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from add.errors import InputError
-from add.io.atomic import replacing
+from add.io.atomic import remove_killed, replacing
 from add.io.trajectory import RunData
 from add.view.installed import require_pyvista
 from add.view.look import Look
@@ -159,6 +159,7 @@ def _target(path: str | PathLike[str], suffixes: tuple[str, ...]) -> Path:
         raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(suffixes))
     if not path.parent.is_dir():
         raise InputError("no such folder", file=path.parent)
+    remove_killed(path.parent)
     return path
 
 

@@ -1,15 +1,21 @@
 """Runs killed at random moments, without warning, go on and end as if nothing had been."""
 
 import json
+import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from functools import cache
 
 import pytest
 from faults.runs import FIT, begun, ran, same_run, scene, timeless
+from support.places import TESTS
 
+from add.io.atomic import replacing
 from add.io.runfolder import RunFolder
+from add.plot._figure import figure
 
 #: Two in the quick tier, a run and a fit; the others are long.
 QUICK, ALL = 2, 50
@@ -80,3 +86,40 @@ def test_fifty_kills(whole):
     folder, seconds = whole
     for name, moments in list(cuts(ALL))[QUICK:]:
         kill(folder, moments, name, seconds(name))
+
+
+#: Draws a film until it is killed, and says when it has begun.
+FILM = """
+import sys, numpy as np
+from add.io.atomic import replacing
+from add.view import render
+from view.sample_run import sample_run
+def frames(path, fps):
+    writer = make(path, fps)
+    print("begun", flush=True)
+    return writer
+make, render._writer = render._writer, frames
+render.movie(sample_run(16, (3, 2, 2)), sys.argv[1], speed=0.0005, size=(64, 64))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("name", ["film.gif", "film.mp4"])
+def test_films_of_killed_processes_are_not_there(tmp_path, how, name):
+    """What was there stays whole, what was half written has no such name, and the next picture removes it."""
+    (tmp_path / name).write_bytes(b"an older film")
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS / "claims"), str(TESTS)])}
+    process = subprocess.Popen([sys.executable, "-c", FILM, name], cwd=tmp_path, env=env, stdout=subprocess.PIPE)
+    assert process.stdout.readline().strip() == b"begun"
+    time.sleep(0.1)
+    process.send_signal(how)
+    process.communicate(timeout=60)
+    assert (tmp_path / name).read_bytes() == b"an older film"
+    other = tmp_path / f".add-{'0' * 16}.{'0' * 12}.of another machine"
+    other.touch()
+    with replacing(tmp_path / "being written") as mine:
+        assert [path for path in tmp_path.iterdir() if path not in (tmp_path / name, other, mine)], "killed too early"
+        with figure(tmp_path / "picture.png", 1.0, 1.0):
+            pass
+        assert mine.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {name, other.name, "picture.png", "being written"}

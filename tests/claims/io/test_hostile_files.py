@@ -263,7 +263,9 @@ def test_temporary_names_cannot_be_foreseen(tmp_path, monkeypatch):
     assert names[0] != names[1] and [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     monkeypatch.setattr("secrets.token_hex", lambda n: "0" * 2 * n)
     (tmp_path / "outside").write_text("somebody else's")
-    (tmp_path / f".add-{'0' * 16}.a.txt").symlink_to(tmp_path / "outside")
+    with replacing(tmp_path / "a.txt") as temporary:
+        pass
+    temporary.symlink_to(tmp_path / "outside")
     with pytest.raises(OSError, match="exists"), replacing(tmp_path / "a.txt") as temporary:
         temporary.write_text("y")
     assert (tmp_path / "outside").read_text() == "somebody else's"
