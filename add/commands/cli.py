@@ -20,7 +20,7 @@ from add.commands.cli_mesh import mesh
 from add.commands.cli_new import new
 from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
-from add.commands.cli_runs import info, loaded_scene, plot, view
+from add.commands.cli_runs import info, loaded_scene, plot, view, write_and_say_report
 from add.commands.console import (
     Console,
     console_options,
@@ -170,9 +170,8 @@ def optimize(
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
     from add.commands.parallel.experiments import require_shareable
-    from add.commands.report import write_report
     from add.commands.report_texts import one_by_one
-    from add.io.runfolder import EVALUATIONS_CSV, REPORT_HTML
+    from add.io.runfolder import EVALUATIONS_CSV
 
     _require_one(resume, force)
     if checkpoints and states:
@@ -199,8 +198,7 @@ def optimize(
             )
         say_optimization(console, result, *one_by_one(result["parameters"]))
         _say_contacts(console, result)
-        report = write_report(folder)
-        console.say(f"report: {report}, {report.with_name(REPORT_HTML).name}")
+        write_and_say_report(console, folder)
         console.result(result)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from add.commands.cli_runs import loaded_scene
+from add.commands.cli_runs import loaded_scene, write_and_say_report
 from add.commands.console import Console, console_options, strict_option, tell
 
 
@@ -35,7 +35,6 @@ def converge(
     The change enters the error bars of the run: discretisation.json, result.json and the report of its folder.
     """
     from add.commands.converge import Levels, converge_scene
-    from add.commands.report import write_report
     from add.io.runfolder import RunFolder
 
     loaded = loaded_scene(console, scene)
@@ -43,7 +42,7 @@ def converge(
     found = converge_scene(loaded, folder, Levels(time_levels, mesh_levels, finer), progress=tell)
     for text in convergence_lines(found):
         console.say(text)
-    console.say(f"report: {write_report(folder)}")
+    write_and_say_report(console, folder)
     console.result(found)
 
 

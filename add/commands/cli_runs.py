@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from add.commands.console import Console, console_options, say_contents
+from add.commands.console import Console, console_options, counted_bar, say_contents
 from add.errors import InputError
 from add.machine.interrupts import default_stops
 
@@ -31,6 +31,16 @@ def loaded_scene(console: Console, scene: str, *, runs: bool = False) -> Any:
 
     context.with_resource(first_compilation(begun))
     return load_scene(scene)
+
+
+def write_and_say_report(console: Console, folder: Any) -> None:
+    """Draw the diagrams of a fit, write its reports and say where they are."""
+    from add.commands.report import write_report
+    from add.io.runfolder import REPORT_HTML
+
+    with counted_bar(console, "drawing", "run") as drawn:
+        report = write_report(folder, progress=drawn)
+    console.say(f"report: {report}, {report.with_name(REPORT_HTML).name}")
 
 
 def _size(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -110,9 +120,12 @@ def view(
     if screenshot:
         written.append(render_screenshot(data, screenshot, time=at, look=look, size=size or (1280, 800)))
     if movie:
-        written.append(render_movie(data, movie, fps=fps, speed=speed, look=look, size=size or (1280, 720)))
+        with counted_bar(console, Path(movie).name, "frame") as drawn:
+            size = size or (1280, 720)
+            written.append(render_movie(data, movie, fps, speed, look=look, size=size, progress=drawn))
     if html:
-        written.append(export_html(data, html, time=at, look=look))
+        with counted_bar(console, Path(html).name, "frame") as drawn:
+            written.append(export_html(data, html, time=at, look=look, progress=drawn))
     for path in written:
         console.say(str(path))
     console.result([str(path) for path in written])
@@ -160,7 +173,8 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
     from add.io.runfolder import RunFolder
     from add.plot import plot_run
 
-    paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic)
+    with counted_bar(console, "drawing", "run") as drawn:
+        paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic, progress=drawn)
     for path in paths:
         console.say(str(path))
     console.result([str(path) for path in paths])

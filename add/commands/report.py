@@ -1,7 +1,7 @@
 """`report.md`, and beside it `report.html`: what a run found, for people."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,12 @@ _CAPTIONS = {
 _OF_RUNS = ("markers", "energies", "newton")
 
 
-def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) -> Path:
+def write_report(
+    folder: str | PathLike[str] | RunFolder,
+    *,
+    draw: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
     """Write `report.md` from `result.json`, with the run's pictures linked, and `report.html`, which has them in it.
 
     Parameters
@@ -42,6 +47,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
         fit: {rms, unit, per_marker: {name: rms}}, experiments: {name: {fit}}, evaluations, seconds,
         checks: {name: {passed, value, expected, unit}}.
     draw : draw the diagrams first (see `add.plot.plot_run`); every .png in the folder is linked in any case
+    progress : of the drawing; see `add.plot.plot_run`
 
     Returns
     -------
@@ -52,7 +58,7 @@ def write_report(folder: str | PathLike[str] | RunFolder, *, draw: bool = True) 
     result = run.read_json(RESULT)
     if draw:
         try:
-            plot_run(run)
+            plot_run(run, progress=progress)
         except AddError as error:  # the numbers are worth more than the pictures
             logger.warning("the report has not all of its pictures: %s", error)
     pictures = _found_pictures(run, experiment_names(result))

@@ -1,6 +1,6 @@
 """All diagrams of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,11 @@ from add.plot.time import plot_energies, plot_markers, plot_newton
 
 
 def plot_run(
-    folder: str | PathLike[str] | RunFolder, format: str = "png", *, logarithmic: bool | None = None
+    folder: str | PathLike[str] | RunFolder,
+    format: str = "png",
+    *,
+    logarithmic: bool | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Path]:
     """Draw all that the run has, into its folder.
 
@@ -26,6 +30,7 @@ def plot_run(
     format : "png" or "svg"
     logarithmic : bool, optional
         Whether a landscape has a logarithmic scale of the objective; default: where its range is wide.
+    progress : called after each experiment with how many are drawn and how many there are
 
     Raises
     ------
@@ -52,7 +57,8 @@ def plot_run(
         written.append(plot_convergence(evaluations, run.path / f"convergence.{format}"))
     if run.residuals.is_file():
         written.append(plot_residuals(run.residuals, run.path / f"residuals.{format}"))
-    for name, path in trajectories(run).items():
+    files = trajectories(run)
+    for done, (name, path) in enumerate(files.items(), start=1):
         data, end = read_run(path), f"_{name}.{format}" if name else f".{format}"
         if data.energy:
             written.append(plot_energies(data, run.path / f"energies{end}"))
@@ -60,6 +66,7 @@ def plot_run(
             written.append(plot_markers(data, run.path / f"markers{end}"))
         if len(data.newton_iterations):
             written.append(plot_newton(data, run.path / f"newton{end}"))
+        progress(done, len(files))
     return written
 
 

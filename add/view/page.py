@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ _LEFT_OUT = ("contact forces",)
 """Parts whose number of points changes with the time."""
 
 
-def page(scene: Scene3D, title: str, time: float | None) -> str:
+def page(scene: Scene3D, title: str, time: float | None, progress: Callable[[int, int], None]) -> str:
     """Return the page of a run: all of it, or one moment.
 
     Parameters
@@ -24,6 +25,7 @@ def page(scene: Scene3D, title: str, time: float | None) -> str:
     scene : with its plotter
     title : of the page
     time : the moment [s]; None: the whole run, at most `MOST_FRAMES` moments, which begins with the first
+    progress : called after each moment with how many are drawn and how many there are
     """
     import jinja2
     from markupsafe import Markup
@@ -35,11 +37,12 @@ def page(scene: Scene3D, title: str, time: float | None) -> str:
     n = max(1, min(n, _MOST_NUMBERS // max(3 * points, 1)))
     times = np.array([time]) if time is not None else np.linspace(data.t[0], data.t[-1], n)
     parts: list[dict[str, Any]] = [_part(actor, mesh) for actor, mesh in actors]
-    for moment in times:
+    for done, moment in enumerate(times, start=1):
         scene.set_time(float(moment))
         for part, (actor, mesh) in zip(parts, actors, strict=True):
             part["places"].append(_places(actor, mesh))
             part["tints"].append(_tints(actor, mesh))
+        progress(done, len(times))
     for part in parts:
         part["places"] = [_text(item) for item in _constant(part["places"])]
         part["tints"] = [_text(item) for item in _constant(part["tints"])]

@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -70,7 +70,7 @@ def movie(
     *,
     look: Look | None = None,
     size: tuple[int, int] = (1280, 720),
-    progress: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Write a film of the whole run.
 
@@ -81,7 +81,7 @@ def movie(
     fps : frames per second of film
     speed : seconds of the run per second of film; 0.1 is slow motion, ten times slower
     look, size : as for `screenshot`; an .mp4 has even sizes, odd ones are rounded down
-    progress : show a progress bar
+    progress : called after each frame with how many are drawn and how many there are
 
     Returns
     -------
@@ -109,19 +109,23 @@ def movie(
         scene = Scene3D(data, plotter, look, OVERSAMPLING)
 
         def write(temporary: Path) -> None:
-            from tqdm import tqdm
-
             with _writer(temporary, fps) as writer:
-                for time in tqdm(times, desc=path.name, unit="frame", disable=not progress):
+                for done, time in enumerate(times, start=1):
                     scene.set_time(float(time))
                     writer.append_data(np.asarray(plotter.screenshot(None, return_img=True)))
+                    progress(done, len(times))
 
         _write(path, write)
     return path
 
 
 def export_html(
-    data: RunData, path: str | PathLike[str], time: float | None = None, *, look: Look | None = None
+    data: RunData,
+    path: str | PathLike[str],
+    time: float | None = None,
+    *,
+    look: Look | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Write a run, or one moment of it, as an interactive page: one file that needs no network.
 
@@ -131,6 +135,7 @@ def export_html(
     path : .html
     time : the moment [s]; None: the whole run with a slider
     look : what is shown, and how; a page has no ambient occlusion, and a camera that stands
+    progress : as of `movie`
 
     Returns
     -------
@@ -143,7 +148,7 @@ def export_html(
     _require_finite(time)
     with _off_screen((1280, 800)) as plotter:
         scene = Scene3D(data, plotter, replace(look or Look(), camera=(look or Look()).camera.removeprefix("follow ")))
-        text = page(scene, path.stem, time)
+        text = page(scene, path.stem, time, progress)
     _write(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
     return path
 

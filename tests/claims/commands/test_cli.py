@@ -15,6 +15,7 @@ import pytest
 from support.places import SCENES
 from support.tiers import long_case
 
+from add.commands import console
 from add.commands.cli import cli, main
 from add.commands.console import COMPILING, Console, say_simulation
 
@@ -351,6 +352,20 @@ def test_view_movie(add, here, finished):
     code, _, err = add("view", finished / "simulate", "--movie", "a.gif", "--fps", "10", "--speed", "0.3", "-q")
     assert (code, err) == (0, "")
     assert (here / "a.gif").read_bytes().startswith(b"GIF8")
+
+
+def test_drawing_is_not_silent(add, here, finished, monkeypatch):
+    """Films, pages and diagrams say now and then how far they are, as other work of minutes does."""
+    monkeypatch.setattr(console, "LINE_EVERY", 0.0)
+    run = finished / "simulate"
+    _, _, film = add("view", run, "--movie", "a.gif", "--fps", "10", "--speed", "0.3")
+    assert re.search(r"a\.gif: 2 of \d+ frames in \d+ s", film)
+    _, _, page = add("view", run, "--html", "a.html")
+    assert re.search(r"a\.html: 2 of \d+ frames in \d+ s", page)
+    _, _, diagrams = add("plot", run)
+    assert "drawing: 1 of 1 runs in " in diagrams
+    _, _, quiet = add("plot", run, "-q")
+    assert quiet == ""
 
 
 def test_plot(add, finished):
