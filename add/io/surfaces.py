@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from add.errors import InputError
 from add.geometry.triangle_surface import TriangleSurface, as_surface
 from add.machine.files import most_of_memory, read_regular, require_regular
-from add.machine.foreign_readers import little_memory, read_apart
+from add.machine.foreign_readers import little_memory, read_all_apart
 
 #: Formats whose readers are known to end.
 _AT_ONCE = (".stl", ".obj", ".ply", ".off")
@@ -40,7 +41,40 @@ def read_surface(path: str | PathLike[str]) -> TriangleSurface:
     InputError
         naming the file: missing, no plain file, unreadable, without triangles, or with impossible numbers.
     """
-    path = Path(path)
+    (found,) = read_surfaces([path]).values()
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+def read_surfaces(paths: Iterable[str | PathLike[str]]) -> dict[Path, TriangleSurface | InputError]:
+    """Read several files as `read_surface` does, those that take a process of their own in one.
+
+    Returns
+    -------
+    dict
+        For each file the surface, or the error that `read_surface` raises.
+    """
+    out: dict[Path, TriangleSurface | InputError] = {}
+    apart: dict[Path, None] = {}
+    for path in map(Path, paths):
+        try:
+            _require_readable(path)
+            if path.suffix.lower() in _AT_ONCE:
+                out[path] = _surface(path, _parsed(path))
+            else:
+                apart[path] = None
+        except InputError as error:
+            out[path] = error
+    for path, found in zip(apart, read_all_apart(f"{__name__}:_parsed", list(apart)), strict=True):
+        try:
+            out[path] = found if isinstance(found, InputError) else _surface(path, found)
+        except InputError as error:
+            out[path] = error
+    return out
+
+
+def _require_readable(path: Path) -> None:
     try:
         require_regular(path)
     except FileNotFoundError:
@@ -49,7 +83,20 @@ def read_surface(path: str | PathLike[str]) -> TriangleSurface:
         raise InputError("not a file", file=path) from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
-    surface = _load(path)
+    if path.suffix.lower() in _ARCHIVES:
+        raise InputError("an archive: unpack it first", file=path, expected=_EXPECTED)
+
+
+def _surface(path: Path, found: Mapping[str, NDArray[np.generic]]) -> TriangleSurface:
+    """Return the surface of what was read, its vertices joined."""
+    if not len(found["triangles"]):
+        raise InputError("no triangles in the file", file=path, expected=_EXPECTED)
+    try:
+        surface = as_surface(found["vertices"], found["triangles"])
+    except InputError as error:
+        raise InputError(
+            error.message, file=path, place=error.place, found=error.found, expected=error.expected
+        ) from error
     points, index = np.unique(surface.vertices + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 is 0.0
     corners = index.reshape(-1)[surface.triangles]
     corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
@@ -57,22 +104,6 @@ def read_surface(path: str | PathLike[str]) -> TriangleSurface:
         raise InputError("every triangle of the file is a line or a point", file=path, expected="a surface")
     used, corners = np.unique(corners, return_inverse=True)
     return TriangleSurface(points[used], corners.reshape(-1, 3).astype(np.int64))
-
-
-def _load(path: Path) -> TriangleSurface:
-    """Read a file with trimesh; whatever goes wrong in there is one InputError."""
-    suffix = path.suffix.lower()
-    if suffix in _ARCHIVES:
-        raise InputError("an archive: unpack it first", file=path, expected=_EXPECTED)
-    found = _parsed(path) if suffix in _AT_ONCE else read_apart(f"{__name__}:_parsed", path)
-    if not len(found["triangles"]):
-        raise InputError("no triangles in the file", file=path, expected=_EXPECTED)
-    try:
-        return as_surface(found["vertices"], found["triangles"])
-    except InputError as error:
-        raise InputError(
-            error.message, file=path, place=error.place, found=error.found, expected=error.expected
-        ) from error
 
 
 def _parsed(path: Path) -> dict[str, NDArray[np.generic]]:

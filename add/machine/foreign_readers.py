@@ -1,6 +1,7 @@
 """Readers of other packages that may not end, or take all memory: run in a process of their own, for a limited time.
 
-Starting one costs about a second, so that formats whose readers are known to end are read at once instead.
+Starting one costs about a second, so that formats whose readers are known to end are read at once instead, and several
+files in one process.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +38,16 @@ _LEAST, _TIMES = 5e8, 200.0
 
 _CODE = """
 import sys; sys.path[:] = {path!r}
-from add.machine.foreign_readers import _serve; _serve({reader!r}, {file!r}, {memory!r}, {seconds!r})
+from add.machine.foreign_readers import _serve; _serve({reader!r}, {memory!r})
 """
+
+#: What a reader returns.
+Arrays = dict[str, NDArray[np.generic]]
 
 
 def read_apart(
     reader: str, path: str | PathLike[str], *, patience: float | None = None, memory: float | None = None
-) -> dict[str, NDArray[np.generic]]:
+) -> Arrays:
     """Call a reader in a process of its own.
 
     Parameters
@@ -55,38 +62,88 @@ def read_apart(
     InputError
         That of the reader, or naming the file: it takes too long, or too much memory.
     """
-    file = os.fspath(path)
-    limit = (PATIENCE if patience is None else patience) + Path(file).stat().st_size / BYTES_A_SECOND
+    (found,) = read_all_apart(reader, [path], patience=patience, memory=memory)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+def read_all_apart(
+    reader: str, paths: Sequence[str | PathLike[str]], *, patience: float | None = None, memory: float | None = None
+) -> list[Arrays | InputError]:
+    """Call a reader for several files in one process; where one of them ends it, another process reads those behind.
+
+    Parameters are those of `read_apart`.
+
+    Returns
+    -------
+    For each file what `read_apart` returns, or the error that it raises.
+    """
+    files = [os.fspath(path) for path in paths]
+    wait = PATIENCE if patience is None else patience
+    tasks = [(file, wait + Path(file).stat().st_size / BYTES_A_SECOND) for file in files]
     room = available_memory() if memory is None else memory
-    code = _CODE.format(
-        path=sys.path, reader=reader, file=file, memory=room if np.isfinite(room) else 0.0, seconds=limit
-    )
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_BUSY * limit,
-            check=False,
-        )
-        ended = -done.returncode not in (signal.SIGXCPU, signal.SIGKILL)
-    except subprocess.TimeoutExpired:
-        ended = False
-    if not ended:
-        raise InputError(
-            f"cannot be read: its reader does not come to an end (given up after {limit:.0f} s)",
+    code = _CODE.format(path=sys.path, reader=reader, memory=room if np.isfinite(room) else 0.0)
+    out: list[Arrays | InputError] = []
+    while len(out) < len(tasks):
+        out += _read_in_process(code, tasks[len(out) :])
+    return out
+
+
+def _read_in_process(code: str, tasks: Sequence[tuple[str, float]]) -> list[Arrays | InputError]:
+    """Return what a process reads of (file, seconds), up to the file that ends it."""
+    out: list[Arrays | InputError] = []
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as asked:
+        asked.write(json.dumps(tasks).encode())
+        asked.seek(0)
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdin=asked, stdout=subprocess.PIPE, stderr=said
+        ) as process:
+            assert process.stdout is not None
+            try:
+                for file, seconds in tasks:
+                    late = threading.Timer(_BUSY * seconds, process.kill)
+                    late.start()
+                    try:
+                        found = _answer(process.stdout, file)
+                    finally:
+                        late.cancel()
+                    if found is None:
+                        out.append(_ended(process.wait(), file, seconds, said))
+                        break
+                    out.append(found)
+            finally:
+                process.kill()
+    return out
+
+
+def _answer(stream: IO[bytes], file: str) -> Arrays | InputError | None:
+    """Return the arrays or the error that a process writes for one file; None if it ends before."""
+    head = stream.readline()
+    if not head.endswith(b"\n"):
+        return None
+    said = json.loads(head)
+    if not isinstance(said, int):
+        return InputError(**said)
+    content = stream.read(said)
+    if len(content) < said:
+        return None
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _ended(code: int, file: str, seconds: float, said: IO[bytes]) -> InputError:
+    """Return the error of a file at which the process ended."""
+    if -code in (signal.SIGXCPU, signal.SIGKILL):
+        return InputError(
+            f"cannot be read: its reader does not come to an end (given up after {seconds:.0f} s)",
             file=file,
             expected="a whole file of the format that its name says, or another format, such as .msh or .stl",
         )
-    if done.returncode == 0:
-        with np.load(io.BytesIO(done.stdout), allow_pickle=False) as found:
-            return dict(found)
-    said = done.stderr.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
-    try:
-        raise InputError(**json.loads(said))
-    except (ValueError, TypeError):
-        reason = f"its reader ended with {done.returncode}" + (f": {said[:200]}" if said else "")
-        raise InputError(f"cannot be read: {reason}", file=file) from None
+    said.seek(0)
+    last = said.read().decode("utf-8", errors="replace").strip().rpartition("\n")[2]
+    reason = f"its reader ended with {code}" + (f": {last[:200]}" if last else "")
+    return InputError(f"cannot be read: {reason}", file=file)
 
 
 @contextlib.contextmanager
@@ -117,29 +174,29 @@ def little_memory(size: float) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def _serve(reader: str, file: str, memory: float, seconds: float) -> None:
-    """Be the process: arrays to standard output, or an error to standard error as a line of JSON."""
+def _serve(reader: str, memory: float) -> None:
+    """Be the process: for each file the size of its arrays, and they, or a line of JSON with the error."""
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     module, _, name = reader.partition(":")
     function = getattr(importlib.import_module(module), name)
-    _limit(memory, seconds)
-    try:
-        arrays = function(Path(file))
+    for file, seconds in json.load(sys.stdin):
+        _limit(memory, seconds)
         buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
-    except InputError as error:
-        error.file = error.file or file
-        parts = {key: None if value is None else str(value) for key, value in vars(error).items()}
-    except (MemoryError, RecursionError):
-        parts = {"message": f"cannot be read: its reader needs more than the {in_bytes(memory)} that are free",
-                 "file": file}  # fmt: skip
-    else:
+        head: object
+        try:
+            np.savez(buffer, **function(Path(file)))
+            head = buffer.getbuffer().nbytes
+        except InputError as error:
+            error.file = error.file or file
+            head = {key: None if value is None else str(value) for key, value in vars(error).items()}
+            buffer = io.BytesIO()
+        except (MemoryError, RecursionError):
+            text = f"cannot be read: its reader needs more than the {in_bytes(memory)} that are free"
+            head, buffer = {"message": text, "file": file}, io.BytesIO()
+        out.write(json.dumps(head).encode() + b"\n")
         out.write(buffer.getbuffer())
         out.flush()
-        os._exit(0)
-    sys.stderr.write("\n" + json.dumps(parts) + "\n")
-    sys.stderr.flush()
-    os._exit(1)
+    os._exit(0)
 
 
 def _limit(memory: float, seconds: float) -> None:

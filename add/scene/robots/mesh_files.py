@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from add.errors import InputError
 from add.geometry.triangle_surface import TriangleSurface
-from add.io.surfaces import read_surface
+from add.io.surfaces import read_surfaces
 from add.typing import FloatArray
 
 
@@ -30,6 +30,12 @@ class MeshFiles:
 
     file: Path
     packages: Mapping[str, str | os.PathLike[str]] = field(default_factory=dict)
+    _read: dict[Path, TriangleSurface | InputError] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def read_ahead(self, names: Iterable[str]) -> None:
+        """Read files that `read` will be asked for together: each alone may take a process of its own."""
+        found = {path for name in names if (path := self.find(name)) is not None}
+        self._read.update(read_surfaces(found - self._read.keys()))
 
     def find(self, name: str) -> Path | None:
         """Return the file of package://name/path, model://name/path, file:///path or a path; None if there is none."""
@@ -70,7 +76,10 @@ class MeshFiles:
         path = self.find(name)
         if path is None:
             raise InputError(f"mesh '{name}' is not found", expected=self._expected(name))
-        surface = read_surface(path)
+        self.read_ahead([name])
+        surface = self._read[path]
+        if isinstance(surface, InputError):
+            raise surface
         triangles = surface.triangles[:, ::-1] if scale.prod() < 0.0 else surface.triangles
         return path, TriangleSurface(surface.vertices * scale, triangles)
 

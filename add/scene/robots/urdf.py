@@ -136,6 +136,10 @@ def _refuse_motion(source: Source, node: XmlNode, place: str) -> None:
 def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOptions) -> dict[str, RobotLink]:
     links: dict[str, RobotLink] = {}
     still = standing(root) if options.base == "fixed" else frozenset()
+    tags = ("visual", "collision") if options.visual else ("collision",)
+    shapes = [shape for link in root.all("link") for tag in tags for shape in link.all(tag)]
+    named = [mesh for shape in shapes for geometry in shape.all("geometry") for mesh in geometry.all("mesh")]
+    meshes.read_ahead(mesh.attributes.get("filename", "") for mesh in named)
     for node in root.all("link"):
         name = read_name(source, node, "link")
         links[name] = _link(source, meshes, node, name, options, name in still)

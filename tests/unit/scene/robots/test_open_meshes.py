@@ -1,15 +1,20 @@
 """Collision meshes that are no solids: hulls with a warning, unless the scene wants them exactly."""
 
 import json
+import os
+import subprocess
 
 import pytest
+import trimesh
 from click.testing import CliRunner
 from support.robot_files import INERTIAL, joint, link, urdf, written
 
 from add.commands.cli import cli
 from add.errors import InputError
+from add.machine import foreign_readers
 from add.scene import scene_from_dict
 from add.scene.build.doubts import doubts
+from add.scene.robots import read_robot
 
 CUBE = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
 CLOSED = ["1 2 4 3", "5 7 8 6", "1 5 6 2", "3 4 8 7", "1 3 7 5", "2 6 8 4"]
@@ -78,3 +83,38 @@ def test_info_fails_where_no_scene_builds(tmp_path):
         error = info(robot(tmp_path, faces, name)).exception
         assert isinstance(error, InputError) and error.exit_code == 2
         assert "the file is read, but no scene with the robot builds" in str(error) and text in str(error)
+
+
+@pytest.mark.parametrize("suffix", ["glb", "dae"])
+def test_foreign_meshes_are_read_in_one_process(tmp_path, suffix, monkeypatch):
+    """Files that take a process of their own share it; each has its own error, and one that ends it takes no other."""
+    if suffix == "dae":
+        pytest.importorskip("collada", reason="pycollada is not installed")
+    sizes = (0.1, 0.2, 0.3)
+    for k, size in enumerate(sizes):
+        trimesh.creation.box((size,) * 3).export(tmp_path / f"m{k}.{suffix}")
+    shapes = "".join(f'<collision><geometry><mesh filename="m{k}.{suffix}"/></geometry></collision>' for k in range(3))
+    path = written(tmp_path, urdf(link("arm", INERTIAL + shapes)))
+    begun, popen = [], subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: begun.append(a) or popen(*a, **k))
+    found = read_robot(path, base="free").links[0].collision
+    assert [float(shape.vertices.max()) for shape in found] == pytest.approx([size / 2 for size in sizes])
+    assert len(begun) == 1
+    (tmp_path / f"m1.{suffix}").write_bytes(b"nothing of the kind")
+    (arm,) = read_robot(path, base="free", ignore=["mesh"]).links
+    assert [float(shape.vertices.max()) for shape in arm.collision] == pytest.approx([0.05, 0.15])
+    with pytest.raises(InputError, match=rf"collision.*m1\.{suffix}: cannot be read as a surface") as error:
+        read_robot(path)
+    assert f"m0.{suffix}" not in str(error.value)
+
+
+def test_a_reader_that_ends_its_process_takes_no_other_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(foreign_readers, "PATIENCE", 1.0)
+    names = ("good", "ends", "good", "refuses", "endless", "good")
+    paths = [tmp_path / f"{k}.{name}" for k, name in enumerate(names)]
+    for path in paths:
+        path.write_text(str(os.getpid()))
+    found = foreign_readers.read_all_apart("fuzz.greedy:moody", paths)
+    assert [int(one["a"][0]) if isinstance(one, dict) else 0 for one in found] == [4, 0, 4, 0, 0, 4]
+    for k, text in ((1, "its reader ended with 3"), (3, "no mood"), (4, "does not come to an end")):
+        assert text in str(found[k]) and str(paths[k]) in str(found[k])
