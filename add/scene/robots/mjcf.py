@@ -58,7 +58,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     excluded, excluded_shapes = _excluded(mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     loops = read_loops(source, mujoco, model, names, body_places)
-    note_others(source, mujoco, model)
+    note_others(source, mujoco, model, names)
     for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
         for item in items:
             require_plausible(source, kind, item)

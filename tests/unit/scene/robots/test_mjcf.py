@@ -371,6 +371,54 @@ def test_errors(text, message, tmp_path):
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
+IDLE = """<mujoco>
+  <option impratio="3" cone="elliptic" noslip_iterations="2"><flag warmstart="disable" multiccd="enable"/></option>
+  <size nuser_jnt="1"/>
+  <worldbody><geom type="plane" size="1 1 1" condim="1" priority="2"/>
+    <body name="a"><joint name="j" axis="0 1 0" range="-1 1" limited="false" solimplimit="0.8 0.9 0.01"
+        solreffriction="0.1 1"
+        user="4"/><geom size="0.1" solmix="2"/>
+      <body name="b" pos="0 0 0.3"><joint name="k" axis="0 1 0" actuatorfrcrange="-2 2" actuatorfrclimited="true"/>
+        <geom size="0.1"/></body></body></worldbody>
+  <tendon><fixed name="t" margin="0.1" range="0 2" limited="false" solreffriction="0.1 1">
+    <joint joint="k" coef="2"/></fixed></tendon>
+  <actuator><general name="m" joint="j" gainprm="2 7" biasprm="1 2 3" ctrlrange="-1 1" ctrllimited="false"/>
+    <general name="n" tendon="t" gear="1 0 3" dynprm="5"/></actuator>
+  <equality><joint name="e" joint1="j" polycoef="0 1 4 0 0" solref="0.1 1"/>
+    <weld name="w" body1="a" body2="b" torquescale="3"/></equality>
+  <keyframe><key name="home" qpos="0 0" qvel="1 2" ctrl="3 4"/></keyframe></mujoco>"""
+
+SAID = (
+    "geoms: priority, solmix: the scene's contact has numbers of its own",
+    "geoms: condim 1: contact without friction; the scene's has its own coefficients",
+    "joints: solimplimit, solreffriction: the scene's limits and dry friction have numbers of their own",
+    "tendons: margin, solreffriction: the scene's limits and dry friction have numbers of their own",
+    "equalities: solref: loops are exact",
+    "<option>: cone, impratio, noslip_iterations: of MuJoCo's solver",
+    "<option><flag>: warmstart, multiccd: how MuJoCo computes",
+    "joints: 'j': range without a limit (`limited` is false): nothing is limited",
+    "tendons: 't': range without a limit (`limited` is false): nothing is limited",
+    "actuators: 'm': ctrlrange without a limit (`limited` is false): nothing is limited",
+    "equalities: 'e': polycoef beyond the first, without a second joint",
+    "equalities: 'w': torquescale: loops are exact",
+    "joints: 'k': actuatorfrcrange, to which actuators on tendons do not keep",
+    "actuators: 'm': gainprm, which an actuator of this type does not read",
+    "actuators: 'm': biasprm, which an actuator of this type does not read",
+    "actuators: 'n': gear beyond the first number, which an actuator of this type does not read",
+    "actuators: 'n': actrange or dynprm, which an actuator of this type does not read",
+    "keyframes: qvel, ctrl: poses alone are read",
+    "file: user numbers of joint",
+)
+
+
+def test_numbers_that_nothing_reads_are_noted(tmp_path):
+    """What a file gives and no part of the motion takes notice of is said once, and nothing else is."""
+    said = [text for text in read_robot(written(tmp_path, IDLE, "idle.xml")).ignored if "timestep" not in text]
+    assert sorted(said) == sorted(SAID)
+    plain = read_robot(written(tmp_path, model_of(), "plain.xml")).ignored
+    assert [text for text in plain if "timestep" not in text] == []
+
+
 def test_flags_that_are_read(tmp_path):
     """Gravity may be off, and groups of actuators."""
     option = '<option actuatorgroupdisable="2"><flag gravity="disable"/></option>'
