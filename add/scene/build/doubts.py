@@ -17,7 +17,7 @@ from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.contact_texts import fast_impacts
-from add.scene.build.recording_doubts import doubts_of_recording
+from add.scene.build.recording_doubts import doubts_of_clouds, doubts_of_recording
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.unread import unread
@@ -56,7 +56,7 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
         (_deep, _untouchable, _round, _creep, _few_steps, _impacts, fast_impacts),
-        (_sizes, _room, _soft, _markers, _centres, _stops, doubts_of_recording, unread),
+        (_sizes, _room, _soft, _markers, _centres, _stops, doubts_of_recording, doubts_of_clouds, unread),
     )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]

@@ -11,14 +11,16 @@ from scipy.optimize import linear_sum_assignment
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.mocap import Recording
+from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
 from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording, recording_doubts, whole_recording
+from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.markers import DirectionMarkerSpec, RecordingSpec
 from add.typing import FloatArray
 
-__all__ = ["doubts_of_recording"]
+__all__ = ["doubts_of_clouds", "doubts_of_recording"]
 
 #: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
 #: driven far.
@@ -111,16 +113,8 @@ def _file(built: BuiltScene, recording: Recording) -> Iterator[str]:
     at = f"recording.file: {spec.file}"
     whole = whole_recording(built.scene)
     times = whole.times
-    inside = int(((times >= -1e-9) & (times <= end + 1e-9)).sum())
-    if spec.crop is None and inside < FEWEST_INSIDE * times.size:
-        shorter = int(((1e-3 * times >= -1e-9) & (1e-3 * times <= end + 1e-9)).sum())
-        milliseconds = shorter > FEWEST_INSIDE * times.size and inside <= 2 < times.size
-        yield (
-            f"{at}: {inside} of {times.size} frames lie within the run, 0 to {end:g} s; they are from {times[0]:g} to "
-            f"{times[-1]:g} s on its clock"
-            + ("; are these milliseconds? The columns of times are in s" if milliseconds else
-               ": a longer time.duration counts more of them, recording.crop says which are meant")
-        )  # fmt: skip
+    if spec.crop is None:
+        yield from _outside(at, times, end, "recording.crop")
     for k, mask in enumerate(spec.mask):
         if not ((times >= mask.from_) & (times <= mask.to)).any():
             yield (
@@ -132,6 +126,32 @@ def _file(built: BuiltScene, recording: Recording) -> Iterator[str]:
         yield from (f"{at}: {text}" for text in suspects(recording if spec.mask else whole, of_file))
     elif spec.pose is not None:  # frames in which a body was not seen are left out: times may jump
         yield from (f"{at}: {text}" for text in spikes(recording if spec.mask else whole))
+
+
+def _outside(at: str, times: FloatArray, end: float, crop: str) -> Iterator[str]:
+    """Frames of which fewer than half lie within the run, on its clock."""
+    inside = int(((times >= -1e-9) & (times <= end + 1e-9)).sum())
+    if inside >= FEWEST_INSIDE * times.size:
+        return
+    shorter = int(((1e-3 * times >= -1e-9) & (1e-3 * times <= end + 1e-9)).sum())
+    milliseconds = shorter > FEWEST_INSIDE * times.size and inside <= 2 < times.size
+    yield (
+        f"{at}: {inside} of {times.size} frames lie within the run, 0 to {end:g} s; they are from {times[0]:g} to "
+        f"{times[-1]:g} s on its clock"
+        + ("; are these milliseconds? The columns of times are in s" if milliseconds else
+           f": a longer time.duration counts more of them, {crop} says which are meant")
+    )  # fmt: skip
+
+
+def doubts_of_clouds(built: BuiltScene) -> Iterator[str]:
+    """Yield a text for each point cloud of which fewer than half of the frames lie within the run."""
+    for k, item in enumerate(built.scene.objective):
+        if isinstance(item, CloudObjectiveSpec) and item.crop is None:
+            try:
+                times = read_clouds(item.file, rate=item.rate).times - item.time_offset
+            except InputError:  # said where the cloud is needed
+                continue
+            yield from _outside(f"objective.{k}.file: {item.file}", times, built.scene.time.end, f"objective.{k}.crop")
 
 
 def _other_names(

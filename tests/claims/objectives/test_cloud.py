@@ -1,6 +1,7 @@
 """Point clouds: closest points against brute force, exact gradients with faces, edges and vertices active, filters."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from add.io.runfolder import RunFolder
 from add.mocap.clouds import Clouds, read_clouds
 from add.objectives.cloud import closest_points
 from add.scene import scene_from_dict
+from add.scene.build.doubts import doubts
 
 BOX = box_surface([2.0, 1.0, 1.0])
 
@@ -304,3 +306,29 @@ def test_a_frame_that_no_parameter_moves(tmp_path):
     _, gradient = problem.value_and_grad(problem.x0)
     assert abs(gradient[0]) > 1e-12
     assert 2.0 * jacobian.transposed(rho) == pytest.approx(gradient, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("times", "cloud", "said"),
+    [
+        (0.02 * np.arange(9), {}, None),
+        (
+            0.02 * np.arange(9),
+            {"time_offset": 0.09},
+            "4 of 9 frames lie within the run, 0 to 0.08 s; they are from -0.09",
+        ),
+        (0.03 * np.arange(9), {"crop": [0.0, 0.05]}, None),
+        (0.03 * np.arange(9), {}, "3 of 9 frames lie within the run.*a longer time.duration .* objective.0.crop says"),
+        (10.0 * np.arange(8.0), {}, r"1 of 8 frames .* are these milliseconds\?"),
+    ],
+)
+def test_frames_outside_of_the_run_are_doubted(tmp_path, monkeypatch, times, cloud, said):
+    """As frames of markers are: fewer than half of them count, and nobody said so."""
+    monkeypatch.chdir(tmp_path)
+    found = [
+        text
+        for text in doubts(scene(tmp_path, [0.05 * np.eye(3)] * len(times), times, edge=0.05, **cloud).build())
+        if "frames" in text
+    ]
+    assert len(found) == (said is not None)
+    assert said is None or re.match(rf"objective\.0\.file: .*cloud\.npz: {said}", found[0])
