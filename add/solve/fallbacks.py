@@ -31,6 +31,12 @@ SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
 
 #: What helps a step that has no solution near by, and a start that finds no equilibrium.
 SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
+JUMPS = (
+    "the force jumps there, between two faces that are equally near, and there may be no solution: let balls and "
+    "capsules meet meshes by their faces ('by_meshes' in contact.pairs)"
+)
+#: Ways between which a jump is looked for [m], [rad].
+NEAR, NEARER = 1e-7, 16.0
 NOT_HELD = (
     "the bodies may not be held: pin them, or start from a given state (time.initial); or two constraints ask for the "
     "same"
@@ -174,6 +180,8 @@ def failure(
         remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
     if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
         remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
+    if dt and report.status is Status.NO_DECREASE and _jumps(result, assembler, equations, theta):
+        remedy = f"{JUMPS}; {remedy}"
     if report.status is Status.BLOCKED:
         tight = [text for term in assembler.system.deciding if (text := term.tightest(result.kin, theta))]
         if tight:
@@ -184,6 +192,33 @@ def failure(
         f"step {equations.step} (t={equations.t:.6g} s): |r|={report.residual:.3e} N > {report.tolerance:.3e} N after "
         f"{report.iterations} iterations ({report.status.value}); worst dof {place}; {remedy}"
     )
+
+
+def _jumps(result: NewtonResult, assembler: Assembler, equations: StepEquations, theta: FloatArray) -> bool:
+    """Whether the residual jumps where a solve has ended: between two places, one of them `NEARER` times as near.
+
+    Where a ball lies in a valley of a mesh, or a corner half-way through a box, two faces are equally near. The force
+    of each pushes towards the other's side, and no place between them has none.
+    """
+    system = assembler.system
+    if result.mu.size != system.n_multipliers:
+        return False  # what sticks is held by rows of its own
+    owner = int(np.searchsorted([entry.stop for entry in system.dofs.entries], result.report.worst, side="right"))
+    entry = system.dofs.entries[owner]
+    own = np.intersect1d(np.arange(entry.start, entry.stop), system.partition.free)
+    u = result.kin.q - equations.q_star
+
+    def change(k: int, way: float) -> float:
+        ends = []
+        for sign in (1.0, -1.0):
+            there = u.copy()
+            there[k] += sign * way
+            kin = equations.kinematics(there)
+            ends.append(system.residual(kin, result.mu, theta, None, None, ())[0][own])
+        return float(np.linalg.norm(ends[0] - ends[1]))
+
+    pairs = ((change(k, NEAR), change(k, NEAR / NEARER)) for k in own)
+    return any(near > 0.5 * far and near > 0.5 * result.report.residual for far, near in pairs)
 
 
 @contextmanager

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import trimesh
 
 from add.commands.simulate import simulate_scene
 from add.contact import MeshContact
 from add.equations.kinematics import Kinematics
-from add.errors import InputError
+from add.errors import InputError, SolverError
 from add.io.mesh_depths import warn_of_mesh_depths
 from add.io.runfolder import RunFolder
 from add.scene import scene_from_dict
@@ -138,3 +139,34 @@ def test_a_blocked_step_names_the_pair() -> None:
     q, v = scene.model.initial.evaluate(scene.theta)
     text = term.tightest(Kinematics(q, v, np.zeros_like(v), 0.0, 0), scene.theta)
     assert "'low' and 'up' are 0.002 m deep in skins that touch at 0.005 m" in text and "k_n = " in text
+
+
+def groove(slope: float) -> Any:
+    """A block with a valley along y, closed."""
+    x, z = np.array([-0.2, 0.0, 0.2, 0.2, -0.2]), np.array([0.2 * slope, 0.0, 0.2 * slope, -0.1, -0.1])
+    places = np.concatenate([np.column_stack([x, np.full(5, y), z]) for y in (-0.2, 0.2)])
+    sides = [face for k in range(5) for face in ([k, (k + 1) % 5, (k + 1) % 5 + 5], [k, (k + 1) % 5 + 5, k + 5])]
+    front = [[0, 3, 1], [1, 3, 2], [0, 4, 3]]
+    mesh = trimesh.Trimesh(places, sides + front + [[a + 5, c + 5, b + 5] for a, b, c in front], process=False)
+    mesh.fix_normals()
+    return mesh
+
+
+def test_a_ball_in_a_valley_of_a_mesh(tmp_path: Path) -> None:
+    """The force of the nearest of two faces jumps in the middle, where no step ends: the error says what helps."""
+    groove(0.1).export(tmp_path / "groove.stl")
+    raw: dict[str, Any] = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.004, "steps": 150},
+        "bodies": {
+            "ball": {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.025}, "mass": 0.05,
+                     "position": [0.004, 0.01, 0.03]}
+        },
+        "obstacles": {"groove": {"shape": "mesh", "file": str(tmp_path / "groove.stl")}},
+        "contact": {"stiffness": 500, "damping": 2, "friction": 0.4, "damping_ramp": 0.002, "mesh": {"stiffness": 1e5}},
+    }  # fmt: skip
+    with pytest.raises(SolverError, match=r"worst dof ball.*the force jumps there, between two faces.*by_meshes"):
+        scene_from_dict(raw).build().run()
+    raw["contact"]["pairs"] = [{"between": ["ball", "groove"], "by_meshes": True}]
+    run = scene_from_dict(raw).build().run()
+    assert abs(run.q[-1, 0]) < 0.005 and 0.025 < run.q[-1, 2] < 0.031, "it rests on both skins"
