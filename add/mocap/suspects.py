@@ -23,6 +23,9 @@ SPIKE_RARE = 0.1
 JUMP = 20.0
 #: Two markers are exchanged where they go on from each other's places so many times better than from their own.
 BETTER = 4.0
+#: From so many markers on it is seen what they have in common: a bend of their ways by which more than half of them
+#: differ by this share of it.
+TOGETHER, ALIKE = 5, 0.25
 #: Most frames since a marker was seen last from which its way is continued.
 LONGEST_GAP = 20
 #: More exchanges, beside a share of the frames, are a motion too fast to follow, and no mistakes.
@@ -145,7 +148,8 @@ def _swaps(swapped: list[Exchange], names: Mapping[str, str], end: float) -> lis
 def exchanges(recording: Recording) -> tuple[list[Exchange], Recording]:
     """Return which markers bear each other's names for a while, and the recording with their own.
 
-    Frame by frame each marker's way is continued in a straight line from where it was seen last. Two markers whose
+    Frame by frame each marker's way is continued in a straight line from where it was seen last, and bent by what is
+    common to most of them. Two markers whose
     places fit `BETTER` times better crosswise are exchanged from there on, and back where that happens again.
     """
     positions, valid = recording.positions.copy(), recording.valid.copy()
@@ -156,6 +160,8 @@ def exchanges(recording: Recording) -> tuple[list[Exchange], Recording]:
     for frame in _suddenly(recording):
         at = [k for k in range(recording.n_markers) if valid[frame, k]]
         ahead = {k: place for k in at if (place := _ahead(recording.times, positions, valid, frame, k)) is not None}
+        common = _common(positions[frame], ahead)
+        ahead = {k: place + common for k, place in ahead.items()}
         pairs = sorted(
             (float(cross / max(own, 1e-300)), i, j)
             for i in ahead for j in ahead if i < j
@@ -178,6 +184,20 @@ def exchanges(recording: Recording) -> tuple[list[Exchange], Recording]:
             out.append(Exchange(recording.names[i], recording.names[j], float(recording.times[frames[k]]), stop))
     out.sort(key=lambda item: item.start)
     return out, replace(recording, positions=positions, valid=valid)
+
+
+def _common(here: FloatArray, ahead: Mapping[int, FloatArray]) -> FloatArray:
+    """Return by how far (3,) half of the markers are all off from where they should be, as on a body that is shaken.
+
+    Of fewer than `TOGETHER` two that are exchanged would be half. Markers that are off by different ways have nothing
+    in common.
+    """
+    if len(ahead) < TOGETHER:
+        return np.zeros(3)
+    off = np.array([here[k] - place for k, place in ahead.items()])
+    middle = np.median(off, axis=0)
+    alike = np.linalg.norm(off - middle, axis=1) < ALIKE * np.linalg.norm(middle)
+    return middle if alike.sum() > len(ahead) / 2 else np.zeros(3)
 
 
 def _fits(here: FloatArray, ahead: dict[int, FloatArray], i: int, j: int) -> tuple[float, float]:

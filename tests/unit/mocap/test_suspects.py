@@ -60,6 +60,21 @@ def test_labels_exchanged_to_the_end_and_behind_a_gap(moving, seen_again):
     assert "from 0.450 s on" in text and '"to": 0.9955' in text
 
 
+@pytest.mark.parametrize("rate", [20.0, 60.0, 120.0])
+@pytest.mark.parametrize("share", [0.5, 1.0, 4.0])
+def test_labels_exchanged_on_a_body_that_moves_as_far_as_they_are_apart(moving, rate, share):
+    """In every frame, and on a bent way: what all markers do says where each should be."""
+    way = share * 0.04 / (rate / 200.0) * np.array([0.0, 1.0, 1.0])
+    moving = (
+        moving * [1.0, 0.0, 0.0] + way * np.stack([0 * TIMES, np.cos(rate * TIMES), np.sin(rate * TIMES)], 1)[:, None]
+    )
+    assert share < 1.0 or np.linalg.norm(np.diff(moving[:, 0], axis=0), axis=1).min() > 0.035
+    assert exchanges(recording(moving))[0] == []
+    moving[40:46, [2, 3]] = moving[40:46, [3, 2]]
+    (found,) = exchanges(recording(moving))[0]
+    assert found == Exchange("m3", "m4", pytest.approx(0.2), pytest.approx(0.225))
+
+
 def test_markers_that_pass_each_other_keep_their_names(moving):
     moving[:, 0, 0] = 0.2 * TIMES
     moving[:, 1, 0] = 0.2 * (1.0 - TIMES)
