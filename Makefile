@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two worker processes with one BLAS thread each beat two that fight over all cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup warm demo docs reproduce reproduce-long test test-unit test-all test-minimum test-torch constraints lint clean
+.PHONY: help setup warm wheel demo docs reproduce reproduce-long test test-unit test-all test-minimum test-torch constraints lint clean
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
@@ -25,6 +25,7 @@ help:
 	@echo "make docs      the pages as a site, in site/"
 	@echo "make setup     only make $(VENV) and install"
 	@echo "make warm      compile the steps, once: some minutes"
+	@echo "make wheel     a wheel with compiled kernels inside, in dist/: some minutes"
 	@echo "make clean     remove what building and testing left (not $(VENV), not runs/)"
 
 setup:
@@ -33,6 +34,11 @@ setup:
 # Compiled once for all scenes; without them all take the steps of their terms, small ones several times slower.
 warm: setup
 	$(PYTHON_IN_VENV) -m add warm --times
+
+# A wheel with compiled kernels inside, for this Python and numba and any x86-64-v3: some minutes.
+wheel: setup
+	$(PYTHON_IN_VENV) -m pip install --quiet wheel
+	$(PYTHON_IN_VENV) -m scripts.kernel_wheel
 
 demo: setup
 	MPLBACKEND=Agg $(PYTHON_IN_VENV) -m add optimize scenes/foam_ball.json -o $(RUN)

@@ -17,14 +17,32 @@ import gc
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite.binding import get_host_cpu_features  # type: ignore[import-untyped]
+from numba.core import config, types
 from numba.core.caching import IndexDataCacheFile, NullCache
 
 from add.kernels.stamps import stamp, types_text
 
 logger = logging.getLogger(__name__)
+
+#: What processors have that the kernels of a wheel (`scripts/kernel_wheel.py`) are compiled for, `x86-64-v3`.
+_V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+
+
+def _compile_for_wheels(marker: Path) -> None:
+    """Compile for `x86-64-v3` where kernels came with the package, the machine has it, and no one wants another."""
+    if not marker.exists() or (config.CPU_NAME, config.CPU_FEATURES) != (None, None):
+        return
+    features = get_host_cpu_features()
+    if all(features.get(name) for name in _V3):
+        config.CPU_NAME, config.CPU_FEATURES = "x86-64-v3", ""
+
+
+_compile_for_wheels(Path(__file__).with_name("portable"))
 
 #: Options of functions that compiled ones alone call: a wrapper for Python took an eighth of their compilation.
 CALLED = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
@@ -121,7 +139,13 @@ def _stamped(dispatcher: Any, kept: bool) -> Any:
 
 
 def _compile_once(dispatcher: Any, compile_function: Callable[[Any], Any], signature: Any) -> Any:
-    """Compile a function, or take it from the disk, where another process may be about to put it."""
+    """Compile a function, or take it from the disk, where another process may be about to put it.
+
+    A number that is written in a call is an argument like any other: numba compiles a variant for each, and for the
+    functions below.
+    """
+    if isinstance(signature, tuple):
+        signature = tuple(map(types.unliteral, signature))  # type: ignore[attr-defined]
     if isinstance(signature, tuple) and is_kept(dispatcher, signature):
         return compile_function(signature)
     with _locked(dispatcher._cache._cache_file._index_path), _uncollected():

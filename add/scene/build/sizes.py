@@ -147,6 +147,8 @@ def _of_trees(system: System) -> list[tuple[float, str, str, str]]:
     for term in touched if system.n > MOST_DENSE else ():
         if isinstance(term.inner, BodyContact):
             rows, cols = term.inner.on_branch(np.zeros((0, 3), dtype=np.int64)).pattern()
+            if not rows.size:
+                continue  # the widths of rows take memory, too
             width = np.diff(term.lift.entries[0]).astype(float)
             words = f"contact of links in trees with {system.n} coordinates"
             parts.append((_SPREAD * float(width[rows] @ width[cols]), "bodies", words, "shorter trees, fewer shapes"))

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numba
 import pytest
+from numba import config
 
 import add
+from add.kernels import caching
 from add.kernels.caching import is_kept
 
 PACKAGE = Path(add.__file__).parent
@@ -351,3 +353,22 @@ def test_what_other_kernels_left_is_not_read(tmp_path, monkeypatch):
     cache_file = turn._cache._cache_file
     monkeypatch.setattr(cache_file, "_index_path", str(left))
     assert cache_file._load_index() == {}
+
+
+def test_kernels_of_a_wheel_are_for_its_processor(tmp_path, monkeypatch) -> None:
+    """A wheel's marker asks for `x86-64-v3`, where the machine has it and nobody asked for another."""
+    marker = tmp_path / "portable"
+    for name in ("CPU_NAME", "CPU_FEATURES"):
+        monkeypatch.setattr(config, name, None)
+    caching._compile_for_wheels(marker)
+    assert config.CPU_NAME is None
+    marker.touch()
+    monkeypatch.setattr(caching, "get_host_cpu_features", lambda: dict.fromkeys(caching._V3[1:], True))
+    caching._compile_for_wheels(marker)
+    assert config.CPU_NAME is None
+    monkeypatch.setattr(caching, "get_host_cpu_features", lambda: dict.fromkeys(caching._V3, True))
+    caching._compile_for_wheels(marker)
+    assert (config.CPU_NAME, config.CPU_FEATURES) == ("x86-64-v3", "")
+    monkeypatch.setattr(config, "CPU_NAME", "generic")
+    caching._compile_for_wheels(marker)
+    assert config.CPU_NAME == "generic"
