@@ -11,6 +11,7 @@ import numpy as np
 from add.equations import charts
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
+from add.errors import SolverError
 from add.hard_contact.exploring import ChoiceTally
 from add.hard_contact.impulse_part import ImpulsePart
 from add.kernels.cone_modes import SEPARATE
@@ -27,9 +28,9 @@ from add.typing import FloatArray
 class ImpulseContact(DifferentiableStepper):
     """Steps of contact in velocities (see `ImpulsePart`), of order one.
 
-    A step in which one body has impacts at several times is halved, and its halves are, as often as the options say;
-    how it is divided is a decision, which derivatives and replays hold. `Record.inner` of a divided step has its parts,
-    and its own solution is that of the last one.
+    A step in which one body has impacts at several times, or in which no solution is found, is halved, and its halves
+    are, as often as the options say; how it is divided is a decision, which derivatives and replays hold.
+    `Record.inner` of a divided step has its parts, and its own solution is that of the last one.
 
     Attributes
     ----------
@@ -109,7 +110,13 @@ class ImpulseContact(DifferentiableStepper):
         self, assembler: Assembler, part: ImpulsePart, state: State, theta: FloatArray, halvings: int
     ) -> list[tuple[FloatArray, Record]]:
         """Take a part of a step, divided where it has to be; return the ends and records of what it became."""
-        found = part.take(assembler, state, theta, halvings > 0)
+        try:
+            found = part.take(assembler, state, theta, halvings > 0)
+        except SolverError:
+            # The shorter, the nearer is Delassus's operator to that of the mass alone, and the smaller are turns.
+            if not halvings:
+                raise
+            found = None
         if found is not None:
             return [found]
         half = 0.5 * part.dt

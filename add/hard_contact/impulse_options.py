@@ -29,7 +29,7 @@ class ImpulseOptions:
         Whether impacts with a restitution happen where the gap closes within the step (`ImpactTimes`), and not at its
         beginning.
     halvings : int
-        How often a step is halved in which one body has such impacts at several times.
+        How often a step is halved in which one body has such impacts at several times, or no solution is found.
     pyramids : bool
         Whether friction is bounded by pyramids, |F_1|, |F_2| <= c_f F_n in two fixed tangents: the boxed problem of
         many engines, with up to sqrt(2) times the friction. To be compared with.

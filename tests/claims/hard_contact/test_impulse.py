@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,3 +277,25 @@ def test_unsolved_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SolverError, match=r"step \d+ \(t=.*\): no solution of the contacts.*4 near.*stick") as caught:
         built.run()
     assert caught.value.trajectory.n_steps > 2
+
+
+def test_a_step_without_solution_is_halved() -> None:
+    """A thin body that spins fast: its operator is far from symmetric. The halves are solved, and differentiated."""
+    raw = json.loads((Path(__file__).parent / "impulse_capsule.json").read_text())
+    simulation = add.scene_from_dict(raw).build().simulation
+    trajectory = simulation.run()
+    assert trajectory.n_steps == 36
+    k = next(k for k, record in enumerate(trajectory.records) if len(record.inner) > 1)
+    step, stepper, assembler = trajectory.step(k), simulation.differentiable, simulation.assembler()
+    found = simulation.step_derivatives().jacobians(step).transition
+    assert np.abs(found).max() > 1.0
+
+    def after(column: int, size: float) -> np.ndarray:
+        q, v = step.before.q.copy(), step.before.v.copy()
+        (q if column < 6 else v)[0, column % 6] += size
+        state = stepper.step(assembler, replace(step.before, q=q, v=v), simulation.theta, step.record)[0]
+        return np.concatenate([state.q[0], state.v[0]])
+
+    for column in range(12):
+        slope = (after(column, 1e-7) - after(column, -1e-7)) / 2e-7
+        assert slope == pytest.approx(found[:12, column], rel=1e-5, abs=1e-5 * np.abs(found).max())
