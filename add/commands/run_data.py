@@ -186,6 +186,7 @@ def summary(
             "most_iterations": tally.most_iterations,
             "factorizations": tally.factorizations,
             "fallbacks": tally.fallbacks,
+            "divided": tally.divided,
         },
         "energy": {"kinetic": _kinetic_energy(model, last, theta)},
         "bodies": {},

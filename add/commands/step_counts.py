@@ -26,7 +26,7 @@ class Tally:
 
     Attributes
     ----------
-    steps, iterations, most_iterations, factorizations, fallbacks : int
+    steps, iterations, most_iterations, factorizations, fallbacks, divided : int
     events : "contact" or "couplings" -> how often, over all steps, things touched, stuck, hung slack ...
     impacts : ImpactLog
     weak : WeakLog
@@ -39,6 +39,7 @@ class Tally:
     most_iterations: int = 0
     factorizations: int = 0
     fallbacks: int = 0
+    divided: int = 0
     events: dict[str, dict[str, int]] = field(default_factory=lambda: {key: {} for key in _KINDS})
     impacts: ImpactLog = field(default_factory=ImpactLog)
     weak: WeakLog = field(default_factory=WeakLog)
@@ -55,6 +56,7 @@ class Tally:
             self.most_iterations = max(self.most_iterations, report.iterations)
             self.factorizations += report.factorizations
             self.fallbacks += report.attempt > 0
+            self.divided += len(record.inner) > 1
             self.depths.add(built, record, theta)
             self.sunk.add(built, record, theta)
             for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
@@ -97,6 +99,7 @@ class Tally:
             int(found["most_iterations"]),
             int(found["factorizations"]),
             int(found["fallbacks"]),
+            int(found.get("divided", 0)),
             events,
             ImpactLog.parsed(found["impacts"]),
             WeakLog.parsed(found["weak"]),

@@ -60,7 +60,7 @@ class CompiledRun:
     """
 
     def __init__(self, system: PackedSystem) -> None:
-        self.system, self._failed_at = system, -1
+        self.system, self._failed_at = system, (0.0, -1)
         self._none = no_choices(len(system.system.deciding))
         self._theta: FloatArray | None = None
         self._start = _NOTHING
@@ -76,9 +76,9 @@ class CompiledRun:
         """Whether matrices are dense; sparse ones are not handed out, and tangents take those of the terms."""
         return not self.system.sparse
 
-    def fails(self, step: int, theta: FloatArray) -> bool:
-        """Whether the last call found no step behind this state with these numbers: it is not to be tried again."""
-        return self._failed_at == step and self._theta is theta
+    def fails(self, timing: Timing, theta: FloatArray) -> bool:
+        """Whether the last call found no first step of these with these numbers: it is not to be tried again."""
+        return self._failed_at == (timing.dt, timing.first) and self._theta is theta
 
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
@@ -126,7 +126,7 @@ class CompiledRun:
             *self.system.common, timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
-        self._failed_at = timing.first + found if found < n else -1
+        self._failed_at = timing.dt, timing.first + found if found < n else -1
         return Block(self.system, timing, Steps(*steps), found, q[0], v[0])
 
     def pull_back(

@@ -13,10 +13,11 @@ from add.compiled.run import Block
 from add.equations import charts
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
+from add.errors import SolverError
 from add.simulation.blocks import record_of, state_after, turned
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import Linearised, NewtonSolve
-from add.simulation.stepper import DifferentiableStepper, Record
+from add.simulation.stepper import NO_CHARTS, BlockStepper, Record
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -27,7 +28,7 @@ MOST_TANGENTS = 1 << 21
 
 @final
 @dataclass(frozen=True)
-class BDF(DifferentiableStepper):
+class BDF(BlockStepper):
     """Backward differentiation (see `BDFFormula`), each step solved by Newton's method.
 
     The derivative of a step: with J = dr/dq + c dr/dv + c^2 dr/da and lambda from J^T lambda = q_bar + c v_bar,
@@ -44,6 +45,10 @@ class BDF(DifferentiableStepper):
     start_up : StartUp
         Only BDF2 asks.
     newton : NewtonOptions
+    attempts : int, optional
+        See `NewtonSolve`.
+    one_chart : bool
+        Whether rotation vectors stay in their chart: parts of a step.
     formula, implicit : BDFFormula, NewtonSolve
         The equations of a step, and how they are solved.
     """
@@ -52,13 +57,15 @@ class BDF(DifferentiableStepper):
     bdf_order: int = 2
     start_up: StartUp = StartUp.BDF1
     newton: NewtonOptions = NewtonOptions()
+    attempts: int | None = None
+    one_chart: bool = False
     formula: BDFFormula = field(init=False, repr=False, compare=False)
     implicit: NewtonSolve = field(init=False, repr=False, compare=False)
     _criteria: Criteria = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "formula", BDFFormula(self.step_size, self.bdf_order, self.start_up))
-        object.__setattr__(self, "implicit", NewtonSolve(self.newton))
+        object.__setattr__(self, "implicit", NewtonSolve(self.newton, self.attempts))
         o = self.newton
         criteria = Criteria(float(o.atol), float(o.rtol), float(o.reuse), int(o.norm), int(o.max_iterations))
         object.__setattr__(self, "_criteria", criteria)
@@ -107,12 +114,14 @@ class BDF(DifferentiableStepper):
         return self._by_terms(assembler, state, theta, replay)
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
-        """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""
-        if assembler.compiled is not None and not assembler.compiled.fails(state.step, theta):
-            timing = self.formula.timing(state.step)
+        """Take up to ``n`` steps at once; see `BlockStepper.steps`."""
+        timing = self.formula.timing(state.step)
+        if assembler.compiled is not None and not assembler.compiled.fails(timing, theta):
             block = assembler.compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
-            if block.n:
+            if block.n and not (self.one_chart and block.steps.turned[: block.n].any()):
                 return block
+            if self.attempts == 0 and not block.n:
+                raise SolverError(f"step {state.step + 1}: Newton's method finds no solution from the first guess")
         return self._by_terms(assembler, state, theta, None)
 
     def each(
@@ -133,7 +142,8 @@ class BDF(DifferentiableStepper):
         equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
         solution = self.implicit.solve(assembler, equations, theta, guesses, state, known)
-        return formula.finish(assembler.system, state, solution, replay.charts if replay else None)
+        charts = replay.charts if replay else NO_CHARTS if self.one_chart else None
+        return formula.finish(assembler.system, state, solution, charts)
 
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""

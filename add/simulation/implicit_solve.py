@@ -118,9 +118,12 @@ class NewtonSolve(ImplicitSolve):
     Attributes
     ----------
     options : NewtonOptions
+    attempts : int, optional
+        How far it goes, see `add.solve.fallbacks.solve`: of a step that may be divided instead, not all the way.
     """
 
     options: NewtonOptions
+    attempts: int | None = None
 
     def solve(
         self,
@@ -143,7 +146,7 @@ class NewtonSolve(ImplicitSolve):
             resting = Kinematics(before.q[0], before.v[0], a, before.t, before.step)
             if replay is None:
                 candidates = assembler.system.candidates(resting, theta, equations.dt)
-        result = solve(assembler, equations, theta, guesses, self.options, branch, resting, candidates)
+        result = solve(assembler, equations, theta, guesses, self.options, branch, resting, candidates, self.attempts)
         if not result.report.status.success:
             raise failure(result, assembler, equations, self.options, theta)
         found = result.kin, result.mu, result.branch.decisions

@@ -193,7 +193,9 @@ class KeptSteps:
             near = record.solution.candidates
             last = last if _equal(last, near) else near
             candidates.append(last)
-        carries = [record.carry for record in records]
+        # Of steps that are kept whole nothing is kept here: another one's stands in.
+        plain = next((record.carry for record in records if not record.inner), NO_CARRY)
+        carries = [plain if record.inner else record.carry for record in records]
         kept = cls(
             before, q, v, {}, shifted,
             {k: record.charts for k, record in enumerate(records) if record.charts.size},

@@ -21,12 +21,12 @@ from add.equations.twists import Chart
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
-from add.simulation.bdf import BDF
 from add.simulation.blocks import Records, state_after, stepwise
 from add.simulation.dynamics import Dynamics
 from add.simulation.start import Start
 from add.simulation.step_jacobians import Step, StepDerivatives, block_directions
 from add.simulation.step_operators import StepOperators, step_operators
+from add.simulation.stepper import BlockStepper
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -282,7 +282,7 @@ class Simulation(Summarised):
         """Take steps and yield them: blocks of compiled ones, others one by one."""
         stepper, k = self.stepper, 0
         while k < n_steps:
-            if isinstance(stepper, BDF) and replay is None:
+            if isinstance(stepper, BlockStepper) and replay is None:
                 found = stepper.steps(assembler, state, theta, n_steps - k)
             else:
                 found = self.advance(assembler, state, theta, replay.records[k] if replay else None)
@@ -320,7 +320,7 @@ class Simulation(Summarised):
         """The arrays of compiled steps, or why there are none."""
         if self.solver is not factorization_for:
             return "another solver of linear systems is asked for"
-        if not isinstance(self.stepper, BDF):
+        if not isinstance(self.stepper, BlockStepper):
             return f"steps of {type(self.stepper).__name__}"
         return packed_or_reason(self.system)
 

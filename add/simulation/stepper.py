@@ -252,3 +252,11 @@ class DifferentiableStepper(Stepper):
         linearised: Linearised | None = None,
     ) -> StateTangents:
         """Return the tangents of the state after the step; one factorisation for all."""
+
+
+class BlockStepper(DifferentiableStepper):
+    """A stepper that takes blocks of compiled steps where a system has them."""
+
+    @abstractmethod
+    def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
+        """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""

@@ -78,6 +78,7 @@ def solve(
     replay: BranchEquations | None = None,
     before: Kinematics | None = None,
     candidates: AllCandidates = (),
+    attempts: int | None = None,
 ) -> NewtonResult:
     """Solve r(q, v, a) = 0 of one step.
 
@@ -100,6 +101,8 @@ def solve(
         The state before the step: what rests there is held from the beginning under hybrid friction.
     candidates : optional
         What each deciding term may decide within the step; see `DecidingTerm.candidates`.
+    attempts : int, optional
+        The last one that is tried, as `NewtonReport.attempt` counts them; default: all.
 
     Returns
     -------
@@ -109,7 +112,7 @@ def solve(
     work = Solve(assembler, equations, theta, options, replay, candidates, before.q if before else None)
     # Without velocities nothing can stick: static equilibrium knows no friction.
     if not assembler.system.sticking or replay is not None or not equations.c:
-        return _attempts(work, guesses, 0.0)
+        return _attempts(work, guesses, 0.0, attempts)
     work.sticking = at_rest(work, before) if before is not None else None
     if work.sticking is not None:
         result = work.iterate(work.guess(guesses[0]), 0.0, 0)
@@ -117,16 +120,16 @@ def solve(
         if staying is not None:
             return staying
         work.sticking = None
-    result = _attempts(work, guesses, LOOSE_SHARE)
+    result = _attempts(work, guesses, LOOSE_SHARE, attempts)
     return solve_hybrid(work, result) if result.report.status.success else result
 
 
-def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> NewtonResult:
+def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None) -> NewtonResult:
     """Try one way after another; ``share`` as in `Solve.iterate`."""
     equations = work.equations
     points = [work.guess(guesses[0])]
     result = work.iterate(points[0], 0.0, 0, share)
-    if result.report.status.success:
+    if result.report.status.success or attempts == 0:
         return result
     for attempt, guess in enumerate(guesses[1:], start=1):
         points.append(work.guess(guess))
@@ -140,10 +143,10 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float) -> Newto
     if result.report.status.success:
         _log.info("step %d: solved with regularised steps", equations.step)
         return result
-    if work.replay is None:
+    if work.replay is None and attempts is None:
         # Quickly from every guess, then slowly from the first.
-        attempts = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
-        for guess, shares in attempts:
+        ways = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
+        for guess, shares in ways:
             found = _stiffened(work, guess, shares, len(guesses) + 1)
             if found is None:
                 break

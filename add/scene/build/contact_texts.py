@@ -49,7 +49,8 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
 def fast_impacts(built: BuiltScene) -> list[str]:
     """Return the free rigid bodies that move by most of their thinnest part in a step at their impact, in words."""
     scene = built.scene
-    if scene.contact.friction_law in ("exact", "impulse") or not built.model.obstacles:
+    hard = scene.contact.friction_law in ("exact", "impulse")
+    if hard or scene.time.substeps == "auto" or not built.model.obstacles:
         return []
     dt, joined = scene.time.dt, set(strings_in(scene.couplings))
     found = Touching(scene, built)
@@ -65,7 +66,8 @@ def fast_impacts(built: BuiltScene) -> list[str]:
     others = f", and {len(needs) - 1} more bodies" if len(needs) > 1 else ""
     return [
         f"time.dt: an impact of '{name}' at {speed:.2g} m/s moves {speed * dt / thin:.2g} times its thinnest part in a "
-        f"step{others}: its rebound is one of the step, and may gain energy; try {0.1 * thin / speed:.1g} s"
+        f"step{others}: its rebound is one of the step, and may gain energy; try {0.1 * thin / speed:.1g} s, or "
+        "time.substeps 'auto'"
     ]
 
 

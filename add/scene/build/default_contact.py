@@ -29,9 +29,11 @@ from add.bodies import Body, LinkBody, NodalBody, SoftBody, TreeBody
 from add.contact.restitution import clipped_restitution_from_damping
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
+from add.scene.build.contact_forces import contact_terms
 from add.scene.build.mesh_contact import ONSET as MESH_ONSET
 from add.scene.build.scenery import Moving, Scenery, mean, vertex_area
 from add.scene.spec.scene import SceneSpec
+from add.simulation.substeps import Impacts
 
 #: Depth of an impact, and shares of the thinnest part: that of static depth with `ONSET`, and of the onset.
 IMPACT, STATIC, ONSET = 0.1, 0.0025, 0.02
@@ -79,6 +81,18 @@ def default_contact(scene: SceneSpec, built: BuiltScene) -> dict[str, float]:
         The scene with any numbers in their place.
     """
     return {path: float(f"{value:.3g}") for path, value in Touching(scene, built).numbers()}
+
+
+def impacts(built: BuiltScene) -> Impacts:
+    """Return what says whether the steps of a scene resolve its impacts: of rigid bodies, floating trees, soft ones."""
+    system, rows, thin = built.model.system, [], []
+    nodal = {body.name for body in built.model.bodies if isinstance(body, NodalBody)}
+    for one in Touching(built.scene, built).touching():
+        entry = system.dofs[one.name]
+        if one.name in nodal or entry.start + 3 in system.rotations:  # the place of a frame is before its rotation
+            rows.append(slice(entry.start, entry.stop if one.name in nodal else entry.start + 3))
+            thin.append(one.thin)
+    return Impacts(tuple(rows), tuple(thin), tuple(number for number, _ in contact_terms(system)))
 
 
 class Touching(Scenery):

@@ -19,7 +19,7 @@ from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.default_contact import changes_numbers, default_contact, without_numbers
+from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings
 from add.scene.build.layers import refuse_deep_starts, refuse_layers, refuse_soft_max_of_meshes
@@ -47,6 +47,7 @@ from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
+from add.simulation.substeps import Substeps
 from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 
@@ -199,7 +200,10 @@ def _build(scene: SceneSpec) -> BuiltScene:
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
     names = tuple(spec.markers)
-    return BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
+    built = BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
+    if time.substeps == "off" or not isinstance(simulation.stepper, BDF):
+        return built
+    return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
 
 
 def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:

@@ -22,7 +22,7 @@ _BODIES = {
 _RUN = {
     "steps": 0,
     "end_time": 0,
-    "newton": dict.fromkeys(("iterations_per_step", "most_iterations", "factorizations", "fallbacks"), 0),
+    "newton": dict.fromkeys(("iterations_per_step", "most_iterations", "factorizations", "fallbacks", "divided"), 0),
     "energy": dict.fromkeys(("kinetic", "elastic", "gravity", "coupling", "contact"), 0),
     "contact": dict.fromkeys(("touching", "sticking", "slipping", "creeping"), 0),
     "couplings": dict.fromkeys(("taut", "slack", "clipped", "below", "above"), 0),

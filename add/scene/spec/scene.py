@@ -89,6 +89,11 @@ class TimeSpec(Spec):
     initial: Literal["given", "equilibrium"] = Field(
         "given", description="initial state: as given by the bodies, or the static solution from there"
     )
+    substeps: Literal["off", "auto"] = Field(
+        "off",
+        description="`auto`: a step that finds no solution, or in which contact stops a body that would move by 0.4 of "
+        "its thinnest part, is divided into 4, 16 or 64 steps of BDF1 (docs/default-contact.md)",
+    )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
     linear_solver: Literal["auto", "cholmod"] = Field(
         "auto",
@@ -97,7 +102,8 @@ class TimeSpec(Spec):
     )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        return {} if self.integrator == "bdf2" else {"start": "it is how bdf2 starts"}
+        out = {} if self.integrator == "bdf2" else {"start": "it is how bdf2 starts"}
+        return out | ({"substeps": "hard contact has no stiffness"} if facts.without_penalties else {})
 
     @model_validator(mode="after")
     def _check(self) -> "TimeSpec":

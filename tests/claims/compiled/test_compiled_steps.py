@@ -283,7 +283,7 @@ def test_a_hard_step_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(self, timing, criteria, before, n, theta, replay=None):
         block = take(self, timing, criteria, before, n, theta, replay)
-        if self.fails(timing.first + block.n, theta):
+        if self.fails(timing._replace(first=timing.first + block.n), theta):
             ended.append(timing.first + block.n)
             cut.append(block.n)
         return block

@@ -1,0 +1,316 @@
+"""Steps that are divided where no solution is found, or where an impact is over within a fraction of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.compiled.run import Block
+from add.equations import charts
+from add.equations.kinematics import NO_CARRY, Carry, State, StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
+from add.errors import SolverError
+from add.simulation.bdf import BDF
+from add.simulation.blocks import stepwise
+from add.simulation.implicit_solve import Linearised
+from add.simulation.stepper import BlockStepper, Record
+from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import Assembler
+from add.typing import FloatArray, IntArray
+
+#: Share of its thinnest part by which a body may move in a step between whose ends contact stops it. An impact is
+#: spread over two steps: half of what `add check` warns of.
+UNRESOLVED = 0.4
+#: Share that it moves in a part of a step that has been divided.
+RESOLVED = 0.1
+#: Most parts of a step.
+MOST = 64
+#: Steps that are taken at once: those behind one that is to be divided are thrown away.
+AHEAD = 32
+
+#: Handed on by a divided step: the history of the next one would span a jump.
+_RESTART = Carry(np.zeros((0, 0)), (np.ones(1, dtype=np.int64),))
+
+
+def _enough(n: int, moved: float) -> int:
+    """Return how many parts a step needs, n at least, in which a body would move by so many of its thinnest parts."""
+    while moved > max(UNRESOLVED, RESOLVED * n) and n < MOST:
+        n *= 4
+    return n
+
+
+@final
+@dataclass(frozen=True)
+class Impacts:
+    """What says whether the impacts of a step are resolved.
+
+    Attributes
+    ----------
+    bodies : coordinates of each body, those of points in threes, whose mean is its place
+    thin : their thinnest parts [m]
+    contacts : numbers of the contact terms among those that decide
+    """
+
+    bodies: tuple[slice, ...]
+    thin: tuple[float, ...]
+    contacts: tuple[int, ...]
+
+    def moved(self, before: FloatArray, after: FloatArray, dt: float) -> FloatArray:
+        """Return how far the speed that bodies lose in steps would move them, in thinnest parts; velocities (k, n)."""
+        change = after - before
+        found = np.zeros(len(change))
+        for rows, thin in zip(self.bodies, self.thin, strict=True):
+            mean = change[:, rows].reshape(len(change), -1, 3).mean(axis=1)
+            np.maximum(found, np.sqrt((mean * mean).sum(axis=1)) * (dt / thin), out=found)
+        return found
+
+
+@final
+@dataclass(frozen=True)
+class Substeps(BlockStepper):
+    """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.
+
+    A step is divided where Newton's method finds no solution from the first guess, or where contact
+    changes the velocity of a body so much that it would move by `UNRESOLVED` of its thinnest part in the step. The
+    parts are steps of BDF1, all with the numbers of the whole one: the stiffness of friction at rest, k_t, does not
+    follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold them. The
+    step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
+
+    Where `MOST` parts are not enough, the whole step is tried with all fallbacks.
+
+    Attributes
+    ----------
+    inner : BDF
+    impacts : Impacts
+    """
+
+    inner: BDF
+    impacts: Impacts
+
+    @property
+    def newton(self) -> NewtonOptions:  # type: ignore[override]
+        """When a step counts as solved."""
+        return self.inner.newton
+
+    @property
+    def order(self) -> int:
+        """That of steps that are not divided."""
+        return self.inner.order
+
+    @property
+    def dt(self) -> float:
+        """Step [s]."""
+        return self.inner.dt
+
+    @property
+    def n_history(self) -> int:
+        """Two pairs."""
+        return self.inner.n_history
+
+    def solved_by(self, options: NewtonOptions) -> Substeps:
+        """Return the stepper with other options of Newton's method."""
+        return replace(self, inner=self.inner.solved_by(options))
+
+    def start(self, q: FloatArray, v: FloatArray) -> State:
+        """Return the state at t = 0."""
+        return self.inner.start(q, v)
+
+    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of the initial q and v."""
+        return self.inner.start_pullback(state_bar)
+
+    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
+        """Return the tangent of the state at t = 0."""
+        return self.inner.start_pushforward(q_dot, v_dot)
+
+    # --- forward ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _quick(self) -> BDF:
+        """Whole steps."""
+        return replace(self.inner, attempts=0)
+
+    @cached_property
+    def _restarted(self) -> BDF:
+        """Whole steps that look back to one state."""
+        return replace(self._quick, bdf_order=1)
+
+    def _of(self, record: Record) -> BDF:
+        """Return the stepper of a whole step."""
+        return self._restarted if len(record.alpha) == 1 else self._quick
+
+    def _part(self, n: int) -> BDF:
+        """Return the stepper of each of n parts, whose steps are numbered n times as fast."""
+        return replace(self._restarted, step_size=self.dt / n, one_chart=True, attempts=0 if n < MOST else 3)
+
+    def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
+        """Take up to ``n`` steps at once, or one; see `BlockStepper.steps`."""
+        stepper, most = self._quick, min(n, AHEAD)
+        if state.carry.marks:
+            # The acceleration of an impact does not go on: neither does the first guess.
+            stepper, most = self._restarted, 1
+            state = replace(state, v=np.stack([state.v[0], state.v[0]]))
+        try:
+            found = stepper.steps(assembler, state, theta, most)
+        except SolverError:
+            return self._divided(assembler, state, theta, 4)
+        if isinstance(found, Block):
+            rates = found.steps.states_v[: found.n]
+            before = np.concatenate([found.v[None], rates[:-1]])
+            ends = found.steps.ends[: found.n]
+            touching = np.any([ends[:, k] < ends[:, k + 1] for k in self.impacts.contacts], axis=0)
+        else:
+            rates, before = found[0].v[:1], state.v[:1]
+            touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
+        moved = np.where(touching, self.impacts.moved(before, rates, self.dt), 0.0)
+        unresolved = np.flatnonzero(moved > UNRESOLVED)
+        if not unresolved.size:
+            return found
+        first = int(unresolved[0])
+        if first and isinstance(found, Block):
+            return replace(found, n=first)
+        return self._divided(assembler, state, theta, _enough(4, float(moved[first])))
+
+    def step(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
+    ) -> tuple[State, Record]:
+        """Take one step; see `DifferentiableStepper.step`."""
+        if replay is None:
+            return next(stepwise(self.steps(assembler, state, theta, 1)))
+        if not replay.inner:
+            return self._of(replay).step(assembler, state, theta, replay)
+        n = len(replay.inner)
+        part, at = self._part(n), self._begin(state, n)
+        records: list[Record] = []
+        for earlier in replay.inner:
+            at, record = part.step(assembler, at, theta, earlier)
+            records.append(record)
+        return self._end(assembler, state, records, replay.charts)
+
+    def _begin(self, state: State, n: int) -> State:
+        """Return the state before the first of n parts, as if the acceleration had been the same before."""
+        q, v, h = state.q[0], state.v[0], self.dt / n
+        return State(state.t, state.step * n, np.stack([q, q - h * v]), np.stack([v, v - (v - state.v[1]) / n]))
+
+    def _divided(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> tuple[State, Record]:
+        """Take a step in n parts, in more, or at last as one."""
+        while n <= MOST:
+            part, begin = self._part(n), self._begin(state, n)
+            taken: list[tuple[State, Record]] = []
+            try:
+                while len(taken) < n:
+                    at = taken[-1][0] if taken else begin
+                    taken += stepwise(part.steps(assembler, at, theta, n - len(taken)))
+            except SolverError:
+                n *= 4
+            else:
+                rates = np.stack([after.v[0] for after, _ in taken])
+                enough = _enough(n, float(self.impacts.moved(state.v[:1], rates, self.dt).max()))
+                if enough == n:
+                    return self._end(assembler, state, [record for _, record in taken], None)
+                n = enough
+        whole = self._restarted if state.carry.marks else self.inner
+        return replace(whole, attempts=None).step(assembler, state, theta)
+
+    def _end(
+        self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None
+    ) -> tuple[State, Record]:
+        """Return the state after a step of these parts, and its record."""
+        carry = _RESTART if self.inner.bdf_order > 1 else NO_CARRY
+        last, reports = records[-1].solution, [record.report for record in records]
+        spent = [sum(getattr(report, name) for report in reports) for name in ("iterations", "factorizations")]
+        report = replace(last.report, iterations=spent[0], factorizations=spent[1])
+        whole = replace(last, kin=replace(last.kin, step=state.step + 1), report=report, carry=carry)
+        following, record = self._restarted.formula.finish(assembler.system, state, whole, changed)
+        return following, replace(record, inner=tuple(records))
+
+    def contact_changes(self, record: Record, other: Record) -> int:
+        """Return in how many parts two records differ."""
+        parts = zip(record.inner, other.inner, strict=False)
+        alike = [all(map(np.array_equal, one.decisions, two.decisions)) for one, two in parts]
+        return max(len(record.inner), len(other.inner)) - sum(alike)
+
+    # --- derivatives --------------------------------------------------------------------------------------------------
+
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
+        """Assemble and factor the matrix of a whole step; a divided one has many."""
+        return None if record.inner else self._of(record).linearise(assembler, record, theta)
+
+    def matrices(
+        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, Columns] | None:
+        """Return those of a whole step; see `DifferentiableStepper.matrices`."""
+        return None if record.inner else self._of(record).matrices(assembler, record, theta, directions)
+
+    def step_matrices(
+        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, Columns] | None:
+        """Return those of a whole step; see `DifferentiableStepper.step_matrices`."""
+        return None if record.inner else self._of(record).step_matrices(assembler, record, theta, directions)
+
+    def push_stretch(
+        self,
+        assembler: Assembler,
+        block: Block,
+        steps: range,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+    ) -> StretchTangents | None:
+        """Push tangents through steps of a block; see `DifferentiableStepper.push_stretch`."""
+        return self.inner.push_stretch(assembler, block, steps, theta, tangents, directions)
+
+    def _parts(self, assembler: Assembler, record: Record) -> Iterator[tuple[BDF, Assembler, Record]]:
+        """Yield the parts of a step, the first first, with what takes their derivatives."""
+        # The assembler may be at work in another thread, for the matrix of a whole step.
+        aside, part = assembler.copy() or assembler, self._part(len(record.inner))
+        return ((part, aside, own) for own in record.inner)
+
+    def pullback(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        state_bar: StateTangent,
+        theta_bar: FloatArray,
+        linearised: Linearised | None = None,
+    ) -> StateTangent:
+        """Pull a cotangent back through one step; see `DifferentiableStepper.pullback`."""
+        if not record.inner:
+            return self._of(record).pullback(assembler, record, theta, state_bar, theta_bar, linearised)
+        if record.unchanged is not None:
+            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
+        bar = StateTangent.zeros(*state_bar.q.shape)
+        bar.q[0], bar.v[0] = state_bar.q[0], state_bar.v[0]
+        for part, aside, own in reversed(list(self._parts(assembler, record))):
+            bar = part.pullback(aside, own, theta, bar, theta_bar)
+        bar.q[0] += state_bar.q[1]
+        bar.v[0] += state_bar.v[1]
+        return bar
+
+    def pushforward(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+        linearised: Linearised | None = None,
+    ) -> StateTangents:
+        """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
+        if not record.inner:
+            return self._of(record).pushforward(assembler, record, theta, tangents, directions, linearised)
+        after = tangents
+        for part, aside, own in self._parts(assembler, record):
+            after = part.pushforward(aside, own, theta, after, directions)
+        if not after.index.size:
+            return after
+        older = tangents.including(after.index).dot
+        dot = StateTangent(np.stack([after.dot.q[0], older.q[0]]), np.stack([after.dot.v[0], older.v[0]]))
+        if record.unchanged is not None:
+            dot = charts.pushforward(record.unchanged, record.charts, dot)
+        return StateTangents(after.index, dot)

@@ -1,0 +1,118 @@
+"""Steps that are divided where no solution is found or an impact is not resolved, and their derivatives."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from support.compiled_runs import by_terms
+from support.places import TESTS
+from support.run_checks import check_gradient_of_run
+from support.small_models import RoughObjective
+
+from add.kernels.contact_pairs import ACTIVE, BITS, SLIP, STICKS
+from add.scene import scene_from_dict
+from add.scene.build.built import BuiltScene
+from add.simulation.run import Trajectory
+
+#: Beyond pi within the impact.
+TURNED = np.array([0.05, 0.94, 0.31, 0.1])
+
+
+def thrown(integrator: str, law: str, **changes: Any) -> dict[str, Any]:
+    """A flat box, thrown onto a floor fast enough to move through it in a step; it turns beyond pi."""
+    return {
+        "schema": "add-scene/1",
+        "time": {
+            "dt": 0.01,
+            "steps": 8,
+            "integrator": integrator,
+            "substeps": "auto",
+            "newton": {"atol": 1e-12, "rtol": 1e-13, "max_iterations": 100},
+        }
+        | changes,
+        "bodies": {
+            "box": {
+                "type": "rigid",
+                "geometry": {"shape": "box", "size": [0.12, 0.1, 0.03]},
+                "mass": 0.4,
+                "position": [0, 0, 0.14],
+                "orientation": (TURNED / np.linalg.norm(TURNED)).tolist(),
+                "velocity": [0.8, 0.3, -3.0],
+                "angular_velocity": [13.0, 4.3, 1.4],
+            }
+        },
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0.05, 1]}},
+        "contact": {
+            "friction": 0.8 if law == "hybrid" else 0.4,
+            "friction_law": law,
+            "stiffness": 2e5,
+            "damping": 100,
+            "onset": 0.002,
+            "damping_ramp": 0.002,
+        },
+    }
+
+
+def divided(trajectory: Trajectory) -> list[int]:
+    return [len(record.inner) for record in trajectory.records]
+
+
+def built(raw: dict[str, Any]) -> BuiltScene:
+    return scene_from_dict(raw).build()
+
+
+@pytest.mark.parametrize("law", ["linear", "tanh", "hybrid"])
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_gradients_go_through_divided_steps(integrator: str, law: str) -> None:
+    simulation = built(thrown(integrator, law)).simulation
+    objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
+    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    assert max(divided(trajectory)) == 16
+    assert any(n and record.charts.size for n, record in zip(divided(trajectory), trajectory.records, strict=True))
+    bits = np.concatenate([part.decisions[0][:, BITS] for record in trajectory.records for part in record.inner])
+    wanted = {"linear": [ACTIVE, SLIP], "tanh": [ACTIVE], "hybrid": [ACTIVE, SLIP, STICKS]}[law]
+    assert all((bits & bit).any() for bit in wanted)
+
+
+def test_the_step_behind_a_divided_one_looks_back_to_one_state() -> None:
+    trajectory = built(thrown("bdf2", "linear")).run()
+    order = [len(record.alpha) for record in trajectory.records]
+    parts = divided(trajectory)
+    for before, n, own in zip(parts[1:], parts[2:], order[2:], strict=False):
+        assert own == (1 if before or n else 2)
+    assert {1, 2} <= set(order[1:])
+
+
+def test_a_run_goes_on_behind_a_divided_step_to_the_bit() -> None:
+    simulation = built(thrown("bdf2", "hybrid")).simulation
+    trajectory = simulation.run()
+    at = 1 + next(k for k, n in enumerate(divided(trajectory)) if n)
+    again = simulation.run(state=trajectory.state(at))
+    assert np.array_equal(again.q, trajectory.q[at:]) and np.array_equal(again.v, trajectory.v[at:])
+
+
+def test_compiled_parts_are_those_of_the_terms() -> None:
+    simulation = built(thrown("bdf2", "linear")).simulation
+    assert not simulation.by_terms
+    one, other = simulation.run(), by_terms(simulation).run()
+    assert divided(one) == divided(other)
+    assert np.allclose(one.q, other.q, rtol=0.0, atol=1e-9)
+
+
+def test_nothing_is_divided_where_nothing_meets() -> None:
+    """Without an impact the steps are those of a scene without substeps, to the bit."""
+    raw = thrown("bdf2", "linear", steps=3)
+    runs = [built(raw | {"time": raw["time"] | {"substeps": way}}).run() for way in ("auto", "off")]
+    assert np.array_equal(runs[0].q, runs[1].q)
+    assert not any(divided(runs[0]))
+
+
+@pytest.mark.parametrize("number", [26, 49, 64])
+def test_steps_without_solution_are_divided(number: int) -> None:
+    """Damping that jumps where a corner touches leaves these steps no solution; parts of them have one."""
+    raw = json.loads((TESTS / "claims" / "fuzz" / "drops" / f"drop_{number}.json").read_text())
+    raw["time"]["substeps"] = "auto"
+    trajectory = built(raw).run()
+    assert trajectory.n_steps == raw["time"]["steps"]
+    assert sum(n > 0 for n in divided(trajectory)) == 1
