@@ -191,5 +191,5 @@ def test_many_bodies_find_each_other_as_few_do():
 
 def _points(term, part):
     """Return the term of some of the points."""
-    fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "centre", "owner")
+    fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "centre", "owner", "part")
     return replace(term, **{name: getattr(term, name)[part] for name in fields})
