@@ -40,7 +40,7 @@ class CurveNumber(NamedTuple):
 
 
 class FrictionCurve(NamedTuple):
-    """What the coefficient of friction follows: a code of `add.kernels.contact_laws`, and its two numbers or none."""
+    """A curve of the coefficient of friction: its code in `add.kernels.contact_laws`, and its two numbers or none."""
 
     code: int = CONSTANT
     numbers: tuple[CurveNumber, ...] = ()

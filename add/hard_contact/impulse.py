@@ -47,7 +47,7 @@ class ImpulseContact(DifferentiableStepper):
 
     @property
     def tally(self) -> ChoiceTally | None:
-        """What the backward pass chose, of options that explore."""
+        """Choices of the backward pass, of options that explore."""
         return self.whole.tally
 
     @property

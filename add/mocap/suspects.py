@@ -1,4 +1,4 @@
-"""What of a recording is probably not meant: spikes, times that jump, markers that are exchanged for a while."""
+"""Suspect parts of a recording: spikes, times that jump, markers that are exchanged for a while."""
 
 from __future__ import annotations
 

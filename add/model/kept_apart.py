@@ -1,4 +1,4 @@
-"""What passes through what, as labels of points and shapes: one label for all that pass through the same."""
+"""Pairs that pass through each other, as labels of points and shapes: one label for all alike."""
 
 from __future__ import annotations
 

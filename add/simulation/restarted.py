@@ -10,8 +10,7 @@ import numpy as np
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.simulation.implicit_solve import Linearised
-from add.simulation.stepper import ContactForces, DifferentiableStepper, Record
-from add.solve.step_equations import NewtonOptions
+from add.simulation.stepper import AroundSteps, ContactForces, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -45,7 +44,7 @@ class RecordedStates:
 
 @final
 @dataclass(frozen=True)
-class Restarted(DifferentiableStepper):
+class Restarted(AroundSteps):
     """Any steps, each from the recorded state before it: x_k = step(recorded x_(k-1); theta).
 
     What a step ends in does not reach the next one, nor does a derivative: a cotangent pulled back through a step ends
@@ -58,32 +57,7 @@ class Restarted(DifferentiableStepper):
     recorded : RecordedStates
     """
 
-    inner: DifferentiableStepper
     recorded: RecordedStates
-
-    @property
-    def newton(self) -> NewtonOptions:  # type: ignore[override]
-        """When a step counts as solved."""
-        return self.inner.newton
-
-    @property
-    def order(self) -> int:
-        """That of the steps."""
-        return self.inner.order
-
-    @property
-    def dt(self) -> float:
-        """Step [s]."""
-        return self.inner.dt
-
-    @property
-    def n_history(self) -> int:
-        """That of the steps."""
-        return self.inner.n_history
-
-    def solved_by(self, options: NewtonOptions) -> Restarted:
-        """Return the stepper with other options of Newton's method."""
-        return replace(self, inner=self.inner.solved_by(options))
 
     def start(self, q: FloatArray, v: FloatArray) -> State:
         """Return the recorded state at t = 0, whatever a simulation would start from."""

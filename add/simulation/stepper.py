@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self, final
 
 import numpy as np
 
@@ -260,3 +260,51 @@ class BlockStepper(DifferentiableStepper):
     @abstractmethod
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""
+
+
+@dataclass(frozen=True)
+class AroundSteps(DifferentiableStepper):
+    """Steps of another stepper, begun or divided in another way.
+
+    Attributes
+    ----------
+    inner : DifferentiableStepper
+    """
+
+    inner: DifferentiableStepper
+
+    @property
+    def newton(self) -> NewtonOptions:  # type: ignore[override]
+        """When a step counts as solved."""
+        return self.inner.newton
+
+    @property
+    def order(self) -> int:
+        """That of the steps."""
+        return self.inner.order
+
+    @property
+    def dt(self) -> float:
+        """Step [s]."""
+        return self.inner.dt
+
+    @property
+    def n_history(self) -> int:
+        """That of the steps."""
+        return self.inner.n_history
+
+    def solved_by(self, options: NewtonOptions) -> Self:
+        """Return the stepper with other options of Newton's method."""
+        return replace(self, inner=self.inner.solved_by(options))
+
+    def start(self, q: FloatArray, v: FloatArray) -> State:
+        """Return the state at t = 0."""
+        return self.inner.start(q, v)
+
+    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of the initial q and v."""
+        return self.inner.start_pullback(state_bar)
+
+    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
+        """Return the tangent of the state at t = 0."""
+        return self.inner.start_pushforward(q_dot, v_dot)

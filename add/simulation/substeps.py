@@ -17,8 +17,7 @@ from add.errors import SolverError
 from add.simulation.bdf import BDF
 from add.simulation.blocks import stepwise
 from add.simulation.implicit_solve import Linearised
-from add.simulation.stepper import BlockStepper, Record
-from add.solve.step_equations import NewtonOptions
+from add.simulation.stepper import AroundSteps, BlockStepper, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
@@ -46,7 +45,7 @@ def _enough(n: int, moved: float) -> int:
 @final
 @dataclass(frozen=True)
 class Impacts:
-    """What says whether the impacts of a step are resolved.
+    """The measure of whether the impacts of a step are resolved.
 
     Attributes
     ----------
@@ -71,7 +70,7 @@ class Impacts:
 
 @final
 @dataclass(frozen=True)
-class Substeps(BlockStepper):
+class Substeps(AroundSteps, BlockStepper):
     """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.
 
     A step is divided where Newton's method finds no solution from the first guess, or where contact
@@ -90,42 +89,6 @@ class Substeps(BlockStepper):
 
     inner: BDF
     impacts: Impacts
-
-    @property
-    def newton(self) -> NewtonOptions:  # type: ignore[override]
-        """When a step counts as solved."""
-        return self.inner.newton
-
-    @property
-    def order(self) -> int:
-        """That of steps that are not divided."""
-        return self.inner.order
-
-    @property
-    def dt(self) -> float:
-        """Step [s]."""
-        return self.inner.dt
-
-    @property
-    def n_history(self) -> int:
-        """Two pairs."""
-        return self.inner.n_history
-
-    def solved_by(self, options: NewtonOptions) -> Substeps:
-        """Return the stepper with other options of Newton's method."""
-        return replace(self, inner=self.inner.solved_by(options))
-
-    def start(self, q: FloatArray, v: FloatArray) -> State:
-        """Return the state at t = 0."""
-        return self.inner.start(q, v)
-
-    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
-        """Return the cotangents of the initial q and v."""
-        return self.inner.start_pullback(state_bar)
-
-    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
-        """Return the tangent of the state at t = 0."""
-        return self.inner.start_pushforward(q_dot, v_dot)
 
     # --- forward ------------------------------------------------------------------------------------------------------
 

@@ -208,6 +208,8 @@ def _jumps(result: NewtonResult, assembler: Assembler, equations: StepEquations,
         return False  # what sticks is held by rows of its own
     owner = int(np.searchsorted([entry.stop for entry in system.dofs.entries], result.report.worst, side="right"))
     entry = system.dofs.entries[owner]
+    if entry.name not in system.dofs.rigid:
+        return False  # each coordinate costs four residuals, and a body of nodes has thousands
     own = np.intersect1d(np.arange(entry.start, entry.stop), system.partition.free)
     u = result.kin.q - equations.q_star
 

@@ -1,4 +1,4 @@
-"""What is said of the contact of a scene: numbers that it leaves open, and steps that are too long for its impacts."""
+"""Texts about the contact of a scene: numbers that it leaves open, and steps that are too long for its impacts."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def doubts(built: BuiltScene) -> list[str]:
 
 
 def _room(built: BuiltScene) -> Iterator[str]:
-    """What can be checked, but not run."""
+    """Yield the memory that a run would need and that is not there: such a scene can be checked alone."""
     try:
         require_room_to_run(built.simulation, Checkpoints())
     except InputError as error:

@@ -24,7 +24,7 @@ _NONE = TreeJointSpec()
 @final
 @dataclass
 class Followed:
-    """What followers bring: springs of their own, numbers, and what of theta these make with the leaders' numbers."""
+    """The share of followers: springs of their own, numbers, and what of theta these make with the leaders' numbers."""
 
     springs: list[TreeTendon] = field(default_factory=list)
     numbers: list[SceneParameter] = field(default_factory=list)
