@@ -122,6 +122,8 @@ def _parsed(path: Path) -> dict[str, NDArray[np.generic]]:
         ):
             # From memory, so that nothing tells the reader where to look for other files.
             mesh = trimesh.load_mesh(io.BytesIO(content), file_type=kind, process=False)
+            if isinstance(mesh, trimesh.Scene):  # of releases before 4.6, where the format holds several
+                mesh = mesh.to_mesh()
         vertices, triangles = np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)
     except InputError:
         raise
