@@ -22,7 +22,7 @@ from add.linalg import one_blas_thread
 from add.objectives.base import Objective, total
 from add.simulation import Record, Solution
 from add.simulation.blocks import Records, record_of, state_after, stepwise
-from add.simulation.implicit_solve import NewtonSolve
+from add.simulation.derivative import linearise
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -125,7 +125,7 @@ class _ReverseSweep:
         stepper = self.simulation.differentiable
         for k in range(left, 0, -1):  # a matrix that compiled steps cannot solve with
             record = record_of(block, k - 1)
-            step = NewtonSolve(stepper.newton).linearise(assemblers[0], record.solution, self.theta)
+            step = linearise(assemblers[0], record.solution, self.theta)
             self.bar = stepper.pullback(assemblers[0], record, self.theta, self.bar, self.theta_bar, step)
             self.bar = StateTangent(self.bar.q + q_bars[k - 1], self.bar.v + v_bars[k - 1])
 

@@ -25,15 +25,15 @@ from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterat
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs
-from add.simulation import Record
+from add.simulation import Coupling, Instant, Linearised, Record
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
 
 @final
-class ExactStepDerivatives:
-    """A finished step, ready for both directions.
+class ExactCoupling(Coupling):
+    """The contacts of a finished step, ready for both directions.
 
     Parameters
     ----------
@@ -72,7 +72,6 @@ class ExactStepDerivatives:
         self.solver = work.factored(work.tangent(self.point, by, rows))
         self.rows = work.wide(rows, self.by_u)
         pull = work.wide(rows, by.push.transpose(0, 2, 1)).T
-        self.pull = pull
         self.per_force = self.solver.solve(pull.toarray()) if rows.size else np.zeros((work.n_u, 0))
         reduced = np.asarray(self.rows @ self.per_force)
         own = np.arange(3 * rows.size).reshape(-1, 3)
@@ -81,12 +80,12 @@ class ExactStepDerivatives:
 
     # --- linear equations ---------------------------------------------------------------------------------------------
 
-    def _solve(self, balance: FloatArray, contact: FloatArray) -> FloatArray:
+    def solve(self, balance: FloatArray, contact: FloatArray) -> FloatArray:
         """Return dx (n_unknowns, k) from the right-hand sides of both equations."""
         freely = self.solver.solve(balance)
         return np.asarray(freely + self.per_force @ (self.inverse @ (contact - self.rows @ freely)))
 
-    def _solve_transposed(self, x_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def solve_transposed(self, x_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the cotangents of both right-hand sides from that of x (n_unknowns,)."""
         contact = self.inverse.T @ (self.per_force.T @ x_bar)
         return self.solver.solve_transposed(x_bar - self.rows.T @ contact), contact
@@ -138,55 +137,34 @@ class ExactStepDerivatives:
 
     # --- both directions ----------------------------------------------------------------------------------------------
 
-    def pullback(self, u_bar: FloatArray, theta_bar: FloatArray) -> KinematicCotangent:
-        """Pull the cotangent (n,) of u back; return those of (q, v, a) as `NewtonSolve.pullback` does."""
-        system, kin, mu, c = self.assembler.system, self.record.kin, self.record.mu, self.record.c
-        free, prescribed = system.partition.free, system.partition.prescribed
-        both, contact = self._solve_transposed(np.concatenate([u_bar[free], np.zeros(mu.size)]))
-        adjoint = np.zeros(system.n)
-        adjoint[free] = both[: free.size]
-        bar = self.smooth.state_vjp(kin, mu, self.theta, adjoint, both[free.size :])
+    def instant(self) -> Instant:
+        """Return the step with its equations of contact."""
+        record = self.record
+        return Instant(self.assembler, record.solution, record.alpha, self.theta, Linearised(self.smooth, self))
+
+    def pull(
+        self, adjoint: FloatArray, contact: FloatArray, bar: KinematicCotangent, before: StateTangent, share: FloatArray
+    ) -> None:
+        """Add the part of contact in cotangents; see `Coupling.pull`."""
         local, there = contact.reshape(-1, 3), self.dofs >= 0
         by_q = np.einsum("ka,kap->kp", local, self._by_q) - np.einsum("km,kmp->kp", self._gather(adjoint), self.bent)
         np.add.at(bar.q, self.dofs[there], by_q[there])
         np.add.at(bar.v, self.dofs[there], np.einsum("ka,kap->kp", local, self.by_v)[there])
-        if prescribed.size:
-            by_position = (u_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
-            system.motion.vjp(kin.t, self.theta, by_position, None, theta_bar)
-        share = np.zeros_like(theta_bar)
-        self.smooth.parameter_vjp(kin, mu, self.theta, adjoint, both[free.size :], share)
         self._theta_vjp(-adjoint, contact, share)
-        theta_bar -= share
-        return bar
 
-    def pushforward(self, tangents: StateTangents, directions: Directions) -> StateTangents:
-        """Push tangents of the history and directions of theta through the step, charts unchanged."""
-        system, kin, mu, c = self.assembler.system, self.record.kin, self.record.mu, self.record.c
-        free, prescribed, n = system.partition.free, system.partition.prescribed, system.n
-        by_theta = self.smooth.parameter_tangents(kin, mu, self.theta, directions)
-        moved, contact = system.motion_tangents(kin.t, self.theta, directions), self._by_theta(directions)
-        tangents = tangents.including(by_theta.index, moved.index, contact.index)
-        before, count = tangents.dot, tangents.index.size
-        if not count:
-            return tangents
-        q_star = sum(alpha * before.q[k] for k, alpha in enumerate(self.record.alpha))
-        v_star = sum(alpha * before.v[k] for k, alpha in enumerate(self.record.alpha))
-        q_dot = np.zeros((n, count))
-        q_dot[np.ix_(prescribed, tangents.places(moved.index))] = moved.values
-        v_dot = c * (q_dot - q_star)
-        balance = -self.assembler.product(kin, mu, self.theta, self.smooth, q_dot, v_dot, c * (v_dot - v_star))
-        balance[:, tangents.places(by_theta.index)] -= by_theta.values
+    def push(
+        self, tangents: StateTangents, q_dot: FloatArray, v_dot: FloatArray, by_theta: Columns, balance: FloatArray
+    ) -> FloatArray:
+        """Add the part of contact in tangents; see `Coupling.push`."""
         held, fast, there = self._gather(q_dot), self._gather(v_dot), self.dofs >= 0
         np.add.at(balance, self.dofs[there], (self.bent @ held)[there])
-        phi = -(self._by_q @ held + self.by_v @ fast).reshape(-1, count)
-        places = tangents.places(contact.index)
-        balance[:n, places] += contact.values[:n]
-        phi[:, places] -= contact.values[n:]
-        q_dot[free] = self._solve(np.concatenate([balance[free], balance[n:]]), phi)[: free.size]
-        after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([c * (q_dot - q_star), before.v[0]]))
-        return StateTangents(tangents.index, after)
+        phi = -(self._by_q @ held + self.by_v @ fast).reshape(-1, q_dot.shape[1])
+        places, n = tangents.places(by_theta.index), self.assembler.system.n
+        balance[:n, places] += by_theta.values[:n]
+        phi[:, places] -= by_theta.values[n:]
+        return phi
 
-    def _by_theta(self, directions: Directions) -> Columns:
+    def along(self, directions: Directions) -> Columns:
         """Return the tangents of (G^T F, phi) (n + 3 k, .) along directions of theta."""
         n, size = self.assembler.system.n, self.assembler.system.n + 3 * self.pairs.n
 

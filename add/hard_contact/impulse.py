@@ -8,16 +8,14 @@ from typing import final
 
 import numpy as np
 
-from add.equations import charts
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import State
 from add.errors import SolverError
 from add.hard_contact.exploring import ChoiceTally
 from add.hard_contact.impulse_part import ImpulsePart
 from add.kernels.cone_modes import SEPARATE
 from add.simulation import BDFFormula, ContactForces, Record, StartUp
-from add.simulation.implicit_solve import Linearised
-from add.simulation.stepper import DifferentiableStepper
+from add.simulation.composed import StepsInParts
+from add.simulation.derivative import Linearised, linearise
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -25,7 +23,7 @@ from add.typing import FloatArray
 
 @final
 @dataclass(frozen=True)
-class ImpulseContact(DifferentiableStepper):
+class ImpulseContact(StepsInParts):
     """Steps of contact in velocities (see `ImpulsePart`), of order one.
 
     A step in which one body has impacts at several times, or in which no solution is found, is halved, and its halves
@@ -61,29 +59,12 @@ class ImpulseContact(DifferentiableStepper):
         return self.whole.whole
 
     @property
-    def n_history(self) -> int:
-        """Two pairs, so that objectives may interpolate."""
-        return 2
-
-    @property
     def _formula(self) -> BDFFormula:
         return BDFFormula(self.dt, 1, StartUp.BDF1)
 
     def solved_by(self, options: NewtonOptions) -> ImpulseContact:
         """Return the stepper with other options of Newton's method."""
         return replace(self, whole=replace(self.whole, newton=options))
-
-    def start(self, q: FloatArray, v: FloatArray) -> State:
-        """Return the state at t = 0."""
-        return self._formula.start(q, v)
-
-    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
-        """Return the cotangents of the initial q and v."""
-        return state_bar.q.sum(axis=0), state_bar.v.sum(axis=0) - self.dt * state_bar.q[1]
-
-    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
-        """Return the tangent of the state at t = 0."""
-        return StateTangent(np.stack([q_dot, q_dot - self.dt * v_dot]), np.stack([v_dot, v_dot]))
 
     # --- forward ------------------------------------------------------------------------------------------------------
 
@@ -95,7 +76,7 @@ class ImpulseContact(DifferentiableStepper):
             taken = self._advance(assembler, self.whole, state, theta, self.whole.options.halvings)
         else:
             taken, begin = [], state
-            for part, earlier in self._parts(replay):
+            for part, earlier in self.parts(replay):
                 taken.append(part.follow(assembler, begin, theta, earlier))
                 begin = self._between(state, *taken[-1])
         q, last = taken[-1]
@@ -130,8 +111,8 @@ class ImpulseContact(DifferentiableStepper):
         kin = record.kin
         return State(kin.t, state.step, q[None], kin.v[None], record.carry)
 
-    def _parts(self, record: Record) -> list[tuple[ImpulsePart, Record]]:
-        """Return the parts of a step and their records, in their order."""
+    def parts(self, record: Record) -> list[tuple[ImpulsePart, Record]]:
+        """Return the parts of a step; see `StepsInParts.parts`."""
         if len(record.inner) < 2:
             return [(self.whole, record)]
         late = self.dt - np.cumsum([part.solution.dt for part in record.inner])
@@ -142,7 +123,7 @@ class ImpulseContact(DifferentiableStepper):
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step, of its parts by their share of it; see `Stepper.contact_forces`."""
-        found = [(part.dt / self.dt, part.contact_forces(own, theta)) for part, own in self._parts(record)]
+        found = [(part.dt / self.dt, part.contact_forces(own, theta)) for part, own in self.parts(record)]
         last = found[-1][1]
         if len(found) == 1:
             return last
@@ -164,7 +145,7 @@ class ImpulseContact(DifferentiableStepper):
 
     def contact_changes(self, record: Record, other: Record) -> int:
         """Return how many pairs and stops are near in one record alone, or in another mode."""
-        one, two = ([part.modes(own) for part, own in self._parts(item)] for item in (record, other))
+        one, two = ([part.modes(own) for part, own in self.parts(item)] for item in (record, other))
         changes = abs(len(one) - len(two))
         for a, b in zip(one, two, strict=False):
             changes += sum(a.get(pair, SEPARATE) != b.get(pair, SEPARATE) for pair in {*a, *b})
@@ -172,53 +153,6 @@ class ImpulseContact(DifferentiableStepper):
 
     # --- derivatives --------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _aside(assembler: Assembler, record: Record) -> Assembler:
-        """Return an assembler for the solves that a step is made of: the other one may be at work in another thread."""
-        return (assembler.copy() or assembler) if record.inner else assembler
-
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
         """Assemble and factor K = dr/du, of the last part; see `DifferentiableStepper.linearise`."""
-        return self.whole.linearise(assembler, record, theta)
-
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        state_bar: StateTangent,
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
-        """Pull a cotangent back through one step; see `DifferentiableStepper.pullback`."""
-        if record.unchanged is not None:
-            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
-        bar = state_bar.q[0], state_bar.v[0]
-        aside = self._aside(assembler, record)
-        for part, own in reversed(self._parts(record)):
-            bar, linearised = part.pullback(aside, own, theta, bar, theta_bar, linearised), None
-        before = StateTangent.zeros(self.n_history, assembler.system.n)
-        before.q[0] += bar[0] + state_bar.q[1]
-        before.v[0] += bar[1] + state_bar.v[1]
-        return before
-
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> StateTangents:
-        """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
-        parts, after, aside = self._parts(record), tangents, self._aside(assembler, record)
-        for part, own in parts:
-            after = part.pushforward(aside, own, theta, after, directions, None if record.inner else linearised)
-        if len(parts) > 1:
-            older = tangents.including(after.index).dot
-            dot = StateTangent(np.stack([after.dot.q[0], older.q[0]]), np.stack([after.dot.v[0], older.v[0]]))
-            after = StateTangents(after.index, dot)
-        if record.unchanged is not None and after.index.size:
-            after = StateTangents(after.index, charts.pushforward(record.unchanged, record.charts, after.dot))
-        return after
+        return linearise(assembler, record.solution, theta)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from add.cones import WEAK, Sensitivity
+from add.cones import WEAK
 from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.lift import Lift
 from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
 from add.hard_contact.beginning import Beginning
-from add.hard_contact.exploring import ChoiceTally, wanted_modes
+from add.hard_contact.exploring import ChoiceTally
 from add.hard_contact.geometry import Touches
 from add.hard_contact.impact_times import ImpactTimes
 from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import ImpulseCoupling
 from add.hard_contact.impulse_options import ImpulseOptions
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
@@ -26,8 +27,10 @@ from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import StepRows
 from add.hard_contact.stop_rows import JointStops, NearStops, StopRows
 from add.kernels.cone_modes import SEPARATE, STICK
+from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact
-from add.simulation.implicit_solve import Linearised, NewtonSolve
+from add.simulation.derivative import Instant, Linearised, linearise
+from add.simulation.stepper import StepPart
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -35,7 +38,7 @@ from add.typing import FloatArray, IntArray
 
 @final
 @dataclass(frozen=True)
-class ImpulsePart:
+class ImpulsePart(StepPart):
     """r(q, v, a) - J^T F = 0 with Signorini's law in velocities and Coulomb's cone (see `impulse_rows`).
 
         v = (q - q_0)/dt,   a = (v - v_0)/dt,   0 <= F_n  _|_  w_n + bias >= 0,   |F_t| <= c_f F_n
@@ -211,41 +214,26 @@ class ImpulsePart:
 
     # --- derivatives --------------------------------------------------------------------------------------------------
 
-    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
-        """Assemble and factor K = dr/du."""
-        return NewtonSolve(self.newton).linearise(assembler, record.solution, theta)
-
-    def _changes(self, rows: StepRows, kept: CarriedImpulses, record: Record) -> StepChanges:
-        free = record.inner[0].kin.v if record.inner else None
-        return StepChanges(rows, kept.force, record.kin.v, self.restitution[kept.near.pair], free)
-
-    def _sensitivity(self, kept: CarriedImpulses, rows: StepRows, delassus: Delassus, v: FloatArray) -> Sensitivity:
-        """Linearise the mode equations of a record."""
-        u, cones = rows.matrix @ v + rows.shift, rows.cones(self.options.pyramids)
-        return Sensitivity.at(delassus.matrix, cones, kept.force, u, kept.modes, self.options.relaxation)
-
-    def _contact_cotangent(
+    def _instant(
         self,
-        kept: CarriedImpulses,
-        rows: StepRows,
-        delassus: Delassus,
-        v: FloatArray,
-        u_bar: FloatArray,
-        y: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return minus the cotangents of u at fixed forces, and those of the bounds, from y = K^-T u_bar."""
-        cotangent = delassus.J @ y
-        found = self._sensitivity(kept, rows, delassus, v).velocity_cotangent(cotangent)
-        if not self.options.exploring:
-            return found
-        modes = wanted_modes(delassus.matrix, cotangent, rows.cones(self.options.pyramids), kept.modes)
-        other = self._sensitivity(replace(kept, modes=modes), rows, delassus, v).velocity_cotangent(cotangent)
-        larger = delassus.load_size(u_bar, y, other[0]) > (1.0 + 1e-9) * delassus.load_size(u_bar, y, found[0])
-        if self.tally is not None:
-            self.tally.add(larger)
-        return other if larger else found
+        assembler: Assembler,
+        record: Record,
+        recorded: tuple[CarriedImpulses, StepRows],
+        linearised: Linearised,
+        free: tuple[IntArray, FloatArray] | None = None,
+    ) -> tuple[Instant, ImpulseCoupling | None]:
+        """Return a solved part with its equations of contact, which are there where anything is near."""
+        (kept, rows), theta, coupling = recorded, recorded[1].beginning.theta, None
+        if rows.n:
+            assert isinstance(linearised.factors, LinearSolve)
+            without = record.inner[0].kin.v if record.inner else None
+            changes = StepChanges(rows, kept.force, record.kin.v, self.restitution[kept.near.pair], without)
+            delassus = Delassus(assembler, linearised.factors, rows.matrix, record.c)
+            coupling = ImpulseCoupling(rows, changes, kept, delassus, record.kin.v, self.options, self.tally, free)
+        both = Linearised(linearised.branch, coupling or linearised.factors)
+        return Instant(assembler, record.solution, record.alpha, theta, both), coupling
 
-    def pullback(
+    def pull(
         self,
         assembler: Assembler,
         record: Record,
@@ -253,51 +241,24 @@ class ImpulsePart:
         bar: tuple[FloatArray, FloatArray],
         theta_bar: FloatArray,
         linearised: Linearised | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the cotangents of q_0 and v_0 (n,) from those at the end; add that of theta to ``theta_bar``."""
-        system, c, kin, mu = assembler.system, record.c, record.kin, record.mu
-        free, prescribed = system.partition.free, system.partition.prescribed
-        kept, rows = self._recorded(record, theta)
-        before, (q_bar, v_bar) = StateTangent.zeros(1, system.n), bar
-        times, free_bar = self._times(rows, record, assembler), np.zeros(system.n)
+    ) -> StateTangent:
+        """Pull a cotangent back through the part; see `StepPart.pull`."""
+        kin, n, (q_bar, v_bar) = record.kin, assembler.system.n, bar
+        recorded = self._recorded(record, theta)
+        early, times, free_bar = StateTangent.zeros(2, n), self._times(recorded[1], record, assembler), np.zeros(n)
         if times is not None:
-            moved, free_bar = times.pullback(q_bar, kin.v, before, theta_bar)
+            moved, free_bar = times.pullback(q_bar, kin.v, early, theta_bar)
             v_bar = v_bar + moved
-        u_bar = q_bar + c * v_bar
-        linearised = linearised or self.linearise(assembler, record, theta)
-        J = rows.matrix
-        delassus = Delassus(assembler, linearised.factors, J, c)
-        both = linearised.factors.solve_transposed(delassus.extended(u_bar[free]))
-        by_rows, bound = np.zeros(J.shape[0]), np.zeros(rows.n)
-        if rows.n:
-            by_rows, bound = self._contact_cotangent(kept, rows, delassus, kin.v, u_bar[free], both[: free.size])
-            both = both - c * linearised.factors.solve_transposed(delassus.extended(delassus.J.T @ by_rows))
-        adjoint = np.zeros(system.n)
-        adjoint[free] = both[: free.size]
-        by = linearised.branch.state_vjp(
-            kin, mu, theta, adjoint, both[free.size :], ("q" if prescribed.size else "") + "va"
-        )
-        contact_bar = J.T @ by_rows
-        if prescribed.size:
-            by_position = (u_bar - by.q - c * by.v - c * c * by.a - c * contact_bar)[prescribed]
-            system.motion.vjp(kin.t, theta, by_position, None, theta_bar)
-        share = np.zeros_like(theta_bar)
-        linearised.branch.parameter_vjp(kin, mu, theta, adjoint, both[free.size :], share)
-        theta_bar -= share
-        before.q[0] += c * (by.v + c * by.a - v_bar + contact_bar)
-        before.v[0] += c * by.a
-        if rows.n:
-            changes = self._changes(rows, kept, record)
-            changes.pullback(adjoint, by_rows, bound, before, theta_bar)
-            if record.inner:
-                free_bar += changes.free_pullback(by_rows, before, theta_bar)
+        linearised = linearised or linearise(assembler, record.solution, theta)
+        instant, coupling = self._instant(assembler, record, recorded, linearised)
+        found = [early, instant.pull(q_bar, v_bar, theta_bar)]
         if record.inner:
+            free_bar = free_bar + coupling.free_bar if coupling else free_bar
             # The factors above are not asked again: the assembler may make others.
-            more = self.pullback(assembler, record.inner[0], theta, (np.zeros(system.n), free_bar), theta_bar)
-            return before.q[0] + more[0], before.v[0] + more[1]
-        return before.q[0], before.v[0]
+            found.append(self.pull(assembler, record.inner[0], theta, (np.zeros(n), free_bar), theta_bar))
+        return StateTangent(np.sum([x.q for x in found], axis=0), np.sum([x.v for x in found], axis=0))
 
-    def pushforward(
+    def push(
         self,
         assembler: Assembler,
         record: Record,
@@ -305,58 +266,28 @@ class ImpulsePart:
         tangents: StateTangents,
         directions: Directions,
         linearised: Linearised | None = None,
-    ) -> StateTangents:
-        """Return the tangents at the end, and those at the beginning as the older pair, along all that move them."""
+    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+        """Push tangents forward through the part; see `StepPart.push`."""
         if self.options.exploring:
             raise InputError(
                 "the complementarity-aware choice depends on the objective: it has no tangents",
                 found="gradient.contact = 'explore'", expected="'exact' or 'relaxed', or an optimizer with gradients",
             )  # fmt: skip
-        system, c, kin, mu = assembler.system, record.c, record.kin, record.mu
-        free, prescribed, n = system.partition.free, system.partition.prescribed, system.n
-        kept, rows = self._recorded(record, theta)
-        without = record.inner[0] if record.inner else None
-        free_dot = tangents
-        if without is not None:
-            free_dot = self.pushforward(assembler, without, theta, tangents, directions)
-        linearised = linearised or self.linearise(assembler, record, theta)
-        by_theta = linearised.branch.parameter_tangents(kin, mu, theta, directions)
-        moved = system.motion_tangents(kin.t, theta, directions)
-        changes = self._changes(rows, kept, record)
-        contact = changes.by_theta(directions)
-        times = self._times(rows, record, assembler)
-        timed = contact if times is None else times.by_theta(kin.v, directions)
-        tangents = tangents.including(by_theta.index, moved.index, contact.index, timed.index, free_dot.index)
-        count = tangents.index.size
-        if not count:
-            return tangents
-        before, q_dot = tangents.dot, np.zeros((n, count))
-        q_dot[np.ix_(prescribed, tangents.places(moved.index))] = moved.values
-        shift = c * (q_dot - before.q[0])
-        rhs = -assembler.product(kin, mu, theta, linearised.branch, q_dot, shift, c * (shift - before.v[0]))
-        rhs[:, tangents.places(by_theta.index)] -= by_theta.values
-        J = rows.matrix
-        delassus = Delassus(assembler, linearised.factors, J, c)
-        if rows.n:
-            u_dot, bound_dot = np.zeros((J.shape[0], count)), np.zeros((rows.n, count))
-            pushed, moving = changes.by_state(before.q[0], before.v[0])
-            places = tangents.places(contact.index)
-            pushed[:, places] += contact.values[:n]
-            moving[:, places] += contact.values[n : n + J.shape[0]]
-            if without is not None:
-                moving[:, tangents.places(free_dot.index)] += changes.by_free(free_dot.dot.v[0])
-            bound_dot[:, places] = contact.values[n + J.shape[0] :]
-            rhs[:n] += pushed
-            q_dot[free] = linearised.factors.solve(np.concatenate([rhs[free], rhs[n:]]))[: free.size]
-            u_dot = J @ (c * (q_dot - before.q[0])) + moving
-            sensitivity = self._sensitivity(kept, rows, delassus, kin.v)
-            q_dot[free] += delassus.columns[: free.size] @ sensitivity.pushforward(None, u_dot, bound_dot)
-        else:
-            q_dot[free] = linearised.factors.solve(np.concatenate([rhs[free], rhs[n:]]))[: free.size]
-        v_dot = c * (q_dot - before.q[0])
+        free = None
+        if record.inner:
+            tangents, _, v_dot = self.push(assembler, record.inner[0], theta, tangents, directions)
+            free = tangents.index, v_dot
+        recorded = self._recorded(record, theta)
+        times, v_after = self._times(recorded[1], record, assembler), record.kin.v
         if times is not None:
-            q_dot = q_dot + times.by_state(before.q[0], before.v[0], kin.v, v_dot)
+            timed = times.by_theta(v_after, directions)
+            tangents = tangents.including(timed.index)
+        linearised = linearised or linearise(assembler, record.solution, theta)
+        instant, _ = self._instant(assembler, record, recorded, linearised, free)
+        tangents, q_dot, v_dot = instant.push(tangents, directions)
+        if times is not None and free is not None and tangents.index.size:
+            before = tangents.dot
+            q_dot = q_dot + times.by_state(before.q[0], before.v[0], v_after, v_dot)
             q_dot[:, tangents.places(timed.index)] += timed.values
-            q_dot[:, tangents.places(free_dot.index)] += times.by_free(free_dot.dot.v[0], kin.v)
-        after = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([v_dot, before.v[0]]))
-        return StateTangents(tangents.index, after)
+            q_dot[:, tangents.places(free[0])] += times.by_free(free[1], v_after)
+        return tangents, q_dot, v_dot

@@ -7,19 +7,18 @@ from typing import final
 
 import numpy as np
 
-from add.equations import charts
 from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.hard_contact.carried import CarriedContacts
 from add.hard_contact.contact_state import ContactState
-from add.hard_contact.exact_derivatives import ExactStepDerivatives
+from add.hard_contact.exact_derivatives import ExactCoupling
 from add.hard_contact.exact_solve import ExactContactSolve
 from add.hard_contact.geometry import touches
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs, contact_term
 from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp
-from add.simulation.implicit_solve import Linearised
+from add.simulation.derivative import Linearised
 from add.simulation.run import Simulation
 from add.simulation.stepper import DifferentiableStepper
 from add.solve.step_equations import NewtonOptions
@@ -82,11 +81,6 @@ class ExactContact(DifferentiableStepper):
         return self.step_size
 
     @property
-    def n_history(self) -> int:
-        """Two pairs, as those of `BDF`."""
-        return 2
-
-    @property
     def newton(self) -> NewtonOptions:  # type: ignore[override]
         """Tolerances on the balance of forces."""
         return self.options.newton
@@ -94,18 +88,6 @@ class ExactContact(DifferentiableStepper):
     def solved_by(self, options: NewtonOptions) -> ExactContact:
         """Return the stepper with other options of Newton's method."""
         return replace(self, options=replace(self.options, newton=options))
-
-    def start(self, q: FloatArray, v: FloatArray) -> State:
-        """Return the state at t = 0."""
-        return self._formula(self.bdf_order).start(q, v)
-
-    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
-        """Return the cotangents of the initial q and v."""
-        return state_bar.q.sum(axis=0), state_bar.v.sum(axis=0) - self.dt * state_bar.q[1]
-
-    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
-        """Return the tangent of the state at t = 0."""
-        return StateTangent(np.stack([q_dot, q_dot - self.dt * v_dot]), np.stack([v_dot, v_dot]))
 
     def step(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
@@ -171,30 +153,19 @@ class ExactContact(DifferentiableStepper):
         """Return None: the matrix changes with what touches, and `pullback` does all of it."""
         return None
 
-    def pullback(
+    def pull(
         self,
         assembler: Assembler,
         record: Record,
         theta: FloatArray,
-        state_bar: StateTangent,
+        bar: tuple[FloatArray, FloatArray],
         theta_bar: FloatArray,
         linearised: Linearised | None = None,
     ) -> StateTangent:
-        """Pull a cotangent back through one step; see `DifferentiableStepper.pullback`."""
-        c = record.c
-        if record.unchanged is not None:
-            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
-        step = ExactStepDerivatives(self.pairs, assembler, record, theta, self.options)
-        bar = step.pullback(state_bar.q[0] + c * state_bar.v[0], theta_bar)
-        before = StateTangent.zeros(self.n_history, assembler.system.n)
-        before.q[0] += state_bar.q[1]
-        before.v[0] += state_bar.v[1]
-        for k, alpha in enumerate(record.alpha):
-            before.q[k] += c * alpha * (bar.v + c * bar.a - state_bar.v[0])
-            before.v[k] += c * alpha * bar.a
-        return before
+        """Pull a cotangent back through one step; see `StepPart.pull`."""
+        return ExactCoupling(self.pairs, assembler, record, theta, self.options).instant().pull(*bar, theta_bar)
 
-    def pushforward(
+    def push(
         self,
         assembler: Assembler,
         record: Record,
@@ -202,13 +173,9 @@ class ExactContact(DifferentiableStepper):
         tangents: StateTangents,
         directions: Directions,
         linearised: Linearised | None = None,
-    ) -> StateTangents:
-        """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
-        step = ExactStepDerivatives(self.pairs, assembler, record, theta, self.options)
-        after = step.pushforward(tangents, directions)
-        if record.unchanged is None or not after.index.size:
-            return after
-        return StateTangents(after.index, charts.pushforward(record.unchanged, record.charts, after.dot))
+    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+        """Push tangents forward through one step; see `StepPart.push`."""
+        return ExactCoupling(self.pairs, assembler, record, theta, self.options).instant().push(tangents, directions)
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step; see `Stepper.contact_forces`."""

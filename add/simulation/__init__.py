@@ -1,9 +1,10 @@
 """Time stepping."""
 
 from add.simulation.bdf import BDF
+from add.simulation.derivative import Coupling, Instant, Linearised
 from add.simulation.dynamics import Dynamics
 from add.simulation.formula import BDFFormula, StartUp
-from add.simulation.implicit_solve import ImplicitSolve, Linearised, NewtonSolve, Solution
+from add.simulation.implicit_solve import ImplicitSolve, NewtonSolve, Solution
 from add.simulation.step_jacobians import InputJacobian, Step, StepDerivatives, StepJacobians
 from add.simulation.step_operators import InputOperator, StepOperator, StepOperators
 from add.simulation.stepper import ContactForces, DifferentiableStepper, Record, Stepper, WeakContact
@@ -12,11 +13,13 @@ __all__ = [
     "BDF",
     "BDFFormula",
     "ContactForces",
+    "Coupling",
     "DifferentiableStepper",
     "Dynamics",
     "ImplicitSolve",
     "InputJacobian",
     "InputOperator",
+    "Instant",
     "Linearised",
     "NewtonSolve",
     "Record",

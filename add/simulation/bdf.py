@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.blocks import record_of, state_after, turned
+from add.simulation.derivative import Instant, Linearised, linearise
 from add.simulation.formula import BDFFormula, StartUp
-from add.simulation.implicit_solve import Linearised, NewtonSolve
+from add.simulation.implicit_solve import NewtonSolve
 from add.simulation.stepper import NO_CHARTS, BlockStepper, Record
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
@@ -31,10 +32,7 @@ MOST_TANGENTS = 1 << 21
 class BDF(BlockStepper):
     """Backward differentiation (see `BDFFormula`), each step solved by Newton's method.
 
-    The derivative of a step: with J = dr/dq + c dr/dv + c^2 dr/da and lambda from J^T lambda = q_bar + c v_bar,
-
-        q_bar_k += c alpha_k (dr/dv^T lambda + c dr/da^T lambda - v_bar),   v_bar_k += c alpha_k dr/da^T lambda,
-        theta_bar -= dr/dtheta^T lambda.
+    `add.simulation.derivative` has the derivative of a step.
 
     Attributes
     ----------
@@ -80,26 +78,9 @@ class BDF(BlockStepper):
         """Step [s]."""
         return self.step_size
 
-    @property
-    def n_history(self) -> int:
-        """Two pairs, so that objectives may interpolate whatever the order."""
-        return 2
-
-    def solved_by(self, options: NewtonOptions) -> BDF:
+    def solved_by(self, options: NewtonOptions) -> Self:
         """Return the stepper with other options of Newton's method."""
         return replace(self, newton=options)
-
-    def start(self, q: FloatArray, v: FloatArray) -> State:
-        """Return the state at t = 0 with its straight-line history."""
-        return self.formula.start(q, v)
-
-    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
-        """Return the cotangents of the initial q and v."""
-        return state_bar.q.sum(axis=0), state_bar.v.sum(axis=0) - self.dt * state_bar.q[1]
-
-    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
-        """Return the tangent of the state at t = 0."""
-        return StateTangent(np.stack([q_dot, q_dot - self.dt * v_dot]), np.stack([v_dot, v_dot]))
 
     def step(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
@@ -150,7 +131,7 @@ class BDF(BlockStepper):
         compiled = assembler.compiled
         if compiled is not None and compiled.dense:
             return None
-        return self.implicit.linearise(assembler, record.solution, theta)
+        return linearise(assembler, record.solution, theta)
 
     def matrices(
         self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
@@ -177,40 +158,27 @@ class BDF(BlockStepper):
             timing, read, (kin.q, kin.v, kin.a), record.decisions, theta, directions
         )  # fmt: skip
 
-    def pullback(
+    def pull(
         self,
         assembler: Assembler,
         record: Record,
         theta: FloatArray,
-        state_bar: StateTangent,
+        bar: tuple[FloatArray, FloatArray],
         theta_bar: FloatArray,
         linearised: Linearised | None = None,
     ) -> StateTangent:
-        """Pull a cotangent back through one step; see `DifferentiableStepper.pullback`."""
-        c = record.c
-        if record.unchanged is not None:
-            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
-        if assembler.compiled is not None and linearised is None:
+        """Pull a cotangent back through one step; see `StepPart.pull`."""
+        compiled = assembler.compiled
+        if compiled is not None and linearised is None:
             kin = record.kin
-            block = assembler.compiled.block_of(
-                self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), record.decisions
-            )
-            bars = np.zeros((2, 2, *state_bar.q.shape))
-            bars[0, 1], bars[1, 1] = state_bar.q, state_bar.v
-            by_position = np.zeros(assembler.system.n)
-            if not assembler.compiled.pull_back(block, 1, theta, (bars[0], bars[1]), by_position, theta_bar):
-                assembler.compiled.add_start(theta, by_position, theta_bar)
-                return StateTangent(bars[0, 0], bars[1, 0])
-        u_bar = state_bar.q[0] + c * state_bar.v[0]
-        linearised = linearised or self.implicit.linearise(assembler, record.solution, theta)
-        bar = self.implicit.pullback(assembler, record.solution, theta, u_bar, theta_bar, linearised)
-        before = StateTangent.zeros(self.n_history, assembler.system.n)
-        before.q[0] += state_bar.q[1]
-        before.v[0] += state_bar.v[1]
-        for k, alpha in enumerate(record.alpha):
-            before.q[k] += c * alpha * (bar.v + c * bar.a - state_bar.v[0])
-            before.v[k] += c * alpha * bar.a
-        return before
+            block = compiled.block_of(self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), record.decisions)
+            n = assembler.system.n
+            q_bars, v_bars, by_position = np.zeros((2, 2, n)), np.zeros((2, 2, n)), np.zeros(n)
+            q_bars[1, 0], v_bars[1, 0] = bar
+            if not compiled.pull_back(block, 1, theta, (q_bars, v_bars), by_position, theta_bar):
+                compiled.add_start(theta, by_position, theta_bar)
+                return StateTangent(q_bars[0], v_bars[0])
+        return Instant(assembler, record.solution, record.alpha, theta, linearised).pull(*bar, theta_bar)
 
     def push_stretch(
         self,
@@ -247,7 +215,7 @@ class BDF(BlockStepper):
             q[n], v[n] = after.q[0].T, after.v[0].T
         return StretchTangents(index, q, v, StateTangents(index, after))
 
-    def pushforward(
+    def push(
         self,
         assembler: Assembler,
         record: Record,
@@ -255,15 +223,8 @@ class BDF(BlockStepper):
         tangents: StateTangents,
         directions: Directions,
         linearised: Linearised | None = None,
-    ) -> StateTangents:
-        """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
+    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+        """Push tangents forward through one step; see `StepPart.push`."""
         matrices = None if linearised else self.matrices(assembler, record, theta, directions)
-        tangents, q_dot, v_dot = self.implicit.pushforward(
-            assembler, record.solution, theta, tangents, record.alpha, directions, linearised, matrices
-        )
-        if not tangents.index.size:
-            return tangents
-        after = StateTangent(np.stack([q_dot, tangents.dot.q[0]]), np.stack([v_dot, tangents.dot.v[0]]))
-        if record.unchanged is not None:
-            after = charts.pushforward(record.unchanged, record.charts, after)
-        return StateTangents(tangents.index, after)
+        instant = Instant(assembler, record.solution, record.alpha, theta, linearised, matrices)
+        return instant.push(tangents, directions)

@@ -69,10 +69,6 @@ class BDFFormula:
         """Return the steps that follow state number ``step`` as compiled steps take them."""
         return Timing(self.dt, step, *self._numbers)
 
-    def start(self, q: FloatArray, v: FloatArray) -> State:
-        """Return the state at t = 0 with its straight-line history."""
-        return State(0.0, 0, np.stack([q, q - self.dt * v]), np.stack([v, v]))
-
     def equations(self, assembler: Assembler, state: State, theta: FloatArray) -> StepEquations:
         """Return the equations of the step that follows ``state``."""
         c, alpha = self.coefficients(state.step)

@@ -9,8 +9,9 @@ import numpy as np
 
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
-from add.simulation.implicit_solve import Linearised
-from add.simulation.stepper import AroundSteps, ContactForces, Record
+from add.simulation.composed import AroundSteps
+from add.simulation.derivative import Linearised
+from add.simulation.stepper import ContactForces, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -101,10 +102,22 @@ class Restarted(AroundSteps):
         linearised: Linearised | None = None,
     ) -> StateTangent:
         """Add the cotangent of theta; that of the state before is zero."""
-        bar = self.inner.pullback(assembler, record, theta, state_bar, theta_bar, linearised)
-        return StateTangent(np.zeros_like(bar.q), np.zeros_like(bar.v), np.zeros_like(bar.memory))
+        self.inner.pullback(assembler, record, theta, state_bar, theta_bar, linearised)
+        return StateTangent(*(np.zeros_like(bar) for bar in (state_bar.q, state_bar.v, state_bar.memory)))
 
-    def pushforward(
+    def pull(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        bar: tuple[FloatArray, FloatArray],
+        theta_bar: FloatArray,
+        linearised: Linearised | None = None,
+    ) -> StateTangent:
+        """Pull a cotangent back to the recorded state; see `StepPart.pull`."""
+        return self.inner.pull(assembler, record, theta, bar, theta_bar, linearised)
+
+    def push(
         self,
         assembler: Assembler,
         record: Record,
@@ -112,10 +125,8 @@ class Restarted(AroundSteps):
         tangents: StateTangents,
         directions: Directions,
         linearised: Linearised | None = None,
-    ) -> StateTangents:
-        """Return the tangents of the state after the step along theta alone."""
-        dot = tangents.dot
-        still = StateTangents(
-            tangents.index, StateTangent(np.zeros_like(dot.q), np.zeros_like(dot.v), np.zeros_like(dot.memory))
-        )
-        return self.inner.pushforward(assembler, record, theta, still, directions, linearised)
+    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+        """Push tangents along theta alone; see `StepPart.push`."""
+        dot = StateTangent(*(np.zeros_like(x) for x in (tangents.dot.q, tangents.dot.v, tangents.dot.memory)))
+        still = StateTangents(tangents.index, dot)
+        return self.inner.push(assembler, record, theta, still, directions, linearised)

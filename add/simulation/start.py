@@ -12,6 +12,7 @@ from add.equations.initial import InitialState
 from add.equations.kinematics import StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
 from add.errors import SolverError
+from add.simulation.derivative import Instant
 from add.simulation.implicit_solve import NewtonSolve, Solution
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
@@ -166,9 +167,7 @@ class EquilibriumStart(Start):
     ) -> None:
         """Pull back through the static solve."""
         assert record is not None
-        solver = NewtonSolve(self.newton)
-        linearised = solver.linearise(assembler, record, theta)
-        solver.pullback(assembler, record, theta, q_bar, theta_bar, linearised)
+        Instant(assembler, record, (), theta).pull(q_bar, np.zeros_like(q_bar), theta_bar)
 
     def pushforward(
         self,
@@ -181,5 +180,5 @@ class EquilibriumStart(Start):
         assert record is not None
         n = assembler.system.n
         still = StateTangents(np.zeros(0, dtype=np.int64), StateTangent(np.zeros((1, n, 0)), np.zeros((1, n, 0))))
-        tangents, q_dot, v_dot = NewtonSolve(self.newton).pushforward(assembler, record, theta, still, (), directions)
+        tangents, q_dot, v_dot = Instant(assembler, record, (), theta).push(still, directions)
         return Columns(tangents.index, np.concatenate([q_dot, v_dot]))

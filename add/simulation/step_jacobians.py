@@ -22,7 +22,7 @@ from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.simulation.implicit_solve import Linearised
+from add.simulation.derivative import Linearised
 from add.simulation.stepper import DifferentiableStepper, Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 from add.equations.kinematics import StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.equations.twists import Chart, Twists
-from add.simulation.implicit_solve import Linearised
+from add.simulation.derivative import Linearised
 from add.simulation.step_jacobians import Step, StepDerivatives
 from add.simulation.stepper import Record
 from add.typing import FloatArray

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self, final
 
 import numpy as np
 
 from add.compiled.run import Block
+from add.equations import charts
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.equations.term import Decisions
-from add.simulation.implicit_solve import Linearised, Solution
+from add.simulation.derivative import Linearised
+from add.simulation.implicit_solve import Solution
 from add.solve.step_equations import NewtonOptions, NewtonReport
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
@@ -163,16 +165,56 @@ class Stepper(ABC):
         return None
 
 
-class DifferentiableStepper(Stepper):
+class StepPart(ABC):
+    """What derivatives of a step are made of: the whole of it, or a part.
+
+    Both take the newest pair (q, v) at the end, in the chart of the step; older pairs and charts are the stepper's.
+    """
+
+    @abstractmethod
+    def pull(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        bar: tuple[FloatArray, FloatArray],
+        theta_bar: FloatArray,
+        linearised: Linearised | None = None,
+    ) -> StateTangent:
+        """Return the cotangent of the state before from those of q and v; add that of theta to ``theta_bar``.
+
+        Without ``linearised``, the equations are linearised here.
+        """
+
+    @abstractmethod
+    def push(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+        linearised: Linearised | None = None,
+    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+        """Return the tangents before, with those of directions that set in, and those of q and v (n, k) at the end."""
+
+
+class DifferentiableStepper(Stepper, StepPart):
     """A stepper with a pull-back and a push-forward, and steps that hold the decisions of an earlier run.
 
+    A state has two pairs, so that objectives may interpolate whatever the order, those at t = 0 on a straight line.
     ``newton`` says when a step counts as solved.
     """
 
     newton: NewtonOptions
 
+    @property
+    def n_history(self) -> int:
+        """Two."""
+        return 2
+
     @abstractmethod
-    def solved_by(self, options: NewtonOptions) -> DifferentiableStepper:
+    def solved_by(self, options: NewtonOptions) -> Self:
         """Return the stepper with other options of Newton's method."""
 
     @abstractmethod
@@ -181,13 +223,17 @@ class DifferentiableStepper(Stepper):
     ) -> tuple[State, Record]:
         """Take one step; ``replay`` holds the decisions of an earlier run. See `Stepper.step`."""
 
-    @abstractmethod
+    def start(self, q: FloatArray, v: FloatArray) -> State:
+        """Return the state at t = 0 with its straight-line history."""
+        return State(0.0, 0, np.stack([q, q - self.dt * v]), np.stack([v, v]))
+
     def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
         """Return the cotangents of the initial q and v."""
+        return state_bar.q.sum(axis=0), state_bar.v.sum(axis=0) - self.dt * state_bar.q[1]
 
-    @abstractmethod
     def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
         """Return the tangent of the state at t = 0; arrays (n,), or (n, k) for k directions."""
+        return StateTangent(np.stack([q_dot, q_dot - self.dt * v_dot]), np.stack([v_dot, v_dot]))
 
     @abstractmethod
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
@@ -195,6 +241,42 @@ class DifferentiableStepper(Stepper):
 
         None where the pull-back does all of it in one call.
         """
+
+    def pullback(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        state_bar: StateTangent,
+        theta_bar: FloatArray,
+        linearised: Linearised | None = None,
+    ) -> StateTangent:
+        """Return the cotangent of the state before the step; add that of theta to ``theta_bar``.
+
+        Without ``linearised``, the step is linearised here.
+        """
+        if record.unchanged is not None:
+            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
+        before = self.pull(assembler, record, theta, (state_bar.q[0], state_bar.v[0]), theta_bar, linearised)
+        before.q[0] += state_bar.q[1]
+        before.v[0] += state_bar.v[1]
+        return before
+
+    def pushforward(
+        self,
+        assembler: Assembler,
+        record: Record,
+        theta: FloatArray,
+        tangents: StateTangents,
+        directions: Directions,
+        linearised: Linearised | None = None,
+    ) -> StateTangents:
+        """Return the tangents of the state after the step; one factorisation for all."""
+        found = self.push(assembler, record, theta, tangents, directions, linearised)
+        after = shifted(*found)
+        if record.unchanged is None or not after.index.size:
+            return after
+        return StateTangents(after.index, charts.pushforward(record.unchanged, record.charts, after.dot))
 
     def matrices(
         self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
@@ -226,32 +308,14 @@ class DifferentiableStepper(Stepper):
         """
         return None
 
-    @abstractmethod
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        state_bar: StateTangent,
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
-        """Return the cotangent of the state before the step; add that of theta to ``theta_bar``.
 
-        Without ``linearised``, the step is linearised here.
-        """
-
-    @abstractmethod
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> StateTangents:
-        """Return the tangents of the state after the step; one factorisation for all."""
+def shifted(tangents: StateTangents, q_dot: FloatArray, v_dot: FloatArray) -> StateTangents:
+    """Return the tangents of the state whose newest pair has these, and whose older one was the newest before."""
+    before = tangents.dot
+    if not tangents.index.size:
+        return tangents
+    dot = StateTangent(np.stack([q_dot, before.q[0]]), np.stack([v_dot, before.v[0]]))
+    return StateTangents(tangents.index, dot)
 
 
 class BlockStepper(DifferentiableStepper):
@@ -260,51 +324,3 @@ class BlockStepper(DifferentiableStepper):
     @abstractmethod
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps in one compiled call, one at least; where that is not to be, one by the terms."""
-
-
-@dataclass(frozen=True)
-class AroundSteps(DifferentiableStepper):
-    """Steps of another stepper, begun or divided in another way.
-
-    Attributes
-    ----------
-    inner : DifferentiableStepper
-    """
-
-    inner: DifferentiableStepper
-
-    @property
-    def newton(self) -> NewtonOptions:  # type: ignore[override]
-        """When a step counts as solved."""
-        return self.inner.newton
-
-    @property
-    def order(self) -> int:
-        """That of the steps."""
-        return self.inner.order
-
-    @property
-    def dt(self) -> float:
-        """Step [s]."""
-        return self.inner.dt
-
-    @property
-    def n_history(self) -> int:
-        """That of the steps."""
-        return self.inner.n_history
-
-    def solved_by(self, options: NewtonOptions) -> Self:
-        """Return the stepper with other options of Newton's method."""
-        return replace(self, inner=self.inner.solved_by(options))
-
-    def start(self, q: FloatArray, v: FloatArray) -> State:
-        """Return the state at t = 0."""
-        return self.inner.start(q, v)
-
-    def start_pullback(self, state_bar: StateTangent) -> tuple[FloatArray, FloatArray]:
-        """Return the cotangents of the initial q and v."""
-        return self.inner.start_pullback(state_bar)
-
-    def start_pushforward(self, q_dot: FloatArray, v_dot: FloatArray) -> StateTangent:
-        """Return the tangent of the state at t = 0."""
-        return self.inner.start_pushforward(q_dot, v_dot)

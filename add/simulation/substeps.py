@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
@@ -10,14 +9,14 @@ from typing import final
 import numpy as np
 
 from add.compiled.run import Block
-from add.equations import charts
-from add.equations.kinematics import NO_CARRY, Carry, State, StateTangent
+from add.equations.kinematics import NO_CARRY, Carry, State
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.bdf import BDF
 from add.simulation.blocks import stepwise
-from add.simulation.implicit_solve import Linearised
-from add.simulation.stepper import AroundSteps, BlockStepper, Record
+from add.simulation.composed import AroundSteps, StepsInParts
+from add.simulation.derivative import Linearised
+from add.simulation.stepper import BlockStepper, Record, StepPart
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
@@ -70,7 +69,7 @@ class Impacts:
 
 @final
 @dataclass(frozen=True)
-class Substeps(AroundSteps, BlockStepper):
+class Substeps(AroundSteps, StepsInParts, BlockStepper):
     """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.
 
     A step is divided where Newton's method finds no solution from the first guess, or where contact
@@ -227,53 +226,9 @@ class Substeps(AroundSteps, BlockStepper):
         """Push tangents through steps of a block; see `DifferentiableStepper.push_stretch`."""
         return self.inner.push_stretch(assembler, block, steps, theta, tangents, directions)
 
-    def _parts(self, assembler: Assembler, record: Record) -> Iterator[tuple[BDF, Assembler, Record]]:
-        """Yield the parts of a step, the first first, with what takes their derivatives."""
-        # The assembler may be at work in another thread, for the matrix of a whole step.
-        aside, part = assembler.copy() or assembler, self._part(len(record.inner))
-        return ((part, aside, own) for own in record.inner)
-
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        state_bar: StateTangent,
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
-        """Pull a cotangent back through one step; see `DifferentiableStepper.pullback`."""
+    def parts(self, record: Record) -> list[tuple[StepPart, Record]]:
+        """Return the parts of a step, or the whole one; see `StepsInParts.parts`."""
         if not record.inner:
-            return self._of(record).pullback(assembler, record, theta, state_bar, theta_bar, linearised)
-        if record.unchanged is not None:
-            state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
-        bar = StateTangent.zeros(*state_bar.q.shape)
-        bar.q[0], bar.v[0] = state_bar.q[0], state_bar.v[0]
-        for part, aside, own in reversed(list(self._parts(assembler, record))):
-            bar = part.pullback(aside, own, theta, bar, theta_bar)
-        bar.q[0] += state_bar.q[1]
-        bar.v[0] += state_bar.v[1]
-        return bar
-
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> StateTangents:
-        """Push tangents forward through one step; see `DifferentiableStepper.pushforward`."""
-        if not record.inner:
-            return self._of(record).pushforward(assembler, record, theta, tangents, directions, linearised)
-        after = tangents
-        for part, aside, own in self._parts(assembler, record):
-            after = part.pushforward(aside, own, theta, after, directions)
-        if not after.index.size:
-            return after
-        older = tangents.including(after.index).dot
-        dot = StateTangent(np.stack([after.dot.q[0], older.q[0]]), np.stack([after.dot.v[0], older.v[0]]))
-        if record.unchanged is not None:
-            dot = charts.pushforward(record.unchanged, record.charts, dot)
-        return StateTangents(after.index, dot)
+            return [(self._of(record), record)]
+        part = self._part(len(record.inner))
+        return [(part, own) for own in record.inner]

@@ -1,0 +1,132 @@
+"""The equations of contact in velocities of a finished step, linearised on its modes.
+
+With Delassus's operator G = c J K^-1 J^T the modes make forces from velocities at fixed forces and from bounds
+(`add.cones.Sensitivity`); `step_changes` says how rows and bounds move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from add.cones import Sensitivity
+from add.equations.kinematics import StateTangent
+from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.term import KinematicCotangent
+from add.hard_contact.exploring import ChoiceTally, wanted_modes
+from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_options import ImpulseOptions
+from add.hard_contact.impulse_solve import Delassus
+from add.hard_contact.step_changes import StepChanges
+from add.hard_contact.step_rows import StepRows
+from add.simulation import Coupling
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass
+class ImpulseCoupling(Coupling):
+    """The contacts and stops of a finished step, ready for both directions.
+
+    Right-hand sides of contact are those of u (n_rows,) and, behind them, of the bounds on friction.
+
+    Attributes
+    ----------
+    rows : StepRows
+    changes : StepChanges
+    kept : CarriedImpulses
+    delassus : Delassus
+    velocity : (n,) after the step
+    options : ImpulseOptions
+    tally : ChoiceTally, optional
+    free : (k,) and (n, k), optional
+        The directions that move the velocities without impacts, and their tangents.
+    free_bar : (n,)
+        Cotangent of the velocities without impacts, after `pull`.
+    """
+
+    rows: StepRows
+    changes: StepChanges
+    kept: CarriedImpulses
+    delassus: Delassus
+    velocity: FloatArray
+    options: ImpulseOptions
+    tally: ChoiceTally | None
+    free: tuple[IntArray, FloatArray] | None = None
+    free_bar: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.free_bar = np.zeros_like(self.velocity)
+
+    @cached_property
+    def _sensitivity(self) -> Sensitivity:
+        return self._on_modes(self.kept)
+
+    def _on_modes(self, kept: CarriedImpulses) -> Sensitivity:
+        """Linearise the equations of modes."""
+        u, cones = self.rows.matrix @ self.velocity + self.rows.shift, self.rows.cones(self.options.pyramids)
+        return Sensitivity.at(self.delassus.matrix, cones, kept.force, u, kept.modes, self.options.relaxation)
+
+    def solve(self, balance: FloatArray, contact: FloatArray) -> FloatArray:
+        """Return dx; see `Coupling.solve`."""
+        delassus, n_rows = self.delassus, self.rows.n_rows
+        x = delassus.factors.solve(balance)
+        u_dot = delassus.c * (delassus.J @ x[: delassus.free.size]) + contact[:n_rows]
+        return np.asarray(x + delassus.columns @ self._sensitivity.pushforward(None, u_dot, contact[n_rows:]))
+
+    def solve_transposed(self, x_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of the balance, and minus those of u at fixed forces with those of the bounds."""
+        delassus = self.delassus
+        y = delassus.factors.solve_transposed(x_bar)
+        by_rows, bound = self._cotangent(x_bar[: delassus.free.size], y[: delassus.free.size])
+        pulled = delassus.factors.solve_transposed(delassus.extended(delassus.J.T @ by_rows))
+        return y - delassus.c * pulled, np.concatenate([by_rows, bound])
+
+    def _cotangent(self, u_bar: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return minus the cotangents of u at fixed forces, and those of the bounds, from y = K^-T u_bar."""
+        delassus, kept = self.delassus, self.kept
+        cotangent = delassus.J @ y
+        found = self._sensitivity.velocity_cotangent(cotangent)
+        if not self.options.exploring:
+            return found
+        modes = wanted_modes(delassus.matrix, cotangent, self.rows.cones(self.options.pyramids), kept.modes)
+        other = self._on_modes(replace(kept, modes=modes)).velocity_cotangent(cotangent)
+        larger = delassus.load_size(u_bar, y, other[0]) > (1.0 + 1e-9) * delassus.load_size(u_bar, y, found[0])
+        if self.tally is not None:
+            self.tally.add(larger)
+        return other if larger else found
+
+    def pull(
+        self, adjoint: FloatArray, contact: FloatArray, bar: KinematicCotangent, before: StateTangent, share: FloatArray
+    ) -> None:
+        """Add the part of contact in cotangents; see `Coupling.pull`."""
+        by_rows, bound = contact[: self.rows.n_rows], contact[self.rows.n_rows :]
+        bar.v += self.rows.matrix.T @ by_rows
+        theta_bar = np.zeros_like(share)
+        self.changes.pullback(adjoint, by_rows, bound, before, theta_bar)
+        if self.changes.free is not None:
+            self.free_bar += self.changes.free_pullback(by_rows, before, theta_bar)
+        share -= theta_bar
+
+    def along(self, directions: Directions) -> Columns:
+        """Return the tangents of both right-hand sides; see `Coupling.along`."""
+        return self.changes.by_theta(directions)
+
+    def push(
+        self, tangents: StateTangents, q_dot: FloatArray, v_dot: FloatArray, by_theta: Columns, balance: FloatArray
+    ) -> FloatArray:
+        """Add the part of contact in tangents; see `Coupling.push`."""
+        n, rows, before = self.velocity.size, self.rows, tangents.dot
+        pushed, moving = self.changes.by_state(before.q[0], before.v[0])
+        balance[:n] += pushed
+        contact = np.zeros((rows.n_rows + rows.n, q_dot.shape[1]))
+        contact[: rows.n_rows] = rows.matrix @ v_dot + moving
+        places = tangents.places(by_theta.index)
+        balance[:n, places] += by_theta.values[:n]
+        contact[:, places] += by_theta.values[n:]
+        if self.free is not None:
+            contact[: rows.n_rows, tangents.places(self.free[0])] += self.changes.by_free(self.free[1])
+        return contact

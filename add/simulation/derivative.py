@@ -1,0 +1,242 @@
+"""The derivative of a solved instant, both ways, once for the start, for steps and for their parts.
+
+An instant solves r(q, v, a; theta) = 0 with q = u + q_star, v = c u, a = c (v - v_star) (`StepEquations`), q_star and
+v_star being the sums alpha_k q_k and alpha_k v_k over the states behind it. With J = dr/dq + c dr/dv + c^2 dr/da,
+
+    J^T lambda = q_bar + c v_bar,    theta_bar -= dr/dtheta^T lambda,
+    q_bar_k += c alpha_k (dr/dv^T lambda + c dr/da^T lambda - v_bar),    v_bar_k += c alpha_k dr/da^T lambda,
+
+    J q_dot = -dr/dtheta theta_dot - (what else moves).
+
+Contact that is solved for, rather than a force of a term, has equations of its own beside r: see `Coupling`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.equations.kinematics import StateTangent
+from add.equations.system import BranchEquations
+from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.term import KinematicCotangent
+from add.linalg import DenseLU, LinearSolve
+from add.simulation.implicit_solve import Solution
+from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, naming
+from add.solve.step_matrix import Assembler
+from add.typing import FloatArray
+
+
+class Coupling(ABC):
+    """Equations phi = 0 of contact with forces F, solved together with r - B F = 0.
+
+    Along what moves they are
+
+        J dx - B dF = balance,    L dx + E dF = contact
+
+    Both right-hand sides are taken with the free coordinates and F held.
+    """
+
+    @abstractmethod
+    def solve(self, balance: FloatArray, contact: FloatArray) -> FloatArray:
+        """Return dx (n_unknowns, k) from both right-hand sides."""
+
+    @abstractmethod
+    def solve_transposed(self, x_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of both right-hand sides from that of x (n_unknowns,)."""
+
+    @abstractmethod
+    def pull(
+        self, adjoint: FloatArray, contact: FloatArray, bar: KinematicCotangent, before: StateTangent, share: FloatArray
+    ) -> None:
+        """Add the part of contact in the cotangents of (q, v, a), of the states before and, negative, of theta.
+
+        Parameters
+        ----------
+        adjoint, contact : (n,) and (n_rows,)
+            Cotangents of both right-hand sides.
+        """
+
+    @abstractmethod
+    def along(self, directions: Directions) -> Columns:
+        """Return the tangents of both right-hand sides, (n + n_rows, .) or more rows, along directions of theta."""
+
+    @abstractmethod
+    def push(
+        self, tangents: StateTangents, q_dot: FloatArray, v_dot: FloatArray, by_theta: Columns, balance: FloatArray
+    ) -> FloatArray:
+        """Add the part of contact to ``balance``; return the right-hand side of its own equations.
+
+        Parameters
+        ----------
+        tangents : of the states before
+        q_dot, v_dot : (n, k) at the instant, with the free coordinates held
+        by_theta : what `along` returned
+        balance : (n_unknowns, k)
+        """
+
+
+@final
+@dataclass(frozen=True)
+class Linearised:
+    """A solution, ready for both derivatives.
+
+    Attributes
+    ----------
+    branch : BranchEquations
+        The equations with the solution's decisions.
+    factors : LinearSolve or Coupling
+        With J, or with that and the equations of contact.
+    """
+
+    branch: BranchEquations
+    factors: LinearSolve | Coupling
+
+
+def linearise(assembler: Assembler, solution: Solution, theta: FloatArray) -> Linearised:
+    """Assemble and factor J; the result holds until the assembler's next call.
+
+    Raises
+    ------
+    SolverError
+        If J is singular.
+    """
+    branch = assembler.system.on_branch(solution.decisions, solution.candidates)
+    with _naming(solution):
+        factors = assembler.factor(solution.kin, solution.mu, theta, solution.weights, branch)
+    return Linearised(branch, factors)
+
+
+@final
+@dataclass(frozen=True)
+class Instant:
+    """A solved instant whose derivatives are wanted.
+
+    Attributes
+    ----------
+    assembler : Assembler
+    solution : Solution
+    alpha : (m,) history coefficients
+    theta : (n_theta,)
+    linearised : Linearised, optional
+        Made when it is asked for if it is not given.
+    matrices : (3, n, n) and Columns, optional
+        dr/dq, dr/dv, dr/da and dr along the directions that are pushed, of a system without multipliers; those of the
+        terms if they are not given.
+    """
+
+    assembler: Assembler
+    solution: Solution
+    alpha: Sequence[float]
+    theta: FloatArray
+    linearised: Linearised | None = None
+    matrices: tuple[FloatArray, Columns] | None = None
+
+    def pull(self, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> StateTangent:
+        """Return the cotangents of the states before from those of (q, v) (n,); add that of theta to ``theta_bar``."""
+        solution, theta, system = self.solution, self.theta, self.assembler.system
+        c, kin, mu = solution.c, solution.kin, solution.mu
+        free, prescribed = system.partition.free, system.partition.prescribed
+        linearised = self.linearised or linearise(self.assembler, solution, theta)
+        branch, factors = linearised.branch, linearised.factors
+        u_bar, contact = q_bar + c * v_bar, None
+        x_bar = np.concatenate([u_bar[free], np.zeros(mu.size)])
+        with _naming(solution):
+            if isinstance(factors, Coupling):
+                both, contact = factors.solve_transposed(x_bar)
+            else:
+                both = factors.solve_transposed(x_bar)
+        adjoint, rows = np.zeros(system.n), both[free.size :]
+        adjoint[free] = both[: free.size]
+        wanted = ("q" if prescribed.size else "") + ("va" if c else "")
+        bar, share = branch.state_vjp(kin, mu, theta, adjoint, rows, wanted), np.zeros_like(theta_bar)
+        branch.parameter_vjp(kin, mu, theta, adjoint, rows, share)
+        before = StateTangent.zeros(2, system.n)
+        if isinstance(factors, Coupling) and contact is not None:
+            factors.pull(adjoint, contact, bar, before, share)
+        if prescribed.size:
+            by_position = (u_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
+            system.motion.vjp(kin.t, theta, by_position, None, theta_bar)
+        theta_bar -= share
+        for k, alpha in enumerate(self.alpha):
+            before.q[k] += c * alpha * (bar.v + c * bar.a - v_bar)
+            before.v[k] += c * alpha * bar.a
+        return before
+
+    def push(self, tangents: StateTangents, directions: Directions) -> tuple[StateTangents, FloatArray, FloatArray]:
+        """Push tangents of the states before and directions of theta through the solve; one factorisation for all.
+
+        Returns
+        -------
+        StateTangents
+            ``tangents`` with zeros for the directions that set in now.
+        q_dot, v_dot : (n, k)
+        """
+        solution, theta, system = self.solution, self.theta, self.assembler.system
+        c, kin, mu, n = solution.c, solution.kin, solution.mu, system.n
+        free, prescribed = system.partition.free, system.partition.prescribed
+        if self.linearised is None:
+            branch, coupling = system.on_branch(solution.decisions, solution.candidates), None
+        else:
+            branch, factors = self.linearised.branch, self.linearised.factors
+            coupling = factors if isinstance(factors, Coupling) else None
+        by_theta = self.matrices[1] if self.matrices else branch.parameter_tangents(kin, mu, theta, directions)
+        moved = system.motion_tangents(kin.t, theta, directions)
+        by_contact = coupling.along(directions) if coupling else by_theta
+        tangents = tangents.including(by_theta.index, moved.index, by_contact.index)
+        before = tangents.dot
+        # The tangents with the free coordinates held; their own are what the linear solves add.
+        q_dot = np.zeros((n, tangents.index.size))
+        if not tangents.index.size:
+            return tangents, q_dot, q_dot
+        q_dot[np.ix_(prescribed, tangents.places(moved.index))] = moved.values
+        q_star = sum(a * q for a, q in zip(self.alpha, before.q, strict=False))
+        v_star = sum(a * v for a, v in zip(self.alpha, before.v, strict=False))
+        v_dot = c * (q_dot - q_star)
+        rates = (v_dot, c * (v_dot - v_star)) if c else (None, None)
+        if self.matrices is None:
+            rhs = -self.assembler.product(kin, mu, theta, branch, q_dot, *rates)
+        else:
+            by_q, by_v, by_a = self.matrices[0]
+            rhs = -(by_v @ v_dot + by_a @ (c * (v_dot - v_star)))
+            if prescribed.size:
+                rhs -= by_q @ q_dot
+        rhs[:, tangents.places(by_theta.index)] -= by_theta.values
+        if coupling is not None:
+            phi = coupling.push(tangents, q_dot, v_dot, by_contact, rhs)
+            with _naming(solution):
+                found = coupling.solve(np.concatenate([rhs[free], rhs[n:]]), phi)
+        else:
+            solver = self._factors()
+            with _naming(solution):
+                found = solver.solve(np.concatenate([rhs[free], rhs[n:]]))
+        q_dot[free] = found[: free.size]
+        return tangents, q_dot, c * (q_dot - q_star)
+
+    def _factors(self) -> LinearSolve:
+        """Return the factors of J, of the matrices where they are given."""
+        if self.matrices is None:
+            factors = (self.linearised or linearise(self.assembler, self.solution, self.theta)).factors
+            assert not isinstance(factors, Coupling)
+            return factors
+        c, free = self.solution.c, self.assembler.system.partition.free
+        by_q, by_v, by_a = self.matrices[0]
+        matrix, dense = by_q + c * (by_v + c * by_a), DenseLU()
+        with _naming(self.solution):
+            dense.factor_matrix(
+                np.asfortranarray(matrix if free.size == matrix.shape[0] else matrix[np.ix_(free, free)])
+            )
+        return dense
+
+
+def _naming(solution: Solution) -> AbstractContextManager[None]:
+    """Name the instant in the errors of its derivative."""
+    if not solution.dt:
+        return naming("derivative of the static equilibrium", NOT_HELD)
+    place = f"derivative of step {solution.kin.step} (t={solution.kin.t:.6g} s)"
+    return naming(place, SMALLER_STEP.format(dt=0.25 * solution.dt))
