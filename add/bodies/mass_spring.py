@@ -31,7 +31,6 @@ class Springs(Family):
         return [Spring(gather(sites), LawValues.of(k, c, length))]
 
 
-@final
 @dataclass(frozen=True)
 class MassSpringBody(NodalBody):
     """A mass-spring body.

@@ -25,6 +25,7 @@ from add.commands.console import (
     Console,
     console_options,
     counted_bar,
+    extension_option,
     gradient_json,
     gradient_text,
     samples_bar,
@@ -53,6 +54,7 @@ class _Stopped(click.ClickException):
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(version)s")
+@extension_option
 def cli() -> None:
     """Differentiable simulation of soft bodies with frictional contact.
 

@@ -142,6 +142,20 @@ class _Kept(logging.Handler):
         self.texts.append(record.getMessage())
 
 
+def _import_extensions(context: click.Context, option: click.Parameter, files: tuple[str, ...]) -> None:
+    from add.machine.extensions import load_file
+
+    for file in files:
+        load_file(file)
+
+
+#: Extensions are imported before a command reads anything.
+extension_option = click.option(
+    "--extension", multiple=True, metavar="FILE", expose_value=False, is_eager=True, callback=_import_extensions,
+    help="Import a Python file that defines extensions; give it before the command.",
+)  # fmt: skip
+
+
 def strict_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --strict to a command: what it warned of before it began stops it, what comes later fails it at its end."""
 

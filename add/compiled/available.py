@@ -61,11 +61,12 @@ def packed_or_reason(system: System) -> PackedSystem | str:
         found = pack(system)
     except NotCompiled as reason:
         return str(reason)
-    return (
-        found
-        if available(found.kinds, found.trees, found.sparse)
-        else "compiled steps are not kept on disk: run `add warm` once"
-    )
+    own = tuple(kind for kind in found.kinds if kind in KINDS)
+    if not available(own, found.trees, found.sparse):
+        return "compiled steps are not kept on disk: run `add warm` once"
+    for function, signature in _of_kinds(tuple(kind for kind in found.kinds if kind not in KINDS)):
+        function.compile(signature)  # of an extension, which `add warm` does not know; kept from then on
+    return found
 
 
 def make_available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, sparse: bool | None = None) -> None:
@@ -88,13 +89,18 @@ def functions(
     with_trees = (False, True) if trees is None else (trees,)
     every = [one for sort in with_trees for one in callees(sort, not sort and sparse is not False)]
     of_callees = [(one.function, one.signature) for one in every]
-    of_kinds = [
+    of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in _calls()]
+    return [*of_callees, *of_calls, *_of_kinds(kinds)]
+
+
+def _of_kinds(kinds: tuple[Kind, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the functions of kinds of families with the types of their arguments."""
+    return [
         (function, signature)
         for kind in dict.fromkeys(kinds)
         for function, (signature, _) in zip(kind.functions, signatures(), strict=True)
         if function is not None
     ]
-    return [*of_callees, *((function, tuple(map(typeof, arguments))) for function, arguments in _calls()), *of_kinds]
 
 
 def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:

@@ -94,10 +94,16 @@ class BDFFormula:
         state : before the step
         changed : first coordinates of the rotation vectors that change chart, of a replay; default: those beyond pi
         """
-        kin = solution.kin
-        alpha = self.coefficients(state.step)[1]
-        following = State(kin.t, kin.step, _pair(kin.q, state.q[0]), _pair(kin.v, state.v[0]), solution.carry)
-        changed = charts.beyond(kin.q, system.rotations) if changed is None else changed
-        if not changed.size:
-            return following, Record(solution, alpha)
-        return charts.change(following, changed), Record(solution, alpha, changed, following)
+        return finished(system, state, solution, self.coefficients(state.step)[1], changed)
+
+
+def finished(
+    system: System, state: State, solution: Solution, alpha: tuple[float, ...], changed: IntArray | None = None
+) -> tuple[State, Record]:
+    """Return the state after a solved step with these history coefficients, and its record; see `BDFFormula.finish`."""
+    kin = solution.kin
+    following = State(kin.t, kin.step, _pair(kin.q, state.q[0]), _pair(kin.v, state.v[0]), solution.carry)
+    changed = charts.beyond(kin.q, system.rotations) if changed is None else changed
+    if not changed.size:
+        return following, Record(solution, alpha)
+    return charts.change(following, changed), Record(solution, alpha, changed, following)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from add.errors import InputError
+from add.machine.extensions import load_installed
 from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.c3d import C3D
 from add.mocap.formats.motive import MotiveCSV
@@ -47,7 +49,7 @@ def read_take(
     """
     capture = Capture.of(path)
     choices = Choices(unit, up, number_repeated)
-    for kind in FORMATS:
+    for kind in _formats():
         if kind.recognises(capture):
             try:
                 return kind.read(capture, choices)
@@ -63,3 +65,12 @@ def read_take(
         found=likeness(capture),
         expected=f"{', '.join(kind.name for kind in FORMATS[:-1])}, or {FORMATS[-1].name} that begins with 'time_s'",
     )
+
+
+def _formats() -> Iterator[Format]:
+    """Iterate over the formats of this package, then over those that extensions define."""
+    yield from FORMATS
+    load_installed()
+    for kind in Format.__subclasses__():
+        if kind not in map(type, FORMATS):
+            yield kind()

@@ -142,8 +142,9 @@ class BuiltScene(Summarised):
 
     @property
     def order(self) -> int:
-        """Order of the BDF."""
-        return ORDERS[self.scene.time.integrator]
+        """Order of the time integrator."""
+        integrator = self.scene.time.integrator
+        return ORDERS[integrator] if isinstance(integrator, str) else self.simulation.stepper.order
 
     def damped_pairs(self, theta: FloatArray | None = None) -> list[Pair]:
         """Return the pairs of bodies with one mass that a restitution or a damping acts between.

@@ -22,7 +22,7 @@ from add.scene.build.robot_doubts import robot_doubts
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.unread import unread
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.couplings import AirSpec, AttachmentSpec, DragSpec, ForceSpec, TorqueSpec
+from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
@@ -94,7 +94,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     for item in spec.couplings.values():
         if isinstance(item, AttachmentSpec):
             joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
-        elif not isinstance(item, ForceSpec | TorqueSpec | DragSpec | AirSpec) and not item.collide:
+        elif isinstance(item, _PairSpec) and not item.collide:
             joined.add(frozenset((item.a.body, item.b.body)))
     points = {body.name for body in model.bodies if body.contact_points().radii.size}
     shapes = {body.name for body in model.bodies if body.shapes}

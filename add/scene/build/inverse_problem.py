@@ -36,6 +36,7 @@ from add.scene.spec.objective import (
     ContactObjectiveSpec,
     MarkersObjectiveSpec,
     NearestObjectiveSpec,
+    ObjectiveExtension,
     OneStepObjectiveSpec,
     ParameterSpec,
     PriorObjectiveSpec,
@@ -235,6 +236,8 @@ def _experiment(
             own = built.scene.objective[k]  # files and placements are those of the experiment
             assert isinstance(own, CloudObjectiveSpec)
             parts.append(cloud_tracking(own, built, k, _LOSSES))
+        elif isinstance(item, ObjectiveExtension):
+            parts.append(item.objective(built, f"objective.{k}"))
         elif isinstance(item, OneStepObjectiveSpec):
             parts.append(one_step_objective(item, built, f"objective.{k}"))
         elif isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):

@@ -36,6 +36,7 @@ from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.couplings import (
     AirSpec,
     AttachmentSpec,
+    CouplingExtension,
     CouplingSpec,
     DragSpec,
     EndSpec,
@@ -43,6 +44,7 @@ from add.scene.spec.couplings import (
     ForceSpec,
     HingeSpec,
     HingeStartSpec,
+    PairExtension,
     SliderSpec,
     TorqueSpec,
     _PairSpec,
@@ -214,6 +216,9 @@ def _coupling(
             raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
         drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
         parts.joint_parts.append(JointPart(PointForce, (bodies.spin(item.body),), drive=drive))
+        return None
+    if isinstance(item, CouplingExtension) and not isinstance(item, PairExtension):
+        item.build(at, bodies, parts, driven)
         return None
     _pair(item, at, bodies, parts, driven)
     return item.a.body or "", item.b.body or ""

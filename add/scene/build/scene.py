@@ -42,9 +42,9 @@ from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.links import all_bodies, named_places, strings_in
-from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
-from add.scene.spec.scene import SceneSpec
-from add.simulation import BDF, StartUp
+from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
+from add.simulation import BDF, StartUp, Stepper
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.simulation.substeps import Substeps
@@ -185,7 +185,12 @@ def _build(scene: SceneSpec) -> BuiltScene:
     newton = NewtonOptions(
         time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse
     )
-    stepper = BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
+    stepper: Stepper
+    if isinstance(time.integrator, IntegratorExtension):
+        _only_penalties(spec)
+        stepper = time.integrator.stepper(time.dt, newton)
+    else:
+        stepper = BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
     if spec.contact.friction_law == "exact":
@@ -206,8 +211,24 @@ def _build(scene: SceneSpec) -> BuiltScene:
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
 
 
+def _only_penalties(spec: SceneSpec) -> None:
+    """Refuse hard contact, which is a way to step itself, and divided steps beside another integrator."""
+    if spec.contact.friction_law in ("exact", "impulse"):
+        raise InputError(
+            f"the integrator '{spec.time.integrator}' steps without hard contact", place="contact.friction_law",
+            found=f"'{spec.contact.friction_law}'", expected="a law of penalties, or bdf1 or bdf2",
+        )  # fmt: skip
+    if spec.time.substeps != "off":
+        raise InputError(
+            f"steps of '{spec.time.integrator}' are not divided", place="time.substeps", found="'auto'",
+            expected="'off', or bdf1 or bdf2",
+        )  # fmt: skip
+
+
 def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     """Return the back end of the linear algebra."""
+    if isinstance(spec.time.linear_solver, SolverExtension):
+        return spec.time.linear_solver.factorization
     if spec.time.linear_solver == "auto":
         return factorization_for
     if not is_installed():
@@ -222,9 +243,13 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
 
 
 def _body(
-    name: str, body: SoftBodySpec | MassSpringBodySpec | RigidBodySpec | KinematicBodySpec, driven: MakeSignalParameter
+    name: str,
+    body: SoftBodySpec | MassSpringBodySpec | RigidBodySpec | KinematicBodySpec | BodyExtension,
+    driven: MakeSignalParameter,
 ) -> tuple[Body, list[SceneParameter], list[Derived]]:
     """Return a body, the numbers that it brings, those of soft bodies apart, and what of theta follows from them."""
+    if isinstance(body, BodyExtension):
+        return body.body(name, driven)
     if isinstance(body, SoftBodySpec):
         return _soft_body(name, body, driven), [], []
     if isinstance(body, MassSpringBodySpec):

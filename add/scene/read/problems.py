@@ -12,6 +12,7 @@ from pydantic import BaseModel, Tag, ValidationError
 
 from add.errors import InputError
 from add.scene.read.paths import nearest
+from add.scene.spec.extension import Extension
 from add.scene.spec.scene import SceneSpec
 
 _SHOWN = 5  # problems listed in one error
@@ -158,11 +159,13 @@ def _branch(keys: list[str], value: Any, context: dict[str, Any]) -> Problem:
         return Problem(place, "does not say which kind it is", shown(value), expected, near)
     if "key" not in context:
         return Problem(place, "wrong type", shown(value), context["expected"])
-    key, kinds = context["key"], one_of(context["expected"])
+    further = context.get("further")
+    words = [*context["expected"], *(further.known() if further else ())]
+    key, kinds = context["key"], one_of(words)
     if not isinstance(value, dict):
         return Problem(place, "wrong type", shown(value), f"an object with '{key}' {kinds}")
     if key in value:
-        near = nearest(value[key], context["expected"]) if isinstance(value[key], str) else None
+        near = nearest(value[key], words) if isinstance(value[key], str) else None
         return Problem(f"{place}.{key}", "unknown kind", shown(value[key]), kinds, near)
     close = nearest(key, value)
     if close is not None:
@@ -179,6 +182,8 @@ def _members(kind: Any) -> list[tuple[Any, str | None]]:
     while get_origin(kind) is Annotated:
         tag = next((item.tag for item in kind.__metadata__ if isinstance(item, Tag)), tag)
         kind = kind.__origin__
+    if isinstance(kind, type) and issubclass(kind, Extension) and kind.own_name() is None:
+        return [(own, tag) for own in (kind, *kind.known().values())]
     if tag is None and get_origin(kind) in (Union, types.UnionType):
         return [member for branch in get_args(kind) if branch is not type(None) for member in _members(branch)]
     return [(kind, tag)]

@@ -202,19 +202,30 @@ class BodyContactSpec(Spec, numbers=Role.PROPERTY):
 # --- unions --------------------------------------------------------------------------------------------------------
 
 
-def by_value(key: str, *expected: str, default: str | None = None, **branches: str) -> Discriminator:
+def by_value(
+    key: str,
+    *expected: str,
+    default: str | None = None,
+    further: Any = None,
+    **branches: str,
+) -> Discriminator:
     """Choose the branch `<value>` of a union by the string under `key`, or by `default` where there is none.
 
-    Values that share a branch are said in ``branches``: the branch and its values, with spaces between them.
+    Values that share a branch are said in ``branches``: the branch and its values, with spaces between them. Others
+    that ``further``, a class of extensions, has by this name belong to the branch `<extension>`.
     """
     tags = {value: value for value in expected}
     tags |= {value: tag for tag, values in branches.items() for value in values.split()}
 
     def branch(data: Any) -> str | None:
         value = data.get(key, default) if isinstance(data, dict) else getattr(data, key, None)
-        return f"<{tags[value]}>" if isinstance(value, str) and value in tags else None
+        if not isinstance(value, str):
+            return None
+        if value in tags:
+            return f"<{tags[value]}>"
+        return "<extension>" if further is not None and further.named(value) is not None else None
 
-    return _discriminator(branch, key=key, expected=list(tags))
+    return _discriminator(branch, key=key, expected=list(tags), further=further)
 
 
 def by_key(*keys: str) -> Discriminator:

@@ -1,6 +1,6 @@
 """Springs, joints, motors and forces of the scene format."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
@@ -24,6 +24,7 @@ from add.scene.spec.common import (
     by_value,
     problem,
 )
+from add.scene.spec.extension import Extension
 
 ScalarValueSpec = Annotated[
     Annotated[Number, Tag("<number>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
@@ -257,6 +258,32 @@ class AirSpec(_CouplingSpec):
     wind: ValueSpec = Field((0.0, 0.0, 0.0), description="velocity of the air over time [m/s]")
 
 
+class CouplingExtension(Extension, _CouplingSpec):
+    """Base of couplings that extensions bring; those between two places derive from `PairExtension`."""
+
+    what = "a coupling that an extension brings"
+
+    def build(self, place: str, bodies: Any, parts: Any, driven: Any) -> None:
+        """Add joint parts and numbers.
+
+        Parameters
+        ----------
+        place : path of the coupling in the scene
+        bodies : what `add.scene.build.joints.couplings` knows of the bodies
+        parts : CouplingParts
+            Takes them.
+        driven : what makes signals of values
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is built")
+
+
+class PairExtension(CouplingExtension, _PairSpec):
+    """Base of laws between two places: a subclass names its ``term`` and, in their order, the units of its ``columns``.
+
+    ``length``, if it is a column and null in a scene, is the distance at the start.
+    """
+
+
 CouplingSpec = Annotated[
     Annotated[SpringSpec, Tag("<spring>")]
     | Annotated[HardeningSpringSpec, Tag("<hardening-spring>")]
@@ -269,7 +296,8 @@ CouplingSpec = Annotated[
     | Annotated[ForceSpec, Tag("<force>")]
     | Annotated[TorqueSpec, Tag("<torque>")]
     | Annotated[DragSpec, Tag("<drag>")]
-    | Annotated[AirSpec, Tag("<air>")],
+    | Annotated[AirSpec, Tag("<air>")]
+    | Annotated[CouplingExtension, Tag("<extension>")],
     by_value(
         "type",
         "spring",
@@ -284,5 +312,6 @@ CouplingSpec = Annotated[
         "torque",
         "drag",
         "air",
+        further=CouplingExtension,
     ),
 ]

@@ -1,6 +1,6 @@
 """Objective, parameters and optimizer of the scene format."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
@@ -30,6 +30,7 @@ from add.scene.spec.common import (
     problem,
     unique,
 )
+from add.scene.spec.extension import Extension
 from add.scene.spec.signals import Values
 
 # --- objective -------------------------------------------------------------------------------------------------------
@@ -239,6 +240,18 @@ class ProximityObjectiveSpec(Spec):
         return self
 
 
+class ObjectiveExtension(Extension):
+    """Base of objectives that extensions bring."""
+
+    what = "an objective that an extension brings"
+
+    weight: Weight = 1.0
+
+    def objective(self, built: Any, place: str) -> Any:
+        """Return the `add.objectives.Objective` of a built scene; ``place`` is the path of the entry."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is built")
+
+
 ObjectiveSpec = Annotated[
     Annotated[MarkersObjectiveSpec, Tag("<markers>")]
     | Annotated[CloudObjectiveSpec, Tag("<cloud>")]
@@ -251,7 +264,8 @@ ObjectiveSpec = Annotated[
     | Annotated[OneStepObjectiveSpec, Tag("<one-step>")]
     | Annotated[PriorObjectiveSpec, Tag("<prior>")]
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
-    | Annotated[ProximityObjectiveSpec, Tag("<proximity>")],
+    | Annotated[ProximityObjectiveSpec, Tag("<proximity>")]
+    | Annotated[ObjectiveExtension, Tag("<extension>")],
     by_value(
         "type",
         "markers",
@@ -266,6 +280,7 @@ ObjectiveSpec = Annotated[
         "prior",
         "smoothness",
         "proximity",
+        further=ObjectiveExtension,
     ),
 ]
 

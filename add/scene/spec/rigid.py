@@ -1,6 +1,6 @@
 """Rigid bodies, given motions and mass-spring sheets of the scene format."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Tag, model_validator
 
@@ -26,6 +26,7 @@ from add.scene.spec.common import (
     exactly_one,
     problem,
 )
+from add.scene.spec.extension import Extension
 
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
@@ -145,6 +146,22 @@ class _MovingSpec(_PosedSpec):
     angular_velocity: Annotated[Vector3, Role.STATE] = Field(
         (0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]"
     )
+
+
+class BodyExtension(Extension, _MovingSpec):
+    """Base of kinds of bodies that extensions bring; `position` and its like are numbers of all of them."""
+
+    what = "a body of a kind that an extension brings"
+
+    def body(self, name: str, driven: Any) -> tuple[Any, list[Any], list[Any]]:
+        """Return the `add.bodies.Body`, further numbers of the scene, and what of theta follows from them.
+
+        Parameters
+        ----------
+        name : of the body
+        driven : what makes signals of values: (value, path, unit, width) -> SignalParameter
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is built")
 
 
 Inertia6 = tuple[Number, Number, Number, Number, Number, Number]

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from add.errors import InputError
 from add.scene.spec.common import Role, Spec
+from add.scene.spec.extension import Extension
 from add.scene.spec.scene import SceneSpec
 
 __all__ = ["paths_of_label", "role_of", "roles_of_label"]
@@ -81,6 +82,8 @@ def _parts(kind: Any) -> Iterator[type]:
     """Iterate over the classes of a union."""
     if isinstance(kind, type) and get_origin(kind) is None:
         yield kind
+        if issubclass(kind, Extension):
+            yield from kind.known().values()
     elif get_origin(kind) not in (dict, tuple):
         for part in get_args(kind):
             yield from _parts(part)

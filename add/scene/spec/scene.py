@@ -26,17 +26,19 @@ from add.scene.spec.common import (
     Spec,
     Text,
     Vector3,
+    by_type,
     by_value,
     exactly_one,
     problem,
 )
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.couplings import CouplingSpec
+from add.scene.spec.extension import Extension
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.obstacles import ObstacleSpec
 from add.scene.spec.optimizer import OptimizerSpec
-from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.signals import SignalSpec
 from add.scene.spec.uncertainty import UncertaintySpec
 
@@ -47,8 +49,46 @@ BodySpec = Annotated[
     | Annotated[RigidBodySpec, Tag("<rigid>")]
     | Annotated[MassSpringBodySpec, Tag("<mass-spring>")]
     | Annotated[KinematicBodySpec, Tag("<kinematic>")]
-    | Annotated[ArticulatedBodySpec, Tag("<articulated>")],
-    by_value("type", "soft", "rigid", "kinematic", "articulated", **{"mass-spring": "mass-spring particles"}),
+    | Annotated[ArticulatedBodySpec, Tag("<articulated>")]
+    | Annotated[BodyExtension, Tag("<extension>")],
+    by_value(
+        "type",
+        "soft",
+        "rigid",
+        "kinematic",
+        "articulated",
+        further=BodyExtension,
+        **{"mass-spring": "mass-spring particles"},
+    ),
+]
+
+
+class IntegratorExtension(Extension):
+    """Base of time integrators that extensions bring."""
+
+    what = "a time integrator that an extension brings"
+
+    def stepper(self, dt: float, newton: Any) -> Any:
+        """Return the `add.simulation.Stepper` of steps ``dt`` [s]; ``newton``: the options of `time.newton`."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it steps")
+
+
+class SolverExtension(Extension):
+    """Base of linear solvers that extensions bring."""
+
+    what = "a linear solver that an extension brings"
+
+    def factorization(self, n: int) -> Any:
+        """Return the `add.linalg.Factorization` for matrices of ``n`` unknowns."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it factors")
+
+
+_BY_WORD = by_type("a name, or an object of an extension", text=str, extension=(dict, Extension))
+IntegratorSpec = Annotated[
+    Annotated[Literal["bdf1", "bdf2"], Tag("<text>")] | Annotated[IntegratorExtension, Tag("<extension>")], _BY_WORD
+]
+LinearSolverSpec = Annotated[
+    Annotated[Literal["auto", "cholmod"], Tag("<text>")] | Annotated[SolverExtension, Tag("<extension>")], _BY_WORD
 ]
 
 
@@ -80,7 +120,7 @@ class TimeSpec(Spec):
         None, description="simulated time [s]; rounded up to whole steps unless it is a multiple of dt within 1e-9"
     )
     steps: Count | None = Field(None, description="number of steps")
-    integrator: Literal["bdf1", "bdf2"] = Field("bdf2", description="backward differentiation of order 1 or 2")
+    integrator: IntegratorSpec = Field("bdf2", description="backward differentiation of order 1 or 2")
     start: Literal["bdf1", "straight-line"] = Field(
         "bdf1",
         description="how bdf2 starts: with one BDF1 step (order 2), or from the straight-line history "
@@ -95,7 +135,7 @@ class TimeSpec(Spec):
         "its thinnest part, is divided into 4, 16 or 64 steps of BDF1 (docs/default-contact.md)",
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
-    linear_solver: Literal["auto", "cholmod"] = Field(
+    linear_solver: LinearSolverSpec = Field(
         "auto",
         description="what factors the matrices of a step: `auto`, dense LAPACK or fronts by size; `cholmod`, CHOLMOD "
         "where they are symmetric and positive definite, else as `auto` (pip install add-sim[cholmod])",

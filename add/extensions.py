@@ -1,0 +1,56 @@
+"""What a file or package outside `add` derives from to bring objects of its own into scenes.
+
+A class with a name, ``type: Literal["air-spring"] = "air-spring"``, is known to scenes once its module is imported: by
+Python, by `add --extension FILE ...`, by the environment variable ``ADD_EXTENSIONS``, or as an entry point of the
+group ``add.extensions`` of an installed package. See docs/extensions.md for one file of each kind.
+"""
+
+from add.machine.extensions import load_file
+from add.mocap.formats.base import Capture, Choices, Format
+from add.scene.spec.common import (
+    BodyName,
+    Count,
+    Direction,
+    FilePath,
+    Flag,
+    Name,
+    NonNegative,
+    Number,
+    Positive,
+    Share,
+    Spec,
+    Text,
+    Vector3,
+)
+from add.scene.spec.couplings import CouplingExtension, PairExtension
+from add.scene.spec.extension import Extension
+from add.scene.spec.objective import ObjectiveExtension
+from add.scene.spec.rigid import BodyExtension
+from add.scene.spec.scene import IntegratorExtension, SolverExtension
+
+__all__ = [
+    "BodyExtension",
+    "BodyName",
+    "Capture",
+    "Choices",
+    "Count",
+    "CouplingExtension",
+    "Direction",
+    "Extension",
+    "FilePath",
+    "Flag",
+    "Format",
+    "IntegratorExtension",
+    "Name",
+    "NonNegative",
+    "Number",
+    "ObjectiveExtension",
+    "PairExtension",
+    "Positive",
+    "Share",
+    "SolverExtension",
+    "Spec",
+    "Text",
+    "Vector3",
+    "load_file",
+]

@@ -1,0 +1,100 @@
+"""Files and packages that extend `add`: named on the command line or in the environment, or installed.
+
+A scene never names code: whoever runs the command does. Processes that a command starts inherit the environment, and
+with it what was named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from add.errors import InputError
+
+#: Files that are imported before a name that is not known is given up; separated as paths in PATH are.
+VARIABLE = "ADD_EXTENSIONS"
+#: Group of entry points of installed packages, each a module.
+GROUP = "add.extensions"
+
+
+def load_file(path: str | os.PathLike[str]) -> ModuleType:
+    """Import a file that defines extensions, and let processes that are started from now on do the same.
+
+    Its folder joins the path of modules, so that its objects travel to other processes.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, its name is that of another module, or it cannot be imported.
+    """
+    file = Path(path).absolute()
+    if not file.is_file() or file.suffix != ".py":
+        raise InputError("no extension", file=str(path), found="no Python file", expected="a file NAME.py")
+    module = _imported(file)
+    files = [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part]
+    if str(file) not in files:
+        os.environ[VARIABLE] = os.pathsep.join([*files, str(file)])
+    return module
+
+
+def _imported(file: Path) -> ModuleType:
+    name = file.stem
+    known = sys.modules.get(name)
+    if known is not None and _file_of(known) == file.resolve():
+        return known
+    other = known or (importlib.util.find_spec(name) if name.isidentifier() else None)
+    where = getattr(other, "origin", None) or getattr(other, "__file__", None)
+    if not name.isidentifier() or (other is not None and (where is None or Path(where).resolve() != file.resolve())):
+        found = f"'{name}'" + (", which another module has" if other is not None else "")
+        raise InputError("an extension needs a name of its own", file=str(file), found=found, expected="my_law.py")
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    try:
+        return importlib.import_module(name)
+    except InputError:
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError("this extension cannot be imported", file=str(file), found=text) from error
+
+
+def _file_of(module: ModuleType) -> Path | None:
+    return Path(module.__file__).resolve() if module.__file__ else None
+
+
+@cache
+def load_installed() -> None:
+    """Import what the environment names and what is installed, once.
+
+    Raises
+    ------
+    InputError
+        If something cannot be imported.
+    """
+    for file in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        _imported(Path(file))
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise InputError("this installed extension cannot be imported", place=point.value, found=text) from error
+
+
+def version_of(module_name: str) -> dict[str, str]:
+    """Return the name of a module, its version where it says one, and the SHA-256 of its file."""
+    module = sys.modules[module_name]
+    file = _file_of(module)
+    out = {"module": module_name}
+    if hasattr(module, "__version__"):
+        out["version"] = str(module.__version__)
+    if file is not None:
+        out["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return out

@@ -1,0 +1,106 @@
+"""Objects of scenes that files and packages outside `add` bring: classes, known by their names in scenes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self, get_args
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from add.errors import InputError
+from add.machine.extensions import load_installed
+from add.scene.spec.common import Spec, Text, problem
+
+
+def _below(kind: type[Any]) -> Iterator[type[Any]]:
+    for sub in kind.__subclasses__():
+        yield sub
+        yield from _below(sub)
+
+
+def _dumped(item: Spec, info: core_schema.SerializationInfo) -> dict[str, Any]:
+    return item.model_dump(by_alias=bool(info.by_alias), mode=info.mode)
+
+
+class Extension(Spec):
+    """Base of the classes that a kind of object may have beside those of the format.
+
+    A subclass with a name, ``type: Literal["my-spring"] = "my-spring"``, is known as soon as it is defined: in scenes,
+    in the JSON Schema, in errors. Its fields are documented, checked and written back like all others, and its numbers
+    are parameters. Classes without a name are bases of such.
+    """
+
+    #: Of a base that a union of the format holds: what the objects are, in the schema.
+    what: ClassVar[str] = ""
+
+    type: Text = Field(description="name of the extension")
+
+    @classmethod
+    def own_name(cls) -> str | None:
+        """Return the name under which scenes use the class; None of bases."""
+        field = cls.model_fields.get("type")
+        words = get_args(field.annotation) if field is not None else ()
+        return words[0] if len(words) == 1 and isinstance(words[0], str) else None
+
+    @classmethod
+    def known(cls) -> dict[str, builtins.type[Self]]:
+        """Return the classes with a name, by their names.
+
+        Raises
+        ------
+        InputError
+            If two classes have one name.
+        """
+        out: dict[str, builtins.type[Self]] = {}
+        for kind in _below(cls):
+            name = kind.own_name()
+            if name is None:
+                continue
+            other = out.get(name)
+            if other is not None and (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
+                found = " and ".join(sorted(f"{one.__module__}.{one.__qualname__}" for one in (other, kind)))
+                raise InputError(f"two extensions have the name '{name}'", found=found, expected="one")
+            out[name] = kind
+        return out
+
+    @classmethod
+    def named(cls, name: str) -> builtins.type[Self] | None:
+        """Return the class of that name, also of an extension that is installed or that the environment names."""
+        found = cls.known().get(name)
+        if found is None:
+            load_installed()
+            found = cls.known().get(name)
+        return found
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Validate an object of a base as one of the class that it names."""
+        schema = handler(source)
+        if cls.own_name() is not None or source is not cls:
+            return schema
+        return core_schema.no_info_plain_validator_function(
+            cls._chosen,
+            serialization=core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True),
+            metadata={"pydantic_js_functions": [cls._json_schema]},
+        )
+
+    @classmethod
+    def _chosen(cls, data: Any) -> Any:
+        if isinstance(data, cls):
+            return data
+        name = data.get("type") if isinstance(data, dict) else None
+        kind = cls.named(name) if isinstance(name, str) else None
+        if kind is None:
+            words = ", ".join(f"'{word}'" for word in cls.known()) or "that of an extension: none is there"
+            raise problem("no extension has this name", key="type", found=repr(name), expected=words)
+        return kind.model_validate(data)
+
+    def __str__(self) -> str:
+        return self.own_name() or type(self).__name__
+
+    @classmethod
+    def _json_schema(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        kinds = [handler(kind.__pydantic_core_schema__) for kind in cls.known().values()]
+        return {"anyOf": kinds} if kinds else {"type": "object", "description": cls.what}
