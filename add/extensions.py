@@ -5,6 +5,7 @@ Python, by `add --extension FILE ...`, by the environment variable ``ADD_EXTENSI
 group ``add.extensions`` of an installed package. See docs/extensions.md for one file of each kind.
 """
 
+from add.errors import InputError
 from add.machine.extensions import load_file
 from add.mocap.formats.base import Capture, Choices, Format
 from add.scene.spec.common import (
@@ -40,6 +41,7 @@ __all__ = [
     "FilePath",
     "Flag",
     "Format",
+    "InputError",
     "IntegratorExtension",
     "Name",
     "NonNegative",

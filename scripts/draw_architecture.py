@@ -26,6 +26,7 @@ ROOMS = {
     "control": "iLQR, shooting",
     "equations": "q, theta, terms, system",
     "errors": "errors, exit codes",
+    "extensions": "objects from outside",
     "geometry": "meshes, elements, solids",
     "gym": "environments",
     "hard_contact": "exact contact",

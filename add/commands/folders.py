@@ -11,6 +11,7 @@ from typing import Any
 
 from add.io.runfolder import SCENE, VERSIONS, RunFolder, versions
 from add.scene import Scene
+from add.scene.spec.extension import extension_versions
 
 _log = logging.getLogger(__name__)
 
@@ -53,9 +54,9 @@ def run_in(scene: Scene, path: Path, command: str, *, force: bool = False, resum
         yield folder
 
 
-def note_versions(folder: RunFolder, *, resume: bool) -> None:
+def note_versions(folder: RunFolder, scene: Scene, *, resume: bool) -> None:
     """Write with what a run is made; of one that goes on, say where that is something else than it was begun with."""
-    now = versions()
+    now = versions() | extension_versions(scene)
     if resume and folder.versions.is_file():
         before = folder.read_json(VERSIONS)
         changed = [f"{key} {before.get(key, 'unknown')} -> {now[key]}" for key in now if before.get(key) != now[key]]

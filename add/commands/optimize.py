@@ -152,7 +152,7 @@ def optimize_scene(
             require_room_to_run(experiment.simulation, schedule or experiment.schedule)
     before = _seconds_before(folder) if resume else 0.0
     folder.write_json(SCENE, scene.raw)
-    note_versions(folder, resume=resume)
+    note_versions(folder, scene, resume=resume)
     log = FolderLog(folder, problem, resume=resume)
     begin = time.perf_counter()
 

@@ -72,7 +72,7 @@ def simulate_scene(
         require_room_on_disk(built.simulation, folder.path, every)
     earlier = _earlier(scene, folder, built) if resume else Earlier()
     folder.write_json(SCENE, scene.raw)
-    note_versions(folder, resume=resume)
+    note_versions(folder, scene, resume=resume)
     begin = time.perf_counter()
 
     def spent() -> dict[str, float]:

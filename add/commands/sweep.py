@@ -208,7 +208,7 @@ def _samples_before(
     """Return the samples that the folder has, or begin a new sweep there."""
     if not (folder.path / GRID).is_file():
         folder.write_json(SCENE, scene.raw)
-        note_versions(folder, resume=False)
+        note_versions(folder, scene, resume=False)
         folder.write_json(GRID, _grid(axes))
         return {}
     require_same(scene, folder)
@@ -221,7 +221,7 @@ def _samples_before(
             expected=_described(_grid(axes)),
         )
     samples = _stored(folder, axes)
-    note_versions(folder, resume=True)
+    note_versions(folder, scene, resume=True)
     finished = [sample for sample in samples.values() if not sample.message]
     if finished and len(samples) < np.prod([axis.values.size for axis in axes]):
         _compare(folder, _sample(problem, axes, finished[-1].index), finished[-1])

@@ -88,13 +88,9 @@ def load_installed() -> None:
             raise InputError("this installed extension cannot be imported", place=point.value, found=text) from error
 
 
-def version_of(module_name: str) -> dict[str, str]:
-    """Return the name of a module, its version where it says one, and the SHA-256 of its file."""
+def version_of(module_name: str) -> str:
+    """Return the version of a module, where it says one, and the SHA-256 of its file."""
     module = sys.modules[module_name]
     file = _file_of(module)
-    out = {"module": module_name}
-    if hasattr(module, "__version__"):
-        out["version"] = str(module.__version__)
-    if file is not None:
-        out["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
-    return out
+    digest = f"sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}" if file is not None else ""
+    return f"{getattr(module, '__version__', '')} {digest}".strip()

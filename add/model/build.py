@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
@@ -113,6 +113,10 @@ class Model(Summarised):
         return points if self.lift.is_identity else LiftedPoints(points, self.lift)
 
 
+#: Given bodies and layouts -> terms.
+MakeTerms = Callable[[Sequence[Body], Layouts], Sequence[Term | DecidingTerm]]
+
+
 def build_model(
     bodies: Sequence[Body] = (),
     obstacles: Sequence[Obstacle] = (),
@@ -121,6 +125,7 @@ def build_model(
     joint_parts: Sequence[JointPart] = (),
     starts: Sequence[HingeStart] = (),
     extra: Sequence[Block] = (),
+    further: Sequence[MakeTerms] = (),
 ) -> Model:
     """Assemble a model.
 
@@ -132,6 +137,7 @@ def build_model(
     joint_parts : springs, joints, motors, forces
     starts : bodies that start on hinges of others
     extra : blocks (name, shape, unit) of theta that joint parts read, or that only objectives read
+    further : what makes terms of extensions, over rows of X
 
     Returns
     -------
@@ -147,6 +153,8 @@ def build_model(
     embeddings = [body.embedding(at) for body in bodies]
     lift = Lift(dofs, rows, tuple(embedding for embedding in embeddings if embedding is not None))
     smooth, deciding = joint_terms(joint_parts, bodies, at)
+    for term in (term for make in further for term in make(bodies, at)):
+        deciding.append(term) if isinstance(term, DecidingTerm) else smooth.append(term)
     initial = InitialState(dofs.n, tuple(_poses(bodies, starts, at)))
     motion = _motion(bodies, at, initial)
     forces, own, held = _family_terms(bodies, at)

@@ -13,7 +13,7 @@ from support.places import ROOT
 
 PAGES = (
     "README.md", "docs/python-api.md", "docs/adding-a-term.md", "docs/cones.md", "docs/control.md",
-    "docs/gradients.md", "docs/learning.md", "docs/robots.md",
+    "docs/extensions.md", "docs/gradients.md", "docs/learning.md", "docs/robots.md",
 )  # fmt: skip
 
 

@@ -134,7 +134,5 @@ class Rod(BodyExtension):
                 ("damping", self.damping, "N s/m", "damping", 1.0),
             )
         ]
-        lengths = SceneParameter(
-            f"{at}.lengths", np.full(n - 1, spacing), "m", ((f"{at}.lengths", 1.0),), fixed=True
-        )
+        lengths = SceneParameter(f"{at}.lengths", np.full(n - 1, spacing), "m", ((f"{at}.lengths", 1.0),), fixed=True)
         return RodBody(name, points, shares, edges), [*pose_numbers(at, self), *numbers, lengths], []

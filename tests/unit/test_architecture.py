@@ -46,6 +46,7 @@ ORDER = (
     "gym",
     "commands",
     "testing",
+    "extensions",
 )
 FACADE = "__init__"  # `import add` itself: re-exports anything
 FACADE_MODULE = "add"
@@ -54,7 +55,16 @@ ANYTHING = {FACADE, "__main__"}
 # Narrower than the order: who alone may import these.
 ONLY_FOR = {
     "io": {"scene", "commands", "view", "plot"},  # no physics reads or writes files
-    "scene": {"commands", "view", "plot", "testing", "jax", "torch", "gym"},  # strings become objects once
+    "scene": {
+        "commands",
+        "view",
+        "plot",
+        "testing",
+        "jax",
+        "torch",
+        "gym",
+        "extensions",
+    },  # strings become objects once
     "commands": set(),
     "view": {"commands"},
     "plot": {"commands"},

@@ -11,6 +11,7 @@ import numpy as np
 from add.bodies import Block
 from add.equations.signals import SignalParameter
 from add.joints.parts import HingeStart, JointPart
+from add.model.build import MakeTerms
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.ties import Derived, Input
 from add.scene.spec.common import SignalReferenceSpec
@@ -33,6 +34,7 @@ class CouplingParts:
     derived: list[Derived] = field(default_factory=list)
     connected: set[tuple[str, str]] = field(default_factory=set)
     starts: list[HingeStart] = field(default_factory=list)
+    terms: list[MakeTerms] = field(default_factory=list)
 
     def number(self, path: str, value: object, unit: str, target: str = "", factor: float = 1.0) -> str:
         """Add a differentiable number under its path; return the name of the block of theta that holds its multiple."""

@@ -161,7 +161,10 @@ def _build(scene: SceneSpec) -> BuiltScene:
         blocks.append((CLOCK, (), "s"))
 
     def modelled(contact: ContactModel) -> Model:
-        return build_model(bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=blocks)
+        return build_model(
+            bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=blocks,
+            further=parts.terms,
+        )  # fmt: skip
 
     contact = replace(
         _contact_model(spec, parts.connected, apart), apart_within=apart_within, shapes_apart=frozenset(shapes_apart)

@@ -261,10 +261,8 @@ class AirSpec(_CouplingSpec):
 class CouplingExtension(Extension, _CouplingSpec):
     """Base of couplings that extensions bring; those between two places derive from `PairExtension`."""
 
-    what = "a coupling that an extension brings"
-
     def build(self, place: str, bodies: Any, parts: Any, driven: Any) -> None:
-        """Add joint parts and numbers.
+        """Add joint parts, terms of its own, and numbers.
 
         Parameters
         ----------

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, Self, get_args
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from add.errors import InputError
-from add.machine.extensions import load_installed
+from add.machine.extensions import load_installed, version_of
 from add.scene.spec.common import Spec, Text, problem
+
+#: The JSON Schema of what no extension brings.
+NOTHING: dict[str, Any] = {"not": {}}
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:
@@ -31,9 +34,6 @@ class Extension(Spec):
     in the JSON Schema, in errors. Its fields are documented, checked and written back like all others, and its numbers
     are parameters. Classes without a name are bases of such.
     """
-
-    #: Of a base that a union of the format holds: what the objects are, in the schema.
-    what: ClassVar[str] = ""
 
     type: Text = Field(description="name of the extension")
 
@@ -103,4 +103,17 @@ class Extension(Spec):
     @classmethod
     def _json_schema(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         kinds = [handler(kind.__pydantic_core_schema__) for kind in cls.known().values()]
-        return {"anyOf": kinds} if kinds else {"type": "object", "description": cls.what}
+        return {"anyOf": kinds} if kinds else NOTHING
+
+
+def extension_versions(spec: BaseModel) -> dict[str, str]:
+    """Return "extension NAME" -> version and hash of its file, of all extensions in a spec."""
+    out: dict[str, str] = {}
+    if isinstance(spec, Extension):
+        out[f"extension {spec}"] = version_of(type(spec).__module__)
+    for name in type(spec).model_fields:
+        value = getattr(spec, name)
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
+        for part in parts:
+            out |= extension_versions(part) if isinstance(part, BaseModel) else {}
+    return out

@@ -243,8 +243,6 @@ class ProximityObjectiveSpec(Spec):
 class ObjectiveExtension(Extension):
     """Base of objectives that extensions bring."""
 
-    what = "an objective that an extension brings"
-
     weight: Weight = 1.0
 
     def objective(self, built: Any, place: str) -> Any:

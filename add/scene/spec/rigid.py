@@ -151,8 +151,6 @@ class _MovingSpec(_PosedSpec):
 class BodyExtension(Extension, _MovingSpec):
     """Base of kinds of bodies that extensions bring; `position` and its like are numbers of all of them."""
 
-    what = "a body of a kind that an extension brings"
-
     def body(self, name: str, driven: Any) -> tuple[Any, list[Any], list[Any]]:
         """Return the `add.bodies.Body`, further numbers of the scene, and what of theta follows from them.
 

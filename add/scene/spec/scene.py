@@ -66,8 +66,6 @@ BodySpec = Annotated[
 class IntegratorExtension(Extension):
     """Base of time integrators that extensions bring."""
 
-    what = "a time integrator that an extension brings"
-
     def stepper(self, dt: float, newton: Any) -> Any:
         """Return the `add.simulation.Stepper` of steps ``dt`` [s]; ``newton``: the options of `time.newton`."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it steps")
@@ -75,8 +73,6 @@ class IntegratorExtension(Extension):
 
 class SolverExtension(Extension):
     """Base of linear solvers that extensions bring."""
-
-    what = "a linear solver that an extension brings"
 
     def factorization(self, n: int) -> Any:
         """Return the `add.linalg.Factorization` for matrices of ``n`` unknowns."""

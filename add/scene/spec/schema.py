@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from add.scene.spec.common import LARGEST
+from add.scene.spec.extension import NOTHING
 from add.scene.spec.scene import SCHEMA, SceneSpec
 
 _OF_ALL = (("minimum", -LARGEST), ("maximum", LARGEST))
@@ -34,6 +35,10 @@ def _closed(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     closed = {key: _closed(item) for key, item in node.items() if (key, item) not in _OF_ALL}
+    for key in closed.keys() & {"oneOf", "anyOf"}:
+        closed[key] = [item for item in closed[key] if item != NOTHING]
+        if len(closed[key]) == 1:
+            closed |= closed.pop(key)[0]
     if "patternProperties" in node:
         closed["additionalProperties"] = False
     kinds = [key for key, item in node.get("properties", {}).items() if isinstance(item, dict) and "const" in item]

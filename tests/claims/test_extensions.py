@@ -1,0 +1,225 @@
+"""Objects that files outside the package bring: each in a scene, with its derivatives, named in errors and results."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.integrate import solve_ivp
+from support.run_checks import check_gradient_of_run
+
+import add
+from add.commands.cli import cli
+from add.errors import InputError
+from add.extensions import Extension, load_file
+from add.machine.extensions import VARIABLE
+from add.mocap import read_take
+from add.scene.build.inverse_problem import inverse_problem
+from add.scene.spec.schema import json_schema
+
+FOLDER = Path(__file__).parents[1] / "extensions"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extensions():
+    """Import all files, as `add --extension FILE` does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "")
+        patch.syspath_prepend(str(FOLDER))
+        yield {file.stem: load_file(file) for file in sorted(FOLDER.glob("*.py"))}
+
+
+def air_spring(**time):
+    """Return a ball that an air spring carries."""
+    return {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 25, **time},
+        "bodies": {
+            "ball": {
+                "type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "mass": 2, "position": [0, 0, 0.3],
+            }
+        },
+        "couplings": {
+            "spring": {
+                "type": "air-spring", "a": {"body": "ball", "at": [0.01, 0, 0]}, "b": {"at": [0, 0, 0]},
+                "force": 30.0, "damping": 4.0, "length": 0.25,
+            }
+        },
+        "objective": [{"type": "calm", "body": "ball", "after": 0.05}],
+        "parameters": [{"path": "couplings.spring.exponent"}, {"path": "couplings.spring.force"}],
+    }  # fmt: skip
+
+
+def rod(segments, **time):
+    """Return a rod that two of its nodes clamp at a body that stands still."""
+    return {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 12, **time},
+        "bodies": {
+            "wall": {"type": "kinematic"},
+            "rod": {
+                "type": "rod", "length": 1.0, "segments": segments, "mass": 0.01, "stretching": 1e4, "bending": 0.5,
+                "damping": 1.0,
+            },
+        },
+        "couplings": {
+            "clamp": {
+                "type": "attachment", "nodes": "rod", "body": "wall", "stiffness": 1e6,
+                "where": {"box": {"max": [1.01 / segments, None, None]}},
+            }
+        },
+        "objective": [{"type": "calm", "body": "rod"}],
+        "parameters": [{"path": "bodies.rod.bending"}],
+    }  # fmt: skip
+
+
+def checked(scene, every=1):
+    """Return the run of a scene after all checks of its gradient."""
+    (experiment,) = inverse_problem(add.scene_from_dict(scene)).experiments
+    return check_gradient_of_run(experiment.simulation, experiment.objective, every=every)
+
+
+def test_a_joint_law_and_an_objective():
+    """It moves as m z_ddot = F_0 (L/z)^gamma - c z_dot - m g, solved by SciPy; its gradients are exact."""
+    run = checked(air_spring())
+    assert run.v[:, 2].max() > 0.1
+    scene = air_spring(dt=0.001, steps=250)
+    scene["couplings"]["spring"]["a"]["at"] = [0, 0, 0]
+    run = add.scene_from_dict(scene).build().run()
+
+    def motion(t, y):
+        return y[1], (30.0 * (0.25 / y[0]) ** 1.4 - 4.0 * y[1]) / 2.0 - 9.81
+
+    found = solve_ivp(motion, (0.0, 0.25), (0.3, 0.0), rtol=1e-10, atol=1e-12)
+    assert run.q[-1, 2] == pytest.approx(found.y[0, -1], abs=2e-6)
+
+
+def test_it_takes_compiled_steps_and_those_of_terms_are_the_same():
+    built = add.scene_from_dict(air_spring()).build()
+    assert built.simulation.packed is not None, built.simulation.by_terms
+    plain = add.scene_from_dict(air_spring(linear_solver={"type": "plain-superlu"})).build()
+    assert plain.simulation.by_terms == "another solver of linear systems is asked for"
+    assert np.abs(plain.run().q - built.run().q).max() < 1e-12
+
+
+def test_an_integrator():
+    """Without its share it is BDF1, and with one of order one; its gradients are exact."""
+
+    def heights(integrator, finer=1):
+        time = {"integrator": integrator, "dt": 0.01 / finer, "steps": 25 * finer}
+        return add.scene_from_dict(air_spring(**time)).build().run().q[::finer, 2]
+
+    exact = heights("bdf2", 16)
+    shares = [{"type": "blended-bdf", "share": share} for share in (0.0, 0.6)]
+    assert heights(shares[0]) == pytest.approx(heights("bdf1"), abs=1e-12)
+    errors = [np.abs(heights(shares[1], finer) - exact).max() for finer in (2, 4)]
+    assert errors[1] == pytest.approx(0.5 * errors[0], rel=0.1)
+    checked(air_spring(integrator=shares[1]), every=3)
+
+
+def test_a_body():
+    """The end of a clamped rod sags by m g L^3 / (8 E I), of first order in the length of its segments."""
+    sags = []
+    for n in (10, 20):
+        run = add.scene_from_dict(rod(n, initial="equilibrium")).build().run(n_steps=1)
+        sags.append(-run.q[0, 3 * n + 2])
+    exact = 0.01 * 9.81 / 8 / 0.5
+    assert sags[0] < sags[1] < exact
+    assert 2 * sags[1] - sags[0] == pytest.approx(exact, rel=0.02)
+    checked(rod(4), every=5)
+
+
+def test_a_force():
+    """A ball in free flight slows as v/(1 + k A v t/m), A the sum over its nodes; its gradients are exact."""
+    ball = {
+        "type": "soft", "mesh": {"shape": "sphere", "radius": 0.05, "edge": 0.05}, "velocity": [5, 0, 0],
+        "material": {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 20},
+    }  # fmt: skip
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.002, "steps": 10},
+        "gravity": [0, 0, 0],
+        "bodies": {"ball": ball},
+        "couplings": {"air": {"type": "surface-drag", "body": "ball", "coefficient": 3.0}},
+        "objective": [{"type": "calm", "body": "ball"}],
+        "parameters": [{"path": "couplings.air.coefficient"}],
+    }
+    run = checked(scene, every=4)
+    (body,) = add.scene_from_dict(scene).build().model.bodies
+    masses = add.scene_from_dict(scene).build().model.node_masses(add.scene_from_dict(scene).build().theta)
+    rate = 3.0 * body.surface.areas.sum() * 5.0 / masses.sum()
+    speed = masses @ run.v[-1].reshape(-1, 3)[:, 0] / masses.sum()
+    assert speed == pytest.approx(5.0 / (1.0 + rate * 0.02), rel=5e-3) and speed < 4.95
+
+
+def test_a_format_of_recordings(tmp_path):
+    file = tmp_path / "hand.txt"
+    file.write_text("#markers 1\nm1 0.0 0 0 1\nm2 0.0 1 0 1\nm1 0.1 0 0 2\n")
+    take = read_take(file)
+    assert take.format == "lines of markers" and take.markers.names == ("m1", "m2")
+    assert take.markers.positions[1, 0].tolist() == [0.0, 0.0, 2.0] and not take.markers.valid[1, 1]
+    file.write_text("#markers 1\nm1 0.0 0 zero 1\n")
+    with pytest.raises(InputError, match="line 2: lines of markers: not a marker"):
+        read_take(file)
+
+
+def test_errors_name_extensions():
+    scene = air_spring()
+    scene["couplings"]["spring"] |= {"force": -1.0, "frce": 3.0}
+    with pytest.raises(InputError, match=r"spring\.force: impossible value.*above 0: F_0") as caught:
+        add.scene_from_dict(scene)
+    assert "frce: unknown key" in str(caught.value) and "did you mean 'force'" in str(caught.value)
+    scene = air_spring()
+    scene["couplings"]["spring"]["type"] = "air-sprin"
+    with pytest.raises(InputError, match=r"unknown kind.*'air-spring'.*did you mean 'air-spring'"):
+        add.scene_from_dict(scene)
+    with pytest.raises(InputError, match=r"time\.integrator\.type: no extension has this name.*'blended-bdf'"):
+        add.scene_from_dict(air_spring(integrator={"type": "leapfrog"}))
+    scene = air_spring()
+    scene["objective"][0]["body"] = "bal"
+    with pytest.raises(InputError, match=r"objective\.0\.body.*no such body"):
+        inverse_problem(add.scene_from_dict(scene))
+
+
+def test_they_are_in_the_schema_and_written_back():
+    assert '"air-spring"' in json.dumps(json_schema()) and '"rod"' in json.dumps(json_schema())
+    full = add.scene_from_dict(air_spring()).full()["couplings"]["spring"]
+    assert full["exponent"] == 1.4 and full["a"]["body"] == "ball"
+
+
+def test_a_name_that_two_have():
+    class Own(Extension):
+        """A kind of its own."""
+
+    class One(Own):
+        """One."""
+
+        type: Literal["same"] = "same"
+
+    class Other(Own):
+        """Another one."""
+
+        type: Literal["same"] = "same"
+
+    with pytest.raises(InputError, match=r"two extensions have the name 'same'.*One and .*Other"):
+        Own.known()
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "")
+    scene, bad = tmp_path / "scene.json", tmp_path / "broken_law.py"
+    scene.write_text(json.dumps(air_spring(steps=3)))
+    run = CliRunner().invoke(
+        cli, ["--extension", str(FOLDER / "buffers.py"), "simulate", str(scene), "-o", str(tmp_path / "run")]
+    )
+    assert run.exit_code == 0, run.output
+    versions = json.loads((tmp_path / "run" / "versions.json").read_text())
+    assert versions["extension air-spring"].startswith("sha256 ")
+    bad.write_text("1/0\n")
+    for file, words in ((bad, "ZeroDivisionError"), (tmp_path / "none.py", "no Python file")):
+        found = CliRunner().invoke(cli, ["--extension", str(file), "simulate", str(scene)])
+        assert isinstance(found.exception, InputError) and words in str(found.exception)
+    assert "broken_law" not in sys.modules
