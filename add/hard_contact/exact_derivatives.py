@@ -25,7 +25,7 @@ from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterat
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs
-from add.simulation import Coupling, Instant, Linearised, Record
+from add.simulation import Coupling, Record
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -136,11 +136,6 @@ class ExactCoupling(Coupling):
         np.add.at(out, friction[friction >= 0], by_friction[friction >= 0])
 
     # --- both directions ----------------------------------------------------------------------------------------------
-
-    def instant(self) -> Instant:
-        """Return the step with its equations of contact."""
-        record = self.record
-        return Instant(self.assembler, record.solution, record.alpha, self.theta, Linearised(self.smooth, self))
 
     def pull(
         self, adjoint: FloatArray, contact: FloatArray, bar: KinematicCotangent, before: StateTangent, share: FloatArray

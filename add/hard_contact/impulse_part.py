@@ -30,7 +30,7 @@ from add.kernels.cone_modes import SEPARATE, STICK
 from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact
 from add.simulation.derivative import Instant, Linearised, linearise
-from add.simulation.stepper import StepPart
+from add.simulation.stepper import Pair, PushedStep, StepPart, TakenStep
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -216,74 +216,57 @@ class ImpulsePart(StepPart):
 
     def _instant(
         self,
-        assembler: Assembler,
-        record: Record,
+        step: TakenStep,
         recorded: tuple[CarriedImpulses, StepRows],
-        linearised: Linearised,
         free: tuple[IntArray, FloatArray] | None = None,
     ) -> tuple[Instant, ImpulseCoupling | None]:
         """Return a solved part with its equations of contact, which are there where anything is near."""
-        (kept, rows), theta, coupling = recorded, recorded[1].beginning.theta, None
+        (kept, rows), record, coupling = recorded, step.record, None
+        linearised = step.linearised or linearise(step.assembler, record.solution, step.theta)
         if rows.n:
             assert isinstance(linearised.factors, LinearSolve)
             without = record.inner[0].kin.v if record.inner else None
             changes = StepChanges(rows, kept.force, record.kin.v, self.restitution[kept.near.pair], without)
-            delassus = Delassus(assembler, linearised.factors, rows.matrix, record.c)
+            delassus = Delassus(step.assembler, linearised.factors, rows.matrix, record.c)
             coupling = ImpulseCoupling(rows, changes, kept, delassus, record.kin.v, self.options, self.tally, free)
-        both = Linearised(linearised.branch, coupling or linearised.factors)
-        return Instant(assembler, record.solution, record.alpha, theta, both), coupling
+        return step.instant(Linearised(linearised.branch, coupling or linearised.factors)), coupling
 
-    def pull(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        bar: tuple[FloatArray, FloatArray],
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
+    def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through the part; see `StepPart.pull`."""
-        kin, n, (q_bar, v_bar) = record.kin, assembler.system.n, bar
-        recorded = self._recorded(record, theta)
-        early, times, free_bar = StateTangent.zeros(2, n), self._times(recorded[1], record, assembler), np.zeros(n)
+        record, (q_bar, v_bar) = step.record, bar
+        kin, n, recorded = record.kin, q_bar.size, self._recorded(record, step.theta)
+        early, free_bar = StateTangent.zeros(2, n), np.zeros(n)
+        times = self._times(recorded[1], record, step.assembler)
         if times is not None:
             moved, free_bar = times.pullback(q_bar, kin.v, early, theta_bar)
             v_bar = v_bar + moved
-        linearised = linearised or linearise(assembler, record.solution, theta)
-        instant, coupling = self._instant(assembler, record, recorded, linearised)
+        instant, coupling = self._instant(step, recorded)
         found = [early, instant.pull(q_bar, v_bar, theta_bar)]
         if record.inner:
             free_bar = free_bar + coupling.free_bar if coupling else free_bar
             # The factors above are not asked again: the assembler may make others.
-            found.append(self.pull(assembler, record.inner[0], theta, (np.zeros(n), free_bar), theta_bar))
+            without = TakenStep(step.assembler, record.inner[0], step.theta)
+            found.append(self.pull(without, (np.zeros(n), free_bar), theta_bar))
         return StateTangent(np.sum([x.q for x in found], axis=0), np.sum([x.v for x in found], axis=0))
 
-    def push(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+    def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through the part; see `StepPart.push`."""
         if self.options.exploring:
             raise InputError(
                 "the complementarity-aware choice depends on the objective: it has no tangents",
                 found="gradient.contact = 'explore'", expected="'exact' or 'relaxed', or an optimizer with gradients",
             )  # fmt: skip
-        free = None
+        free, record = None, step.record
         if record.inner:
-            tangents, _, v_dot = self.push(assembler, record.inner[0], theta, tangents, directions)
+            without = TakenStep(step.assembler, record.inner[0], step.theta)
+            tangents, _, v_dot = self.push(without, tangents, directions)
             free = tangents.index, v_dot
-        recorded = self._recorded(record, theta)
-        times, v_after = self._times(recorded[1], record, assembler), record.kin.v
+        recorded = self._recorded(record, step.theta)
+        times, v_after = self._times(recorded[1], record, step.assembler), record.kin.v
         if times is not None:
             timed = times.by_theta(v_after, directions)
             tangents = tangents.including(timed.index)
-        linearised = linearised or linearise(assembler, record.solution, theta)
-        instant, _ = self._instant(assembler, record, recorded, linearised, free)
+        instant, _ = self._instant(step, recorded, free)
         tangents, q_dot, v_dot = instant.push(tangents, directions)
         if times is not None and free is not None and tangents.index.size:
             before = tangents.dot

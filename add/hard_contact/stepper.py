@@ -18,9 +18,9 @@ from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.pairs import ContactPairs, contact_term
 from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp
-from add.simulation.derivative import Linearised
+from add.simulation.derivative import Instant, Linearised
 from add.simulation.run import Simulation
-from add.simulation.stepper import DifferentiableStepper
+from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, TakenStep
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -153,29 +153,18 @@ class ExactContact(DifferentiableStepper):
         """Return None: the matrix changes with what touches, and `pullback` does all of it."""
         return None
 
-    def pull(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        bar: tuple[FloatArray, FloatArray],
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
+    def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through one step; see `StepPart.pull`."""
-        return ExactCoupling(self.pairs, assembler, record, theta, self.options).instant().pull(*bar, theta_bar)
+        return self._coupled(step).pull(*bar, theta_bar)
 
-    def push(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+    def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through one step; see `StepPart.push`."""
-        return ExactCoupling(self.pairs, assembler, record, theta, self.options).instant().push(tangents, directions)
+        return self._coupled(step).push(tangents, directions)
+
+    def _coupled(self, step: TakenStep) -> Instant:
+        """Return a step with its equations of contact."""
+        coupling = ExactCoupling(self.pairs, step.assembler, step.record, step.theta, self.options)
+        return step.instant(Linearised(coupling.smooth, coupling))
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step; see `Stepper.contact_forces`."""

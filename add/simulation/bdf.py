@@ -15,10 +15,10 @@ from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.blocks import record_of, state_after, turned
-from add.simulation.derivative import Instant, Linearised, linearise
+from add.simulation.derivative import Linearised, linearise
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import NewtonSolve
-from add.simulation.stepper import NO_CHARTS, BlockStepper, Record
+from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenStep
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -158,27 +158,18 @@ class BDF(BlockStepper):
             timing, read, (kin.q, kin.v, kin.a), record.decisions, theta, directions
         )  # fmt: skip
 
-    def pull(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        bar: tuple[FloatArray, FloatArray],
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
+    def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through one step; see `StepPart.pull`."""
-        compiled = assembler.compiled
-        if compiled is not None and linearised is None:
-            kin = record.kin
-            block = compiled.block_of(self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), record.decisions)
-            n = assembler.system.n
+        compiled, kin = step.assembler.compiled, step.record.kin
+        if compiled is not None and step.linearised is None:
+            block = compiled.block_of(self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), step.record.decisions)
+            n, theta = kin.q.size, step.theta
             q_bars, v_bars, by_position = np.zeros((2, 2, n)), np.zeros((2, 2, n)), np.zeros(n)
             q_bars[1, 0], v_bars[1, 0] = bar
             if not compiled.pull_back(block, 1, theta, (q_bars, v_bars), by_position, theta_bar):
                 compiled.add_start(theta, by_position, theta_bar)
                 return StateTangent(q_bars[0], v_bars[0])
-        return Instant(assembler, record.solution, record.alpha, theta, linearised).pull(*bar, theta_bar)
+        return step.instant().pull(*bar, theta_bar)
 
     def push_stretch(
         self,
@@ -215,16 +206,9 @@ class BDF(BlockStepper):
             q[n], v[n] = after.q[0].T, after.v[0].T
         return StretchTangents(index, q, v, StateTangents(index, after))
 
-    def push(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+    def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through one step; see `StepPart.push`."""
-        matrices = None if linearised else self.matrices(assembler, record, theta, directions)
-        instant = Instant(assembler, record.solution, record.alpha, theta, linearised, matrices)
-        return instant.push(tangents, directions)
+        if step.linearised is not None:
+            return step.instant().push(tangents, directions)
+        matrices = self.matrices(step.assembler, step.record, step.theta, directions)
+        return replace(step.instant(), matrices=matrices).push(tangents, directions)

@@ -9,8 +9,7 @@ from typing import Self
 
 from add.equations.kinematics import StateTangent
 from add.equations.tangents import Directions, StateTangents
-from add.simulation.derivative import Linearised
-from add.simulation.stepper import DifferentiableStepper, Record, StepPart, shifted
+from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, Record, StepPart, TakenStep, shifted
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -54,37 +53,24 @@ class StepsInParts(DifferentiableStepper):
     def parts(self, record: Record) -> Sequence[tuple[StepPart, Record]]:
         """Return the parts of a step with their records, in their order: one, or several that each look back once."""
 
-    def pull(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        bar: tuple[FloatArray, FloatArray],
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
+    def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through the parts; see `StepPart.pull`."""
-        aside, before = _aside(assembler, record), StateTangent.zeros(self.n_history, bar[0].size)
+        record, linearised = step.record, step.linearised
+        aside, before = _aside(step.assembler, record), StateTangent.zeros(self.n_history, bar[0].size)
         for part, own in reversed(self.parts(record)):
-            before, linearised = part.pull(aside, own, theta, bar, theta_bar, linearised), None
-            bar = before.q[0], before.v[0]
+            before = part.pull(TakenStep(aside, own, step.theta, linearised), bar, theta_bar)
+            bar, linearised = (before.q[0], before.v[0]), None
         return before
 
-    def push(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+    def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through the parts; see `StepPart.push`."""
-        aside, parts, now = _aside(assembler, record), self.parts(record), tangents
+        record = step.record
+        aside, parts, now = _aside(step.assembler, record), self.parts(record), tangents
         for part, own in parts[:-1]:
-            now = shifted(*part.push(aside, own, theta, now, directions))
+            now = shifted(*part.push(TakenStep(aside, own, step.theta), now, directions))
         part, own = parts[-1]
-        now, q_dot, v_dot = part.push(aside, own, theta, now, directions, None if record.inner else linearised)
+        linearised = None if record.inner else step.linearised
+        now, q_dot, v_dot = part.push(TakenStep(aside, own, step.theta, linearised), now, directions)
         return tangents.including(now.index), q_dot, v_dot
 
 

@@ -11,7 +11,7 @@ from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.simulation.composed import AroundSteps
 from add.simulation.derivative import Linearised
-from add.simulation.stepper import ContactForces, Record
+from add.simulation.stepper import ContactForces, Pair, PushedStep, Record, TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -105,28 +105,12 @@ class Restarted(AroundSteps):
         self.inner.pullback(assembler, record, theta, state_bar, theta_bar, linearised)
         return StateTangent(*(np.zeros_like(bar) for bar in (state_bar.q, state_bar.v, state_bar.memory)))
 
-    def pull(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        bar: tuple[FloatArray, FloatArray],
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
+    def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back to the recorded state; see `StepPart.pull`."""
-        return self.inner.pull(assembler, record, theta, bar, theta_bar, linearised)
+        return self.inner.pull(step, bar, theta_bar)
 
-    def push(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+    def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents along theta alone; see `StepPart.push`."""
         dot = StateTangent(*(np.zeros_like(x) for x in (tangents.dot.q, tangents.dot.v, tangents.dot.memory)))
         still = StateTangents(tangents.index, dot)
-        return self.inner.push(assembler, record, theta, still, directions, linearised)
+        return self.inner.push(step, still, directions)

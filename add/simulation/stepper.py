@@ -13,7 +13,7 @@ from add.equations import charts
 from add.equations.kinematics import Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.equations.term import Decisions
-from add.simulation.derivative import Linearised
+from add.simulation.derivative import Instant, Linearised
 from add.simulation.implicit_solve import Solution
 from add.solve.step_equations import NewtonOptions, NewtonReport
 from add.solve.step_matrix import Assembler
@@ -165,6 +165,36 @@ class Stepper(ABC):
         return None
 
 
+@final
+class TakenStep(NamedTuple):
+    """A finished step, or a part of one, whose derivatives are wanted.
+
+    Attributes
+    ----------
+    assembler : Assembler
+    record : Record
+    theta : (n_theta,)
+    linearised : Linearised, optional
+        Made when it is asked for if it is not given.
+    """
+
+    assembler: Assembler
+    record: Record
+    theta: FloatArray
+    linearised: Linearised | None = None
+
+    def instant(self, linearised: Linearised | None = None) -> Instant:
+        """Return its equations, linearised as given here or there."""
+        record = self.record
+        return Instant(self.assembler, record.solution, record.alpha, self.theta, linearised or self.linearised)
+
+
+#: Of q and of v (n,).
+Pair = tuple[FloatArray, FloatArray]
+#: The tangents before, with those of directions that set in, and those of q and v (n, k) at the end.
+PushedStep = tuple[StateTangents, FloatArray, FloatArray]
+
+
 class StepPart(ABC):
     """What derivatives of a step are made of: the whole of it, or a part.
 
@@ -172,30 +202,11 @@ class StepPart(ABC):
     """
 
     @abstractmethod
-    def pull(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        bar: tuple[FloatArray, FloatArray],
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
-        """Return the cotangent of the state before from those of q and v; add that of theta to ``theta_bar``.
-
-        Without ``linearised``, the equations are linearised here.
-        """
+    def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
+        """Return the cotangent of the state before from those of q and v; add that of theta to ``theta_bar``."""
 
     @abstractmethod
-    def push(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> tuple[StateTangents, FloatArray, FloatArray]:
+    def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Return the tangents before, with those of directions that set in, and those of q and v (n, k) at the end."""
 
 
@@ -257,7 +268,8 @@ class DifferentiableStepper(Stepper, StepPart):
         """
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
-        before = self.pull(assembler, record, theta, (state_bar.q[0], state_bar.v[0]), theta_bar, linearised)
+        step = TakenStep(assembler, record, theta, linearised)
+        before = self.pull(step, (state_bar.q[0], state_bar.v[0]), theta_bar)
         before.q[0] += state_bar.q[1]
         before.v[0] += state_bar.v[1]
         return before
@@ -272,8 +284,7 @@ class DifferentiableStepper(Stepper, StepPart):
         linearised: Linearised | None = None,
     ) -> StateTangents:
         """Return the tangents of the state after the step; one factorisation for all."""
-        found = self.push(assembler, record, theta, tangents, directions, linearised)
-        after = shifted(*found)
+        after = shifted(*self.push(TakenStep(assembler, record, theta, linearised), tangents, directions))
         if record.unchanged is None or not after.index.size:
             return after
         return StateTangents(after.index, charts.pushforward(record.unchanged, record.charts, after.dot))

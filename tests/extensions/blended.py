@@ -10,7 +10,7 @@ from scipy.sparse.linalg import splu
 from add.errors import SolverError
 from add.extensions import IntegratorExtension, Share, SolverExtension
 from add.linalg import Factorization
-from add.simulation import DifferentiableStepper, Instant, NewtonSolve, Record, finished, linearise
+from add.simulation import DifferentiableStepper, NewtonSolve, finished, linearise
 from add.solve.step_equations import StepEquations
 
 
@@ -57,13 +57,13 @@ class Blended(DifferentiableStepper):
         """Assemble and factor the matrix of a step."""
         return linearise(assembler, record.solution, theta)
 
-    def pull(self, assembler, record: Record, theta, bar, theta_bar, linearised=None):
+    def pull(self, step, bar, theta_bar):
         """Pull a cotangent back through one step."""
-        return Instant(assembler, record.solution, record.alpha, theta, linearised).pull(*bar, theta_bar)
+        return step.instant().pull(*bar, theta_bar)
 
-    def push(self, assembler, record: Record, theta, tangents, directions, linearised=None):
+    def push(self, step, tangents, directions):
         """Push tangents forward through one step."""
-        return Instant(assembler, record.solution, record.alpha, theta, linearised).push(tangents, directions)
+        return step.instant().push(tangents, directions)
 
 
 class BlendedBDF(IntegratorExtension):
