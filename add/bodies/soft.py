@@ -173,7 +173,8 @@ class SoftBody(NodalBody):
             "rest": self.mesh.points,
             "cells": self.mesh.cells,
             "surface": self.surface.triangles,
-            "model": self.law.name,
+            "model": "formula" if self.law.formula else self.law.name,
+            "formula": self.law.formula,
             "moduli": tuple(float(value) for value in moduli),
             "mean_dilatation": self.mean_dilatation,
         }

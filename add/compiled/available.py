@@ -65,7 +65,7 @@ def packed_or_reason(system: System) -> PackedSystem | str:
     if not available(own, found.trees, found.sparse):
         return "compiled steps are not kept on disk: run `add warm` once"
     for function, signature in _of_kinds(tuple(kind for kind in found.kinds if kind not in KINDS)):
-        function.compile(signature)  # of an extension, which `add warm` does not know; kept from then on
+        function.compile(signature)  # of a formula or an extension, which `add warm` does not know; kept then
     return found
 
 

@@ -26,7 +26,7 @@ from add.io.trajectory_parts import (
     SolidData,
     floats,
 )
-from add.materials import MATERIALS
+from add.materials import MATERIALS, formula_law
 
 FORMAT = "add-trajectory/1"
 _EXPECTED = "a whole trajectory.h5 written by add"
@@ -183,6 +183,8 @@ def _write(file: Any, data: RunData) -> None:
             {"kind": "soft", "start": body.start, "family": body.family, "model": body.model,
              "mean_dilatation": body.mean_dilatation}
         )  # fmt: skip
+        if body.formula:
+            group.attrs["formula"] = body.formula
         for modulus, value in zip(body.law.parameters, body.moduli, strict=True):
             group.attrs[modulus.key] = value
         _put(group, "rest", body.rest, "m")
@@ -277,10 +279,11 @@ def _read(file: Any) -> RunData:
         if _attribute(group, "kind") != "soft":
             raise InputError("unknown kind of body", place=group.name, found=repr(group.attrs["kind"]), expected="soft")
         attributes = {name: _attribute(group, name) for name in ("start", "family", "model", "mean_dilatation")}
-        known = [law for law in MATERIALS if law.name == attributes["model"]]
+        formula = str(group.attrs.get("formula", ""))
+        known = [formula_law(formula)] if formula else [law for law in MATERIALS if law.name == attributes["model"]]
         moduli = tuple(_attribute(group, modulus.key) for law in known for modulus in law.parameters)
         arrays = {name: _array(group, name) for name in ("rest", "cells", "surface")}
-        bodies.append(BodyData(_name(key), moduli=moduli, **attributes, **arrays))
+        bodies.append(BodyData(_name(key), moduli=moduli, formula=formula, **attributes, **arrays))
     obstacles = [
         ObstacleData(
             _name(key),

@@ -9,7 +9,7 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import FAMILIES, SoftMesh
 from add.geometry.shapes import known_shapes
-from add.materials import MATERIALS, Material, material
+from add.materials import MATERIALS, Material, formula_law, material
 from add.typing import FloatArray, IntArray
 
 LINE_KINDS = ("spring", "cable", "load")
@@ -66,10 +66,12 @@ class BodyData:
     cells : (ne, nn) nodes of each element
     surface : (nt, 3) outward triangles
     model : str
-        Name of the elastic law, as in `add.materials`.
+        Name of the elastic law, as in `add.materials`; "formula" for one that the scene writes.
     moduli : tuple of float
         The law's parameters, in its order.
     mean_dilatation : bool
+    formula : str
+        Of the energy, where the scene writes it.
     """
 
     name: str
@@ -81,12 +83,13 @@ class BodyData:
     model: str
     moduli: tuple[float, ...]
     mean_dilatation: bool = False
+    formula: str = ""
 
     def __post_init__(self) -> None:
         """Bring to plain types and check that the parts fit."""
         place = f"bodies.{self.name}"
         _choice(self.family, tuple(FAMILIES), f"{place}.family")
-        _choice(self.model, [law.name for law in MATERIALS], f"{place}.model")
+        _choice(self.model, ["formula"] if self.formula else [law.name for law in MATERIALS], f"{place}.model")
         expected = len(self.law.parameters)
         if len(self.moduli) != expected:
             raise InputError("wrong number", place=f"{place}.moduli", found=len(self.moduli), expected=expected)
@@ -115,7 +118,7 @@ class BodyData:
     @property
     def law(self) -> Material:
         """Its elastic law."""
-        return material(self.model)
+        return formula_law(self.formula) if self.formula else material(self.model)
 
     @property
     def mesh(self) -> SoftMesh:

@@ -1,21 +1,35 @@
-"""Elastic laws, one file each, and the loops over elements that evaluate them."""
+"""Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
 from add.materials.base import Material, Modulus
 from add.materials.elements import ElementLoops, element_loops
-from add.materials.laws import MATERIALS, material
-from add.materials.mooney_rivlin import MOONEY_RIVLIN
-from add.materials.neo_hookean import NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
-from add.materials.st_venant_kirchhoff import ST_VENANT_KIRCHHOFF
+from add.materials.formulas import INVARIANTS, Formula, require_names
+from add.materials.laws import (
+    GENT,
+    MATERIALS,
+    MOONEY_RIVLIN,
+    NEO_HOOKEAN,
+    NEO_HOOKEAN_CIARLET,
+    ST_VENANT_KIRCHHOFF,
+    YEOH,
+    formula_law,
+    material,
+)
 
 __all__ = [
+    "GENT",
+    "INVARIANTS",
     "MATERIALS",
     "MOONEY_RIVLIN",
     "NEO_HOOKEAN",
     "NEO_HOOKEAN_CIARLET",
     "ST_VENANT_KIRCHHOFF",
+    "YEOH",
     "ElementLoops",
+    "Formula",
     "Material",
     "Modulus",
     "element_loops",
+    "formula_law",
     "material",
+    "require_names",
 ]

@@ -1,8 +1,8 @@
-"""The elastic law of a material as a value, and the choice of one by an integer inside compiled loops.
+"""The elastic law of a material as a value.
 
-A law is a strain energy density W(F; p) [J/m^3] of the deformation gradient F with a few parameters p. Compiled loops
-over elements choose it by its place among all laws (`dispatch`): a function handed over as an argument is not cached
-by numba, and one behind a pointer costs four times a call that the compiler can see.
+A law is a strain energy density W(F; p) [J/m^3] of the deformation gradient F with a few parameters p. The loops over
+elements are compiled for each law (`add.materials.elements`): a call behind a pointer costs four times one that the
+compiler can see.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, final
-
-from add.kernels.caching import njit
 
 
 class Modulus(NamedTuple):
@@ -25,14 +23,14 @@ class Modulus(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Material:
-    """An elastic law: its name, its parameters and five compiled functions.
+    """An elastic law: its name, its parameters, five compiled functions, and its formula where a scene writes that.
 
     All functions take p (n_p,), and those of a deformation F (3, 3), its cofactor matrix J F^-T and J = det F > 0.
 
     Attributes
     ----------
     name : str
-        Of scenes and results.
+        Of scenes and results; of a formula a hash that tells its kernels from others.
     parameters : tuple of Modulus
         In the order of p.
     energy : (p, f, cof, jac) -> W [J/m^3]
@@ -45,6 +43,8 @@ class Material:
     linear_moduli : (p, slopes) -> (mu, lambda)
         The Lame constants of the law linearised at rest [Pa]; writes their slopes (2, n_p) by p. Damping that is
         proportional to stiffness is made of them.
+    formula : str
+        Of a law that a scene writes itself, see `add.materials.formulas`; empty for laws with names.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Material:
     tangent: Callable[..., None]
     by_parameters: Callable[..., None]
     linear_moduli: Callable[..., tuple[float, float]]
+    formula: str = ""
 
 
 #: Parameters of laws that are written in Lame's constants: scenes may give Young's modulus and Poisson's ratio instead.
@@ -61,12 +62,3 @@ LAME = (
     Modulus("mu", "Pa", "shear modulus, Lame's second parameter"),
     Modulus("lambda", "Pa", "Lame's first parameter"),
 )
-
-
-@njit(nogil=True, error_model="numpy")
-def lame_moduli(p, slopes):
-    """Return mu and lambda of a law whose parameters are these; see `Material.linear_moduli`."""
-    slopes[:] = 0.0
-    slopes[0, 0] = 1.0
-    slopes[1, 1] = 1.0
-    return p[0], p[1]

@@ -1,17 +1,68 @@
-"""All elastic laws: a law's code is its place in `MATERIALS`, and one line here is all that adds it to the loops."""
+"""All elastic laws with names, each a formula: one line here is all that adds one to the loops."""
 
 from __future__ import annotations
 
-from add.materials.base import Material
-from add.materials.mooney_rivlin import MOONEY_RIVLIN
-from add.materials.neo_hookean import NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
-from add.materials.st_venant_kirchhoff import ST_VENANT_KIRCHHOFF
+import functools
+
+from add.materials.base import LAME, Material, Modulus
+from add.materials.formulas import Formula
+from add.materials.invariants import by_invariants
+
+_BULK = Modulus("kappa", "Pa", "bulk modulus")
+
+
+def _named(name: str, energy: str, *parameters: Modulus) -> Material:
+    return by_invariants(name, parameters, Formula.read(energy))
+
+
+#: Compressible laws of Neo-Hooke; -mu ln J makes the rest state free of stress.
+NEO_HOOKEAN = _named("neo-hookean", "mu/2*(I1 - 3) - mu*log(J) + lambda_/2*log(J)**2", *LAME)
+
+#: With the volumetric part of Ciarlet (1988), as in Geilinger et al. 2020.
+NEO_HOOKEAN_CIARLET = _named(
+    "neo-hookean-ciarlet", "mu/2*(I1 - 3) - mu*log(J) + lambda_/2*((J**2 - 1)/2 - log(J))", *LAME
+)
+
+#: Hooke's law in Green's strain E = (C - I)/2, W = mu E : E + lambda/2 (tr E)^2, with 4 E : E = C : C - 2 I1 + 3 and
+#: C : C = I1^2 - 2 I2. It softens in compression (a bar along its axis from a stretch of 1/sqrt(3) on) and does not
+#: resist a collapse to no volume: for moderate strains.
+ST_VENANT_KIRCHHOFF = _named("stvk", "mu/4*(I1**2 - 2*I2 - 2*I1 + 3) + lambda_/8*(I1 - 3)**2", *LAME)
+
+#: Rubber (Mooney 1940; Rivlin 1948); mu = 2 (c10 + c01) at rest.
+MOONEY_RIVLIN = _named(
+    "mooney-rivlin",
+    "c10*(I1b - 3) + c01*(I2b - 3) + kappa/2*(J - 1)**2",
+    Modulus("c10", "Pa", "modulus of the first isochoric invariant"),
+    Modulus("c01", "Pa", "modulus of the second isochoric invariant"),
+    _BULK,
+)
+
+#: Rubber and silicone that stiffen (Yeoh 1993); mu = 2 c10 at rest.
+YEOH = _named(
+    "yeoh",
+    "c10*(I1b - 3) + c20*(I1b - 3)**2 + c30*(I1b - 3)**3 + kappa/2*(J - 1)**2",
+    Modulus("c10", "Pa", "modulus of the first power"),
+    Modulus("c20", "Pa", "modulus of the second power"),
+    Modulus("c30", "Pa", "modulus of the third power"),
+    _BULK,
+)
+
+#: Rubber whose chains can be stretched so far (Gent 1996).
+GENT = _named(
+    "gent",
+    "-mu/2*limit*log(1 - (I1b - 3)/limit) + kappa/2*((J**2 - 1)/2 - log(J))",
+    Modulus("mu", "Pa", "shear modulus"),
+    Modulus("limit", "-", "what I1b - 3 stays below"),
+    _BULK,
+)
 
 MATERIALS: tuple[Material, ...] = (
     NEO_HOOKEAN,
     NEO_HOOKEAN_CIARLET,
     ST_VENANT_KIRCHHOFF,
     MOONEY_RIVLIN,
+    YEOH,
+    GENT,
 )
 
 
@@ -24,3 +75,24 @@ def material(name: str) -> Material:
         If there is none.
     """
     return next(law for law in MATERIALS if law.name == name)
+
+
+@functools.cache
+def formula_law(text: str, units: tuple[tuple[str, str], ...] = ()) -> Material:
+    """Return the law that a scene writes; its parameters are ``numbers.NAME``, in alphabetical order.
+
+    Parameters
+    ----------
+    text : formula of W
+    units : (name, unit) of numbers that are not in Pa
+
+    Raises
+    ------
+    InputError
+        If the text is no formula.
+    """
+    formula, given = Formula.read(text), dict(units)
+    parameters = tuple(
+        Modulus(f"numbers.{name}", given.get(name, "Pa"), "number of the formula") for name in formula.parameters
+    )
+    return by_invariants(f"formula-{formula.energy.key}", parameters, formula, text)

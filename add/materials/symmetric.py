@@ -19,18 +19,6 @@ def cauchy_green(f):
 
 
 @njit(**_JIT)
-def trace(s):
-    """Return tr S."""
-    return s[0] + s[1] + s[2]
-
-
-@njit(**_JIT)
-def squares(s):
-    """Return S : S."""
-    return s[0] * s[0] + s[1] * s[1] + s[2] * s[2] + 2.0 * (s[3] * s[3] + s[4] * s[4] + s[5] * s[5])
-
-
-@njit(**_JIT)
 def multiply(f, s, out):
     """Write F S."""
     for i in range(3):

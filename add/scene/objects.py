@@ -12,6 +12,8 @@ from add.scene.spec.bodies import (
     BoxMeshSpec as BoxMesh,
     CylinderMeshSpec as CylinderMesh,
     FileMeshSpec as FileMesh,
+    FormulaMaterialSpec as FormulaMaterial,
+    GentMaterialSpec as GentMaterial,
     LoadSpec as NodalLoad,
     MaterialSpec as Material,
     MooneyRivlinMaterialSpec as MooneyRivlinMaterial,
@@ -21,6 +23,7 @@ from add.scene.spec.bodies import (
     SphereMeshSpec as SphereMesh,
     SurfaceMeshSpec as FilledSurface,
     TorusMeshSpec as TorusMesh,
+    YeohMaterialSpec as YeohMaterial,
 )
 from add.scene.spec.cloud import (
     CloudBoxSpec as CloudBox,
@@ -181,6 +184,8 @@ __all__ = [
     "FitParameter",
     "FixedJoint",
     "Force",
+    "FormulaMaterial",
+    "GentMaterial",
     "GradientCheckWindow",
     "GradientSettings",
     "HardeningSpring",
@@ -250,4 +255,5 @@ __all__ = [
     "TrackObjective",
     "TreeJoint",
     "UncertaintySettings",
+    "YeohMaterial",
 ]

@@ -36,6 +36,9 @@ def random_theta(model: Model, rng: np.random.Generator) -> np.ndarray:
     sizes |= {
         "c10": 4e3,
         "c01": 2e3,
+        "c20": 3e2,
+        "c30": 40.0,
+        "limit": 60.0,
         "kappa": 4e4,
         "rayleigh_stiffness": 0.003,
         "k_n": 1e4,

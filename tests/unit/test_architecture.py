@@ -17,6 +17,7 @@ ORDER = (
     "typing",
     "summary",
     "kernels",
+    "laws",
     "materials",
     "geometry",
     "linalg",

@@ -13,7 +13,6 @@ from add.equations.layout import ParameterLayout
 from add.errors import InputError
 from add.inverse.maps import Composed
 from add.kernels.rotation import rotation_vector
-from add.materials import material as material_law
 from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.scene.spec.bodies import MaterialSpec, SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -156,7 +155,7 @@ class SceneParameters:
             given = OfScene(f"{at}.material.young"), OfScene(f"{at}.material.poisson")
             self._derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), given))
         else:
-            for key, unit, _ in material_law(material.model).parameters:
+            for key, unit, _ in material.law.parameters:
                 self._add(f"{at}.material.{key}", material.modulus(key), unit, f"{at}.{key}")
         for key, unit in (
             ("density", "kg/m^3"),

@@ -14,7 +14,6 @@ from add.errors import InputError
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
-from add.materials import material
 from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
@@ -293,7 +292,7 @@ def _soft_body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> So
     return SoftBody(
         name,
         mesh,
-        law=material(body.material.model),
+        law=body.material.law,
         mean_dilatation=body.mean_dilatation,
         lumped=body.mass == "lumped",
         pins=tuple(pins),

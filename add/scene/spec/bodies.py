@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from add.errors import InputError
+from add.materials import INVARIANTS, Formula, Material, formula_law, material, require_names
 from add.scene.spec.common import (
     Axes,
     BodyContactSpec,
@@ -11,6 +13,7 @@ from add.scene.spec.common import (
     FilePath,
     Flag,
     Name,
+    NonEmpty,
     NonNegative,
     Number,
     Positive,
@@ -19,6 +22,7 @@ from add.scene.spec.common import (
     Role,
     SelectorSpec,
     Spec,
+    Text,
     ValueSpec,
     Vector3,
     by_key,
@@ -125,6 +129,12 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     )
     rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
     rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
+    model: str
+
+    @property
+    def law(self) -> Material:
+        """The elastic law."""
+        return material(self.model)
 
     def modulus(self, key: str) -> float | None:
         """Return a parameter of the elastic law by its key in the file."""
@@ -178,10 +188,76 @@ class MooneyRivlinMaterialSpec(_MaterialSpec):
     kappa: Positive = Field(description="bulk modulus [Pa]")
 
 
+class YeohMaterialSpec(_MaterialSpec):
+    """Rubber and silicone, W = c10 (I1b - 3) + c20 (I1b - 3)^2 + c30 (I1b - 3)^3 + kappa/2 (J - 1)^2."""
+
+    model: Literal["yeoh"] = Field("yeoh", description="elastic law; its mu is 2 c10")
+    c10: Positive = Field(description="modulus of the first power [Pa]")
+    c20: Number = Field(description="modulus of the second power [Pa]; below zero it softens before it stiffens")
+    c30: Number = Field(0.0, description="modulus of the third power [Pa]")
+    kappa: Positive = Field(description="bulk modulus [Pa]")
+
+
+class GentMaterialSpec(_MaterialSpec):
+    """Rubber whose chains can be stretched so far, W = -mu/2 J_m ln(1 - (I1b - 3)/J_m) + U(J).
+
+    I1b - 3 never reaches `limit`, J_m: there the energy is infinite. U = kappa/2 ((J^2 - 1)/2 - ln J).
+    """
+
+    model: Literal["gent"] = Field("gent", description="elastic law")
+    mu: Positive = Field(description="shear modulus [Pa]")
+    limit: Positive = Field(description="J_m, what I1b - 3 stays below [-]")
+    kappa: Positive = Field(description="bulk modulus [Pa]")
+
+
+class FormulaMaterialSpec(_MaterialSpec):
+    """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
+
+    At rest (I1 = I2 = I1b = I2b = 3, J = 1) it must be free of stress and stable.
+    """
+
+    model: Literal["formula"] = Field("formula", description="elastic law")
+    energy: NonEmpty = Field(
+        description=f"strain energy density W [J/m^3] of {', '.join(INVARIANTS)} and the names in `numbers`, with "
+        "+ - * / **, parentheses, sqrt, exp, log, sin, cos, tanh"
+    )
+    numbers: dict[Name, Number] = Field(description="numbers of the formula by name, each of them a parameter")
+    units: dict[Name, Text] = Field({}, description="units of numbers that are not in Pa, for reports; `-` for none")
+
+    @property
+    def law(self) -> Material:
+        """The elastic law."""
+        return formula_law(self.energy, tuple(sorted(self.units.items())))
+
+    def modulus(self, key: str) -> float | None:
+        """Return a number of the formula by its key in theta."""
+        return self.numbers[key.removeprefix("numbers.")]
+
+    @model_validator(mode="after")
+    def _check(self) -> "FormulaMaterialSpec":
+        for name in set(self.units) - set(self.numbers):
+            listed = ", ".join(self.numbers)
+            raise problem("there is no such number", key=f"units.{name}", found=name, expected=f"one of {listed}")
+        try:
+            require_names(list(self.numbers))
+            Formula.read(self.energy, self.numbers).require_sound(self.numbers)
+        except InputError as error:
+            key = error.place or "energy"
+            raise problem(error.message, key=key, found=error.found, expected=error.expected) from None
+        return self
+
+
 AnyMaterialSpec = Annotated[
-    Annotated[MaterialSpec, Tag("<lame>")] | Annotated[MooneyRivlinMaterialSpec, Tag("<mooney-rivlin>")],
-    by_value("model", "mooney-rivlin", default="neo-hookean", lame="neo-hookean neo-hookean-ciarlet stvk"),
-]
+    Annotated[MaterialSpec, Tag("<lame>")]
+    | Annotated[MooneyRivlinMaterialSpec, Tag("<mooney-rivlin>")]
+    | Annotated[YeohMaterialSpec, Tag("<yeoh>")]
+    | Annotated[GentMaterialSpec, Tag("<gent>")]
+    | Annotated[FormulaMaterialSpec, Tag("<formula>")],
+    by_value(
+        "model", "mooney-rivlin", "yeoh", "gent", "formula",
+        default="neo-hookean", lame="neo-hookean neo-hookean-ciarlet stvk",
+    ),
+]  # fmt: skip
 
 
 class PinSpec(Spec):

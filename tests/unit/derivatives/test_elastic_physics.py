@@ -53,8 +53,11 @@ class Body:
 
     def parameters(self, nu: float = NU, beta: float = BETA, lam: float = LAM) -> np.ndarray:
         """The moduli of the law with Lame's constants MU and lam, nu and beta."""
-        own = {"mu": MU, "lambda": lam, "c10": 0.35 * MU, "c01": 0.15 * MU, "kappa": lam + 2.0 / 3.0 * MU}
-        return np.array([*(own[modulus.key] for modulus in self.batch.law.parameters), nu, beta])
+        keys = [modulus.key for modulus in self.batch.law.parameters]
+        first = 0.35 if "c01" in keys else 0.5
+        own = {"mu": MU, "lambda": lam, "c10": first * MU, "c01": 0.15 * MU, "kappa": lam + 2.0 / 3.0 * MU}
+        own |= {"c20": 0.03 * MU, "c30": 0.004 * MU, "limit": 20.0}
+        return np.array([*(own[key] for key in keys), nu, beta])
 
     def deformed(self, rng: np.random.Generator) -> np.ndarray:
         stretch = np.eye(3) + 0.3 * rng.uniform(-1.0, 1.0, size=(3, 3))

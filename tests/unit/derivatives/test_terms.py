@@ -21,7 +21,7 @@ from add.equations.lifted_sticking import LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.joints.law_term import JointLaw
-from add.materials import MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET
+from add.materials import GENT, MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, YEOH
 from add.scene.spec.friction import CURVES
 from add.terms import (
     BallFriction,
@@ -61,7 +61,8 @@ class Case:
 
 def _term_cases() -> dict[str, Case]:
     cases = {}
-    for family, law, mean in itertools.product((TET4, TET10, HEX8), MATERIALS, (False, True)):
+    laws = [(family, law) for family in (TET4, TET10, HEX8) for law in MATERIALS[:4]]
+    for (family, law), mean in itertools.product([*laws, (HEX8, YEOH), (TET10, GENT)], (False, True)):
         name = f"{family.name}-{law.name}-{'mean' if mean else 'local'}"
         cases[f"elastic-{name}"] = Case((Elastic,), material(Elastic, family, law, mean))
         if law in (NEO_HOOKEAN, MOONEY_RIVLIN):

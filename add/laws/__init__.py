@@ -1,0 +1,22 @@
+"""Formulas of local laws: a small grammar, exact derivatives, and compiled functions made from them."""
+
+from add.laws.calculus import derivative, evaluate, substitute, symbols, unknown_sign, walk
+from add.laws.expression import FUNCTIONS, ZERO, Expression, Number, total
+from add.laws.grammar import parse
+from add.laws.source import compiled
+
+__all__ = [
+    "FUNCTIONS",
+    "ZERO",
+    "Expression",
+    "Number",
+    "compiled",
+    "derivative",
+    "evaluate",
+    "parse",
+    "substitute",
+    "symbols",
+    "total",
+    "unknown_sign",
+    "walk",
+]

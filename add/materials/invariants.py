@@ -1,0 +1,151 @@
+"""Elastic laws W(I1, I2, J; p) of C = F^T F: one push-forward of scalar derivatives to stress and tangent.
+
+With derivatives W_1, W_2, W_J by the invariants and H = dI2/dF / 2 = I1 F - F C,
+
+    P = 2 W_1 F + 2 W_2 H + W_J cof F
+
+    dP_im/dF_jn = S_im cof_jn + cof_im S_jn + (W_JJ + W_J/J) cof_im cof_jn - W_J/J cof_in cof_jm
+                  + X_im F_jn + Y_im H_jn - 2 W_2 F_in F_jm + (2 W_1 + 2 W_2 I1) d_ij d_mn
+                  - 2 W_2 ((F F^T)_ij d_mn + d_ij C_mn)
+
+    S = 2 W_1J F + 2 W_2J H,   X = 4 (W_11 + W_2) F + 4 W_12 H,   Y = 4 W_12 F + 4 W_22 H.
+
+What is zero for all deformations is left out as the law is compiled.
+"""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+from add.kernels.caching import njit
+from add.laws import ZERO, compiled, derivative
+from add.materials.base import Material, Modulus
+from add.materials.formulas import Formula
+from add.materials.symmetric import add_to, cauchy_green, multiply
+
+_JIT = {"nogil": True, "error_model": "numpy"}
+_INLINE = _JIT | {"inline": "always"}
+
+
+@njit(**_INLINE)
+def square(a):
+    """Return A : A, of F the invariant I1, of cof F the invariant I2."""
+    out = 0.0
+    for i in range(3):
+        for m in range(3):
+            out += a[i, m] * a[i, m]
+    return out
+
+
+@njit(**_JIT)
+def write_stress(f, cof, one, two, volume, by_two, out):
+    """Write 2 W_1 F + 2 W_2 H + W_J cof F; ``by_two`` says whether there is W_2."""
+    one, two = 2.0 * one, 2.0 * two
+    if by_two:
+        multiply(f, cauchy_green(f), out)
+        along = one + two * square(f)
+        for i in range(3):
+            for m in range(3):
+                out[i, m] = along * f[i, m] + volume * cof[i, m] - two * out[i, m]
+    else:
+        for i in range(3):
+            for m in range(3):
+                out[i, m] = one * f[i, m] + volume * cof[i, m]
+
+
+def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, text: str = "") -> Material:
+    """Return the law of a formula; a symbol of it is the last word of a parameter's key, ``lambda_`` for lambda."""
+    words = [modulus.key.rpartition(".")[2] for modulus in parameters]
+    words = [word + "_" * keyword.iskeyword(word) for word in words]
+    names = {"I1": "i1", "I2": "i2", "J": "jac"} | {word: f"p[{k}]" for k, word in enumerate(words)}
+    first, second = formula.slopes
+    mixed = [[derivative(slope, word) for slope in first] for word in words]
+    of_rest, rest_domain = formula.rest()[1:], formula.rest_domain
+    rest = [*of_rest, *(derivative(modulus, word) for modulus in of_rest for word in words)]
+    n = len(words)
+    given: dict[str, Any] = {"names": names, "domain": formula.domain, **_INLINE}
+    w = compiled("w", "p, i1, i2, jac", [formula.energy], **given)
+    w_first = compiled("w_first", "p, i1, i2, jac", first, **given)
+    w_second = compiled("w_second", "p, i1, i2, jac", [*first, *second], **given)
+    w_mixed = compiled("w_mixed", "p, i1, i2, jac, out", [one for row in mixed for one in row],
+                       into=[f"out[{k}, {a}, 0]" for k in range(n) for a in range(3)], **given)  # fmt: skip
+    slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n)]
+    linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
+
+    def used(*slopes: Any) -> bool:
+        return any(slope != ZERO for slope in slopes)
+
+    by_two, coupled = used(first[1]), used(second[2], second[4])
+    curved, both = used(second[0], first[1]), used(second[1], second[3])
+    volume = used(first[2])
+
+    @njit(**_INLINE)
+    def energy(p, f, cof, jac):
+        return w(p, square(f), square(cof) if by_two else 0.0, jac)
+
+    @njit(**_INLINE)
+    def stress(p, f, cof, jac, out):
+        one, two, by_volume = w_first(p, square(f), square(cof) if by_two else 0.0, jac)
+        write_stress(f, cof, one, two, by_volume, by_two, out)
+
+    @njit(**_INLINE)
+    def by_parameters(p, f, cof, jac, out):
+        w_mixed(p, square(f), square(cof) if by_two else 0.0, jac, out)
+        for k in range(n):
+            write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
+
+    @njit(**_JIT)
+    def tangent(p, f, cof, jac, out):
+        i1 = square(f)
+        one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(
+            p, i1, square(cof) if by_two else 0.0, jac
+        )  # fmt: skip
+        swapped = by_j / jac
+        outer, twice, plain = j_j + swapped, 2.0 * two, 2.0 * one
+        h, side = out[1, 0], out[2, 0]  # blocks that callers do not read
+        if by_two:
+            c = cauchy_green(f)
+            plain += twice * i1
+            multiply(f, c, h)
+            for i in range(3):
+                for m in range(3):
+                    h[i, m] = i1 * f[i, m] - h[i, m]
+        if coupled:
+            for i in range(3):
+                for m in range(3):
+                    side[i, m] = 2.0 * one_j * f[i, m] + 0.5 * outer * cof[i, m]
+                    if by_two:
+                        side[i, m] += 2.0 * two_j * h[i, m]
+        for i in range(3):
+            for j in range(i, 3):
+                for m in range(3):
+                    x = 4.0 * (one_one + two) * f[i, m]
+                    y = 0.0
+                    if both:
+                        x += 4.0 * one_two * h[i, m]
+                        y = 4.0 * (one_two * f[i, m] + two_two * h[i, m])
+                    for k in range(3):
+                        if coupled:
+                            value = side[i, m] * cof[j, k] + cof[i, m] * side[j, k] - swapped * cof[i, k] * cof[j, m]
+                        elif volume:
+                            value = outer * cof[i, m] * cof[j, k] - swapped * cof[i, k] * cof[j, m]
+                        else:
+                            value = 0.0
+                        if curved:
+                            value += x * f[j, k]
+                        if both:
+                            value += y * h[j, k]
+                        if by_two:
+                            value -= twice * f[i, k] * f[j, m]
+                        out[i, j, m, k] = value
+                if by_two:
+                    diagonal = -twice * (f[i, 0] * f[j, 0] + f[i, 1] * f[j, 1] + f[i, 2] * f[j, 2])
+                    for m in range(3):
+                        out[i, j, m, m] += diagonal
+            for m in range(3):
+                out[i, i, m, m] += plain
+            if by_two:
+                add_to(out[i, i], -twice, c)
+
+    return Material(name, parameters, energy, stress, tangent, by_parameters, linear_moduli, text)
