@@ -35,6 +35,7 @@ ROOMS = {
     "jax": "runs inside JAX",
     "joints": "springs, hinges, motors",
     "kernels": "compiled mathematics",
+    "laws": "formulas, derivatives",
     "linalg": "patterns, factorisations",
     "cones": "complementarity",
     "machine": "memory, files, signals",

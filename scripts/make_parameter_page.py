@@ -63,6 +63,10 @@ REST: dict[str, Any] = {
         },
         "held": _SOFT | {"position": [1, 0, 1],
                          "pins": [{"where": {"box": {"max": [0, None, None]}}, "motion": [0, 0, 0]}]},
+        "silicone": _SOFT | {"position": [5, 0, 1], "material": {"model": "yeoh", "c10": 1e4, "c20": 1e3, "kappa": 1e6,
+                                                                 "density": 1e3}},
+        "rubber": _SOFT | {"position": [6, 0, 1], "material": {"model": "gent", "mu": 1e5, "limit": 30, "kappa": 1e6,
+                                                               "density": 1e3}},
         "cube": _CUBE | {"position": [2, 0, 1], "mass": 1.0, "center_of_mass": [0, 0, 0],
                          "inertia": [1e-3, 1e-3, 1e-3, 0, 0, 0], "angular_velocity": [0, 0, 0]},
         "stone": _CUBE | {"position": [3, 0, 1], "density": 500},
@@ -105,7 +109,7 @@ REST: dict[str, Any] = {
 #: Keys whose values are things by name, and what the page calls such a name.
 NAMED = {
     "bodies": "body", "signals": "signal", "couplings": "coupling", "obstacles": "obstacle", "markers": "marker",
-    "joints": "joint", "links": "link", "loops": "loop", "tendons": "tendon", "drives": "drive",
+    "numbers": "number", "joints": "joint", "links": "link", "loops": "loop", "tendons": "tendon", "drives": "drive",
 }  # fmt: skip
 
 

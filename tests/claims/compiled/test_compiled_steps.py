@@ -31,8 +31,8 @@ from add.terms.tree_inertia import TreeInertia
 
 #: Scenes that take compiled steps.
 SMALL = ("rigid_ball_throw", "bouncing_throw", "strings_cube", "bands_cubes", "robot_rigid", "sheet_flip")
-#: And those of them whose matrices are sparse: contact, given motions, anchors and loads, three laws, weak springs.
-SPARSE = ("ball_on_floor", "fig2_cylinder_tanh", "robot_soft_feet", "hung_load", "three_laws")
+#: And those of them whose matrices are sparse: contact, given motions, anchors, loads, a formula, weak springs.
+SPARSE = ("ball_on_floor", "fig2_cylinder_tanh", "robot_soft_feet", "hung_load", "three_laws", "yeoh_strip")
 
 STEPPERS = {
     "bdf1": BDF(2e-3, 1),
