@@ -95,6 +95,7 @@ REST: dict[str, Any] = {
     "objective": [{"type": "cloud", "body": "block", "file": "data/recordings/depth_ball.npz", "place": {}}],
     "couplings": {
         "spring": {"type": "spring", **_ENDS, "stiffness": 10, "damping": 1, "length": 0.1},
+        "chain": {"type": "formula", **_ENDS, "energy": "k/2*l**2", "numbers": {"k": 10}},
         "cable": {"type": "cable", **_ENDS, "stiffness": 10, "length": 0.1},
         "ball": {"type": "ball", **_ENDS, "stiffness": 10},
         "hinge": {"type": "hinge", **_HINGE, "limits": {"lower": -1, "upper": 1, "stiffness": 1},

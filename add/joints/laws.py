@@ -12,10 +12,10 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.equations.term import Decision
+from add.joints.formulas import PullFormula
 from add.joints.law import PLACE, TURNING, VECTOR, Law
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.kernels import air, joints, springs
-from add.kernels.caching import njit
 from add.typing import AnyArray, FloatArray
 
 # --- springs, cables, bonds -------------------------------------------------------------------------------------------
@@ -44,34 +44,10 @@ class Spring(JointLaw):
     )
 
 
-@njit(cache=True, error_model="numpy")
-def _hardening(length, rate, p, slopes):
-    x = length - p[3]
-    slopes[0], slopes[1], slopes[2] = x, x * x * x, rate
-    by_length = p[0] + 3.0 * p[1] * x * x
-    slopes[3] = -by_length
-    return p[0] * x + p[1] * x * x * x + p[2] * rate, by_length, p[2]
-
-
-_HARDENING = springs.line_law("hardening", _hardening)
-
-
-def _hardening_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
-    square = (np.linalg.norm(y[:, 0] - y[:, 1], axis=1) - p[:, 3]) ** 2
-    return float((0.5 * p[:, 0] * square + 0.25 * p[:, 1] * square**2).sum())
-
-
-@final
-@dataclass(frozen=True)
-class HardeningSpring(JointLaw):
-    """Central force between two places, f_a = -(k x + k_3 x^3 + c l_dot) n, x = l - L: Duffing's spring.
-
-    Columns: k [N/m], k_3 [N/m^3], c [N s/m], rest length L [m].
-    """
-
-    law: ClassVar[Law] = Law(
-        "HardeningSpring", _HARDENING[0], _HARDENING[1], (PLACE, PLACE), 4, energy=_hardening_energy
-    )
+#: Duffing's spring, F = k x + k_3 x^3 + c l_dot, x = l - L.
+HARDENING_SPRING = PullFormula(
+    "stiffness/2*(l - length)**2 + cubic/4*(l - length)**4", "damping*l_dot"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -282,7 +258,7 @@ class AirOnClosedFaces(JointLaw):
     )
 
 
-TERMS: tuple[type[JointLaw] | type[DecidingJointLaw], ...] = (
-    Spring, HardeningSpring, ElasticJoint, Slider, AngularDamping, JointFriction, Motor, AxisTorque, PointForce, Drag,
+TERMS: tuple[type[JointLaw] | type[DecidingJointLaw] | PullFormula, ...] = (
+    Spring, HARDENING_SPRING, ElasticJoint, Slider, AngularDamping, JointFriction, Motor, AxisTorque, PointForce, Drag,
     AirOnFaces, AirOnClosedFaces, Cable, ClippedCable, AngleLimit,
 )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
+from add.joints.formulas import PullFormula
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.typing import FloatArray, IntArray
 
@@ -42,14 +43,14 @@ class JointPart:
 
     Attributes
     ----------
-    term : the kind of term that it is gathered into
+    term : the kind of term that it is gathered into, or the formula that makes one
     sites : those of each interaction, one behind the other, in the order of the term's law
     numbers : blocks of theta, the first columns of the law; empty for zero
     drive : SignalParameter or None
         What the columns behind them follow.
     """
 
-    term: type[JointLaw] | type[DecidingJointLaw]
+    term: type[JointLaw] | type[DecidingJointLaw] | PullFormula
     sites: tuple[BodySite, ...]
     numbers: tuple[str, ...] = ()
     drive: SignalParameter | None = None

@@ -2,7 +2,7 @@
 
 from add.laws.calculus import derivative, evaluate, substitute, symbols, unknown_sign, walk
 from add.laws.expression import FUNCTIONS, ZERO, Expression, Number, total
-from add.laws.grammar import parse
+from add.laws.grammar import parse, require_names
 from add.laws.source import compiled
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "derivative",
     "evaluate",
     "parse",
+    "require_names",
     "substitute",
     "symbols",
     "total",

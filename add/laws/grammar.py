@@ -6,7 +6,7 @@ import ast
 import difflib
 import keyword
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
 
 from add.errors import InputError
@@ -66,6 +66,16 @@ def parse(text: str, known: Collection[str] | None = None) -> Expression:
     if out.depth > DEEPEST:
         raise InputError("the formula is nested too deeply", found=f"{out.depth} levels", expected=f"at most {DEEPEST}")
     return out
+
+
+def require_names(names: Iterable[str], variables: Collection[str]) -> None:
+    """Refuse names of numbers that a formula in these variables cannot write, or that mean something else in it."""
+    expected = f"letters, digits and _, other than {', '.join(variables)} and functions"
+    for name in names:
+        taken = name in variables or name in _NAMES or keyword.iskeyword(name)
+        if taken or not (name.isascii() and name.isidentifier()):
+            at = f"numbers.{name}"
+            raise InputError("this cannot be the name of a number", place=at, found=repr(name), expected=expected)
 
 
 def _cut(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from add.materials.base import Material, Modulus
 from add.materials.elements import ElementLoops, element_loops
-from add.materials.formulas import INVARIANTS, Formula, require_names
+from add.materials.formulas import INVARIANTS, Formula
 from add.materials.laws import (
     GENT,
     MATERIALS,
@@ -31,5 +31,4 @@ __all__ = [
     "element_loops",
     "formula_law",
     "material",
-    "require_names",
 ]

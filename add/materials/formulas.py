@@ -15,7 +15,6 @@ search rejects as it does inverted elements.
 from __future__ import annotations
 
 import functools
-import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +24,6 @@ import numpy as np
 
 from add.errors import InputError
 from add.laws import (
-    FUNCTIONS,
     Expression,
     Number,
     derivative,
@@ -148,13 +146,3 @@ class Formula:
             raise InputError("the law is not stable at rest",
                              found=f"eigenvalues of its tangent 2 mu = {2.0 * mu:.6g} Pa, 3 K = {3.0 * bulk:.6g} Pa",
                              expected="both above 0")  # fmt: skip
-
-
-def require_names(names: list[str]) -> None:
-    """Refuse names of numbers that a formula cannot write, or that mean something else in it."""
-    expected = f"letters, digits and _, other than {', '.join(INVARIANTS)} and functions"
-    for name in names:
-        taken = name in INVARIANTS or name in FUNCTIONS or name == "sqrt" or keyword.iskeyword(name)
-        if taken or not (name.isascii() and name.isidentifier()):
-            at = f"numbers.{name}"
-            raise InputError("this cannot be the name of a number", place=at, found=repr(name), expected=expected)

@@ -25,9 +25,8 @@ def joint_terms(
     """Return the smooth and the deciding terms of all joint parts."""
     smooth: list[Term] = []
     deciding: list[DecidingTerm] = []
-    further = dict.fromkeys(part.term for part in joint_parts if part.term not in TERMS)
-    for kind in (*TERMS, *further):
-        for group in _by_signal([part for part in joint_parts if part.term is kind]):
+    for kind in dict.fromkeys([*TERMS, *(part.term for part in joint_parts)]):
+        for group in _by_signal([part for part in joint_parts if part.term == kind]):
             # Corners of faces are sites of several interactions, and are made once.
             ends = {id(end): end for part in group for end in part.sites}
             made = {key: system_site(end, bodies, at) for key, end in ends.items()}

@@ -9,8 +9,10 @@ from typing import final
 import numpy as np
 
 from add.bodies import Body, NodalBody, SoftBody
-from add.equations.sites import SiteKind
+from add.equations.kinematics import Kinematics
+from add.equations.sites import Evaluation, SiteKind
 from add.errors import InputError
+from add.joints.formulas import FormulaPull
 from add.joints.laws import (
     AngleLimit,
     AngularDamping,
@@ -27,6 +29,7 @@ from add.joints.parts import (
     JointPart,
 )
 from add.kernels.rotation import rotation_vector
+from add.model import Model
 from add.scene.build.air import air, drag
 from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
 from add.scene.build.numbers import pose_of, turn_of
@@ -254,7 +257,7 @@ def _pair(
     if item.term is not None:
         numbers = []
         for key, unit in item.columns.items():
-            value = getattr(item, key)
+            value = item.column(key)
             if value is None:  # a length that the start has
                 poses = (*pose_of(item.a.body), first.place, *pose_of(item.b.body), second.place)
                 numbers.append(parts.follow(f"{at}.{key}", unit, Distance(), *poses, shape=()))
@@ -363,3 +366,20 @@ def _hinge(
         torque = parts.signal(item.torque, f"{at}.torque", "N m", 1, driven)
         # The term's torque acts on its first spin.
         parts.joint_parts.append(JointPart(AxisTorque, (*spins[::-1], line_a), drive=torque))
+
+
+def refuse_broken_pulls(spec: SceneSpec, model: Model, theta: FloatArray) -> None:
+    """Refuse couplings whose formula has no value where the motion starts."""
+    q, v = model.initial.evaluate(theta)
+    kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+    for term in model.term(FormulaPull):
+        pairs = {name: item for name, item in spec.couplings.items() if isinstance(item, _PairSpec)}
+        names = [name for name, item in pairs.items() if item.term == term.formula]
+        wrong = np.flatnonzero(~np.isfinite(term.forces(kin, theta)).all(axis=(1, 2)))
+        if wrong.size:
+            y = Evaluation(term.sites, term.values, kin.q, kin.v, kin.t, theta).y[2 * wrong[0] :]
+            raise InputError(
+                "the formula has no value at the length with which it starts",
+                place=f"couplings.{names[wrong[0]]}.{'energy' if term.formula.energy else 'pull'}",
+                found=f"l = {np.linalg.norm(y[0] - y[1]):.6g} m",
+            )

@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from add.errors import InputError
-from add.materials import INVARIANTS, Formula, Material, formula_law, material, require_names
+from add.materials import INVARIANTS, Formula, Material, formula_law, material
 from add.scene.spec.common import (
     Axes,
     BodyContactSpec,
@@ -22,7 +21,6 @@ from add.scene.spec.common import (
     Role,
     SelectorSpec,
     Spec,
-    Text,
     ValueSpec,
     Vector3,
     by_key,
@@ -30,6 +28,7 @@ from add.scene.spec.common import (
     exactly_one,
     problem,
 )
+from add.scene.spec.formulas import FormulaSpec
 
 
 class FileMeshSpec(Spec):
@@ -210,7 +209,7 @@ class GentMaterialSpec(_MaterialSpec):
     kappa: Positive = Field(description="bulk modulus [Pa]")
 
 
-class FormulaMaterialSpec(_MaterialSpec):
+class FormulaMaterialSpec(_MaterialSpec, FormulaSpec):
     """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
 
     At rest (I1 = I2 = I1b = I2b = 3, J = 1) it must be free of stress and stable.
@@ -221,8 +220,6 @@ class FormulaMaterialSpec(_MaterialSpec):
         description=f"strain energy density W [J/m^3] of {', '.join(INVARIANTS)} and the names in `numbers`, with "
         "+ - * / **, parentheses, sqrt, exp, log, sin, cos, tanh"
     )
-    numbers: dict[Name, Number] = Field(description="numbers of the formula by name, each of them a parameter")
-    units: dict[Name, Text] = Field({}, description="units of numbers that are not in Pa, for reports; `-` for none")
 
     @property
     def law(self) -> Material:
@@ -235,15 +232,7 @@ class FormulaMaterialSpec(_MaterialSpec):
 
     @model_validator(mode="after")
     def _check(self) -> "FormulaMaterialSpec":
-        for name in set(self.units) - set(self.numbers):
-            listed = ", ".join(self.numbers)
-            raise problem("there is no such number", key=f"units.{name}", found=name, expected=f"one of {listed}")
-        try:
-            require_names(list(self.numbers))
-            Formula.read(self.energy, self.numbers).require_sound(self.numbers)
-        except InputError as error:
-            key = error.place or "energy"
-            raise problem(error.message, key=key, found=error.found, expected=error.expected) from None
+        self.check_formula(INVARIANTS, lambda: Formula.read(self.energy, self.numbers).require_sound(self.numbers))
         return self
 
 

@@ -4,8 +4,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from add.joints.formulas import LENGTH, RATE, PullFormula
 from add.joints.law_term import DecidingJointLaw, JointLaw
-from add.joints.laws import Cable, ElasticJoint, HardeningSpring, Spring
+from add.joints.laws import HARDENING_SPRING, Cable, ElasticJoint, Spring
 from add.scene.spec.common import (
     BodyName,
     Direction,
@@ -18,6 +19,7 @@ from add.scene.spec.common import (
     SelectorSpec,
     SignalReferenceSpec,
     Spec,
+    Text,
     ValueSpec,
     Vector3,
     by_type,
@@ -25,6 +27,7 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.extension import Extension
+from add.scene.spec.formulas import FormulaSpec
 
 ScalarValueSpec = Annotated[
     Annotated[Number, Tag("<number>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
@@ -46,10 +49,14 @@ class EndSpec(Spec, numbers=Role.PROPERTY):
 
 class _CouplingSpec(Spec, numbers=Role.PROPERTY):
     #: Of couplings that are one law between two places: its term, and fields and units of its columns in their order.
-    term: ClassVar[type[JointLaw] | type[DecidingJointLaw] | None] = None
+    term: ClassVar[type[JointLaw] | type[DecidingJointLaw] | PullFormula | None] = None
     columns: ClassVar[dict[str, str]] = {}
 
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
+
+    def column(self, key: str) -> float | None:
+        """Return a number of the law by its key in ``columns``."""
+        return getattr(self, key)
 
 
 class _PairSpec(_CouplingSpec):
@@ -85,14 +92,46 @@ class SpringSpec(_PairSpec):
 class HardeningSpringSpec(_PairSpec):
     """A spring whose stiffness grows with its stretch, as that of bungee cords, buffers and ligaments does."""
 
-    term = HardeningSpring
-    columns: ClassVar[dict[str, str]] = {"stiffness": "N/m", "cubic": "N/m^3", "damping": "N s/m", "length": "m"}
+    term = HARDENING_SPRING
+    columns: ClassVar[dict[str, str]] = {"cubic": "N/m^3", "damping": "N s/m", "length": "m", "stiffness": "N/m"}
 
     type: Literal["hardening-spring"] = Field("hardening-spring", description="kind of coupling")
     stiffness: NonNegative = Field(description="k of a small stretch x [N/m], F = k x + k_3 x^3")
     cubic: NonNegative = Field(description="k_3 [N/m^3]")
     damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
     length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
+
+
+class FormulaCouplingSpec(_PairSpec, FormulaSpec):
+    """A coupling by formula: a pull dV/dl + D along the line between its ends, l long."""
+
+    type: Literal["formula"] = Field("formula", description="kind of coupling")
+    energy: Text = Field(
+        "", description="energy V [J] of the distance `l` [m] and the names in `numbers`, as k/2*(l - L)**2"
+    )
+    pull: Text = Field(
+        "",
+        description="D, what draws the ends together beside dV/dl [N], of `l` and its rate `l_dot` [m/s], as c*l_dot",
+    )
+
+    @property
+    def term(self) -> PullFormula:  # type: ignore[override]
+        """The law."""
+        return PullFormula(self.energy, self.pull)
+
+    @property
+    def columns(self) -> dict[str, str]:  # type: ignore[override]
+        """Units of the numbers, in the order of the law."""
+        return {f"numbers.{name}": self.units.get(name, "-") for name in self.term.numbers}
+
+    def column(self, key: str) -> float | None:
+        """Return a number by its key in theta."""
+        return self.numbers[key.removeprefix("numbers.")]
+
+    @model_validator(mode="after")
+    def _formulas(self) -> "FormulaCouplingSpec":
+        self.check_formula((LENGTH, RATE), lambda: self.term.require_readable(self.numbers))
+        return self
 
 
 class CableSpec(_PairSpec):
@@ -285,6 +324,7 @@ class PairExtension(CouplingExtension, _PairSpec):
 CouplingSpec = Annotated[
     Annotated[SpringSpec, Tag("<spring>")]
     | Annotated[HardeningSpringSpec, Tag("<hardening-spring>")]
+    | Annotated[FormulaCouplingSpec, Tag("<formula>")]
     | Annotated[CableSpec, Tag("<cable>")]
     | Annotated[BallSpec, Tag("<ball>")]
     | Annotated[HingeSpec, Tag("<hinge>")]
@@ -300,6 +340,7 @@ CouplingSpec = Annotated[
         "type",
         "spring",
         "hardening-spring",
+        "formula",
         "cable",
         "ball",
         "hinge",

@@ -10,8 +10,10 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Constant, Sine, Table
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.equations.term import Term
+from add.joints.formulas import FormulaPull, PullFormula
 from add.joints.law_term import JointBranch, JointLaw
 from add.joints.laws import (
+    HARDENING_SPRING,
     AirOnClosedFaces,
     AirOnFaces,
     AngleLimit,
@@ -21,7 +23,6 @@ from add.joints.laws import (
     ClippedCable,
     Drag,
     ElasticJoint,
-    HardeningSpring,
     JointFriction,
     Motor,
     PointForce,
@@ -40,7 +41,7 @@ COUPLINGS = (
     AxisTorque,
     Drag,
     ElasticJoint,
-    HardeningSpring,
+    FormulaPull,
     JointBranch,
     JointFriction,
     Motor,
@@ -147,12 +148,25 @@ def spring(scene: Scene, pairs) -> Term:
     return Spring(sites(scene, pairs), LawValues.of(scene.uniform(n, 3, 9), scene.uniform(n), scene.uniform(n)))
 
 
+#: A chain that stiffens towards its full length, with a damping that grows with its length and speed.
+CHAIN = PullFormula("-k/2*R**2*log(1 - (l/R)**2) + k*exp(-l)", "c*l*l_dot*sqrt(1 + l_dot**2) + d*tanh(l_dot)")
+
+
 def hardening(scene: Scene, pairs) -> Term:
     n = len(pairs)
-    return HardeningSpring(
-        sites(scene, pairs),
-        LawValues.of(scene.uniform(n, 3, 9), scene.uniform(n, 2, 5), scene.uniform(n), scene.uniform(n)),
+    cubic, damping, length, stiffness = (
+        scene.uniform(n, 2, 5),
+        scene.uniform(n),
+        scene.uniform(n),
+        scene.uniform(n, 3, 9),
     )
+    return HARDENING_SPRING(sites(scene, pairs), LawValues.of(cubic, damping, length, stiffness))
+
+
+def chain(scene: Scene, pairs) -> Term:
+    n = len(pairs)
+    assert CHAIN.numbers == ["R", "c", "d", "k"]
+    return CHAIN(sites(scene, pairs), LawValues.of(scene.uniform(n, 20, 30), *(scene.uniform(n) for _ in range(3))))
 
 
 def bond(scene: Scene, pairs) -> Term:
@@ -211,6 +225,8 @@ TRIPLES = [("dA", "dA", "dB"), ("w", "w", "dB"), ("dA", "dA", "w")]
 CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
     **{f"spring {'-'.join(p)}": (spring, [p], True) for p in PAIRS},
     **{f"hardening {'-'.join(p)}": (hardening, [p], True) for p in PAIRS},
+    **{f"formula {'-'.join(p)}": (chain, [p], True) for p in PAIRS},
+    "formula many": (chain, PAIRS, True),
     "spring many": (spring, PAIRS, True),
     **{f"bond {'-'.join(p)}": (bond, [p], True) for p in PAIRS + DIRECTIONS},
     "bond many": (bond, PAIRS + DIRECTIONS, True),

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from add.errors import InputError
-from add.laws import derivative, evaluate, parse
+from add.laws import derivative, evaluate, parse, require_names
 from add.laws.grammar import MOST_OPERATIONS
 
 VALUES = {"a": 1.3, "b": 0.4, "c": 2.1, "n": 1.7}
@@ -125,3 +125,9 @@ def test_bad_formulas(text: str, message: str) -> None:
 def test_the_nearest_name_is_said() -> None:
     with pytest.raises(InputError, match="unknown symbol 'kapa'; did you mean 'kappa'"):
         parse("kapa*J", ["kappa", "J"])
+
+
+@pytest.mark.parametrize("name", ["J", "exp", "sqrt", "lambda", "1c", "a b", "c-1", "m\u00fc"])
+def test_bad_names(name: str) -> None:
+    with pytest.raises(InputError, match="cannot be the name of a number"):
+        require_names(["c", name], ["J"])

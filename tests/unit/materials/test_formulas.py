@@ -8,7 +8,7 @@ from support.law_points import Point, by_each, deformation, differences
 from support.places import SPECS
 
 from add.errors import InputError
-from add.materials import MOONEY_RIVLIN, YEOH, Formula, element_loops, formula_law, require_names
+from add.materials import MOONEY_RIVLIN, YEOH, Formula, element_loops, formula_law
 
 TABLES = SPECS / "deformables/reference"
 GENT = "-mu/2*J_m*log(1 - (I1b - 3)/J_m) + K/2*((J**2 - 1)/2 - log(J))"
@@ -159,9 +159,3 @@ def test_what_is_refused(text: str, numbers: dict[str, float], message: str) -> 
     with pytest.raises(InputError) as error:
         Formula.read(text, numbers).require_sound(numbers)
     assert message in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["J", "I1b", "exp", "sqrt", "lambda", "1c", "a b", "c-1", "mü"])
-def test_bad_names(name: str) -> None:
-    with pytest.raises(InputError, match="cannot be the name of a number"):
-        require_names(["c", name])
