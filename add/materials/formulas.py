@@ -73,14 +73,19 @@ class Formula:
         """
         known = None if numbers is None else [*INVARIANTS, *numbers]
         written = parse(text, known)
-        unused = sorted(set(numbers or ()) - set(symbols(written)))
-        if unused:
-            raise InputError("the formula does not have this number", place=f"numbers.{unused[0]}", found=text)
         out = cls(substitute(written, _ISOCHORIC))
         n = sum(1 for _ in walk([*out.slopes.first, *out.slopes.second]))
         if n > MOST_IN_SLOPES:
             raise InputError("the formula is too long", found=f"second derivatives of {n} parts",
                              expected=f"at most {MOST_IN_SLOPES}")  # fmt: skip
+        felt = {name for slope in out.slopes.first for name in symbols(slope)}
+        for name in sorted(set(numbers or ()) - felt):
+            text = (
+                "no stress depends on this number"
+                if name in symbols(written)
+                else "the formula does not have this number"
+            )
+            raise InputError(text, place=f"numbers.{name}")
         return out
 
     @property

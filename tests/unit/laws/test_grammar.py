@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from add.errors import InputError
@@ -131,3 +132,19 @@ def test_the_nearest_name_is_said() -> None:
 def test_bad_names(name: str) -> None:
     with pytest.raises(InputError, match="cannot be the name of a number"):
         require_names(["c", name], ["J"])
+
+
+def test_any_text_is_a_formula_or_one_error() -> None:
+    """Texts of random pieces raise nothing else, and what is read has a value and a derivative, or NaN."""
+    pieces = ["a", "b", "2", "0", "1e-3", "1e300", "(1/3)", "+", "-", "*", "/", "**", "(", ")", "sqrt(", "log(", "exp("]
+    pieces += [",", ".", "'", "[", "x", "\n", " ", "#", "=", "<", "@", "if", "é", "0x1f", "5l", "\\", "{", ":"]
+    rng, read = np.random.default_rng(0), 0
+    for _ in range(4000):
+        text = "".join(rng.choice(pieces, size=rng.integers(1, 14)))
+        try:
+            formula = parse(text, ["a", "b"])
+            float(evaluate(derivative(formula, "a"), {"a": 1.5, "b": 0.5}))
+            read += 1
+        except InputError as error:
+            assert "\n" not in str(error)
+    assert read > 50

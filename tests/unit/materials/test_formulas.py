@@ -8,7 +8,7 @@ from support.law_points import Point, by_each, deformation, differences
 from support.places import SPECS
 
 from add.errors import InputError
-from add.materials import MOONEY_RIVLIN, YEOH, Formula, element_loops, formula_law
+from add.materials import MOONEY_RIVLIN, Formula, element_loops, formula_law
 
 TABLES = SPECS / "deformables/reference"
 GENT = "-mu/2*J_m*log(1 - (I1b - 3)/J_m) + K/2*((J**2 - 1)/2 - log(J))"
@@ -67,24 +67,17 @@ def test_compressible_stress() -> None:
         assert abs(stress[1, 1]) < 1e-4
 
 
-@pytest.mark.parametrize(
-    ("named", "text", "order"),
-    [
-        (MOONEY_RIVLIN, "c01*(I2/J**(4/3) - 3) + kappa*(1 - J)**2/2 + c10*(I1*J**(-2/3) - 3)", (1, 0, 2)),
-        (YEOH, "(I1b - 3)*(c10 + (I1b - 3)*(c20 + c30*(I1b - 3))) + kappa*(0.5*J**2 - J + 0.5)", (0, 1, 2, 3)),
-    ],
-)
-def test_equals_the_named_law(named, text: str, order: tuple[int, ...], rng: np.random.Generator) -> None:
-    law = formula_law(text)
-    p = np.array([1.6e5, 4e4, 7e3, 2e6])[: len(order)] * rng.uniform(0.5, 1.5, len(order))
+def test_equals_the_named_law(rng: np.random.Generator) -> None:
+    law = formula_law("c01*(I2/J**(4/3) - 3) + kappa*(1 - J)**2/2 + c10*(I1*J**(-2/3) - 3)")
+    p, order = np.array([1.6e5, 4e4, 2e6]), [1, 0, 2]  # c10, c01, kappa
     for _ in range(4):
         f = deformation(rng)
-        one, other = Point(named, p, f), Point(law, p[list(order)], f)
+        one, other = Point(MOONEY_RIVLIN, p, f), Point(law, p[order], f)
         scale = np.abs(one.tangent()).max()
         assert other.energy() == pytest.approx(one.energy(), abs=1e-12 * scale)
         np.testing.assert_allclose(other.stress(), one.stress(), rtol=0, atol=1e-12 * scale)
         np.testing.assert_allclose(other.tangent(), one.tangent(), rtol=0, atol=1e-12 * scale)
-        by_p = other.by_parameters()[..., np.argsort(order)]
+        by_p = other.by_parameters()[..., order]
         np.testing.assert_allclose(by_p, one.by_parameters(), rtol=0, atol=1e-12 * np.abs(by_p).max())
 
 
@@ -134,6 +127,8 @@ C = "c*(I1b - 3) + k/2*(J - 1)**2"
     ("text", "numbers", "message"),
     [
         (C, {"c": 1.0, "k": 1.0, "m": 2.0}, "numbers.m: the formula does not have this number"),
+        (C + " + m", {"c": 1.0, "k": 1.0, "m": 2.0}, "numbers.m: no stress depends on this number"),
+        (C + " + 0*m", {"c": 1.0, "k": 1.0, "m": 2.0}, "numbers.m: the formula does not have this number"),
         (C, {"c": 1.0}, "unknown symbol 'k'"),
         (C + " + I2B", {"c": 1.0, "k": 1.0}, "unknown symbol 'I2B'; did you mean 'I2'"),
         ("c*(I1 - 3) + k*(J - 1)**2", {"c": 5e3, "k": 1e6}, "not free of stress at rest, "
@@ -144,14 +139,14 @@ C = "c*(I1b - 3) + k/2*(J - 1)**2"
          "eigenvalues of its tangent 2 mu = 20000 Pa, 3 K = -3e+06 Pa"),
         ("c*(I1b - 3)**2 + k*(J - 1)**2", {"c": 5e3, "k": 1e6}, "not stable at rest (found "
          "eigenvalues of its tangent 2 mu = 0"),
-        ("c*k", {"c": 1.0, "k": 1.0}, "not stable at rest"),
+        ("c*J - c*J**2/2 + k*I1b", {"c": 1.0, "k": 1.0}, "not stable at rest"),
         ("c*sqrt(I1b - 3) + k*(J - 1)**2", {"c": 5e3, "k": 1e6}, "no value at rest: a division by zero"),
         ("c*(I1b - 3)**2.5 + " + C, {"c": 5e3, "k": 1e6}, "no value at rest, where I1 = I2 = I1b = I2b = 3 and J = 1 "
          "(found a logarithm or broken power of 0)"),
-        ("c*log(I1b - 3) + k", {"c": 5e3, "k": 1e6}, "no value at rest: a division by zero"),
+        ("c*log(I1b - 3) + k*(J - 1)**2", {"c": 5e3, "k": 1e6}, "no value at rest: a division by zero"),
         ("c*log(2 - I1b) + " + C, {"c": 5e3, "k": 1e6}, "no value at rest"),
         (C + " + exp(1000*I1b)", {"c": 5e3, "k": 1e6}, "no value at rest"),
-        ("*".join(["tanh(I1b*c)", "(1 + I1*k)**c", *(f"(J + I2b*{i})" for i in range(40))]), {"c": 1.0, "k": 2.0},
+        ("*".join(["tanh(I1b*c)", "(1 + I1*k)**c", *(f"(J + I2b*{i})" for i in range(24))]), {"c": 1.0, "k": 2.0},
          "too long"),
     ],
 )  # fmt: skip
