@@ -99,6 +99,7 @@ REST: dict[str, Any] = {
         "cable": {"type": "cable", **_ENDS, "stiffness": 10, "length": 0.1},
         "ball": {"type": "ball", **_ENDS, "stiffness": 10},
         "hinge": {"type": "hinge", **_HINGE, "limits": {"lower": -1, "upper": 1, "stiffness": 1},
+                  "formula": {"energy": "k/2*angle**2", "numbers": {"k": 1}},
                   "motor": {"angle": 0.0, "stiffness": 1.0}, "torque": 0.0},
         "fixed": {"type": "fixed", **_ENDS, "stiffness": 10, "angular_stiffness": 1},
         "slider": {"type": "slider", **_HINGE},

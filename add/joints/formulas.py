@@ -1,14 +1,15 @@
-"""Couplings by formula: a pull F(l, l_dot) along the line between two places, from an energy V(l) and a further pull.
+"""Laws of joints by formula: of the distance of two places, or of the angle of a hinge.
 
-F = dV/dl + D(l, l_dot): the derivatives by l, l_dot and the numbers are made from the text, and `line_law` makes
-forces, matrices and derivatives by numbers of F. Where a logarithm has no value (a chain at its full length) F is NaN,
-which the line search rejects.
+With x the distance l or the angle, an energy V(x) and a resistance D(x, x_dot) act with the force F = dV/dx + D against
+a growing x. The derivatives of F by x, x_dot and the numbers are made from the text; `line_law` and `angle_law` make
+forces, matrices and derivatives by numbers of them. Where a logarithm has no value (a chain at its full length) F is
+NaN, which the line search rejects.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,35 +17,71 @@ import numpy as np
 
 from add.equations.sites import LawValues, Sites
 from add.errors import InputError
-from add.joints.law import PLACE, Law
+from add.joints.law import PLACE, VECTOR, Law, Slots
 from add.joints.law_term import JointLaw
+from add.kernels.joints import angle_law
 from add.kernels.springs import line_law
 from add.laws import ZERO, Expression, compiled, derivative, evaluate, parse, symbols, unknown_sign
 from add.typing import AnyArray, FloatArray
 
-#: What a formula may have beside numbers: the distance of the ends [m], and its rate [m/s].
-LENGTH, RATE = "l", "l_dot"
+
+@final
+@dataclass(frozen=True)
+class Measure:
+    """What a formula is of.
+
+    Attributes
+    ----------
+    names : of it and of its rate in formulas
+    positive : whether it is above zero
+    slots : of the sites
+    of : y (n, r, 3) -> its values (n,)
+    law : (name, compiled F) -> force and derivatives
+    """
+
+    names: tuple[str, str]
+    positive: bool
+    slots: Slots
+    of: Callable[[FloatArray], FloatArray]
+    law: Callable[[str, Any], tuple[Any, Any]]
+
+
+def _length(y: FloatArray) -> FloatArray:
+    return np.linalg.norm(y[:, 0] - y[:, 1], axis=1)
+
+
+def _angle(y: FloatArray) -> FloatArray:
+    return np.arctan2((y[:, 1] * y[:, 2]).sum(axis=1), (y[:, 0] * y[:, 2]).sum(axis=1))
+
+
+#: The distance of two places [m].
+LINE = Measure(("l", "l_dot"), True, (PLACE, PLACE), _length, line_law)
+#: The angle of a hinge [rad] between -pi and pi, of two directions across the axis in one body and one in the other.
+TURN = Measure(("angle", "rate"), False, (VECTOR, VECTOR, VECTOR), _angle, angle_law)
 
 
 @final
 @dataclass(frozen=True)
-class PullFormula:
-    """A kind of coupling: what it stores and what else it pulls with, as texts; either may be empty.
+class JointFormula:
+    """A kind of coupling: what it stores, and what else resists, as texts; either may be empty.
 
     It makes the term of its couplings, as the class of a kind with a name does.
 
     Attributes
     ----------
-    energy : V(l) [J]
-    pull : D(l, l_dot) [N], positive where it draws the ends together
+    energy : V(x) [J]
+    resistance : D(x, x_dot) [N] or [N m]
+    measure : Measure
+        What x is.
     """
 
     energy: str
-    pull: str
+    resistance: str
+    measure: Measure = LINE
 
-    def __call__(self, sites: Sites, values: LawValues) -> FormulaPull:
+    def __call__(self, sites: Sites, values: LawValues) -> FormulaJoint:
         """Return the term; the numbers stand in alphabetical order."""
-        return FormulaPull(sites, values, self)
+        return FormulaJoint(sites, values, self)
 
     @functools.cached_property
     def stored(self) -> Expression:
@@ -54,41 +91,43 @@ class PullFormula:
     @functools.cached_property
     def further(self) -> Expression:
         """D."""
-        return parse(self.pull) if self.pull else ZERO
+        return parse(self.resistance) if self.resistance else ZERO
 
     @functools.cached_property
-    def total(self) -> Expression:
+    def force(self) -> Expression:
         """F."""
-        return derivative(self.stored, LENGTH) + self.further
+        return derivative(self.stored, self.measure.names[0]) + self.further
 
     @property
     def domain(self) -> list[Expression]:
         """What must be above zero where the formulas have values."""
-        return [one for part in (self.stored, self.further) for one in unknown_sign(part, frozenset((LENGTH,)))]
+        positive = frozenset(self.measure.names[:1] if self.measure.positive else ())
+        return [one for part in (self.stored, self.further) for one in unknown_sign(part, positive)]
 
     @property
     def numbers(self) -> list[str]:
         """Names of the numbers of F, in alphabetical order."""
-        return [name for name in symbols(self.total) if name not in (LENGTH, RATE)]
+        return [name for name in symbols(self.force) if name not in self.measure.names]
 
     def require_readable(self, numbers: Collection[str]) -> None:
-        """Refuse texts that are no formulas of these numbers, and numbers that the pull does not have.
+        """Refuse texts that are no formulas of these numbers, and numbers that F does not have.
 
         Raises
         ------
         InputError
             Its place is the text, or the number.
         """
-        for key, text, known in (("energy", self.energy, (LENGTH,)), ("pull", self.pull, (LENGTH, RATE))):
+        x, rate = self.measure.names
+        for key, text, known in (("energy", self.energy, (x,)), ("resistance", self.resistance, (x, rate))):
             try:
                 parse(text or "0", [*known, *numbers])
             except InputError as error:
                 raise InputError(error.message, place=key, found=error.found, expected=error.expected) from None
         unused = sorted(set(numbers) - set(self.numbers))
         if unused:
-            raise InputError("the pull dV/dl + D does not have this number", place=f"numbers.{unused[0]}")
+            raise InputError(f"the force dV/d{x} + D does not have this number", place=f"numbers.{unused[0]}")
         if not self.numbers:
-            raise InputError("the pull dV/dl + D has no number", place="numbers", expected="at least one")
+            raise InputError(f"the force dV/d{x} + D has no number", place="numbers", expected="at least one")
 
     @property
     def law(self) -> Law:
@@ -97,38 +136,39 @@ class PullFormula:
 
 
 @functools.cache
-def _law(formula: PullFormula) -> Law:
-    pull, stored = formula.total, formula.stored
-    names = formula.numbers
-    found = {LENGTH: "length", RATE: "rate"} | {name: f"p[{k}]" for k, name in enumerate(names)}
-    by_rate = derivative(pull, RATE)
-    values = [pull, derivative(pull, LENGTH), by_rate, *(derivative(pull, name) for name in names)]
+def _law(formula: JointFormula) -> Law:
+    total, stored, names = formula.force, formula.stored, formula.numbers
+    x, rate = formula.measure.names
+    found = {x: "x", rate: "rate"} | {name: f"p[{k}]" for k, name in enumerate(names)}
+    by_rate = derivative(total, rate)
+    values = [total, derivative(total, x), by_rate, *(derivative(total, name) for name in names)]
+    slopes = [f"slopes[{k}]" for k in range(len(names))]
     options: dict[str, Any] = {"error_model": "numpy"}
     function = compiled(
-        "pull", "length, rate, p, slopes", values, found, domain=formula.domain,
-        into=[f"slopes[{k}]" for k in range(len(names))], **options,
-    )  # fmt: skip
-    name = f"pull-{stored.key}-{formula.further.key}"
+        "joint_formula", "x, rate, p, slopes", values, found, domain=formula.domain, into=slopes, **options
+    )
+    name = f"formula-{x}-{stored.key}-{formula.further.key}"
 
     def energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
-        at = {LENGTH: np.linalg.norm(y[:, 0] - y[:, 1], axis=1)} | dict(zip(names, p.T, strict=True))
+        at = {x: formula.measure.of(y)} | dict(zip(names, p.T, strict=True))
         return float(np.sum(np.broadcast_to(evaluate(stored, at), len(y))))
 
-    force, derivatives = line_law(name, function)
-    return Law(name, force, derivatives, (PLACE, PLACE), len(names), reads_rates=by_rate != ZERO, energy=energy)
+    force, derivatives = formula.measure.law(name, function)
+    slots, n = formula.measure.slots, len(names)
+    return Law(name, force, derivatives, slots, n, reads_rates=by_rate != ZERO, energy=energy)
 
 
 @final
 @dataclass(frozen=True)
-class FormulaPull(JointLaw):
-    """Central force between two places by a formula, f_a = -F n = -f_b, n the unit vector from b to a.
+class FormulaJoint(JointLaw):
+    """Forces by a formula: f = -F dx/dy on the sites y, x the distance of two places or the angle of a hinge.
 
     Attributes
     ----------
-    formula : PullFormula
+    formula : JointFormula
     """
 
-    formula: PullFormula
+    formula: JointFormula
 
     @property
     def law(self) -> Law:  # type: ignore[override]

@@ -12,7 +12,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.equations.term import Decision
-from add.joints.formulas import PullFormula
+from add.joints.formulas import JointFormula
 from add.joints.law import PLACE, TURNING, VECTOR, Law
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.kernels import air, joints, springs
@@ -45,7 +45,7 @@ class Spring(JointLaw):
 
 
 #: Duffing's spring, F = k x + k_3 x^3 + c l_dot, x = l - L.
-HARDENING_SPRING = PullFormula(
+HARDENING_SPRING = JointFormula(
     "stiffness/2*(l - length)**2 + cubic/4*(l - length)**4", "damping*l_dot"
 )  # fmt: skip
 
@@ -258,7 +258,7 @@ class AirOnClosedFaces(JointLaw):
     )
 
 
-TERMS: tuple[type[JointLaw] | type[DecidingJointLaw] | PullFormula, ...] = (
+TERMS: tuple[type[JointLaw] | type[DecidingJointLaw] | JointFormula, ...] = (
     Spring, HARDENING_SPRING, ElasticJoint, Slider, AngularDamping, JointFriction, Motor, AxisTorque, PointForce, Drag,
     AirOnFaces, AirOnClosedFaces, Cable, ClippedCable, AngleLimit,
 )  # fmt: skip

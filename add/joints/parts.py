@@ -9,7 +9,7 @@ import numpy as np
 
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
-from add.joints.formulas import PullFormula
+from add.joints.formulas import JointFormula
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.typing import FloatArray, IntArray
 
@@ -50,7 +50,7 @@ class JointPart:
         What the columns behind them follow.
     """
 
-    term: type[JointLaw] | type[DecidingJointLaw] | PullFormula
+    term: type[JointLaw] | type[DecidingJointLaw] | JointFormula
     sites: tuple[BodySite, ...]
     numbers: tuple[str, ...] = ()
     drive: SignalParameter | None = None

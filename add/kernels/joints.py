@@ -162,6 +162,66 @@ def joint_angle(y, y_dot, e, gradient):
 
 
 @njit(**_JIT)
+def angle_curvature(y, y_dot, e, cos, sin, curvature, turned):
+    """Fill the Hessian (9, 9) of phi, of which `joint_angle` gave the two products, and its product with the rates."""
+    c_y, s_y = np.empty(9), np.empty(9)
+    r2 = cos * cos + sin * sin
+    by_c, by_s = -sin / r2, cos / r2
+    by_cc, by_cs = 2.0 * sin * cos / (r2 * r2), (sin * sin - cos * cos) / (r2 * r2)
+    for i in range(3):
+        e1, e2, m = y[3 * e, i], y[3 * e + 1, i], y[3 * e + 2, i]
+        c_y[i], c_y[3 + i], c_y[6 + i] = m, 0.0, e1
+        s_y[i], s_y[3 + i], s_y[6 + i] = 0.0, m, e2
+    for i in range(9):
+        for j in range(9):
+            curvature[i, j] = by_cc * (c_y[i] * c_y[j] - s_y[i] * s_y[j]) + by_cs * (c_y[i] * s_y[j] + s_y[i] * c_y[j])
+    for i in range(3):
+        curvature[i, 6 + i] += by_c
+        curvature[6 + i, i] += by_c
+        curvature[3 + i, 6 + i] += by_s
+        curvature[6 + i, 3 + i] += by_s
+    for i in range(9):
+        turned[i] = 0.0
+        for j in range(9):
+            turned[i] += curvature[i, j] * y_dot[3 * e + j // 3, j % 3]
+
+
+def angle_law(name, formula):
+    """Return force and derivatives of a law of the angle phi of a hinge, f = -T(phi, phi_dot; p) dphi/dy.
+
+    ``formula``: (phi, phi_dot, p, T_p) -> T, dT/dphi, dT/dphi_dot; fills dT/dp. With gradient g and Hessian H of phi,
+    df/dy = -g (T_phi g + T_rate H y_dot)^T - T H and df/dy_dot = -T_rate g g^T.
+    """
+
+    @njit(variant=name, **_JIT)
+    def force(y, y_dot, p, imposed, codes, f):
+        g, slopes = np.empty(9), np.empty(p.shape[1])
+        for e in range(p.shape[0]):
+            phi, rate, _, _ = joint_angle(y, y_dot, e, g)
+            torque = formula(phi, rate, p[e], slopes)[0]
+            for j in range(9):
+                f[3 * e + j // 3, j % 3] = -torque * g[j]
+        return p.shape[0]
+
+    @njit(variant=name, **_JIT)
+    def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+        g, turned, H, slopes = np.empty(9), np.empty(9), np.empty((9, 9)), np.empty(p.shape[1])
+        for e in range(p.shape[0]):
+            phi, rate, cos, sin = joint_angle(y, y_dot, e, g)
+            torque, by_angle, by_rate = formula(phi, rate, p[e], slopes)
+            angle_curvature(y, y_dot, e, cos, sin, H, turned)
+            for i in range(9):
+                f[3 * e + i // 3, i % 3] = -torque * g[i]
+                for j in range(9):
+                    f_y[e, i, j] = -g[i] * (by_angle * g[j] + by_rate * turned[j]) - torque * H[i, j]
+                    f_v[e, i, j] = -by_rate * g[i] * g[j]
+                for k in range(p.shape[1]):
+                    f_p[e, i, k] = -slopes[k] * g[i]
+
+    return force, derivatives
+
+
+@njit(**_JIT)
 def limit_force(y, y_dot, p, imposed, codes, f):
     """Fill f = -(k x + c phi_dot) dphi/dy, x = phi - hi (code 1) or phi - lo (code -1), p = (k, c, lo, hi).
 
@@ -193,8 +253,7 @@ def limit_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
 
     df/dy = -g (k g + c H y_dot)^T + tau H,  df/dy_dot = -c g g^T
     """
-    g, c_y, s_y, turned = np.empty(9), np.empty(9), np.empty(9), np.empty(9)
-    H = np.empty((9, 9))
+    g, turned, H = np.empty(9), np.empty(9), np.empty((9, 9))
     for e in range(p.shape[0]):
         f[3 * e : 3 * e + 3] = 0.0
         if codes[e] == 0:
@@ -203,25 +262,7 @@ def limit_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
         phi, rate, cos, sin = joint_angle(y, y_dot, e, g)
         excess = wrapped(phi - (p[e, 3] if codes[e] > 0 else p[e, 2]))
         torque = -k * excess - c * rate
-        r2 = cos * cos + sin * sin
-        by_c, by_s = -sin / r2, cos / r2
-        by_cc, by_cs = 2.0 * sin * cos / (r2 * r2), (sin * sin - cos * cos) / (r2 * r2)
-        for i in range(3):
-            e1, e2, m = y[3 * e, i], y[3 * e + 1, i], y[3 * e + 2, i]
-            c_y[i], c_y[3 + i], c_y[6 + i] = m, 0.0, e1
-            s_y[i], s_y[3 + i], s_y[6 + i] = 0.0, m, e2
-        for i in range(9):
-            for j in range(9):
-                H[i, j] = by_cc * (c_y[i] * c_y[j] - s_y[i] * s_y[j]) + by_cs * (c_y[i] * s_y[j] + s_y[i] * c_y[j])
-        for i in range(3):
-            H[i, 6 + i] += by_c
-            H[6 + i, i] += by_c
-            H[3 + i, 6 + i] += by_s
-            H[6 + i, 3 + i] += by_s
-        for i in range(9):
-            turned[i] = 0.0
-            for j in range(9):
-                turned[i] += H[i, j] * y_dot[3 * e + j // 3, j % 3]
+        angle_curvature(y, y_dot, e, cos, sin, H, turned)
         for i in range(9):
             f[3 * e + i // 3, i % 3] = torque * g[i]
             for j in range(9):

@@ -12,7 +12,7 @@ from add.bodies import Body, NodalBody, SoftBody
 from add.equations.kinematics import Kinematics
 from add.equations.sites import Evaluation, SiteKind
 from add.errors import InputError
-from add.joints.formulas import FormulaPull
+from add.joints.formulas import FormulaJoint
 from add.joints.laws import (
     AngleLimit,
     AngularDamping,
@@ -340,7 +340,7 @@ def _hinge(
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     if item.start is not None:
         parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies, parts))
-    if item.motor or item.limits:
+    if item.motor or item.limits or item.formula:
         across = f"{at}.reference.a", f"{at}.reference.normal"
         parts.blocks += [(name, (3,), "-") for name in across]
         parts.derived.append(Derived(across, AxesAcross(), (axis,)))
@@ -356,6 +356,12 @@ def _hinge(
             for key, unit in (("stiffness", "N m/rad"), ("damping", "N m s"), ("lower", "rad"), ("upper", "rad"))
         ]
         parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), tuple(names)))
+    if item.formula:
+        own = [
+            parts.number(f"{at}.formula.{key}", item.formula.column(key), unit)
+            for key, unit in item.formula.columns.items()
+        ]
+        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(own)))
     if item.friction:
         names = [
             parts.number(f"{at}.friction.{key}", getattr(item.friction, key), unit)
@@ -368,18 +374,21 @@ def _hinge(
         parts.joint_parts.append(JointPart(AxisTorque, (*spins[::-1], line_a), drive=torque))
 
 
-def refuse_broken_pulls(spec: SceneSpec, model: Model, theta: FloatArray) -> None:
+def refuse_broken_formulas(spec: SceneSpec, model: Model, theta: FloatArray) -> None:
     """Refuse couplings whose formula has no value where the motion starts."""
     q, v = model.initial.evaluate(theta)
     kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
-    for term in model.term(FormulaPull):
-        pairs = {name: item for name, item in spec.couplings.items() if isinstance(item, _PairSpec)}
-        names = [name for name, item in pairs.items() if item.term == term.formula]
+    pairs = {name: item for name, item in spec.couplings.items() if isinstance(item, _PairSpec)}
+    for term in model.term(FormulaJoint):
+        places = [f"{name}.energy" for name, item in pairs.items() if item.term == term.formula]
+        hinges = {name: item.formula for name, item in pairs.items() if isinstance(item, HingeSpec) and item.formula}
+        places += [f"{name}.formula.energy" for name, own in hinges.items() if own.formula == term.formula]
         wrong = np.flatnonzero(~np.isfinite(term.forces(kin, theta)).all(axis=(1, 2)))
         if wrong.size:
-            y = Evaluation(term.sites, term.values, kin.q, kin.v, kin.t, theta).y[2 * wrong[0] :]
+            at = Evaluation(term.sites, term.values, kin.q, kin.v, kin.t, theta)
+            x = term.formula.measure.of(at.y.reshape(term.sites.n, -1, 3))[wrong[0]]
             raise InputError(
-                "the formula has no value at the length with which it starts",
-                place=f"couplings.{names[wrong[0]]}.{'energy' if term.formula.energy else 'pull'}",
-                found=f"l = {np.linalg.norm(y[0] - y[1]):.6g} m",
+                "the formula has no value where the motion starts",
+                place=f"couplings.{places[wrong[0]]}",
+                found=f"{term.formula.measure.names[0]} = {x:.6g}",
             )

@@ -20,7 +20,7 @@ from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
-from add.scene.build.joints import couplings, refuse_broken_pulls
+from add.scene.build.joints import couplings, refuse_broken_formulas
 from add.scene.build.layers import refuse_deep_starts, refuse_layers, refuse_soft_max_of_meshes
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
@@ -183,7 +183,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
         model = modelled(replace(contact, apart=contact.apart | touching_links(spec, model, theta)))
     refuse_tangled_meshes(model, theta)
     refuse_layers(model, theta)
-    refuse_broken_pulls(spec, model, theta)
+    refuse_broken_formulas(spec, model, theta)
     time = spec.time
     newton = NewtonOptions(
         time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse

@@ -28,7 +28,7 @@ from add.scene.spec.common import (
     exactly_one,
     problem,
 )
-from add.scene.spec.formulas import FormulaSpec
+from add.scene.spec.formulas import _FormulaSpec
 
 
 class FileMeshSpec(Spec):
@@ -209,7 +209,7 @@ class GentMaterialSpec(_MaterialSpec):
     kappa: Positive = Field(description="bulk modulus [Pa]")
 
 
-class FormulaMaterialSpec(_MaterialSpec, FormulaSpec):
+class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
     """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
 
     At rest (I1 = I2 = I1b = I2b = 3, J = 1) it must be free of stress and stable.

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from add.joints.formulas import LENGTH, RATE, PullFormula
+from add.joints.formulas import LINE, TURN, JointFormula, Measure
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.joints.laws import HARDENING_SPRING, Cable, ElasticJoint, Spring
 from add.scene.spec.common import (
@@ -27,7 +27,7 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.extension import Extension
-from add.scene.spec.formulas import FormulaSpec
+from add.scene.spec.formulas import _FormulaSpec
 
 ScalarValueSpec = Annotated[
     Annotated[Number, Tag("<number>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
@@ -49,7 +49,7 @@ class EndSpec(Spec, numbers=Role.PROPERTY):
 
 class _CouplingSpec(Spec, numbers=Role.PROPERTY):
     #: Of couplings that are one law between two places: its term, and fields and units of its columns in their order.
-    term: ClassVar[type[JointLaw] | type[DecidingJointLaw] | PullFormula | None] = None
+    term: ClassVar[type[JointLaw] | type[DecidingJointLaw] | JointFormula | None] = None
     columns: ClassVar[dict[str, str]] = {}
 
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
@@ -102,36 +102,65 @@ class HardeningSpringSpec(_PairSpec):
     length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
 
 
-class FormulaCouplingSpec(_PairSpec, FormulaSpec):
-    """A coupling by formula: a pull dV/dl + D along the line between its ends, l long."""
+class _JointFormulaSpec(_FormulaSpec):
+    energy: Text = ""
+    resistance: Text = ""
+    measure: ClassVar[Measure]
+
+    @property
+    def formula(self) -> JointFormula:
+        """The law."""
+        return JointFormula(self.energy, self.resistance, self.measure)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Units of the numbers, in the order of the law."""
+        return {f"numbers.{name}": self.units.get(name, "-") for name in self.formula.numbers}
+
+    def column(self, key: str) -> float | None:
+        """Return a number by its key in ``columns``."""
+        return self.numbers[key.removeprefix("numbers.")]
+
+    @model_validator(mode="after")
+    def _formulas(self) -> "_JointFormulaSpec":
+        self.check_formula(self.measure.names, lambda: self.formula.require_readable(self.numbers))
+        return self
+
+
+class FormulaCouplingSpec(_JointFormulaSpec, _PairSpec):  # type: ignore[override]
+    """A coupling by formula: a force dV/dl + D along the line between its ends, l long, against their going apart."""
+
+    measure = LINE
 
     type: Literal["formula"] = Field("formula", description="kind of coupling")
     energy: Text = Field(
         "", description="energy V [J] of the distance `l` [m] and the names in `numbers`, as k/2*(l - L)**2"
     )
-    pull: Text = Field(
+    resistance: Text = Field(
         "",
-        description="D, what draws the ends together beside dV/dl [N], of `l` and its rate `l_dot` [m/s], as c*l_dot",
+        description="D [N], what draws the ends together beside dV/dl, of `l` and its rate `l_dot` [m/s], as c*l_dot",
     )
 
     @property
-    def term(self) -> PullFormula:  # type: ignore[override]
+    def term(self) -> JointFormula:  # type: ignore[override]
         """The law."""
-        return PullFormula(self.energy, self.pull)
+        return self.formula
 
-    @property
-    def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """Units of the numbers, in the order of the law."""
-        return {f"numbers.{name}": self.units.get(name, "-") for name in self.term.numbers}
 
-    def column(self, key: str) -> float | None:
-        """Return a number by its key in theta."""
-        return self.numbers[key.removeprefix("numbers.")]
+class HingeFormulaSpec(_JointFormulaSpec):
+    """A torque about a hinge by formula: dV/dangle + D against a growing angle, which lies between -pi and pi.
 
-    @model_validator(mode="after")
-    def _formulas(self) -> "FormulaCouplingSpec":
-        self.check_formula((LENGTH, RATE), lambda: self.term.require_readable(self.numbers))
-        return self
+    A law that is not the same at both ends of that range jumps there.
+    """
+
+    measure = TURN
+
+    energy: Text = Field(
+        "", description="energy V [J] of the `angle` from the initial pose [rad] and the names in `numbers`"
+    )
+    resistance: Text = Field(
+        "", description="D [N m], what resists beside dV/dangle, of `angle` and its `rate` [rad/s], as c*rate"
+    )
 
 
 class CableSpec(_PairSpec):
@@ -217,6 +246,7 @@ class HingeSpec(_PairSpec):
     motor: MotorSpec | None = Field(None, description="drives the angle")
     limits: LimitsSpec | None = Field(None, description="stops")
     friction: JointFrictionSpec | None = Field(None, description="friction about the axis")
+    formula: HingeFormulaSpec | None = Field(None, description="torque by a formula of the angle")
     start: HingeStartSpec | None = Field(None, description="start `b` on the hinge; null = where the scene puts it")
     torque: ScalarValueSpec | None = Field(None, description="torque about the axis on `b`, the opposite on `a` [N m]")
 

@@ -9,7 +9,7 @@ from add.laws import require_names
 from add.scene.spec.common import Name, Number, Role, Spec, Text, problem
 
 
-class FormulaSpec(Spec, numbers=Role.PROPERTY):
+class _FormulaSpec(Spec, numbers=Role.PROPERTY):
     """An object with formulas, and the numbers in them."""
 
     numbers: dict[Name, Number] = Field(description="numbers of the formula by name, each of them a parameter")

@@ -10,7 +10,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Constant, Sine, Table
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.equations.term import Term
-from add.joints.formulas import FormulaPull, PullFormula
+from add.joints.formulas import TURN, FormulaJoint, JointFormula
 from add.joints.law_term import JointBranch, JointLaw
 from add.joints.laws import (
     HARDENING_SPRING,
@@ -41,7 +41,7 @@ COUPLINGS = (
     AxisTorque,
     Drag,
     ElasticJoint,
-    FormulaPull,
+    FormulaJoint,
     JointBranch,
     JointFriction,
     Motor,
@@ -149,7 +149,7 @@ def spring(scene: Scene, pairs) -> Term:
 
 
 #: A chain that stiffens towards its full length, with a damping that grows with its length and speed.
-CHAIN = PullFormula("-k/2*R**2*log(1 - (l/R)**2) + k*exp(-l)", "c*l*l_dot*sqrt(1 + l_dot**2) + d*tanh(l_dot)")
+CHAIN = JointFormula("-k/2*R**2*log(1 - (l/R)**2) + k*exp(-l)", "c*l*l_dot*sqrt(1 + l_dot**2) + d*tanh(l_dot)")
 
 
 def hardening(scene: Scene, pairs) -> Term:
@@ -167,6 +167,15 @@ def chain(scene: Scene, pairs) -> Term:
     n = len(pairs)
     assert CHAIN.numbers == ["R", "c", "d", "k"]
     return CHAIN(sites(scene, pairs), LawValues.of(scene.uniform(n, 20, 30), *(scene.uniform(n) for _ in range(3))))
+
+
+#: A joint in rubber, with friction that grows with its turn.
+BUSHING = JointFormula("k*(1 - cos(angle)) + k3/4*angle**4", "c*tanh(rate)*(1 + angle**2)", TURN)
+
+
+def bushing(scene: Scene, triples) -> Term:
+    assert BUSHING.numbers == ["c", "k", "k3"]
+    return BUSHING(sites(scene, triples), LawValues.of(*(scene.uniform(len(triples)) for _ in range(3))))
 
 
 def bond(scene: Scene, pairs) -> Term:
@@ -227,6 +236,7 @@ CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
     **{f"hardening {'-'.join(p)}": (hardening, [p], True) for p in PAIRS},
     **{f"formula {'-'.join(p)}": (chain, [p], True) for p in PAIRS},
     "formula many": (chain, PAIRS, True),
+    **{f"angle formula {k}": (bushing, [t], True) for k, t in enumerate(TRIPLES)},
     "spring many": (spring, PAIRS, True),
     **{f"bond {'-'.join(p)}": (bond, [p], True) for p in PAIRS + DIRECTIONS},
     "bond many": (bond, PAIRS + DIRECTIONS, True),
