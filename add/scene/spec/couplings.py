@@ -345,7 +345,9 @@ class CouplingExtension(Extension, _CouplingSpec):
 
 
 class PairExtension(CouplingExtension, _PairSpec):
-    """Base of laws between two places: a subclass names its ``term`` and, in their order, the units of its ``columns``.
+    """Base of laws between two places: a subclass names its ``term`` and the units of its ``columns``, in their order.
+
+    The term is a class, or a formula, whose columns stand in alphabetical order.
 
     ``length``, if it is a column and null in a scene, is the distance at the start.
     """
