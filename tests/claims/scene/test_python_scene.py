@@ -10,6 +10,7 @@ import pytest
 import add
 import add.scene.objects as objects
 from add.errors import InputError
+from add.extensions import Extension
 from add.scene.spec.common import Spec
 
 FLOOR = add.PlaneObstacle(point=np.zeros(3), normal=(0, 0, 1))
@@ -94,7 +95,7 @@ def test_every_object_of_the_format_has_a_public_name():
             "signals",
         )
         for _, kind in inspect.getmembers(__import__(f"add.scene.spec.{name}", fromlist=["x"]), inspect.isclass)
-        if issubclass(kind, Spec) and not kind.__name__.startswith("_")
+        if issubclass(kind, Spec) and not issubclass(kind, Extension) and not kind.__name__.startswith("_")
     }
     public = {getattr(objects, name) for name in objects.__all__}
     assert specs - public - {Spec, add.Scene.__mro__[1]} == set()
