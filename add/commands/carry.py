@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from add.commands.predict import carried, fit_of, of_one_motion
+from add.commands.fitted_numbers import carried, fit_of, of_one_motion
 from add.io.runfolder import RunFolder
 from add.scene import Scene
 from add.scene.build.write_back import with_numbers

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,17 @@ from add.commands.cli_mesh import mesh
 from add.commands.cli_new import new
 from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
-from add.commands.cli_runs import info, loaded_scene, plot, view, write_and_say_report
+from add.commands.cli_runs import (
+    NO_MEMORY,
+    Stopped,
+    info,
+    keeping,
+    loaded_scene,
+    plot,
+    view,
+    workers_for,
+    write_and_say_report,
+)
 from add.commands.console import (
     Console,
     console_options,
@@ -41,15 +49,6 @@ from add.errors import AddError, OutOfMemory
 from add.machine.interrupts import Terminated, stops_are_interruptions
 
 _INTERRUPTED, _TERMINATED = 130, 143
-_NO_MEMORY = "the memory was not enough"
-
-
-class _Stopped(click.ClickException):
-    """A command was stopped: by what, and what is kept."""
-
-    def __init__(self, stop: KeyboardInterrupt, kept: str) -> None:
-        super().__init__(kept)
-        self.stop = stop
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -79,19 +78,6 @@ def _require_one(resume: bool, force: bool) -> None:
 
 def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
-
-
-@contextmanager
-def _keeping(folder: Any, scene: str) -> Iterator[None]:
-    """Let a command that is stopped say what its run folder keeps, and how to go on."""
-    from add.commands.unfinished import kept_in
-
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        raise _Stopped(stop, kept_in(folder, scene)) from stop
-    except MemoryError as error:
-        raise OutOfMemory(f"{_NO_MEMORY}; {kept_in(folder, scene)}") from error
 
 
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
@@ -129,7 +115,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     loaded = loaded_scene(console, scene, runs=True)
     console.heed(warn(loaded.build()))
     with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
-        with _keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
+        with keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
         say_simulation(console, result)
         _say_contacts(console, result)
@@ -184,12 +170,12 @@ def optimize(
     workers = None
     if jobs is not None or cluster is not None:
         require_shareable(problem, loaded.source)
-        workers = click.get_current_context().with_resource(_workers(jobs, cluster))
+        workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
     spec = loaded.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
     with run_in(loaded, _folder(scene, output), "optimize", force=force, resume=resume) as folder:
         table = folder.path / EVALUATIONS_CSV if as_csv else None
-        with _keeping(folder, scene), evaluations(console, problem, most, log, table) as progress:
+        with keeping(folder, scene), evaluations(console, problem, most, log, table) as progress:
             result = optimize_scene(
                 loaded,
                 folder,
@@ -283,30 +269,15 @@ def sweep(
     loaded = loaded_scene(console, scene)
     check_sweep(loaded, parameters)
     console.heed(_warnings(loaded))
-    workers = click.get_current_context().with_resource(_workers(jobs, cluster))
+    workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
     folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
-    with folder.locked("sweep"), _keeping(folder, scene), samples_bar(console) as progress:
+    with folder.locked("sweep"), keeping(folder, scene), samples_bar(console) as progress:
         if force or not folder.is_run:
             clear(folder, loaded)
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
     say_sweep(console, result)
     console.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
     console.result(result)
-
-
-@contextmanager
-def _workers(jobs: int | None, address: str | None) -> Iterator[Any]:
-    """Yield who does the work: processes of this machine, or a cluster."""
-    from add.commands.parallel.cluster import cluster
-    from add.commands.parallel.workers import LocalProcesses, cores
-
-    if address is None:
-        yield LocalProcesses(jobs or cores())
-        return
-    if jobs is not None:
-        raise click.UsageError("--jobs is for this machine: a cluster has as many workers as it has.")
-    with cluster(address) as workers:
-        yield workers
 
 
 @cli.command()
@@ -371,7 +342,7 @@ def _exit_code(arguments: list[str] | None) -> int:
     """Run the command line; say what went wrong, and return the code to exit with."""
     try:
         cli.main(arguments, prog_name="add", standalone_mode=False)
-    except _Stopped as stopped:
+    except Stopped as stopped:
         return _stopped(stopped.stop, stopped.message)
     except click.exceptions.Abort as error:  # click's word for an interruption
         return _stopped(error.__cause__)
@@ -385,7 +356,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         tell(f"error: {error}")
         return error.exit_code
     except MemoryError:
-        tell(f"error: {_NO_MEMORY}")
+        tell(f"error: {NO_MEMORY}")
         return OutOfMemory.exit_code
     except BrokenPipeError:
         return 0

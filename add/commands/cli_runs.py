@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from add.commands.console import Console, console_options, counted_bar, say_contents
-from add.errors import InputError
+from add.errors import InputError, OutOfMemory
 from add.machine.interrupts import default_stops
+
+NO_MEMORY = "the memory was not enough"
+
+
+class Stopped(click.ClickException):
+    """A command was stopped: by what, and what is kept."""
+
+    def __init__(self, stop: KeyboardInterrupt, kept: str) -> None:
+        super().__init__(kept)
+        self.stop = stop
+
+
+@contextmanager
+def keeping(folder: Any, scene: str) -> Iterator[None]:
+    """Let a command that is stopped say what its run folder keeps, and how to go on."""
+    from add.commands.unfinished import kept_in
+
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise Stopped(stop, kept_in(folder, scene)) from stop
+    except MemoryError as error:
+        raise OutOfMemory(f"{NO_MEMORY}; {kept_in(folder, scene)}") from error
+
+
+@contextmanager
+def workers_for(jobs: int | None, address: str | None) -> Iterator[Any]:
+    """Yield who does the work: processes of this machine, or a cluster."""
+    from add.commands.parallel.cluster import cluster
+    from add.commands.parallel.workers import LocalProcesses, cores
+
+    if address is None:
+        yield LocalProcesses(jobs or cores())
+        return
+    if jobs is not None:
+        raise click.UsageError("--jobs is for this machine: a cluster has as many workers as it has.")
+    with cluster(address) as workers:
+        yield workers
 
 
 def loaded_scene(console: Console, scene: str, *, runs: bool = False) -> Any:

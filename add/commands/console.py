@@ -205,9 +205,9 @@ def counted_bar(console: Console, work: str, unit: str) -> Iterator[Callable[[in
 
 
 @contextmanager
-def samples_bar(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """Yield what a sweep calls with how many samples are done and how many there are; the first may be resumed ones."""
-    with tqdm(unit="run", desc="sweep", disable=not console.bars, file=sys.stderr) as bar:
+def samples_bar(console: Console, work: str = "sweep") -> Iterator[Callable[[int, int], None]]:
+    """Yield what is called with how many runs are done and how many there are; the first may be resumed ones."""
+    with tqdm(unit="run", desc=work, disable=not console.bars, file=sys.stderr) as bar:
 
         def progress(done: int, total: int) -> None:
             if bar.total is None:

@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 _NO_BARS_OF_OTHERS = "No error bars: a part of the objective is no sum of squares."
 _NO_BARS = "No error bars: the objective has terms that are no samples of markers frame by frame."
 _NO_BARS_OF_BOTH = "No error bars: markers and point clouds in one objective, whose errors do not compare."
+#: Numbers of which correlations and replicates are kept, at most.
+MOST_TOGETHER = 60
 #: Pairs of parameters whose errors are correlated beyond this are named.
 TIED = 0.95
 #: A candidate is worth a sentence if it lowers the spread along a weak direction at least so many times.
@@ -70,10 +72,12 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     entries = {label: _entry(problem, x, found, k, interval=not wide[k]) for k, label in enumerate(problem.labels())}
     out: dict[str, Any] = {"parameters": entries, "residuals": _residuals(found)}
     labels = problem.labels()
-    if len(labels) <= 60:
-        matrix = found.correlation_matrix
-        out["correlation"] = {"labels": labels, "matrix": [[_number(v) for v in row] for row in matrix]}
-        out["tied"] = _tied(labels, matrix)
+    kept = _kept(labels)
+    if kept:
+        matrix = found.correlation_matrix[np.ix_(kept, kept)]
+        names = [labels[k] for k in kept]
+        out["correlation"] = {"labels": names, "matrix": [[_number(v) for v in row] for row in matrix]}
+        out["tied"] = _tied(names, matrix)
     if shifts:
         out["shifts"] = {"labels": labels, "vectors": shifts}
     out["weak"] = _weak(scene, problem, x, found)
@@ -87,12 +91,23 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
                 "lower": _number(drawn.lower[k]),
                 "upper": _number(drawn.upper[k]),
             }
-        out["bootstrap"] = {"over": drawn.over, "blocks": drawn.blocks, "draws": scene.uncertainty.bootstrap}
+        out["bootstrap"] = {
+            "over": drawn.over, "blocks": drawn.blocks, "draws": scene.uncertainty.bootstrap,
+            "labels": [labels[k] for k in kept],
+            "replicates": [[_number(value) for value in row] for row in drawn.values[:, kept]],
+        }  # fmt: skip
     if wide.any():
         said = [*said, too_wide_text(labels, wide)]
     out["changing"] = changing(problem, x, found)
     out["contains"] = [*_contents(found), *of_takes(problem, found), *_unfinished(problem, x, found), *said, *profiled]
     return out
+
+
+def _kept(labels: Sequence[str]) -> list[int]:
+    """Return the numbers whose errors are kept together: all of few, else those that takes share; none of too many."""
+    every = list(range(len(labels)))
+    chosen = every if len(labels) <= MOST_TOGETHER else [k for k in every if "@" not in labels[k]]
+    return chosen if len(chosen) <= MOST_TOGETHER else []
 
 
 def _number(value: float) -> float | None:

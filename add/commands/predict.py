@@ -5,27 +5,32 @@ from __future__ import annotations
 import csv
 import io
 import logging
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
 
+from add.commands.fitted_numbers import Numbers, fit_of, numbers_for
 from add.commands.marker_fits import Samples
-from add.errors import InputError
-from add.inverse.prediction import Prediction, predict
+from add.equations.points import PointMap
+from add.errors import InputError, SolverError
+from add.inverse.bands import linear_holds
+from add.inverse.prediction import Prediction, places, predict
 from add.io.atomic import replacing
-from add.io.runfolder import RESULT, RunFolder
+from add.io.runfolder import RunFolder
+from add.mocap import Recording
 from add.scene import Scene
+from add.scene.build.built import BuiltScene
 from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording
 from add.scene.build.write_back import labelled
-from add.scene.spec.common import Role
 from add.scene.spec.markers import DirectionMarkerSpec
-from add.scene.spec.roles import paths_of_label, roles_of_label
+from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["carried", "fit_of", "of_one_motion", "predict_scene", "write_prediction"]
+__all__ = ["STILL", "Motion", "View", "moving", "noise_of", "predict_scene", "until", "write_prediction"]
 
 _log = logging.getLogger(__name__)
 
@@ -35,148 +40,255 @@ HOLDS = 0.85
 STILL = 1e-6
 
 
-def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
-    """Return the numbers of a fit that hold for another motion: label -> value and errors.
+@final
+@dataclass(frozen=True, eq=False)
+class View:
+    """A scene that is run with other values of some of its numbers, and what is seen of it.
 
-    Parameters
+    Attributes
     ----------
-    result : of a fit
-    paths : labels that are wanted, or paths of vectors, for all their components, or one of the paths that share a
-        value; default: all that no take has for itself and that the format calls properties (`add.scene.spec.roles`)
-
-    Raises
-    ------
-    InputError
-        If a label is not among the fit's, or nothing is carried.
+    built : BuiltScene
+    targets : n lists of indices in the scene's numbers, which may share a value
+    names : (nm,) markers
+    times : (nf,) [s]
     """
-    known: dict[str, dict[str, Any]] = result.get("parameters") or {}
-    names = {
-        label: {label, label.partition("[")[0], *(paths_of_label(label) if "@" not in label else ())} for label in known
-    }
-    asked = {path: [label for label in known if path in names[label]] for path in paths}
-    missing = [path for path, labels in asked.items() if not labels]
-    if missing:
-        raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
-    if paths:
-        return {label: known[label] for labels in asked.values() for label in labels}
-    own = of_one_motion(known)
-    chosen = {label: entry for label, entry in known.items() if label not in own}
-    if not chosen:
-        found = ", ".join(f"{label}: {why}" for label, why in own.items())
-        raise InputError("no number of the fit holds for another motion", found=found, expected="--parameter PATH")
-    return chosen
+
+    built: BuiltScene
+    targets: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    times: FloatArray
+
+    @cached_property
+    def points(self) -> PointMap:
+        """The markers."""
+        return self.built.markers.select(np.array([self.built.marker_names.index(name) for name in self.names]))
+
+    @property
+    def directions(self) -> BoolArray:
+        """Which markers (nm,) are directions."""
+        markers = self.built.scene.markers
+        return np.array([isinstance(markers[name], DirectionMarkerSpec) for name in self.names])
+
+    def scene_numbers(self, values: FloatArray) -> FloatArray:
+        """Return the scene's numbers (n_s,) with values (n,)."""
+        out: FloatArray = self.built.numbers.values.copy()
+        for index, value in zip(self.targets, values, strict=True):
+            out[list(index)] = value
+        return out
+
+    def theta(self, values: FloatArray) -> FloatArray:
+        """Return theta with values (n,)."""
+        return self.built.numbers.ties.forward(self.scene_numbers(values))
+
+    def places(self, run: Trajectory, theta: FloatArray) -> FloatArray:
+        """Return where the markers are in a run (nf, nm, 3)."""
+        return places(self.built.simulation, run, theta, self.points, self.times)
 
 
-def of_one_motion(labels: Iterable[str]) -> dict[str, str]:
-    """Return the numbers that belong to one motion or recording, with the reason in words."""
-    out = {}
-    for label in labels:
-        roles = roles_of_label(label) - {Role.PROPERTY}
-        if "@" in label:
-            out[label] = "of one take"
-        elif roles:
-            out[label] = min(role.value for role in roles)
-    return out
+@final
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A motion that is predicted with the numbers of a fit.
 
-
-def fit_of(run: RunFolder) -> dict[str, Any]:
-    """Return the result of the fit in a folder.
-
-    Raises
-    ------
-    InputError
-        If there is none.
+    Attributes
+    ----------
+    view : View
+        Of the markers that are recorded; without a recording of all.
+    numbers : Numbers
+    recording : Recording, optional
+    noise : (nm,) of one coordinate in the fit [m, rad]
     """
-    if run.command != "optimize" or not run.result.is_file():
-        raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
-    result: dict[str, Any] = run.read_json(RESULT)
-    return result
+
+    view: View
+    numbers: Numbers
+    recording: Recording | None
+    noise: FloatArray
+
+    @classmethod
+    def of(
+        cls, scene: Scene, run: RunFolder, paths: tuple[str, ...] = (), start: RunFolder | None = None,
+        most: int | None = None,
+    ) -> Motion:  # fmt: skip
+        """Return the motion of a scene with the numbers of a fit; see `numbers_for`.
+
+        Parameters
+        ----------
+        most : times at most where there is no recording, evenly over the steps
+
+        Raises
+        ------
+        InputError
+            If a folder has no fit, a number is not in the scene, or the scene has no markers.
+        """
+        result = fit_of(run)
+        if not scene.markers:
+            raise InputError("there is nothing to predict", file=scene.source, place="markers", expected="at least one")
+        built = scene.build()
+        numbers = numbers_for(built, run, paths, start)
+        recording = None if scene.recording is None else load_recording(scene, "recording")
+        end = scene.time.n_steps
+        steps = np.unique(np.rint(np.linspace(0, end, min(most or end + 1, end + 1)))) * scene.time.dt
+        view = View(
+            built,
+            tuple(tuple(labelled(built.numbers, label)) for label in numbers.labels),
+            tuple(built.marker_names if recording is None else recording.names),
+            steps if recording is None else np.asarray(recording.times, dtype=float),
+        )
+        return cls(view, numbers, recording, noise_of(result, view.directions))
+
+    def linear(self) -> Prediction:
+        """Return the run at the values, with the covariance carried over in a straight line."""
+        values = self.numbers.values
+        view, scene = self.view, self.view.built.numbers
+        shared = sp.lil_array((scene.values.size, values.size))
+        for k, index in enumerate(view.targets):
+            shared[list(index), k] = 1.0
+        slopes = sp.csr_array(scene.ties.jacobian(view.scene_numbers(values)) @ shared.tocsr())
+        simulation, covariance = view.built.simulation, self.numbers.covariance
+        return predict(simulation, view.theta(values), view.points, view.times, slopes, covariance)
+
+    def recorded(self, first: FloatArray) -> FloatArray:
+        """Return the recorded places (nf, nm, 3); of displacements, counted from the places ``first`` (nm, 3)."""
+        assert self.recording is not None
+        scene, layout = self.view.built.scene, self.view.built.model.system.parameters
+        found = placed_positions(scene, layout, self.recording, self.view.theta(self.numbers.values))
+        displaced = bool(scene.recording and scene.recording.displacement)
+        return found + (first - found[0]) if displaced else found
 
 
-def predict_scene(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Prediction, dict[str, Any]]:
+def predict_scene(
+    scene: Scene, run: RunFolder, paths: tuple[str, ...] = (), start: RunFolder | None = None
+) -> tuple[Prediction, dict[str, Any]]:
     """Simulate a scene with the numbers of a fit.
 
     The parameters' covariance is that of `result.json`: the statistical part with its correlations, and the
     discretisation, which is off by one factor along what finer steps, and finer meshes, move together. Numbers that the
-    fit gives no error are carried without one, with a warning.
+    fit gives no error are carried without one, with a warning. Two more runs, one standard deviation either way along
+    what moves the markers most, say how far a straight line holds.
+
+    Parameters
+    ----------
+    scene : Scene
+    run : folder of the fit
+    paths, start : see `add.commands.fitted_numbers.numbers_for`
 
     Returns
     -------
     The prediction at the times of the scene's recording, without one at its steps, and a summary: the numbers, the
-    largest error, and where there is a recording the distances, how many of the coordinates that move lie within the
-    95 % band, and what that means.
+    largest error, until when the linear band holds, and where there is a recording the distances, how many of the
+    coordinates that move lie within the 95 % band, and what that means.
 
     Raises
     ------
     InputError
-        If the folder has no fit, a number is not in the scene, or the scene has no markers.
+        If a folder has no fit, a number is not in the scene, or the scene has no markers.
     SolverError
         If the run fails.
     """
-    result = fit_of(run)
-    if not scene.markers:
-        raise InputError("there is nothing to predict", file=scene.source, place="markers", expected="at least one")
-    chosen = carried(result, paths)
-    built = scene.build()
-    numbers = built.numbers
-    values: FloatArray = numbers.values.copy()
-    shared = sp.lil_array((values.size, len(chosen)))  # a number of the fit -> those of the scene, which may share it
-    for k, (label, entry) in enumerate(chosen.items()):
-        index = labelled(numbers, label)
-        values[index], shared[index, k] = entry["value"], 1.0
-    theta = numbers.ties.forward(values)
-    slopes = sp.csr_array(numbers.ties.jacobian(values) @ shared.tocsr())
-    covariance, blank = _covariance(result, list(chosen))
-    for label in blank:
-        _log.warning("%s has no error in the fit: the band does not contain it", label)
-    recording = None if scene.recording is None else load_recording(scene, "recording")
-    steps = scene.time.dt * np.arange(scene.time.n_steps + 1, dtype=float)
-    times: FloatArray = steps if recording is None else np.asarray(recording.times, dtype=float)
-    names = built.marker_names if recording is None else recording.names
-    points = built.markers.select(np.array([built.marker_names.index(name) for name in names]))
-    found = predict(built.simulation, theta, points, times, slopes, covariance)
+    motion = Motion.of(scene, run, paths, start)
+    numbers, directions = motion.numbers, motion.view.directions
+    for label, why in numbers.held.items():
+        _log.warning("%s is %s: the band does not contain its error", label, why)
+    found = motion.linear()
     said: dict[str, Any] = {
-        "markers": list(names),
-        "parameters": {label: entry["value"] for label, entry in chosen.items()},
-        "left_behind": of_one_motion(label for label in result["parameters"] if label not in chosen),
-        "without_error": blank,
+        "markers": list(motion.view.names),
+        "parameters": dict(zip(numbers.labels, numbers.values.tolist(), strict=True)),
+        "left_behind": numbers.left,
+        "without_error": list(numbers.held),
     }
-    directions = np.array([isinstance(scene.markers[name], DirectionMarkerSpec) for name in names])
     error = np.sqrt((found.errors**2).sum(axis=2))
     said["largest_error"] = float(error[:, ~directions].max(initial=0.0))
     if directions.any():
         said["largest_angle_error"] = float(error[:, directions].max())
-    places = found.positions[:, ~directions].reshape(-1, 3)
-    extent = float(np.linalg.norm(np.ptp(places, axis=0))) if places.size else 0.0
+    extent = _extent(found, directions)
     if 1.96 * said["largest_error"] > extent > 0.0 or 1.96 * said.get("largest_angle_error", 0.0) > 1.0:
         _log.warning(
             "the 95 %% band is +- %.3g m wide, where the markers keep within %.3g m: it leaves the scene, so that "
             "errors carried over in a straight line say nothing. The widest of the numbers: %s",
-            1.96 * said["largest_error"], extent, _widest(chosen),
+            1.96 * said["largest_error"], extent, _widest(numbers),
         )  # fmt: skip
-    if recording is not None:
-        displaced = bool(scene.recording and scene.recording.displacement)
-        recorded = placed_positions(scene, built.model.system.parameters, recording, theta)
-        offset = found.positions[0] - recorded[0] if displaced else 0.0
-        said |= _compared(found, recorded + offset, recording.valid, directions, _noise(result, directions))
+    said["linear_until"] = _linear_until(motion, found)
+    if said["linear_until"] < found.times[-1]:
+        _log.warning(
+            "the linear band holds until t = %.3g s of %.3g s: behind it, runs one standard deviation either way leave "
+            "the straight line; add predict --samples 200 gives bands that do not need one",
+            said["linear_until"], found.times[-1],
+        )  # fmt: skip
+    if motion.recording is not None:
+        said |= _compared(motion, found)
     return found, said
 
 
-def _compared(
-    found: Prediction, recorded: FloatArray, seen: BoolArray, directions: BoolArray, noise: FloatArray
-) -> dict[str, Any]:
-    """Return how far a prediction is from a recording, and what share of the coordinates that move lies in the band.
+def _extent(found: Prediction, directions: BoolArray) -> float:
+    """Return the diagonal of the box that all points keep within [m]."""
+    at = found.positions[:, ~directions].reshape(-1, 3)
+    return float(np.linalg.norm(np.ptp(at, axis=0))) if at.size else 0.0
 
-    A coordinate moves if it is predicted to, if a number of the fit moves it, or if it was recorded to move beyond
-    noise: others lie within any band.
+
+def _linear_until(motion: Motion, found: Prediction) -> float:
+    """Return until when two runs, one standard deviation either way, stay on the straight line [s].
+
+    They move the numbers along what moves all coordinates most: the first singular vector of S L, cov = L L^T.
+    """
+    size, axes = np.linalg.eigh(motion.numbers.covariance)
+    root = axes * np.sqrt(np.maximum(size, 0.0))
+    _, _, along = np.linalg.svd(found.slopes.reshape(-1, size.size) @ root, full_matrices=False)
+    if not len(along) or not found.errors.any():
+        return float(found.times[-1])
+    move = root @ along[0]
+    straight = found.slopes @ move
+    runs = [found.positions]
+    for sign in (-1.0, 1.0):
+        theta = motion.view.theta(motion.numbers.moved(sign * move))
+        try:
+            run = motion.view.built.simulation.run(theta)
+        except SolverError as error:
+            _log.warning("no run one standard deviation away: %s", error)
+            return 0.0
+        runs.append(motion.view.places(run, theta))
+    lines = found.positions + np.stack([0.0 * straight, -straight, straight])
+    holds = linear_holds(np.stack(runs), lines, STILL * _scale(found), share=1.0)
+    return until(holds, found.times)
+
+
+def until(holds: BoolArray, times: FloatArray) -> float:
+    """Return the last time before the first at which something no longer holds; 0 where it never did [s]."""
+    failing = np.flatnonzero(~holds)
+    return float(times[-1] if not failing.size else times[failing[0] - 1] if failing[0] else 0.0)
+
+
+def _scale(found: Prediction) -> float:
+    """Return the largest motion of a coordinate."""
+    return float(np.ptp(found.positions, axis=0).max(initial=0.0))
+
+
+def moving(
+    motion: Motion, positions: FloatArray, spread: FloatArray, recorded: FloatArray, seen: BoolArray
+) -> BoolArray:
+    """Return which coordinates (nm, 3) move: predicted to, by an error of a number, or recorded to beyond noise.
+
+    Others lie within any band.
 
     Parameters
     ----------
+    positions : (nf, nm, 3) predicted
+    spread : (nf, nm, 3) standard deviation or half width of the prediction
     recorded : (nf, nm, 3)
     seen : (nf, nm)
-    directions : (nm,)
-    noise : (nm,) of one coordinate in the fit [m, rad]
     """
+    tracks = np.where(seen[:, :, None], recorded, np.nan)
+    known = seen.any(axis=0)
+    strayed = np.zeros(recorded.shape[1:])
+    strayed[known] = np.nanmax(tracks[:, known], axis=0) - np.nanmin(tracks[:, known], axis=0)
+    size = STILL * max(float(np.ptp(positions, axis=0).max(initial=0.0)), float(strayed.max(initial=0.0)))
+    moves = (np.ptp(positions, axis=0) > size) | (spread.max(axis=0) > size)
+    return np.asarray(moves | (strayed > np.maximum(6.0 * motion.noise[:, None], size)))
+
+
+def _compared(motion: Motion, found: Prediction) -> dict[str, Any]:
+    """Return how far a prediction is from a recording, and what share of the coordinates that move lies in the band."""
+    assert motion.recording is not None
+    recorded, seen, directions = motion.recorded(found.positions[0]), motion.recording.valid, motion.view.directions
     apart = found.positions - recorded
     values = Samples((), directions, found.times, apart, recorded, 0.0, 0.0).apart(apart)
     out: dict[str, Any] = {}
@@ -184,15 +296,9 @@ def _compared(
         if chosen.any():
             squares = np.where(seen[:, chosen], values[:, chosen], 0.0) ** 2
             out[key] = float(np.sqrt(squares.sum() / max(seen[:, chosen].sum(), 1)))
-    tracks = np.where(seen[:, :, None], recorded, np.nan)
-    known = seen.any(axis=0)
-    strayed = np.zeros(recorded.shape[1:])
-    strayed[known] = np.nanmax(tracks[:, known], axis=0) - np.nanmin(tracks[:, known], axis=0)
-    size = STILL * max(float(np.ptp(found.positions, axis=0).max(initial=0.0)), float(strayed.max(initial=0.0)))
-    moves = (np.ptp(found.positions, axis=0) > size) | (found.errors.max(axis=0) > size)
-    moves |= strayed > np.maximum(6.0 * noise[:, None], size)
+    moves = moving(motion, found.positions, found.errors, recorded, seen)
     counted = seen[:, :, None] & moves
-    band = 1.96 * np.hypot(found.errors, noise[:, None])
+    band = 1.96 * np.hypot(found.errors, motion.noise[:, None])
     if counted.any():
         out["within_band"] = float((np.abs(apart) <= band)[counted].mean())
         out["within_parameters"] = float((np.abs(apart) <= 1.96 * found.errors)[counted].mean())
@@ -212,19 +318,16 @@ def _verdict(share: float) -> str:
     return f"{said}: the fit does not hold for this motion; the model, or a number that it did not fit, differs"
 
 
-def _widest(chosen: dict[str, dict[str, Any]]) -> str:
-    """Return the number of a fit whose standard error is largest beside its value, with both."""
-    ratio = {
-        label: entry["standard_error"] / max(abs(entry["value"]), 1e-300)
-        for label, entry in chosen.items() if entry.get("standard_error") is not None
-    }  # fmt: skip
-    if not ratio:
+def _widest(numbers: Numbers) -> str:
+    """Return the number whose standard error is largest beside its value, with both."""
+    errors, values = np.sqrt(np.diag(numbers.covariance)), numbers.values
+    if not errors.any():
         return "none has an error"
-    label = max(ratio, key=lambda key: ratio[key])
-    return f"{label} = {chosen[label]['value']:.4g} +- {chosen[label]['standard_error']:.2g}"
+    k = int(np.argmax(errors / np.maximum(np.abs(values), 1e-300)))
+    return f"{numbers.labels[k]} = {values[k]:.4g} +- {errors[k]:.2g}"
 
 
-def _noise(result: dict[str, Any], directions: BoolArray) -> FloatArray:
+def noise_of(result: dict[str, Any], directions: BoolArray) -> FloatArray:
     """Return the noise of a coordinate in the fit, of each marker (nm,), by the kinds of marker that it had."""
     fits = [item["fit"] for item in (result.get("experiments") or {}).values() if item.get("fit")]
     fits = fits or ([result["fit"]] if result.get("fit") else [])
@@ -233,41 +336,6 @@ def _noise(result: dict[str, Any], directions: BoolArray) -> FloatArray:
     lengths = [fit["rms"] for fit in fits if fit.get("unit") != "rad"]
     means = [float(np.mean(values)) / np.sqrt(3.0) if values else 0.0 for values in (lengths, angles)]
     return np.where(directions, means[1], means[0])
-
-
-def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, list[str]]:
-    """Return the covariance of some numbers of a fit, in physical units, and which have none."""
-    known = (result.get("uncertainty") or {}).get("correlation") or {"labels": [], "matrix": []}
-    of_known = {label: k for k, label in enumerate(known["labels"])}
-    covariance: FloatArray = np.zeros((len(labels), len(labels)))
-    blank = []
-    sizes, steps = np.zeros(len(labels)), np.zeros(len(labels))
-    for k, label in enumerate(labels):
-        entry = result["parameters"][label]
-        errors = entry.get("errors") or {}
-        scatter = [value for key in ("noise", "correlated", "takes") if (value := errors.get(key)) is not None]
-        if not scatter:
-            blank.append(label)
-            continue
-        sizes[k], steps[k] = max(scatter), errors.get("discretisation") or 0.0
-    for i, a in enumerate(labels):
-        for j, b in enumerate(labels):
-            value = 1.0 if i == j else 0.0
-            if i != j and a in of_known and b in of_known:
-                value = known["matrix"][of_known[a]][of_known[b]] or 0.0
-            covariance[i, j] = value * sizes[i] * sizes[j]
-    shifts = np.where([label in blank for label in labels], 0.0, _shifts(result, labels))
-    # A folder of an older version has no shifts: there each number is off for itself.
-    alone = np.zeros(len(labels)) if len(shifts) else steps**2
-    return covariance + shifts.T @ shifts + np.diag(alone), blank
-
-
-def _shifts(result: dict[str, Any], labels: list[str]) -> FloatArray:
-    """Return by how much steps, and meshes, move the numbers together (kinds, n)."""
-    known = (result.get("uncertainty") or {}).get("shifts") or {"labels": [], "vectors": []}
-    of_known = {label: k for k, label in enumerate(known["labels"])}
-    rows = [[row[of_known[label]] if label in of_known else 0.0 for label in labels] for row in known["vectors"]]
-    return np.array(rows, dtype=float).reshape(len(rows), len(labels))
 
 
 def write_prediction(found: Prediction, names: list[str], path: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from add.commands.report_html import write_html
-from add.commands.report_texts import duration, number as in_digits, one_by_one, one_line, with_error
+from add.commands.report_texts import duration, end_text, number as in_digits, one_by_one, one_line, with_error
 from add.errors import AddError
 from add.io.impacts import impacts_of
 from add.io.mesh_depths import mesh_depths_of
@@ -19,6 +19,8 @@ from add.plot import experiment_names, plot_run
 logger = logging.getLogger(__name__)
 
 _CAPTIONS = {
+    "prediction": "Sampled bands of the markers, with their medians; dashed: the linear band where it holds.",
+    "coverage": "Share of the recorded coordinates that move within the bands, over time.",
     "landscape": "Objective over the parameters, with its gradient at the samples.",
     "convergence": "Objective (points; line: best so far in the phase) and norm of its gradient over the evaluations.",
     "residuals": "Distance of simulated from recorded markers over time, by experiment.",
@@ -66,6 +68,7 @@ def write_report(
     parts = [
         _head(result),
         _phases(result.get("phases") or []),
+        _prediction(result.get("prediction")),
         _parameters(result.get("parameters") or {}),
         _uncertainty(result),
         _fits(result),
@@ -130,6 +133,16 @@ def _limits(phases: Sequence[Mapping[str, Any]]) -> str:
     """Say in brief if the last phase, whose result the run's is, did not converge."""
     last = phases[-1:]
     return ", not converged" if any(phase.get("success") is False for phase in last) else ""
+
+
+def _prediction(found: Mapping[str, Any] | None) -> str:
+    """Say what the runs of a prediction make: bands, how far a linear one holds, ends."""
+    if not found:
+        return ""
+    parts = ["## Prediction", "\n".join(f"- {_cell(text)}" for text in found["texts"])]
+    if found["ends"]:
+        parts.append(_table(["end", "how likely"], [[_cell(item["end"]), end_text(item)] for item in found["ends"]]))
+    return "\n\n".join(parts)
 
 
 def _impacts(result: Mapping[str, Any]) -> str:

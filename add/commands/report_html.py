@@ -11,7 +11,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from add.commands.convergence_file import CONVERGENCE, read_convergence
-from add.commands.report_texts import duration, how_far, number, one_by_one, one_line, with_error
+from add.commands.report_texts import duration, end_text, how_far, number, one_by_one, one_line, with_error
 from add.errors import InputError
 from add.io.runfolder import REPORT_HTML, VERSIONS, RunFolder
 
@@ -60,6 +60,7 @@ def _content(run: RunFolder, result: Mapping[str, Any], pictures: Sequence[tuple
     known = result.get("uncertainty") or {}
     parameters = result.get("parameters") or {}
     few, many = one_by_one(parameters)
+    prediction = result.get("prediction") or {"texts": [], "ends": []}
     versions = run.read_json(VERSIONS) if run.versions.is_file() else {}
     return {
         "title": title,
@@ -68,6 +69,7 @@ def _content(run: RunFolder, result: Mapping[str, Any], pictures: Sequence[tuple
         "parameters": [_parameter(name, entry) for name, entry in few.items()]
         + [_array(name, entries) for name, entries in many.items()],
         "notes": [f"{name} ended on its bound." for name, entry in few.items() if entry.get("at_bound")],
+        "predicted": [*prediction["texts"], *(f"{item['end']}: {end_text(item)}" for item in prediction["ends"])],
         "contains": [text.replace("`", "") for text in known.get("contains", [])],
         "sources": [
             [name, *(number((entry.get("errors") or {}).get(key), 2) for key in _SOURCES)]
@@ -99,7 +101,7 @@ def _head(result: Mapping[str, Any]) -> list[str]:
     objective = result.get("objective") or {}
     texts = [
         f"add {result['command']}"
-        if result.get("command") in ("optimize", "simulate", "sweep")
+        if result.get("command") in ("optimize", "simulate", "sweep", "predict")
         else result.get("command")
     ]
     texts.append(result.get("status"))

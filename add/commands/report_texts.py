@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import floor, isfinite, log10
 from typing import Any
 
-__all__ = ["duration", "how_far", "number", "one_by_one", "one_line", "with_error"]
+__all__ = ["duration", "end_text", "how_far", "number", "one_by_one", "one_line", "with_error"]
 
 #: An array of parameters with more entries is one row of a table.
 MOST_ROWS = 12
@@ -77,6 +77,20 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def end_text(item: Mapping[str, Any]) -> str:
+    """Write how often the runs of a prediction ended one way.
+
+    Examples
+    --------
+    >>> end_text({"count": 5, "runs": 10, "share": 0.5, "lower": 0.187, "upper": 0.813})
+    '50 % (5 of 10 runs; 95 % interval 18.7 to 81.3 %)'
+    """
+    return (
+        f"{100 * item['share']:.3g} % ({item['count']} of {item['runs']} runs; 95 % interval "
+        f"{100 * item['lower']:.3g} to {100 * item['upper']:.3g} %)"
+    )
 
 
 def one_by_one(

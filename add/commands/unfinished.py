@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, final
 
 from add.errors import InputError
-from add.io.runfolder import EVALUATIONS, GRID, RESULT, SAMPLES, RunFolder
+from add.io.runfolder import DRAWN, DRAWS, EVALUATIONS, GRID, RESULT, SAMPLES, RunFolder
 from add.io.trajectory import last_time, read_point
 
 #: Of a run without a result, or with that of an earlier part.
@@ -69,6 +69,10 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
         samples = len(folder.read_lines(SAMPLES))
         kept = f"{samples} of {_count(_grid_size(folder), 'sample')}"
         return Remains(command, status, kept, "the same `add sweep` again goes on")
+    if command == "predict":
+        drawn = len(folder.read_lines(DRAWN))
+        kept = f"{drawn} of {_count(folder.read_json(DRAWS)['samples'], 'run')}"
+        return Remains(command, status, kept, "the same `add predict` again goes on")
     if folder.trajectory.is_file():
         goes_on = f"`add simulate {file} -o {run} --resume` goes on" if _goes_on(folder) else again
         return Remains(command, status, _steps(folder, result), f"`add view {run}` shows it; {goes_on}")

@@ -28,6 +28,8 @@ class Bootstrap:
     blocks : number of blocks that are drawn from
     standard_errors, lower, upper : (n,)
         Of the physical values: standard deviation, 2.5 % and 97.5 % of the draws.
+    values : (draws, n)
+        The estimates; NaN for what the data do not see.
     """
 
     over: str
@@ -35,6 +37,7 @@ class Bootstrap:
     standard_errors: FloatArray
     lower: FloatArray
     upper: FloatArray
+    values: FloatArray
 
 
 def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws: int, seed: int = 0) -> Bootstrap:
@@ -64,4 +67,5 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
     drawn = np.array(values)
     drawn[:, np.isnan(found.noise)] = np.nan
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    return Bootstrap("takes" if by_takes else "stretches of time", len(h), drawn.std(axis=0, ddof=1), low, high)
+    over = "takes" if by_takes else "stretches of time"
+    return Bootstrap(over, len(h), drawn.std(axis=0, ddof=1), low, high, drawn)

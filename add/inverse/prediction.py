@@ -13,10 +13,10 @@ from add.equations.points import PointMap
 from add.equations.tangents import Directions
 from add.linalg import one_blas_thread
 from add.objectives import Tracking
-from add.simulation.run import Simulation
+from add.simulation.run import Simulation, Trajectory
 from add.typing import FloatArray
 
-__all__ = ["Prediction", "predict"]
+__all__ = ["Prediction", "places", "predict"]
 
 
 @final
@@ -30,11 +30,14 @@ class Prediction:
     positions : (nf, nm, 3) [m]
     errors : (nf, nm, 3)
         Standard deviation of each coordinate, from the parameters alone [m].
+    slopes : (nf, nm, 3, n)
+        Derivatives by the parameters.
     """
 
     times: FloatArray
     positions: FloatArray
     errors: FloatArray
+    slopes: FloatArray
 
 
 def predict(
@@ -61,22 +64,40 @@ def predict(
     SolverError
         If the run fails.
     """
-    shape = (times.size, markers.n_points)
-    sampler = Tracking(markers, simulation.stepper.dt, times, np.zeros((*shape, 3)), np.ones(shape), np.eye(3))
+    shape = (times.size, markers.n_points, 3)
+    sampler = _sampler(simulation, markers, times)
     directions = Directions(of_parameters)
     run = simulation.run(theta)
-    positions, variance = np.zeros((*shape, 3)), np.zeros((*shape, 3))
+    slopes = np.zeros((*shape, covariance.shape[0]))
     with one_blas_thread():
         for k, tangents in enumerate(sweep(simulation, run, theta, directions)):
             state = run.state(k)
             frames = sampler.frames(state, theta)
             if not frames.size:
                 continue
-            # With targets of zero and weights of one the residuals are the places themselves.
-            positions[frames] = sampler.step_residuals(state, theta).reshape(frames.size, -1, 3)
             found = sampler.step_residual_tangents(state, theta, tangents, directions)
-            slopes = np.zeros((found.values.shape[0], covariance.shape[0]))
-            slopes[:, found.index] = found.values
-            spread = np.einsum("ri,ij,rj->r", slopes, covariance, slopes, optimize=True)
-            variance[frames] = spread.reshape(frames.size, -1, 3)
-    return Prediction(times, positions, np.sqrt(np.maximum(variance, 0.0)))
+            rows = np.zeros((found.values.shape[0], covariance.shape[0]))
+            rows[:, found.index] = found.values
+            slopes[frames] = rows.reshape(frames.size, *shape[1:], -1)
+    variance = np.einsum("...i,ij,...j->...", slopes, covariance, slopes, optimize=True)
+    return Prediction(times, places(simulation, run, theta, markers, times), np.sqrt(np.maximum(variance, 0.0)), slopes)
+
+
+def places(
+    simulation: Simulation, run: Trajectory, theta: FloatArray, markers: PointMap, times: FloatArray
+) -> FloatArray:
+    """Return where markers are in a run at times (nf,) within it, (nf, nm, 3) [m]."""
+    sampler = _sampler(simulation, markers, times)
+    out = np.zeros((times.size, markers.n_points, 3))
+    steps = sampler.steps(theta)
+    for k in steps[steps <= run.n_steps]:
+        state = run.state(int(k))
+        frames = sampler.frames(state, theta)
+        # With targets of zero and weights of one the residuals are the places themselves.
+        out[frames] = sampler.step_residuals(state, theta).reshape(frames.size, -1, 3)
+    return out
+
+
+def _sampler(simulation: Simulation, markers: PointMap, times: FloatArray) -> Tracking:
+    shape = (times.size, markers.n_points)
+    return Tracking(markers, simulation.stepper.dt, times, np.zeros((*shape, 3)), np.ones(shape), np.eye(3))

@@ -140,6 +140,13 @@ class _Sample(_Form):
     gradient: list[HexFloat] = []
 
 
+class _Draw(_Form):
+    index: Count
+    seconds: Number
+    elapsed: Number = 0.0
+    failed: Text = ""
+
+
 class _Axis(_Form):
     name: Text
     unit: Text
@@ -153,6 +160,8 @@ _FORMS: dict[str, TypeAdapter[Any]] = {
     "scene.json": TypeAdapter(dict[str, Any]),
     "evaluations.jsonl": TypeAdapter(_Evaluation),
     "samples.jsonl": TypeAdapter(_Sample),
+    "draws.jsonl": TypeAdapter(_Draw),
+    "draws.json": TypeAdapter(dict[str, Any]),
     "grid.json": TypeAdapter(Annotated[list[_Axis], Field(min_length=1, max_length=2)]),
 }
 

@@ -21,6 +21,10 @@ from add.io.lock import LOCK, FolderLock, Holder, holder_of
 from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
 
 __all__ = [
+    "BANDS",
+    "COVERAGE",
+    "DRAWN",
+    "DRAWS",
     "EVALUATIONS",
     "EVALUATIONS_CSV",
     "FITTED",
@@ -46,6 +50,7 @@ SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
 RESIDUALS, EVALUATIONS_CSV, REPORT_HTML = "residuals.csv", "evaluations.csv", "report.html"
 GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
+DRAWS, DRAWN, BANDS, COVERAGE = "draws.json", "draws.jsonl", "bands.csv", "coverage.csv"
 MESHES = "meshes"
 MARKS = (
     SCENE,
@@ -61,6 +66,8 @@ MARKS = (
     GRID,
     SAMPLES,
     SWEEP,
+    DRAWS,
+    DRAWN,
 )
 """A folder with one of these is a run folder."""
 _PARTIAL = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.|\.[0-9]+\.")
@@ -163,7 +170,7 @@ class RunFolder:
             result = self.read_json(RESULT)
             if isinstance(result, dict) and isinstance(result.get("command"), str):
                 return str(result["command"])
-        for name, command in ((GRID, "sweep"), (EVALUATIONS, "optimize"), (TRAJECTORY, "simulate")):
+        for name, command in ((DRAWS, "predict"), (GRID, "sweep"), (EVALUATIONS, "optimize"), (TRAJECTORY, "simulate")):
             if (self.path / name).is_file():
                 return command
         return None
@@ -220,11 +227,11 @@ class RunFolder:
         InputError
             naming the file that cannot be removed.
         """
-        made = ("convergence", "residuals", "energies", "markers", "newton", "landscape")
+        made = ("convergence", "residuals", "energies", "markers", "newton", "landscape", "prediction", "coverage")
         diagrams = [f"{name}.{suffix}" for name in made for suffix in ("png", "svg")]
         needed = {path.resolve() for path in keep}
         try:
-            for name in (*MARKS, *diagrams):
+            for name in (*MARKS, BANDS, COVERAGE, *diagrams):
                 (self.path / name).unlink(missing_ok=True)
                 for path in self.path.glob(f".*.{name}"):  # of a run that was killed while it wrote
                     if _PARTIAL.match(path.name):

@@ -45,7 +45,7 @@ from add.scene.spec.objective import (
 )
 from add.scene.spec.scene import SceneSpec
 
-_TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
+TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
 
 
 _SCHEDULES: dict[str, Schedule] = {"all": StoreAll(), "states": States(), "checkpoints": Checkpoints()}
@@ -186,7 +186,7 @@ def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, pl
     current = built[names[0]].numbers.values[targets[names[0]][0]]
     start = current if item.start is None else np.broadcast_to(np.array(item.start, dtype=float), current.shape)
     low, high = item.bounds or (None, None)
-    transform = _TRANSFORMS[item.transform]
+    transform = TRANSFORMS[item.transform]
     y = transform.inverse(start.astype(float))
     if item.scale is not None:
         scale = item.scale

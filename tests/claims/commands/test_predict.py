@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from add.commands.cli import cli
-from add.commands.predict import carried, of_one_motion
+from add.commands.fitted_numbers import carried, of_one_motion
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 

@@ -1,0 +1,282 @@
+"""The numbers of a fit with their errors, as another motion takes them: covariance, bootstrap, profile, starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from add.errors import InputError
+from add.inverse.sampling import Uncertain
+from add.inverse.transforms import Linear
+from add.io.runfolder import RESULT, SCENE, RunFolder
+from add.scene.build.built import BuiltScene
+from add.scene.build.inverse_problem import TRANSFORMS
+from add.scene.spec.common import Role
+from add.scene.spec.objective import PriorObjectiveSpec
+from add.scene.spec.roles import paths_of_label, roles_of_label
+from add.typing import FloatArray
+
+__all__ = ["Numbers", "carried", "fit_of", "numbers_for", "of_one_motion"]
+
+
+def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
+    """Return the numbers of a fit that hold for another motion: label -> value and errors.
+
+    Parameters
+    ----------
+    result : of a fit
+    paths : labels that are wanted, or paths of vectors, for all their components, or one of the paths that share a
+        value; default: all that no take has for itself and that the format calls properties (`add.scene.spec.roles`)
+
+    Raises
+    ------
+    InputError
+        If a label is not among the fit's, or nothing is carried.
+    """
+    known: dict[str, dict[str, Any]] = result.get("parameters") or {}
+    names = {
+        label: {label, label.partition("[")[0], *(paths_of_label(label) if "@" not in label else ())} for label in known
+    }
+    asked = {path: [label for label in known if path in names[label]] for path in paths}
+    missing = [path for path, labels in asked.items() if not labels]
+    if missing:
+        raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
+    if paths:
+        return {label: known[label] for labels in asked.values() for label in labels}
+    own = of_one_motion(known)
+    chosen = {label: entry for label, entry in known.items() if label not in own}
+    if not chosen:
+        found = ", ".join(f"{label}: {why}" for label, why in own.items())
+        raise InputError("no number of the fit holds for another motion", found=found, expected="--parameter PATH")
+    return chosen
+
+
+def of_one_motion(labels: Iterable[str]) -> dict[str, str]:
+    """Return the numbers that belong to one motion or recording, with the reason in words."""
+    out = {}
+    for label in labels:
+        roles = roles_of_label(label) - {Role.PROPERTY}
+        if "@" in label:
+            out[label] = "of one take"
+        elif roles:
+            out[label] = min(role.value for role in roles)
+    return out
+
+
+def fit_of(run: RunFolder) -> dict[str, Any]:
+    """Return the result of the fit in a folder.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if run.command != "optimize" or not run.result.is_file():
+        raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
+    result: dict[str, Any] = run.read_json(RESULT)
+    return result
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers that another motion takes, with what is known of their errors.
+
+    Attributes
+    ----------
+    labels : (n,) names, as results have them
+    parts : what is known, a part for each fit; in the order of the labels
+    sources : label -> where its error comes from
+    held : label -> why it has none
+    left : label of the fit -> why it stays behind
+    """
+
+    labels: tuple[str, ...]
+    parts: tuple[Uncertain, ...]
+    sources: dict[str, str]
+    held: dict[str, str]
+    left: dict[str, str]
+
+    @property
+    def values(self) -> FloatArray:
+        """The physical values (n,)."""
+        return np.concatenate([part.values for part in self.parts])
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance (n, n) of the physical values, discretisation included; fits know nothing of each other."""
+        return np.asarray(block_diag(*(part.linear for part in self.parts)))
+
+    def moved(self, by: FloatArray) -> FloatArray:
+        """Return the values (n,) moved by ``by`` (n,) along the scales of the fits, within their bounds."""
+        out, ends = [], np.cumsum([part.values.size for part in self.parts])
+        for part, move in zip(self.parts, np.split(by, ends[:-1]), strict=True):
+            slopes = part.slopes
+            y = part.scale(part.values) + np.divide(move, slopes, out=np.zeros(move.size), where=slopes != 0.0)
+            out.append(np.clip(part.physical(y), part.lower, part.upper))
+        return np.concatenate(out)
+
+
+def numbers_for(
+    built: BuiltScene, run: RunFolder, paths: tuple[str, ...] = (), start: RunFolder | None = None
+) -> Numbers:
+    """Return the numbers that a scene takes of a fit, of another fit of its own start, and of its own priors.
+
+    Parameters
+    ----------
+    built : scene of the other motion. A `prior` of its objective says what is known of a number that no fit gives
+    run : folder of the fit
+    paths : numbers that are wanted, see `carried`
+    start : folder of a fit of where this motion starts, such as of its first moments
+
+    Raises
+    ------
+    InputError
+        If a folder has no fit, or a number is not among it; if the second has no start, or those of several takes.
+    """
+    result = fit_of(run)
+    chosen = carried(result, paths)
+    found = [_of_fit(result, run, chosen)]
+    if start is not None:
+        begun = fit_of(start)
+        why = of_one_motion(begun["parameters"])
+        taken = {
+            label: entry for label, entry in begun["parameters"].items()
+            if label not in chosen and label in why and Role.STATE in roles_of_label(label)
+        }  # fmt: skip
+        if not taken or len({label.partition("[")[0].partition("@")[2] for label in taken}) > 1:
+            raise InputError(
+                "no start of one motion in this fit", file=start.path, found=", ".join(begun["parameters"]),
+                expected="a fit of one take with a pose, a velocity, or values of joints",
+            )  # fmt: skip
+        found.append(_of_fit(begun, start, taken))
+    found.append(_of_priors(built, [label for part in found for label in part.labels]))
+    left = of_one_motion(label for label in result["parameters"] if label not in chosen)
+    return Numbers(
+        tuple(label for item in found for label in item.labels),
+        tuple(part for item in found for part in item.parts),
+        {label: text for item in found for label, text in item.sources.items()},
+        {label: text for item in found for label, text in item.held.items()},
+        left,
+    )
+
+
+def _of_priors(built: BuiltScene, known: list[str]) -> Numbers:
+    """Return what the scene's own priors say of numbers that no fit gives: how far off the scene's value may be."""
+    labels: list[str] = []
+    sigmas: list[float] = []
+    values: list[float] = []
+    priors = [item for item in built.scene.objective if isinstance(item, PriorObjectiveSpec)]
+    for item in built.scene.parameters if priors else ():
+        name, index = "+".join(item.all_paths()), built.numbers.resolve(item.all_paths()[0])[0]
+        for prior in priors:
+            if prior.parameter.partition("@")[0] not in (name, *item.all_paths()):
+                continue
+            for k in item.components or range(index.size):
+                label = f"{name}[{k}]" if index.size > 1 else name
+                if label not in known and label not in labels:
+                    labels.append(label)
+                    sigmas.append(prior.sigma)
+                    values.append(float(built.numbers.values[index[k]]))
+    n = len(labels)
+    part = Uncertain(
+        np.array(values), (Linear(),) * n, np.full(n, -np.inf), np.full(n, np.inf),
+        np.diag(np.array(sigmas) ** 2), np.zeros((0, n)), np.full((n, 2), np.nan), np.zeros((0, n)),
+    )  # fmt: skip
+    return Numbers(tuple(labels), (part,), dict.fromkeys(labels, "a prior of the scene"), {}, {})
+
+
+def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, Any]]) -> Numbers:
+    """Return some numbers of a fit with their errors as the folder keeps them, in this order of preference.
+
+    A bootstrap's replicates; intervals of profiles; the covariance.
+    """
+    labels = list(chosen)
+    covariance, shifts, blank = _covariance(result, labels)
+    ends = np.full((len(labels), 2), np.nan)
+    known = result.get("uncertainty") or {}
+    replicates = _replicates(known.get("bootstrap") or {}, labels)
+    sources: dict[str, str] = {}
+    held: dict[str, str] = {}
+    for k, (label, entry) in enumerate(chosen.items()):
+        given = entry.get("interval_lower"), entry.get("interval_upper")
+        if replicates.size and np.isfinite(replicates[:, k]).all():
+            sources[label] = f"the bootstrap over {known['bootstrap'].get('over', 'blocks')}"
+        elif entry.get("interval_by") == "profile likelihood" and None not in given:
+            sources[label], ends[k] = "the profile likelihood", given
+        elif label not in blank:
+            sources[label] = "the covariance"
+        else:
+            held[label] = "on a bound of the fit" if entry.get("at_bound") else "without an error in the fit"
+    scales = _scales(run)
+    part = Uncertain(
+        np.array([entry["value"] for entry in chosen.values()], dtype=float),
+        tuple(scales.get(label.partition("[")[0], Linear()) for label in labels),
+        _bounds(chosen, "lower", -np.inf), _bounds(chosen, "upper", np.inf),
+        covariance, shifts, ends, replicates,
+    )  # fmt: skip
+    return Numbers(tuple(labels), (part,), sources, held, {})
+
+
+def _bounds(chosen: dict[str, dict[str, Any]], key: str, none: float) -> FloatArray:
+    return np.array([none if entry.get(key) is None else entry[key] for entry in chosen.values()], dtype=float)
+
+
+def _scales(run: RunFolder) -> dict[str, Any]:
+    """Return the transforms of the parameters of a fit, by their names in its result."""
+    out = {}
+    for item in run.read_json(SCENE).get("parameters") or [] if run.scene.is_file() else []:
+        name = "+".join(item.get("paths") or [item.get("path") or ""])
+        own = f"@{item['experiment']}" if item.get("experiment") else ""
+        out[name + own] = TRANSFORMS[item.get("transform", "linear")]
+    return out
+
+
+def _replicates(kept: dict[str, Any], labels: list[str]) -> FloatArray:
+    """Return the replicates of a bootstrap (m, n), NaN for numbers that it has not."""
+    values = np.array(kept.get("replicates") or [], dtype=float)
+    out = np.full((len(values), len(labels)), np.nan)
+    of_kept = {label: k for k, label in enumerate(kept.get("labels") or [])}
+    for k, label in enumerate(labels if values.size else ()):
+        if label in of_kept:
+            out[:, k] = values[:, of_kept[label]]
+    return out
+
+
+def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Return the covariance of numbers of a fit (n, n), what moves them together (k, n), and which have none."""
+    known = (result.get("uncertainty") or {}).get("correlation") or {"labels": [], "matrix": []}
+    of_known = {label: k for k, label in enumerate(known["labels"])}
+    covariance: FloatArray = np.zeros((len(labels), len(labels)))
+    blank = []
+    sizes, steps = np.zeros(len(labels)), np.zeros(len(labels))
+    for k, label in enumerate(labels):
+        entry = result["parameters"][label]
+        errors = entry.get("errors") or {}
+        scatter = [value for key in ("noise", "correlated", "takes") if (value := errors.get(key)) is not None]
+        if not scatter:
+            blank.append(label)
+            continue
+        sizes[k], steps[k] = max(scatter), errors.get("discretisation") or 0.0
+    for i, a in enumerate(labels):
+        for j, b in enumerate(labels):
+            value = 1.0 if i == j else 0.0
+            if i != j and a in of_known and b in of_known:
+                value = known["matrix"][of_known[a]][of_known[b]] or 0.0
+            covariance[i, j] = value * sizes[i] * sizes[j]
+    shifts = np.where([label in blank for label in labels], 0.0, _shifts(result, labels))
+    # A folder of an older version has no shifts: there each number is off for itself.
+    alone = np.zeros(len(labels)) if len(shifts) else steps**2
+    return covariance + np.diag(alone), shifts, blank
+
+
+def _shifts(result: dict[str, Any], labels: list[str]) -> FloatArray:
+    """Return by how much steps, and meshes, move the numbers together (kinds, n)."""
+    known = (result.get("uncertainty") or {}).get("shifts") or {"labels": [], "vectors": []}
+    of_known = {label: k for k, label in enumerate(known["labels"])}
+    rows = [[row[of_known[label]] if label in of_known else 0.0 for label in labels] for row in known["vectors"]]
+    return np.array(rows, dtype=float).reshape(len(rows), len(labels))

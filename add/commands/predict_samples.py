@@ -1,0 +1,224 @@
+"""`add predict --samples`: a scene run with many draws of a fit's numbers, and the bands that its motions make."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from add.commands.folders import locking, note_versions, title
+from add.commands.optimize import require_same
+from add.commands.parallel.workers import LocalProcesses, Workers
+from add.commands.predict import Motion
+from add.commands.prediction_results import ends_of, results
+from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
+from add.errors import InputError, SolverError
+from add.inverse.sampling import Drawn, draw
+from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, CannotWrite, RunFolder
+from add.plot.prediction import plot_coverage, plot_sampled
+from add.scene import Scene
+from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.scene import with_contact
+from add.scene.build.sizes import in_scene, require_room_to_run
+
+__all__ = ["Asked", "predict_samples"]
+
+_log = logging.getLogger(__name__)
+
+#: Times of a prediction where nothing was recorded, at most.
+MOST_TIMES = 201
+
+
+@final
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a prediction by samples.
+
+    Attributes
+    ----------
+    run : folder of the fit
+    parameters : see `add.commands.fitted_numbers.carried`
+    start : folder of a fit of this motion's start, optional
+    samples : number of draws, at least 2
+    seed : of the draws
+    level : share that the wider band holds
+    sides : (marker, axis, value): how likely it is to end beyond
+    """
+
+    run: RunFolder
+    parameters: tuple[str, ...] = ()
+    start: RunFolder | None = None
+    samples: int = 200
+    seed: int = 0
+    level: float = 0.9
+    sides: tuple[tuple[str, str, float], ...] = ()
+
+
+@locking("predict")
+def predict_samples(
+    scene: Scene,
+    folder: RunFolder,
+    asked: Asked,
+    *,
+    workers: Workers | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Run a scene with draws of a fit's numbers and fill the run folder; one of the same draws is completed.
+
+    Parameters
+    ----------
+    scene : Scene
+    folder : RunFolder
+    asked : Asked
+    workers : Workers, optional
+        Default: this process. The draws do not depend on it.
+    progress : called with the numbers of finished and of all runs, at the start and after every run
+
+    Returns
+    -------
+    dict
+        What ``result.json`` holds.
+
+    Raises
+    ------
+    InputError
+        If the fit has no errors to draw from, or a number or marker is not in the scene; if the folder has another run.
+    SolverError
+        If the runs of all draws fail, or of all but one.
+    """
+    begin = time.perf_counter()
+    if not 2 <= asked.samples:
+        raise InputError("too few samples", place="--samples", found=asked.samples, expected="at least 2")
+    if folder.is_run and not (folder.path / DRAWS).is_file():
+        run = f"a run of `add {folder.command}`" if folder.command else "another run"
+        raise InputError(f"there is {run} in this folder: choose another folder (-o), or replace the run (--force)",
+                         file=folder.path)  # fmt: skip
+    scene = with_contact(freeze_meshes(scene, folder.path))
+    motion = Motion.of(scene, asked.run, asked.parameters, asked.start, MOST_TIMES)
+    with in_scene(scene):
+        require_room_to_run(motion.view.built.simulation)
+    for name, _, _ in asked.sides:
+        if name not in motion.view.names:
+            raise InputError("no such marker", place="--side", found=name, expected=", ".join(motion.view.names))
+    if not motion.numbers.sources:
+        raise InputError(
+            "the fit has no errors to draw from", file=asked.run.path / RESULT,
+            found=", ".join(f"{label} {why}" for label, why in motion.numbers.held.items()),
+            expected="a covariance, a bootstrap, or a profile of a number that this scene has",
+        )  # fmt: skip
+    drawn = draw(motion.numbers.parts, asked.samples, asked.seed)
+    runs = _runs_before(scene, folder, asked, motion, drawn)
+    before = max([float(line.get("elapsed", 0.0)) for line in folder.read_lines(DRAWN)[-1:]], default=0.0)
+    begin -= before
+    left = [k for k in range(asked.samples) if k not in runs]
+    if progress is not None:
+        progress(len(runs), asked.samples)
+    view = motion.view
+    work = Sampling(scene.raw, view.targets, view.names, view.times, drawn.values)
+
+    def keep(k: int) -> None:
+        folder.append_line(DRAWN, _line(k, runs[k]) | {"elapsed": time.perf_counter() - begin})
+
+    def finish(status: str) -> dict[str, Any]:
+        return _finish(scene, folder, asked, Sampled(motion, drawn, runs), status, time.perf_counter() - begin)
+
+    try:
+        with (workers or LocalProcesses(1)).session(work) as session:
+            for k, done in session.spread(left):
+                runs[k] = done
+                keep(k)
+                if progress is not None:
+                    progress(len(runs), asked.samples)
+    except KeyboardInterrupt:
+        # It may have come while a line was written.
+        for k in runs.keys() - {int(line["index"]) for line in folder.read_lines(DRAWN)}:
+            keep(k)
+        finish("interrupted")
+        raise
+    except Exception:
+        with contextlib.suppress(CannotWrite):  # what ended the runs is worth more
+            finish("failed")
+        raise
+    result = finish("done")
+    if "prediction" not in result:
+        first = next(run.failed for run in runs.values() if run.failed)
+        whole = asked.samples - result["failed"] or "none"
+        raise SolverError(f"{whole} of the {asked.samples} runs came to an end; bands take two; the first: {first}")
+    return result
+
+
+def _line(k: int, run: Run) -> dict[str, Any]:
+    known: dict[str, Any] = {"index": k, "seconds": run.seconds}
+    return known | ({"failed": run.failed} if run.seen is None else run.seen.line())
+
+
+def _runs_before(scene: Scene, folder: RunFolder, asked: Asked, motion: Motion, drawn: Drawn) -> dict[int, Run]:
+    """Return the runs that the folder has, or begin there."""
+    here = {
+        "samples": asked.samples, "seed": asked.seed, "labels": list(motion.numbers.labels),
+        "times": motion.view.times.tolist(), "values": drawn.values.tolist(),
+    }  # fmt: skip
+    if not (folder.path / DRAWS).is_file():
+        folder.write_json(SCENE, scene.raw)
+        note_versions(folder, resume=False)
+        folder.write_json(DRAWS, here)
+        return {}
+    require_same(scene, folder)
+    there = folder.read_json(DRAWS)
+    differs = [key for key in here if there.get(key) != here[key]]
+    if differs:
+        raise InputError(
+            "this folder has a prediction of other draws: choose another (-o), or replace it (--force)",
+            file=folder.path / DRAWS, place=differs[0],
+        )  # fmt: skip
+    note_versions(folder, resume=True)
+    runs = {}
+    for number, line in enumerate(folder.read_lines(DRAWN), 1):
+        try:
+            seen = None if line.get("failed") else Watched.parsed(line)
+            if not 0 <= line["index"] < asked.samples or (seen and len(seen.markers) != motion.view.times.size):
+                raise ValueError("of another prediction")
+            runs[int(line["index"])] = Run(seen, float(line["seconds"]), line.get("failed", ""))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"not a run: {error!r}", file=folder.path / DRAWN, place=f"line {number}") from error
+    return runs
+
+
+def _finish(
+    scene: Scene, folder: RunFolder, asked: Asked, sampled: Sampled, status: str, seconds: float
+) -> dict[str, Any]:
+    """Write what is there: bands, coverage, pictures, the result."""
+    seen = sampled.seen
+    result: dict[str, Any] = {
+        "format": "add-result/1", "command": "predict", "status": status, "scene": title(scene),
+        "run": str(asked.run.path), "start": asked.start and str(asked.start.path),
+        "samples": asked.samples, "sampled": len(sampled.runs), "failed": len(sampled.runs) - len(seen),
+        "seed": asked.seed,
+        "parameters": sampled.parameters(), "seconds": seconds,
+    }  # fmt: skip
+    if len(seen) >= 2:
+        found = results(sampled, asked.level)
+        result["prediction"] = found.said | {"ends": ends_of(sampled, asked.sides)}
+        folder.write_text(BANDS, _table(["quantity", "coordinate", "unit", "time_s", "reference",
+                                         *(f"q{100 * level:g}" for level in found.at), "linear", "linear_sd"],
+                                        found.rows()))  # fmt: skip
+        plot_sampled(found.picture(), folder.path / "prediction.png")
+        if found.coverage is not None:
+            folder.write_text(COVERAGE, _table(list(found.coverage), zip(*found.coverage.values(), strict=True)))
+            plot_coverage(found.coverage, asked.level, folder.path / "coverage.png")
+    folder.write_json(RESULT, result)
+    plain: dict[str, Any] = folder.read_json(RESULT)
+    return plain
+
+
+def _table(head: list[str], rows: Any) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([[f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row] for row in rows])
+    return text.getvalue()

@@ -1,0 +1,160 @@
+"""Bands of sampled motions: quantiles, also of what turns, how far a linear band holds, coverage, shares of ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+from scipy.special import betaincinv, ndtri
+
+from add.typing import BoolArray, FloatArray
+
+__all__ = [
+    "Bands",
+    "angle_bands",
+    "direction_bands",
+    "interval_score",
+    "levels",
+    "linear_holds",
+    "place_bands",
+    "rotation_bands",
+    "share_interval",
+    "widened",
+]
+
+#: A linear band holds where its width is that of the samples to these factors, and its centre within this share of it.
+NARROWEST, WIDEST, SHIFT = 0.8, 1.25, 0.25
+#: Coordinates with less than this share of the largest spread at a time say nothing of a band.
+SMALL = 0.05
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Quantiles of coordinates over time.
+
+    Attributes
+    ----------
+    reference : (nf, ..., c)
+        What the coordinates count from: zero for places; for what turns the mean angle, direction, or rotation (as a
+        rotation vector), from which they are angles [rad].
+    quantiles : (n_levels, nf, ..., c)
+    """
+
+    reference: FloatArray
+    quantiles: FloatArray
+
+
+def levels(share: float) -> FloatArray:
+    """Return the levels of quantiles of a band that holds this share, of the 50 % band and of the median, rising."""
+    outer = 0.5 * (1.0 - share)
+    return np.unique([outer, 0.25, 0.5, 0.75, 1.0 - outer])
+
+
+def place_bands(samples: FloatArray, at: FloatArray) -> Bands:
+    """Return the quantiles of samples (n, nf, ..., c) at levels ``at``."""
+    return Bands(np.zeros(samples.shape[1:]), np.quantile(samples, at, axis=0))
+
+
+def angle_bands(samples: FloatArray, at: FloatArray) -> Bands:
+    """Return the quantiles of angles (n, nf, c) about their circular mean, which is continuous in time.
+
+    The mean is arg sum exp(i a), and deviations are wrapped to [-pi, pi] (Mardia and Jupp 2000, ch. 2): a turn more
+    or less is no difference.
+    """
+    mean = np.unwrap(np.angle(np.exp(1j * samples).mean(axis=0)), axis=0)
+    return Bands(mean, np.quantile(wrapped(samples - mean), at, axis=0))
+
+
+def wrapped(angles: FloatArray) -> FloatArray:
+    """Return angles within [-pi, pi] [rad]."""
+    return np.asarray(np.angle(np.exp(1j * angles)))
+
+
+def direction_bands(samples: FloatArray, at: FloatArray) -> Bands:
+    """Return the quantiles of unit vectors (n, nf, ..., 3) on the tangent plane at their mean direction [rad]."""
+    mean = samples.mean(axis=0)
+    length = np.linalg.norm(mean, axis=-1, keepdims=True)
+    mean = np.where(length > 1e-12, mean / np.maximum(length, 1e-12), samples[0])
+    return Bands(mean, np.quantile(on_tangent(samples, mean), at, axis=0))
+
+
+def on_tangent(directions: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the logarithms of unit vectors (..., 3) at a mean: across it, as long as the angle to it [rad]."""
+    along = (directions * mean).sum(axis=-1, keepdims=True)
+    across = directions - along * mean
+    sine = np.linalg.norm(across, axis=-1, keepdims=True)
+    # Half a turn away any way round is as good as another.
+    return np.where(sine > 1e-12, across * np.arctan2(sine, along) / np.maximum(sine, 1e-12), 0.0)
+
+
+def rotation_bands(samples: FloatArray, at: FloatArray) -> Bands:
+    """Return the quantiles of rotations (n, nf, nb, 3), as rotation vectors, about their mean (Moakher 2002) [rad]."""
+    shape = samples.shape[1:]
+    mean, quantiles = np.zeros(shape), np.zeros((at.size, *shape))
+    for place in np.ndindex(*shape[:-1]):
+        turns = Rotation.from_rotvec(samples[(slice(None), *place)])
+        middle = turns.mean()
+        mean[place] = middle.as_rotvec()
+        quantiles[(slice(None), *place)] = np.quantile((turns * middle.inv()).as_rotvec(), at, axis=0)
+    return Bands(mean, quantiles)
+
+
+def linear_holds(samples: FloatArray, linear: FloatArray, floor: float, share: float = 0.9) -> BoolArray:
+    """Return at which times (nf,) the bands of linearised draws are those of the draws themselves.
+
+    Both are taken of the same draws, so that what a finite number of them leaves open is in both.
+
+    Parameters
+    ----------
+    samples, linear : (n, nf, ..., 3)
+    floor : half width below which a band is none [m]
+    share : of the draws that a band holds
+    """
+    axes = tuple(range(1, samples.ndim - 1))
+    at = [0.5 * (1.0 - share), 0.5, 0.5 * (1.0 + share)]
+    low, middle, high = np.quantile(samples, at, axis=0)
+    low_1, middle_1, high_1 = np.quantile(linear, at, axis=0)
+    half, half_1 = 0.5 * (high - low), 0.5 * (high_1 - low_1)
+    largest = np.maximum(half, half_1)
+    # A band that bends has its median in place, and not its middle; one with two humps the other way round.
+    shift = np.maximum(np.abs(middle - middle_1), 0.5 * np.abs(low + high - low_1 - high_1))
+    counts = largest > np.maximum(SMALL * largest.max(axis=axes, keepdims=True), floor)
+    wide = half_1 * NARROWEST <= half
+    narrow = half <= half_1 * WIDEST
+    return np.asarray(~(counts & ~(wide & narrow & (shift < SHIFT * half_1))).any(axis=axes))
+
+
+def widened(bands: Bands, at: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return quantiles (n_levels, nf, ..., c) of motions that are seen with normal noise.
+
+    Widths add in squares about the median, which is exact for normal samples.
+
+    Parameters
+    ----------
+    bands, at : of the motion
+    noise : broadcasts to (nf, ..., c), one standard deviation
+    """
+    middle = bands.quantiles[np.searchsorted(at, 0.5)]
+    moved = bands.quantiles - middle
+    of_noise = ndtri(at).reshape(-1, *[1] * (moved.ndim - 1)) * noise
+    return np.asarray(middle + np.copysign(np.hypot(moved, of_noise), of_noise))
+
+
+def interval_score(lower: FloatArray, upper: FloatArray, seen: FloatArray, share: float) -> FloatArray:
+    """Return the score of central intervals (Gneiting and Raftery 2007, Eq. 43); smaller is better, in their unit.
+
+    S = (u - l) + 2/a (l - x) [x < l] + 2/a (x - u) [x > u] of an interval that is to hold the share 1 - a.
+    """
+    miss = np.maximum(lower - seen, 0.0) + np.maximum(seen - upper, 0.0)
+    return np.asarray(upper - lower + 2.0 / (1.0 - share) * miss)
+
+
+def share_interval(count: int, total: int, coverage: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of a probability that came true ``count`` of ``total`` times (Clopper-Pearson)."""
+    tail = 0.5 * (1.0 - coverage)
+    low = 0.0 if count == 0 else float(betaincinv(count, total - count + 1, tail))
+    high = 1.0 if count == total else float(betaincinv(count + 1, total - count, 1.0 - tail))
+    return low, high
