@@ -45,6 +45,7 @@ from add.commands.report_texts import end_text, how_far
     metavar="MARKER.AXIS=VALUE",
     help="How likely a marker ends beyond a value [m], such as tip.x=0.3; may be repeated.",
 )
+@click.option("--discrepancy", is_flag=True, help="Widen the bands by what the fit left over, as a correlated misfit.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
 @click.option("--cluster", metavar="ADDRESS", help="Use the workers of this Dask scheduler, e.g. tcp://host:8786.")
 @click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
@@ -109,7 +110,8 @@ def _say_linear(
 
 def _say_sampled(
     console: Console, loaded: Any, scene: str, fit: Any, output: str | None, asked: dict[str, Any], *,
-    seed: int | None, level: float | None, sides: tuple[str, ...], jobs: int | None, cluster: str | None, force: bool,
+    seed: int | None, level: float | None, sides: tuple[str, ...], discrepancy: bool,
+    jobs: int | None, cluster: str | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict by samples."""
     from add.commands.folders import clear
@@ -118,7 +120,14 @@ def _say_sampled(
 
     if output is not None and Path(output).suffix in (".csv", ".png", ".svg"):
         raise click.UsageError(f"with --samples -o is a run folder, and not a file such as {output}.")
-    wanted = Asked(fit, seed=seed or 0, level=level or 0.9, sides=tuple(_side(text) for text in sides), **asked)
+    wanted = Asked(
+        fit,
+        seed=seed or 0,
+        level=level or 0.9,
+        sides=tuple(_side(text) for text in sides),
+        discrepancy=discrepancy,
+        **asked,
+    )
     workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
     folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_predicted", overwrite=True)
     with folder.locked("predict"), keeping(folder, scene), samples_bar(console, "predict") as progress:

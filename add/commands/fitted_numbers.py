@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from add.errors import InputError
+from add.inverse.discrepancy import Discrepancy, discrepancy
 from add.inverse.sampling import Uncertain
 from add.inverse.transforms import Linear
 from add.io.runfolder import RESULT, SCENE, RunFolder
@@ -20,7 +22,7 @@ from add.scene.spec.objective import PriorObjectiveSpec
 from add.scene.spec.roles import paths_of_label, roles_of_label
 from add.typing import FloatArray
 
-__all__ = ["Numbers", "carried", "fit_of", "numbers_for", "of_one_motion"]
+__all__ = ["Numbers", "carried", "discrepancies_of", "fit_of", "numbers_for", "of_one_motion"]
 
 
 def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
@@ -119,6 +121,39 @@ class Numbers:
             y = part.scale(part.values) + np.divide(move, slopes, out=np.zeros(move.size), where=slopes != 0.0)
             out.append(np.clip(part.physical(y), part.lower, part.upper))
         return np.concatenate(out)
+
+
+def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
+    """Return what a fit left over as a correlated misfit, of places (False) and of directions (True).
+
+    Raises
+    ------
+    InputError
+        If the folder keeps no residuals.
+    """
+    if not run.residuals.is_file():
+        raise InputError("the fit left no residuals to estimate a discrepancy from", file=run.residuals)
+    takes: dict[tuple[bool, str], dict[str, list[list[float]]]] = {}
+    with run.residuals.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["use"] != "validate":
+                series = takes.setdefault((bool(row["angle_rad"]), row["experiment"]), {})
+                values = [float(row[key]) for key in ("time_s", "dx_m", "dy_m", "dz_m")]
+                series.setdefault(row["marker"], []).append(values)
+    out = {}
+    for kind in sorted({of_directions for of_directions, _ in takes}):
+        out[kind] = discrepancy([_together(series) for (own, _), series in takes.items() if own == kind])
+    return out
+
+
+def _together(series: dict[str, list[list[float]]]) -> tuple[FloatArray, FloatArray]:
+    """Return times (nf,) and residuals (nf, 3 nm) of a take, NaN where a marker was not seen."""
+    times = np.unique([row[0] for rows in series.values() for row in rows])
+    out = np.full((times.size, 3 * len(series)), np.nan)
+    for j, rows in enumerate(series.values()):
+        table = np.array(rows)
+        out[np.searchsorted(times, table[:, 0]), 3 * j : 3 * j + 3] = table[:, 1:]
+    return times, out
 
 
 def numbers_for(

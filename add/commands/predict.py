@@ -262,9 +262,7 @@ def _scale(found: Prediction) -> float:
     return float(np.ptp(found.positions, axis=0).max(initial=0.0))
 
 
-def moving(
-    motion: Motion, positions: FloatArray, spread: FloatArray, recorded: FloatArray, seen: BoolArray
-) -> BoolArray:
+def moving(motion: Motion, positions: FloatArray, spread: FloatArray, recorded: FloatArray | None = None) -> BoolArray:
     """Return which coordinates (nm, 3) move: predicted to, by an error of a number, or recorded to beyond noise.
 
     Others lie within any band.
@@ -273,9 +271,12 @@ def moving(
     ----------
     positions : (nf, nm, 3) predicted
     spread : (nf, nm, 3) standard deviation or half width of the prediction
-    recorded : (nf, nm, 3)
-    seen : (nf, nm)
+    recorded : (nf, nm, 3), optional
     """
+    if recorded is None or motion.recording is None:
+        size = STILL * float(np.ptp(positions, axis=0).max(initial=0.0))
+        return np.asarray((np.ptp(positions, axis=0) > size) | (spread.max(axis=0) > size))
+    seen = motion.recording.valid
     tracks = np.where(seen[:, :, None], recorded, np.nan)
     known = seen.any(axis=0)
     strayed = np.zeros(recorded.shape[1:])
@@ -296,7 +297,7 @@ def _compared(motion: Motion, found: Prediction) -> dict[str, Any]:
         if chosen.any():
             squares = np.where(seen[:, chosen], values[:, chosen], 0.0) ** 2
             out[key] = float(np.sqrt(squares.sum() / max(seen[:, chosen].sum(), 1)))
-    moves = moving(motion, found.positions, found.errors, recorded, seen)
+    moves = moving(motion, found.positions, found.errors, recorded)
     counted = seen[:, :, None] & moves
     band = 1.96 * np.hypot(found.errors, motion.noise[:, None])
     if counted.any():

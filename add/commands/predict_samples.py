@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
+from add.commands.fitted_numbers import discrepancies_of
 from add.commands.folders import locking, note_versions, title
 from add.commands.optimize import require_same
 from add.commands.parallel.workers import LocalProcesses, Workers
@@ -48,6 +49,7 @@ class Asked:
     seed : of the draws
     level : share that the wider band holds
     sides : (marker, axis, value): how likely it is to end beyond
+    discrepancy : whether what the fit left over widens the bands
     """
 
     run: RunFolder
@@ -57,6 +59,7 @@ class Asked:
     seed: int = 0
     level: float = 0.9
     sides: tuple[tuple[str, str, float], ...] = ()
+    discrepancy: bool = False
 
 
 @locking("predict")
@@ -111,6 +114,7 @@ def predict_samples(
             found=", ".join(f"{label} {why}" for label, why in motion.numbers.held.items()),
             expected="a covariance, a bootstrap, or a profile of a number that this scene has",
         )  # fmt: skip
+    discrepancies = discrepancies_of(asked.run) if asked.discrepancy else None
     drawn = draw(motion.numbers.parts, asked.samples, asked.seed)
     runs = _runs_before(scene, folder, asked, motion, drawn)
     before = max([float(line.get("elapsed", 0.0)) for line in folder.read_lines(DRAWN)[-1:]], default=0.0)
@@ -125,7 +129,8 @@ def predict_samples(
         folder.append_line(DRAWN, _line(k, runs[k]) | {"elapsed": time.perf_counter() - begin})
 
     def finish(status: str) -> dict[str, Any]:
-        return _finish(scene, folder, asked, Sampled(motion, drawn, runs), status, time.perf_counter() - begin)
+        sampled = Sampled(motion, drawn, runs, discrepancies)
+        return _finish(scene, folder, asked, sampled, status, time.perf_counter() - begin)
 
     try:
         with (workers or LocalProcesses(1)).session(work) as session:

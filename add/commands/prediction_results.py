@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.predict import STILL, Motion, moving, until
-from add.commands.prediction_texts import goal, of_draws, of_linear, of_widths, verdict_on
+from add.commands.prediction_texts import goal, of_discrepancy, of_draws, of_linear, of_widths, verdict_on
 from add.commands.report_texts import number
 from add.commands.sampled_runs import Sampled
 from add.errors import SolverError
@@ -95,10 +95,19 @@ def results(sampled: Sampled, level: float) -> Results:
     motion, at = sampled.motion, levels(level)
     view, directions = motion.view, motion.view.directions
     markers = sampled.stacked("markers")
+    middle = np.median(markers, axis=0)
+    recorded = None if motion.recording is None else motion.recorded(middle[0])
+    moves = moving(motion, middle, markers.std(axis=0), recorded)
+    # What is left over is shared by the coordinates that move: of a direction in a plane not all three.
+    share = moves * np.sqrt(3.0 / np.maximum(moves.sum(axis=1), 1))[:, None]
+    misfit, noise = sampled.misfit(view.times)
+    misfit, noise = misfit[:, :, None] * share, noise[:, None] * share
+    of_motion = _marker_bands(markers, directions, at)
+    of_markers = Bands(of_motion.reference, widened(of_motion, at, misfit))
     bands: dict[tuple[str, str, str], Bands] = {}
     for j, name in enumerate(view.names):
-        make = direction_bands if directions[j] else place_bands
-        bands[name, "rad" if directions[j] else "m", "xyz"] = make(markers[:, :, j], at)
+        found = Bands(of_markers.reference[:, j], of_markers.quantiles[:, :, j])
+        bands[name, "rad" if directions[j] else "m", "xyz"] = found
     bodies, hinges = sampled.names
     centres, turns = place_bands(sampled.stacked("centres"), at), rotation_bands(sampled.stacked("turns"), at)
     for b, name in enumerate(bodies):
@@ -110,29 +119,41 @@ def results(sampled: Sampled, level: float) -> Results:
             bands[f"angle of {name}", "rad", "a"] = Bands(found.reference[:, [b]], found.quantiles[:, :, [b]])
     straight, why = _linear(motion)
     last = _trusted(sampled, markers, straight, level)
-    kept = view.times <= last if straight is not None else np.zeros(view.times.size, bool)
-    linear = np.full(markers.shape[1:], np.nan)
-    linear_sd = np.full(markers.shape[1:], np.nan)
+    linear, linear_sd = np.full((2, *middle.shape), np.nan)
     if straight is not None:
-        linear[kept], linear_sd[kept] = straight.positions[kept], straight.errors[kept]
-        for m in np.flatnonzero(directions):  # on the tangent plane, as their bands
-            about = bands[view.names[m], "rad", "xyz"].reference
-            linear[kept, m] = on_tangent(straight.positions[kept, m], about[kept])
+        kept = view.times <= last
+        linear[kept], linear_sd[kept] = straight.positions[kept], np.hypot(straight.errors, misfit)[kept]
+        on = kept[:, None] & directions  # on the tangent plane, as their bands
+        linear[on] = on_tangent(straight.positions[on], of_markers.reference[on])
     said: dict[str, Any] = {"level": level, "left_behind": motion.numbers.left, "linear_until": last}
-    texts = [*of_draws(sampled), of_linear(last, float(view.times[-1]), why, sampled, straight, level)]
-    texts += of_widths(sampled, bands, level)
+    texts = [*of_draws(sampled), of_linear(last, float(view.times[-1]), why, straight is not None, level)]
+    texts += of_discrepancy(sampled, misfit)
+    texts += of_widths(bands, view.names, level)
     coverage: dict[str, list[float]] | None = None
-    recorded: dict[str, FloatArray] = {}
-    if motion.recording is not None:
-        coverage, recorded, said["coverage"], more = _covered(sampled, markers, bands, at, level)
-        texts += more
-    values = [seen.objective for seen in sampled.seen if seen.objective is not None]
+    tracks: dict[str, FloatArray] = {}
+    if motion.recording is not None and recorded is not None:
+        local = recorded.copy()
+        local[:, directions] = on_tangent(recorded[:, directions], of_markers.reference[:, directions])
+        counted = motion.recording.valid[:, :, None] & moves
+        seen = Seen(view.times, local, counted, directions)
+        coverage, said["coverage"] = _covered(seen, of_markers, at, noise, level)
+        texts.append(said["coverage"]["verdict"])
+        tracks = {
+            name: np.where(motion.recording.valid[:, [j]], local[:, j], np.nan) for j, name in enumerate(view.names)
+        }
+    values = [run.objective for run in sampled.seen if run.objective is not None]
     if values:
         said["objective"] = dict(zip((f"q{100 * a:g}" for a in at), np.quantile(values, at).tolist(), strict=True))
     said["texts"] = texts
-    each = {name: linear[:, j] for j, name in enumerate(view.names)}
-    each_sd = {name: linear_sd[:, j] for j, name in enumerate(view.names)}
-    return Results(view.times, at, bands, each, each_sd, recorded, coverage, said)
+    each, each_sd = ({name: part[:, j] for j, name in enumerate(view.names)} for part in (linear, linear_sd))
+    return Results(view.times, at, bands, each, each_sd, tracks, coverage, said)
+
+
+def _marker_bands(markers: FloatArray, directions: BoolArray, at: FloatArray) -> Bands:
+    """Return the bands of markers (n, nf, nm, 3), those of directions on the tangent plane at their mean."""
+    places, turned = place_bands(markers, at), direction_bands(markers[:, :, directions], at)
+    places.reference[:, directions], places.quantiles[:, :, directions] = turned.reference, turned.quantiles
+    return places
 
 
 def _linear(motion: Motion) -> tuple[Prediction | None, str]:
@@ -155,59 +176,56 @@ def _trusted(sampled: Sampled, markers: FloatArray, straight: Prediction | None,
     return until(linear_holds(markers, lines, floor, level), straight.times)
 
 
-def _covered(
-    sampled: Sampled, markers: FloatArray, bands: dict[tuple[str, str, str], Bands], at: FloatArray, level: float
-) -> tuple[dict[str, list[float]], dict[str, FloatArray], dict[str, Any], list[str]]:
-    """Return the coverage by time, the recorded coordinates, a summary and words.
+@final
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What was recorded.
 
-    A recorded coordinate is compared with the band widened by the noise that the fit left over.
+    Attributes
+    ----------
+    times : (nf,) [s]
+    values : (nf, nm, 3) in the coordinates of the bands
+    counted : (nf, nm, 3) which of them were seen and move
+    directions : (nm,) markers that are directions
     """
-    motion, view = sampled.motion, sampled.motion.view
-    assert motion.recording is not None
-    seen = motion.recording.valid
-    targets = motion.recorded(np.median(markers[:, 0], axis=0))
-    spread = markers.std(axis=0)
-    moves = moving(motion, np.median(markers, axis=0), spread, targets, seen)
-    # What is left over is shared by the coordinates that move: of a direction in a plane not all three.
-    noise = motion.noise[:, None] * np.sqrt(3.0 / np.maximum(moves.sum(axis=1), 1))[:, None]
-    counted = seen[:, :, None] & moves
-    inside, low, high = {}, np.zeros(targets.shape), np.zeros(targets.shape)
-    local, tracks = targets.copy(), {}
-    for j, name in enumerate(view.names):
-        unit = "rad" if view.directions[j] else "m"
-        found = bands[name, unit, "xyz"]
-        if view.directions[j]:
-            local[:, j] = on_tangent(targets[:, j], found.reference)
-        tracks[name] = np.where(seen[:, [j]], local[:, j], np.nan)
-        wide = widened(found, at, noise[j])
-        low[:, j], high[:, j] = wide[0], wide[-1]
-        inner = wide[np.searchsorted(at, 0.25)], wide[np.searchsorted(at, 0.75)]
-        inside[name] = (inner[0] <= local[:, j]) & (local[:, j] <= inner[1])
-    of_half = np.stack([inside[name] for name in view.names], axis=1)
-    of_level = (low <= local) & (local <= high)
-    score = interval_score(low, high, local, level)
+
+    times: FloatArray
+    values: FloatArray
+    counted: BoolArray
+    directions: BoolArray
+
+
+def _covered(
+    seen: Seen, bands: Bands, at: FloatArray, noise: FloatArray, level: float
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """Return the coverage by time, and a summary with a verdict.
+
+    A recorded coordinate is compared with the band widened by the noise (nm, 3) that the fit left over. Scores are
+    those of places; where all markers are directions, theirs.
+    """
+    counted, wide = seen.counted, widened(bands, at, noise)
+    inside = {}
+    for share, (low, high) in ((0.5, np.searchsorted(at, (0.25, 0.75))), (level, (0, at.size - 1))):
+        inside[f"within_{100 * share:g}"] = (wide[low] <= seen.values) & (seen.values <= wide[high])
+    score = interval_score(wide[0], wide[-1], seen.values, level)
+    scored = counted & (seen.directions if seen.directions.all() else ~seen.directions)[:, None]
     some = counted.any(axis=(1, 2))
-    width = f"within_{100 * level:g}"
-    coverage = {
-        "time_s": view.times[some].tolist(),
-        "coordinates": counted[some].sum(axis=(1, 2)).tolist(),
-        "within_50": _shares(of_half, counted)[some].tolist(),
-        width: _shares(of_level, counted)[some].tolist(),
-        "interval_score": _shares(score, counted)[some].tolist(),
-    }
+    coverage = {"time_s": seen.times[some].tolist(), "coordinates": counted[some].sum(axis=(1, 2)).tolist()}
+    coverage |= {key: _shares(values, counted)[some].tolist() for key, values in inside.items()}
+    coverage["interval_score"] = _shares(score, scored)[some].tolist()
     if not some.any():
-        return coverage, tracks, {}, ["No recorded coordinate moves: there is nothing to compare."]
-    by_time = np.array(coverage[width])
-    summary: dict[str, Any] = {
-        "coordinates": int(counted.sum()), "within_50": float(of_half[counted].mean()),
-        width: float(of_level[counted].mean()), "least": float(by_time.min()),
-        "least_time": float(view.times[some][by_time.argmin()]),
-        "interval_score": float(score[counted].mean()),
+        return coverage, {"coordinates": 0, "verdict": "no recorded coordinate moves: there is nothing to compare"}
+    by_time = np.array(coverage[f"within_{100 * level:g}"])
+    summary: dict[str, Any] = {key: float(values[counted].mean()) for key, values in inside.items()} | {
+        "coordinates": int(counted.sum()), "least": float(by_time.min()),
+        "least_time": float(seen.times[some][by_time.argmin()]),
+        "interval_score": float(score[scored].mean()) if scored.any() else None,
     }  # fmt: skip
-    summary["verdict"] = said = verdict_on(summary[width], by_time, view.times[some], level)
-    if summary[width] < goal(level)[0]:
-        _log.warning("%s", said)
-    return coverage, tracks, summary, [said]
+    held = summary[f"within_{100 * level:g}"]
+    summary["verdict"] = verdict_on(held, by_time, seen.times[some], level)
+    if held < goal(level)[0]:
+        _log.warning("%s", summary["verdict"])
+    return coverage, summary
 
 
 def _shares(values: FloatArray | BoolArray, counted: BoolArray) -> FloatArray:

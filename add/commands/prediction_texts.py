@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 
 from add.commands.report_texts import how_far
 from add.commands.sampled_runs import Sampled
 from add.inverse.bands import NARROWEST, WIDEST, Bands
-from add.inverse.prediction import Prediction
 from add.typing import FloatArray
 
 __all__ = ["goal", "of_draws", "of_linear", "of_widths", "verdict_on"]
@@ -50,9 +50,9 @@ def of_draws(sampled: Sampled) -> list[str]:
     return out
 
 
-def of_linear(last: float, end: float, why: str, sampled: Sampled, straight: Prediction | None, level: float) -> str:
+def of_linear(last: float, end: float, why: str, there: bool, level: float) -> str:
     """Say how far the linear band may be believed."""
-    if straight is None:
+    if not there:
         return f"There is no linear band: {why}."
     band = f"{100 * level:g} % band"
     if last >= end:
@@ -65,13 +65,31 @@ def of_linear(last: float, end: float, why: str, sampled: Sampled, straight: Pre
     )
 
 
-def of_widths(sampled: Sampled, bands: dict[tuple[str, str, str], Bands], level: float) -> list[str]:
+def of_discrepancy(sampled: Sampled, misfit: FloatArray) -> list[str]:
+    """Say that a misfit widens the bands, by how much, and for what it holds; ``misfit`` (nf, nm, 3)."""
+    out = []
+    for of_directions, found in (sampled.discrepancies or {}).items():
+        chosen = sampled.motion.view.directions == of_directions
+        if not chosen.any():
+            continue
+        sizes = [how_far(float(part[chosen].max()), "rad" if of_directions else "m", 2) for part in misfit[[0, -1]]]
+        takes = f"{found.takes} take{'s' if found.takes > 1 else ''}"
+        out.append(
+            f"The bands of {'directions' if of_directions else 'markers'} are widened by what the fit left over in "
+            f"{takes}, as a correlated misfit of the model: one standard deviation {sizes[0]} at the start, "
+            f"{sizes[1]} at the end, correlated over {found.correlation_time:.2g} s. That holds for motions of the "
+            "same kind as those fitted; poses, angles and ends are not widened."
+        )
+    return out
+
+
+def of_widths(bands: dict[tuple[str, str, str], Bands], names: Sequence[str], level: float) -> list[str]:
     """Say how wide the bands of markers are in the middle and at the end of the run."""
     out = []
     for unit in ("m", "rad"):
         halves = [
             0.5 * (found.quantiles[-1] - found.quantiles[0])
-            for (name, own, _), found in bands.items() if own == unit and name in sampled.motion.view.names
+            for (name, own, _), found in bands.items() if own == unit and name in names
         ]  # fmt: skip
         if halves:
             sizes = np.array(halves).max(axis=2)  # of each marker its widest coordinate

@@ -15,6 +15,7 @@ from add.bodies import LinkBody, RigidBody, TreeBody
 from add.commands.parallel.workers import Work
 from add.commands.predict import Motion, View
 from add.errors import SolverError
+from add.inverse.discrepancy import Discrepancy
 from add.inverse.sampling import Drawn
 from add.kernels.trees import HINGE
 from add.linalg import one_blas_thread
@@ -236,11 +237,13 @@ class Sampled:
     motion : Motion
     drawn : Drawn
     runs : number of the draw -> Run
+    discrepancies : whether of directions -> Discrepancy; None: what the fit left over is white noise
     """
 
     motion: Motion
     drawn: Drawn
     runs: dict[int, Run]
+    discrepancies: dict[bool, Discrepancy] | None = None
 
     @property
     def kept(self) -> list[int]:
@@ -257,6 +260,14 @@ class Sampled:
         """Names of the bodies with poses, and of the hinges."""
         watch = Watch.of(self.motion.view.built)
         return list(watch.bodies), list(watch.hinges)
+
+    def misfit(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the misfit (nf, nm) of a coordinate of each marker over time, and the noise (nm,) beside it."""
+        noise, misfit = self.motion.noise.copy(), np.zeros((times.size, self.motion.noise.size))
+        for of_directions, found in (self.discrepancies or {}).items():
+            chosen = self.motion.view.directions == of_directions
+            misfit[:, chosen], noise[chosen] = found.at(times)[:, None], found.noise
+        return misfit, noise
 
     def stacked(self, name: str) -> FloatArray:
         """Return an array of all finished runs (n, ...)."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.integrate import solve_ivp
+from scipy.special import ndtri
 
 from add.commands.cli import cli
 from add.commands.sampled_runs import Watch
@@ -129,6 +130,31 @@ def test_coverage_of_a_recording(thrown, tmp_path):
         assert (min(shares[5:]) == 1.0) if holds else (shares[-1] == 0.0 and found["within_90"] < 0.6)
         assert ("it holds" in found["verdict"]) is holds
         assert (tmp_path / f"o{holds}" / "coverage.png").stat().st_size > 5000
+
+
+def test_a_discrepancy_widens_the_bands_and_says_so(thrown, tmp_path):
+    """A fit that left over 20 mm, slowly changing, along the way of its marker: half widths add in squares."""
+    folder, _ = thrown
+    shutil.copytree(folder / "fit", tmp_path / "fit")
+    asked = ["predict", tmp_path / "fit", folder / "throw.json", "--samples", SAMPLES, "--jobs", 1, "--discrepancy"]
+    none = run(*asked, "-o", tmp_path / "out")
+    assert isinstance(none.exception, InputError) and "no residuals" in str(none.exception)
+    head = "experiment,use,marker,time_s,x_m,y_m,z_m,dx_m,dy_m,dz_m,distance_m,angle_rad\n"
+    generator = np.random.default_rng(0)
+    lines = []
+    for take in "abcdefgh":
+        phase = generator.uniform(0, 2 * np.pi)
+        for t in np.arange(0, 0.4, 0.005):
+            lines.append(f"{take},fit,m,{t},0,0,0,0,0,{0.02 * np.sqrt(2) * np.sin(15 * t + phase)},0,")
+    (tmp_path / "fit" / "residuals.csv").write_text(head + "\n".join(lines) + "\n")
+    done = run(*asked, "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "widened by what the fit left over in 8 takes" in done.output and "motions of the same kind" in done.output
+    wide, narrow = (table(path / "out" / "bands.csv")["m", "z"] for path in (tmp_path, folder))
+    half, before = (0.5 * (column(part, "q95") - column(part, "q5")) for part in (wide, narrow))
+    assert half == pytest.approx(np.hypot(before, ndtri(0.95) * 0.02), rel=0.25)
+    x = table(tmp_path / "out" / "bands.csv")["m", "x"]  # which does not move
+    assert (column(x, "q95") == column(x, "q5")).all()
 
 
 TOP = {

@@ -1,0 +1,204 @@
+"""Coverage of sampled predictions on recordings that were not fitted: cubes, elbows, double pendulums.
+
+    ADD_DATA=... python -m scripts.predicted_bands cube|elbow|pendulum [--fitted 10] [--predicted 20] [--samples 100]
+
+Fits the numbers that takes share on every n-th take, starts included, as `add optimize` does; then, for takes that
+were not fitted, fits the start to the first moments alone and predicts the rest as `add predict --samples --start`
+does, with the errors of both. Prints coverage by time, and how often bodies end on the side that was likely.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import logging
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import add
+from add.commands.optimize import optimize_scene
+from add.commands.parallel.workers import LocalProcesses
+from add.commands.predict_samples import Asked, predict_samples
+from add.errors import AddError
+from add.io.runfolder import RESULT, RunFolder
+from add.mocap import read_angle_csv
+from scripts import cube_tosses, double_pendulum, elbow_tosses
+from scripts.recordings import recordings, scene_of_study
+
+ROOT = Path(__file__).parents[1]
+#: Where the fits begin: near what the studies found (docs/rigid-recordings.md).
+CUBE = {"contact.friction": 0.179, "contact.damping": 65.0, "contact.stiffness": 15400.0}
+#: Times after the first touch, or after what the start has seen, between which coverage is told [s].
+EDGES = (-1.0, 0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+
+
+class Take(NamedTuple):
+    """A take that is predicted.
+
+    Attributes
+    ----------
+    name : str
+    start : fits where it starts to its first moments
+    whole : predicts it
+    seen : what the start has seen of it [s]
+    """
+
+    name: str
+    start: add.Scene
+    whole: add.Scene
+    seen: float
+
+
+def _alone(scene: add.Scene, base: add.Scene, changed: dict[str, object], file: Path) -> tuple[add.Scene, add.Scene]:
+    """Return a scene of one experiment with Gauss-Newton, and the scene of the same take without experiments."""
+    raw = {**json.loads(json.dumps(scene.raw)), "optimizer": {"method": "gauss-newton", "max_evaluations": 12}}
+    whole = add.apply_overrides(base, changed)
+    there = json.loads(json.dumps(whole.raw))
+    there["recording"]["file"] = str(file)
+    return add.scene_from_dict(raw), add.scene_from_dict(there)
+
+
+def cube(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+    """Return the fit of some tosses, and others to predict."""
+    files = cube_tosses.tosses()
+    base = scene_of_study("cube_toss", files[0])
+    scale = base.recording.scale
+    fitted = files[:: cube_tosses.EVERY][:n_fitted]
+    read = [cube_tosses.read(file, scale) for file in fitted]
+    ends = [float(pose.times[-1]) for pose, _ in read]
+    fit = cube_tosses.scene_of(base, fitted, [cube_tosses.flight(*item) for item in read], ends, CUBE)
+    left = [file for file in files if file not in fitted]
+    takes = []
+    for file in left[:: max(1, len(left) // n_predicted)][:n_predicted]:
+        pose, frames = cube_tosses.read(file, scale)
+        state, seen = cube_tosses.flight(pose, frames), float(pose.times[frames - 1])
+        changed: dict[str, object] = {
+            f"bodies.cube.{key}": part.tolist() for key, part in zip(cube_tosses.STATE, state, strict=True)
+        }
+        changed["bodies.cube.orientation"] = Rotation.from_rotvec(state[1]).as_quat()[[3, 0, 1, 2]].tolist()
+        changed["time.duration"] = float(pose.times[-1])
+        start = cube_tosses.scene_of(base, [file], [state], [seen], {})
+        takes.append(Take(file.stem, *_alone(start, base, changed, file), seen))
+    return fit, takes
+
+
+def elbow(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+    """Return the fit of some tosses, each with a table of its own, and others to predict."""
+    study = elbow_tosses
+    files = study.tosses()
+    base = scene_of_study("elbow_toss", files[0])
+    tosses = [study.Toss(file, base) for file in files]
+    clean = [toss for toss in tosses if toss.clean]
+    fitted = clean[:: study.EVERY][:n_fitted]
+    ends = [float(min(toss.times[-1], toss.flight + 0.08)) for toss in fitted]
+    shared = (*study.HINGE, *study.CONTACT)
+    fit = study.scene_of(base, fitted, [toss.guess() for toss in fitted], ends, shared, [toss.table for toss in fitted])
+    left = [toss for toss in tosses if toss not in fitted]
+    takes = []
+    for toss in left[:: max(1, len(left) // n_predicted)][:n_predicted]:
+        changed = {**study.overrides(toss.guess()), **toss.frame(toss.resting), "time.duration": float(toss.times[-1])}
+        start = study.scene_of(base, [toss], [toss.guess()], [toss.flight], ())
+        flown, whole = _alone(start, base, changed, toss.file)
+        raw = json.loads(json.dumps(whole.raw))
+        raw["recording"]["time_offset"] = 0.0
+        raw["recording"].pop("crop", None)
+        takes.append(Take(toss.file.stem, flown, add.scene_from_dict(raw), toss.flight))
+    return fit, takes
+
+
+def pendulum(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+    """Return the fit of some swings, in joint coordinates, and others to predict."""
+    study = double_pendulum
+    given = recordings([], *study.FOLDER)
+    base = scene_of_study(study.TREE[0], given.files[0])
+    offset, fitted = base.recording.time_offset, list(given.found[:: study.EVERY][:n_fitted])
+    names = study.start_of(base)
+    values = {p.name: float(p.start[0]) for p in base.inverse_problem().parameters if p.name not in names}
+    fit = study.scene_of(base, fitted, [study.start(file, offset) for file in fitted], values)
+    left = [file for file in given.found if file not in given.found[:: study.EVERY]]
+    takes = []
+    for file in left[:n_predicted]:
+        at = study.start(file, offset)
+        times = read_angle_csv(file).times
+        changed: dict[str, object] = dict(zip(names, at, strict=True))
+        flown = add.apply_overrides(study.scene_of(base, [file], [at], {}), {"time.duration": study.SEEN})
+        takes.append(Take(file.stem, *_alone(flown, base, changed, file), study.SEEN))
+        assert times[-1] > study.AHEAD
+    return fit, takes
+
+
+STUDIES: dict[str, Callable[[int, int], tuple[add.Scene, list[Take]]]] = {
+    "cube": cube, "elbow": elbow, "pendulum": pendulum,
+}  # fmt: skip
+
+
+def fitted(scene: add.Scene, folder: Path, evaluations: int) -> RunFolder:
+    """Return the folder of a fit, made if it is not there."""
+    run = RunFolder(folder, overwrite=True)
+    if not run.result.is_file() or run.read_json(RESULT)["status"] != "done":
+        raw = json.loads(json.dumps(scene.raw)) | {
+            "optimizer": {"method": "gauss-newton", "max_evaluations": evaluations, "objective_tolerance": 1e-4}
+        }
+        raw["uncertainty"] = {"candidates": False}
+        begin = time.perf_counter()
+        result = optimize_scene(add.scene_from_dict(raw), run)
+        print(f"{folder}: objective {result['objective']}, {time.perf_counter() - begin:.0f} s", flush=True)
+    return run
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("--fitted", type=int, default=10, help="takes that are fitted (default %(default)s)")
+    parser.add_argument("--predicted", type=int, default=20, help="takes that are predicted (default %(default)s)")
+    parser.add_argument("--samples", type=int, default=100, help="draws for each (default %(default)s)")
+    parser.add_argument("--evaluations", type=int, default=12, help="of the fit (default %(default)s)")
+    parser.add_argument("--discrepancy", action="store_true", help="widen the bands by what the fit left over")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default %(default)s)")
+    parser.add_argument("--folder", type=Path, default=ROOT / "runs" / "predicted_bands", help="(default %(default)s)")
+    asked = parser.parse_args()
+    logging.getLogger("add").setLevel(logging.ERROR)
+    scene, takes = STUDIES[asked.study](asked.fitted, asked.predicted)
+    place = asked.folder / asked.study
+    run = fitted(scene, place / "fit", asked.evaluations)
+    shared = {label: item for label, item in run.read_json(RESULT)["parameters"].items() if "@" not in label}
+    for label, item in shared.items():
+        print(f"  {label} = {item['value']:.4g} +- {item['standard_error'] or np.nan:.2g}")
+    rows = []
+    for take in takes:
+        try:
+            start = fitted(take.start, place / f"start_{take.name}", 12)
+            folder = RunFolder(place / take.name, overwrite=True)
+            wanted = Asked(run, start=start, samples=asked.samples, discrepancy=asked.discrepancy)
+            begin = time.perf_counter()
+            found = predict_samples(take.whole, folder, wanted, workers=LocalProcesses(asked.jobs))
+        except AddError as error:
+            print(f"{take.name}: {error}")
+            continue
+        said = found["prediction"]["coverage"]
+        table = list(csv.DictReader((folder.path / "coverage.csv").read_text(encoding="utf-8").splitlines()))
+        rows += [[float(value) for value in row.values()] + [take.seen] for row in table]
+        print(f"{take.name}: within 90 % {said['within_90']:.2f}, 50 % {said['within_50']:.2f}, failed "
+              f"{found['failed']}, linear until {found['prediction']['linear_until']:.2f} s, seen {take.seen:.2f} s, "
+              f"{time.perf_counter() - begin:.0f} s", flush=True)  # fmt: skip
+    t, count, half, most, score, seen = np.array(rows).T
+    print("| time after what was seen [s] | coordinates | within 50 % | within 90 % | interval score |")
+    print("|---|---|---|---|---|")
+    for low, high in pairwise(EDGES):
+        part = (t - seen > low) & (t - seen <= high)
+        if part.any():
+            mean = [float(np.average(x[part], weights=count[part])) for x in (half, most, score)]
+            print(f"| {low:g} to {high:g} | {count[part].sum():.0f} | {100 * mean[0]:.0f} % | {100 * mean[1]:.0f} % "
+                  f"| {mean[2]:.4f} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""The discrepancy of synthetic residuals: size, correlation time and noise of a process that is known."""
+
+import numpy as np
+import pytest
+
+from add.inverse.discrepancy import discrepancy
+
+STEP, TAU, NOISE = 0.01, 0.08, 0.3
+
+
+def process(generator, n, series, size):
+    """An Ornstein-Uhlenbeck process of size 1 times ``size`` (n,), with white noise."""
+    keep = np.exp(-STEP / TAU)
+    out = np.zeros((n, series))
+    out[0] = generator.normal(size=series)
+    for k in range(1, n):
+        out[k] = keep * out[k - 1] + np.sqrt(1 - keep**2) * generator.normal(size=series)
+    return size[:, None] * out + NOISE * generator.normal(size=(n, series))
+
+
+def test_size_time_and_noise_of_a_process():
+    generator = np.random.default_rng(1)
+    times = STEP * np.arange(200)
+    takes = [(times, process(generator, 200, 30, np.full(200, 2.0))) for _ in range(4)]
+    takes[0][1][40:50, 3] = np.nan
+    found = discrepancy(takes)
+    assert found.correlation_time == pytest.approx(TAU, rel=0.25)
+    assert found.noise == pytest.approx(NOISE, rel=0.35)
+    assert found.sizes == pytest.approx(2.0, rel=0.15) and found.takes == 4
+
+
+def test_a_size_that_grows_and_the_last_one_behind_the_end():
+    generator = np.random.default_rng(2)
+    times = STEP * np.arange(200)
+    found = discrepancy([(times, process(generator, 200, 60, 0.5 + 2.0 * times)) for _ in range(4)])
+    assert found.at(times)[[30, 100, 170]] == pytest.approx(0.5 + 2.0 * times[[30, 100, 170]], rel=0.2)
+    assert found.at(np.array([9.0])) == pytest.approx(found.sizes[-1])
+
+
+def test_white_residuals_are_noise():
+    generator = np.random.default_rng(3)
+    found = discrepancy([(STEP * np.arange(300), generator.normal(size=(300, 20)))])
+    assert found.noise == pytest.approx(1.0, rel=0.05) and (found.sizes < 0.35).all()
