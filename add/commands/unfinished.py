@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, final
 
 from add.errors import InputError
-from add.io.runfolder import DRAWN, DRAWS, EVALUATIONS, GRID, RESULT, SAMPLES, RunFolder
+from add.io.runfolder import DRAWN, DRAWS, EVALUATIONS, GRID, REPORT_HTML, RESULT, SAMPLES, RunFolder
 from add.io.trajectory import last_time, read_point
 
 #: Of a run without a result, or with that of an earlier part.
@@ -138,6 +138,8 @@ def to_view(folder: RunFolder) -> Path:
     start = f"`add view {scene}` shows the scene as it starts" if folder.scene.is_file() else ""
     if folder.command == "sweep":
         why, instead = "a sweep keeps no trajectory", [f"`add plot {run}` draws it"]
+    elif folder.command == "predict":
+        why, instead = "a prediction by samples keeps no trajectory", [f"{REPORT_HTML} there has its pictures"]
     elif folder.command == "optimize":
         why = "a fit leaves its trajectory (trajectory.h5) at its end, which this one has not come to"
         left = remains(folder)
