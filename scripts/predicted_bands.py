@@ -151,7 +151,7 @@ def fitted(scene: add.Scene, folder: Path, evaluations: int, windows: Sequence[f
         if windows:
             phases: list[dict[str, object]] = [{"name": f"{1000 * end:.0f} ms", "end_time": end} for end in windows]
             raw["optimizer"]["phases"] = [*phases, {"name": "whole"}]
-        raw["uncertainty"] = {"candidates": False}
+        raw["uncertainty"] = {"candidates": False, "bootstrap": 400}
         begin = time.perf_counter()
         result = optimize_scene(add.scene_from_dict(raw), run)
         print(f"{folder}: objective {result['objective']}, {time.perf_counter() - begin:.0f} s", flush=True)

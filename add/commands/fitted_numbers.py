@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 
 from add.errors import InputError
 from add.inverse.discrepancy import Discrepancy, discrepancy
-from add.inverse.sampling import Uncertain
+from add.inverse.sampling import Uncertain, scale_for
 from add.inverse.transforms import Linear
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
@@ -247,11 +247,16 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
             sources[label] = "the covariance"
         else:
             held[label] = "on a bound of the fit" if entry.get("at_bound") else "without an error in the fit"
-    scales = _scales(run)
+    scales, errors = _scales(run), np.sqrt(np.diag(covariance))
+    values = np.array([entry["value"] for entry in chosen.values()], dtype=float)
+    transforms = [scales.get(label.partition("[")[0], Linear()) for label in labels]
+    lower = _bounds(chosen, "lower", -np.inf)
+    for k, label in enumerate(labels):
+        if sources.get(label) == "the covariance" and scale_for(transforms[k], values[k], errors[k]) != transforms[k]:
+            transforms[k], lower[k] = Linear(), max(lower[k], 0.0)
+            sources[label] = "the covariance, in own units and above zero as the error exceeds the value"
     part = Uncertain(
-        np.array([entry["value"] for entry in chosen.values()], dtype=float),
-        tuple(scales.get(label.partition("[")[0], Linear()) for label in labels),
-        _bounds(chosen, "lower", -np.inf), _bounds(chosen, "upper", np.inf),
+        values, tuple(transforms), lower, _bounds(chosen, "upper", np.inf),
         covariance, shifts, ends, replicates,
     )  # fmt: skip
     return Numbers(tuple(labels), (part,), sources, held, {})

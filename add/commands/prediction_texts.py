@@ -37,9 +37,10 @@ def of_draws(sampled: Sampled) -> list[str]:
     for why in dict.fromkeys(numbers.held.values()):
         labels = [label for label, of in numbers.held.items() if of == why]
         out.append(f"Held, so that the bands do not contain their errors ({why}): {', '.join(labels)}.")
-    shares = drawn.clipped.mean(axis=0)
-    for k in np.flatnonzero(shares > 0.0):
-        out.append(f"{100 * shares[k]:.3g} % of the draws of {numbers.labels[k]} left its bounds and were held there.")
+    for k in np.flatnonzero(drawn.outside > 0.0):
+        out.append(f"{100 * drawn.outside[k]:.3g} % of the draws of {numbers.labels[k]} left its bounds: drawn again.")
+    if drawn.held:
+        out.append(f"{100 * drawn.held:.3g} % of the draws left their bounds again and again, and were held there.")
     failed = [run for run in sampled.runs.values() if run.seen is None]
     if failed:
         share = len(failed) / len(sampled.runs)

@@ -20,6 +20,7 @@ from add.inverse.sampling import Drawn
 from add.kernels.trees import HINGE
 from add.linalg import one_blas_thread
 from add.objectives import Objective
+from add.objectives.base import total
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.contact_forces import contact_forces, contact_terms
@@ -98,18 +99,12 @@ class Watch:
         rows = np.array([[*range(start, start + 6)] for start in self.bodies.values()], dtype=int).reshape(-1, 6)
         poses = np.array([x[rows] for x in at])
         last = built.model.lift.kinematics(run.kinematics(run.n_steps), theta).q
-        value = None
-        if self.objective is not None:
-            judged = self.objective.for_run()
-            value = float(
-                sum(judged.step_value(state, theta) for state in run.states()) + judged.parameter_value(theta)
-            )
         return Watched(
             view.places(run, theta),
             poses[..., :3],
             poses[..., 3:],
             np.array([[run.q[k, column] for column in self.hinges.values()] for k in steps]).reshape(steps.size, -1),
-            value,
+            None if self.objective is None else _judged(self.objective, run, theta),
             self._touches(built, run, theta),
             {name: self._side(last[start + 3 : start + 6], round_) for name, (start, round_) in self.ends.items()},
         )
@@ -137,6 +132,17 @@ class Watch:
             return ("+z up" if up[2] > 0.0 else "-z up") if abs(up[2]) > STANDS else "lies"
         k = int(np.argmax(np.abs(up)))
         return f"{'+' if up[k] > 0.0 else '-'}{'xyz'[k]} up"
+
+
+def _judged(objective: Objective, run: Trajectory, theta: FloatArray) -> float:
+    """Return the objective of a run; squares of all frames at once."""
+    judged = objective.for_run()
+    try:
+        parts = judged.as_squares()
+    except TypeError:
+        return float(total(judged, run.states(), theta))
+    residuals = [(w, part.run_residuals(run, theta), part.parameter_residuals(theta)) for w, part in parts]
+    return float(sum(w * (of_run @ of_run + own @ own) for w, of_run, own in residuals))
 
 
 @final
@@ -286,6 +292,6 @@ class Sampled:
                 "drawn_from": numbers.held.get(label) or numbers.sources[label],
                 "interval_lower": None if fixed else float(ends[0, k]),
                 "interval_upper": None if fixed else float(ends[1, k]),
-                "clipped": float(self.drawn.clipped[:, k].mean()),
+                "outside": float(self.drawn.outside[k]),
             }
         return out

@@ -87,15 +87,9 @@ def places(
     simulation: Simulation, run: Trajectory, theta: FloatArray, markers: PointMap, times: FloatArray
 ) -> FloatArray:
     """Return where markers are in a run at times (nf,) within it, (nf, nm, 3) [m]."""
-    sampler = _sampler(simulation, markers, times)
-    out = np.zeros((times.size, markers.n_points, 3))
-    steps = sampler.steps(theta)
-    for k in steps[steps <= run.n_steps]:
-        state = run.state(int(k))
-        frames = sampler.frames(state, theta)
-        # With targets of zero and weights of one the residuals are the places themselves.
-        out[frames] = sampler.step_residuals(state, theta).reshape(frames.size, -1, 3)
-    return out
+    # With targets of zero and weights of one the residuals are the places themselves.
+    found = _sampler(simulation, markers, times).run_residuals(run, theta)
+    return found.reshape(times.size, markers.n_points, 3)
 
 
 def _sampler(simulation: Simulation, markers: PointMap, times: FloatArray) -> Tracking:

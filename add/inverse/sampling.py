@@ -9,10 +9,21 @@ from typing import final
 import numpy as np
 from scipy.special import ndtri
 
-from add.inverse.transforms import Transform
-from add.typing import BoolArray, FloatArray
+from add.inverse.transforms import Linear, Transform
+from add.typing import FloatArray
 
-__all__ = ["Drawn", "Uncertain", "draw"]
+__all__ = ["Drawn", "Uncertain", "draw", "scale_for"]
+
+#: How often numbers that leave their bounds are drawn again.
+MOST_ATTEMPTS = 400
+
+
+def scale_for(transform: Transform, value: float, error: float) -> Transform:
+    """Return the scale on which a number is drawn: its own, but linear where the error of a positive one exceeds it.
+
+    What is small beside its error acts in proportion to p; a logarithm would make factors of hundreds of it.
+    """
+    return Linear() if error > abs(value) else transform
 
 
 @final
@@ -80,13 +91,15 @@ class Drawn:
     values : (n_draws, n) physical, within the bounds
     moves : (n_draws, n)
         dp/dy (y - y_0): the moves of p to which a linear band answers.
-    clipped : (n_draws, n) bool
-        Where a bound held a draw.
+    outside : (n,)
+        Share of what was drawn at first that left the bounds of each number.
+    held : share of the draws for which nothing within the bounds was found, so that the bounds hold them
     """
 
     values: FloatArray
     moves: FloatArray
-    clipped: BoolArray
+    outside: FloatArray
+    held: float
 
 
 def draw(parts: Sequence[Uncertain], n_draws: int, seed: int) -> Drawn:
@@ -94,8 +107,8 @@ def draw(parts: Sequence[Uncertain], n_draws: int, seed: int) -> Drawn:
 
     y = y_0 + L z, L L^T = dy/dp cov(p) dy/dp, z normal: symmetric where the fit was, so that log-transformed numbers
     stay positive. Within ends of an interval each side has its own size (a two-piece normal, Wallis 2014), with the
-    same correlations. Replicates are drawn with replacement; shifts are added to them. What leaves the bounds of the
-    fit is held there, as the fit itself would be.
+    same correlations. Replicates are drawn with replacement; shifts are added to them. Where a number leaves the bounds
+    of the fit, all of that fit are drawn again: a truncated normal, which keeps what numbers balance between them.
 
     Parameters
     ----------
@@ -105,10 +118,30 @@ def draw(parts: Sequence[Uncertain], n_draws: int, seed: int) -> Drawn:
     """
     generator = np.random.default_rng(seed)
     found = [_drawn(part, n_draws, generator) for part in parts]
-    return Drawn(*(np.concatenate([getattr(item, name) for item in found], axis=1) for name in vars(found[0])))
+    values, moves = (np.concatenate([getattr(item, name) for item in found], axis=1) for name in ("values", "moves"))
+    return Drawn(values, moves, np.concatenate([item.outside for item in found]), max(item.held for item in found))
 
 
 def _drawn(part: Uncertain, n_draws: int, generator: np.random.Generator) -> Drawn:
+    n, slopes, y0 = part.values.size, part.slopes, part.scale(part.values)
+    values, moves, outside = np.zeros((n_draws, n)), np.zeros((n_draws, n)), np.zeros(n)
+    left = np.arange(n_draws)
+    for attempt in range(MOST_ATTEMPTS):
+        moved = _moved(part, left.size, generator)
+        free = part.physical(y0 + moved)
+        out = (free < part.lower) | (free > part.upper)
+        if attempt == 0:
+            outside = out.mean(axis=0)
+        # The last attempt has to do.
+        values[left], moves[left] = np.clip(free, part.lower, part.upper), moved * slopes
+        left = left[out.any(axis=1)]
+        if not left.size:
+            break
+    return Drawn(values, moves, outside, left.size / n_draws)
+
+
+def _moved(part: Uncertain, n_draws: int, generator: np.random.Generator) -> FloatArray:
+    """Return y - y_0 of as many draws, wherever they end."""
     n, slopes, y0 = part.values.size, part.slopes, part.scale(part.values)
     per_y = np.divide(1.0, slopes, out=np.zeros(n), where=slopes != 0.0)
     size, axes = np.linalg.eigh(per_y[:, None] * part.covariance * per_y)
@@ -123,6 +156,4 @@ def _drawn(part: Uncertain, n_draws: int, generator: np.random.Generator) -> Dra
         rows = part.scale(part.replicates)[generator.integers(0, len(part.replicates), n_draws)]
         moved[:, known] = rows[:, known] - y0[known]
     moved += generator.normal(size=(n_draws, len(part.shifts))) @ (part.shifts * per_y)
-    free = part.physical(y0 + moved)
-    kept = np.clip(free, part.lower, part.upper)
-    return Drawn(kept, moved * slopes, free != kept)
+    return moved

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from add.inverse.sampling import Uncertain, draw
+from add.inverse.sampling import Uncertain, draw, scale_for
 from add.inverse.transforms import Linear, Log, Softplus
 
 N = 20000
@@ -30,7 +30,7 @@ def test_moments_on_the_scale_of_each_number():
     assert y.mean(axis=0) == pytest.approx(part.scale(part.values), abs=0.02)
     assert y.std(axis=0) == pytest.approx(sizes / slope, rel=0.02)
     assert np.corrcoef(y.T)[np.triu_indices(3, 1)] == pytest.approx(rho, abs=0.02)
-    assert (found.values[:, 1:] > 0.0).all() and not found.clipped.any()
+    assert (found.values[:, 1:] > 0.0).all() and not found.outside.any()
     assert found.moves.std(axis=0) == pytest.approx(sizes, rel=0.02)
 
 
@@ -41,11 +41,28 @@ def test_shifts_move_all_numbers_by_one_factor():
     assert part.linear == pytest.approx(np.array([[0.01, -0.03], [-0.03, 0.09]]))
 
 
-def test_bounds_hold_a_draw_and_it_is_said():
+def test_what_leaves_the_bounds_is_drawn_again():
+    """A normal cut at zero: its mean is 0.1 + 0.2 pdf(1/2) / cdf(1/2)."""
     part = uncertain([0.1], (Linear(),), [[0.04]], lower=np.zeros(1))
     found = draw([part], N, 1)
-    assert found.values.min() == 0.0 and found.moves.min() < -0.3
-    assert found.clipped.mean() == pytest.approx(0.3085, abs=0.012)  # P(z < -1/2)
+    assert found.values.min() >= 0.0 and found.held == 0.0
+    assert found.outside[0] == pytest.approx(0.3085, abs=0.012)  # P(z < -1/2)
+    assert found.values.mean() == pytest.approx(0.1 + 0.2 * 0.35207 / 0.69146, rel=0.02)
+
+
+def test_numbers_that_balance_each_other_stay_balanced():
+    """p_1 + p_2 = 1 +- 0.01 of positive numbers that are +- 3 each."""
+    along, across = np.array([1.0, -1.0]) / np.sqrt(2), np.array([1.0, 1.0]) / np.sqrt(2)
+    covariance = 18.0 * np.outer(along, along) + 5e-5 * np.outer(across, across)
+    found = draw([uncertain([0.5, 0.5], (Linear(), Linear()), covariance, lower=np.zeros(2))], 400, 1)
+    assert found.held == 0.0 and (found.values >= 0.0).all()
+    assert found.values.sum(axis=1).std() == pytest.approx(0.01, rel=0.15)
+    assert found.values[:, 0].std() == pytest.approx(np.sqrt(1 / 12), rel=0.1)  # nearly uniform between the bounds
+
+
+def test_bounds_hold_what_never_lies_within_them():
+    found = draw([uncertain([0.0], (Linear(),), [[0.0]], lower=np.array([0.5]))], 3, 1)
+    assert found.held == 1.0 and (found.values == 0.5).all()
 
 
 def test_a_profile_has_its_own_size_on_each_side():
@@ -73,3 +90,8 @@ def test_fits_are_independent_and_a_seed_repeats():
     found = draw(parts, N, 9)
     assert found.values.shape == (N, 3) and abs(np.corrcoef(found.values.T)[0, 1]) < 0.03
     assert (draw(parts, N, 9).values == found.values).all() and (draw(parts, N, 8).values != found.values).any()
+
+
+def test_a_number_smaller_than_its_error_is_drawn_in_its_own_unit():
+    """As a logarithm 1 +- 5 would be drawn up to e^10."""
+    assert isinstance(scale_for(Log(), 1.0, 5.0), Linear) and isinstance(scale_for(Log(), 1.0, 0.5), Log)
