@@ -27,10 +27,16 @@ def goal(level: float) -> tuple[float, float]:
     return GOAL[0] * level / 0.9, 1.0 - (1.0 - GOAL[1]) * (1.0 - level) / 0.1
 
 
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
+
+
 def of_draws(sampled: Sampled) -> list[str]:
     """Say from what numbers were drawn, which were not, and how many runs failed."""
     numbers, drawn = sampled.motion.numbers, sampled.drawn
-    out = []
+    out = [
+        f"{len(sampled.seen)} runs, each with its own draw of {len(numbers.sources)} number{_s(len(numbers.sources))}."
+    ]
     for source in dict.fromkeys(numbers.sources.values()):
         labels = [label for label, of in numbers.sources.items() if of == source]
         out.append(f"Drawn from {source}: {', '.join(labels)}.")
@@ -74,7 +80,7 @@ def of_discrepancy(sampled: Sampled, misfit: FloatArray) -> list[str]:
         if not chosen.any():
             continue
         sizes = [how_far(float(part[chosen].max()), "rad" if of_directions else "m", 2) for part in misfit[[0, -1]]]
-        takes = f"{found.takes} take{'s' if found.takes > 1 else ''}"
+        takes = f"{found.takes} take{_s(found.takes)}"
         out.append(
             f"The bands of {'directions' if of_directions else 'markers'} are widened by what the fit left over in "
             f"{takes}, as a correlated misfit of the model: one standard deviation {sizes[0]} at the start, "
