@@ -26,6 +26,7 @@ import add
 from add.commands.optimize import optimize_scene
 from add.commands.parallel.workers import LocalProcesses
 from add.commands.predict_samples import Asked, predict_samples
+from add.commands.sampled_runs import side_up
 from add.errors import AddError
 from add.io.runfolder import RESULT, RunFolder
 from add.mocap import read_angle_csv
@@ -50,12 +51,14 @@ class Take(NamedTuple):
     start : fits where it starts to its first moments
     whole : predicts it
     seen : what the start has seen of it [s]
+    ends : body -> side that was up at the end, as recorded
     """
 
     name: str
     start: add.Scene
     whole: add.Scene
     seen: float
+    ends: dict[str, str]
 
 
 def _alone(scene: add.Scene, base: add.Scene, changed: dict[str, object], file: Path) -> tuple[add.Scene, add.Scene]:
@@ -87,7 +90,8 @@ def cube(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
         changed["bodies.cube.orientation"] = Rotation.from_rotvec(state[1]).as_quat()[[3, 0, 1, 2]].tolist()
         changed["time.duration"] = float(pose.times[-1])
         start = cube_tosses.scene_of(base, [file], [state], [seen], {})
-        takes.append(Take(file.stem, *_alone(start, base, changed, file), seen))
+        up = side_up(Rotation.from_quat(pose.quaternion[-1][[1, 2, 3, 0]]).as_rotvec(), np.array([0.0, 0.0, 1.0]))
+        takes.append(Take(file.stem, *_alone(start, base, changed, file), seen, {"cube": up}))
     return fit, takes
 
 
@@ -111,7 +115,9 @@ def elbow(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
         raw = json.loads(json.dumps(whole.raw))
         raw["recording"]["time_offset"] = 0.0
         raw["recording"].pop("crop", None)
-        takes.append(Take(toss.file.stem, flown, add.scene_from_dict(raw), toss.flight))
+        turns = {"one": toss.turn[-1], "two": toss.turn_2[-1]}
+        ends = {name: side_up(turn.as_rotvec(), toss.session.normal) for name, turn in turns.items()}
+        takes.append(Take(toss.file.stem, flown, add.scene_from_dict(raw), toss.flight, ends))
     return fit, takes
 
 
@@ -131,7 +137,7 @@ def pendulum(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
         times = read_angle_csv(file).times
         changed: dict[str, object] = dict(zip(names, at, strict=True))
         flown = add.apply_overrides(study.scene_of(base, [file], [at], {}), {"time.duration": study.SEEN})
-        takes.append(Take(file.stem, *_alone(flown, base, changed, file), study.SEEN))
+        takes.append(Take(file.stem, *_alone(flown, base, changed, file), study.SEEN, {}))
         assert times[-1] > study.AHEAD
     return fit, takes
 
@@ -177,7 +183,7 @@ def main() -> None:
     shared = {label: item for label, item in run.read_json(RESULT)["parameters"].items() if "@" not in label}
     for label, item in shared.items():
         print(f"  {label} = {item['value']:.4g} +- {item['standard_error'] or np.nan:.2g}")
-    rows = []
+    rows, odds = [], []
     for take in takes:
         try:
             start = fitted(take.start, place / f"start_{take.name}", 12)
@@ -189,6 +195,10 @@ def main() -> None:
             print(f"{take.name}: {error}")
             continue
         said = found["prediction"]["coverage"]
+        shares = {item["end"]: item["share"] for item in found["prediction"]["ends"]}
+        for body, side in take.ends.items():
+            for k in (f"{sign}{axis} up" for sign in "+-" for axis in "xyz"):
+                odds.append((shares.get(f"{body}: {k}", 0.0), k == side))
         table = list(csv.DictReader((folder.path / "coverage.csv").read_text(encoding="utf-8").splitlines()))
         rows += [[float(value) for value in row.values()] + [take.seen] for row in table]
         print(f"{take.name}: within 90 % {said['within_90']:.2f}, 50 % {said['within_50']:.2f}, failed "
@@ -203,6 +213,21 @@ def main() -> None:
             mean = [float(np.average(x[part], weights=count[part])) for x in (half, most, score)]
             print(f"| {low:g} to {high:g} | {count[part].sum():.0f} | {100 * mean[0]:.0f} % | {100 * mean[1]:.0f} % "
                   f"| {mean[2]:.4f} |")  # fmt: skip
+    if odds:
+        _reliability(np.array(odds, dtype=float))
+
+
+def _reliability(odds: np.ndarray) -> None:
+    """Print how often sides were up that were said to be with some probability; odds (n, 2)."""
+    said, came = odds.T
+    print("| said | sides | mean of what was said | came |")
+    print("|---|---|---|---|")
+    for low, high in pairwise((-0.01, 0.0, 0.2, 0.8, 0.99, 1.0)):
+        part = (said > low) & (said <= high)
+        if part.any():
+            print(f"| {100 * max(low, 0):.0f} to {100 * high:.0f} % | {part.sum()} | {100 * said[part].mean():.0f} % "
+                  f"| {100 * came[part].mean():.0f} % |")  # fmt: skip
+    print(f"Brier score {((said - came) ** 2).mean():.3f}, of one side in six each {5 / 36:.3f}")
 
 
 if __name__ == "__main__":

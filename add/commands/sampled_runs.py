@@ -30,7 +30,7 @@ from add.scene.spec.rigid import BoxGeometrySpec, CylinderGeometrySpec
 from add.simulation.run import Trajectory
 from add.typing import FloatArray
 
-__all__ = ["Run", "Sampled", "Sampling", "Watch", "Watched"]
+__all__ = ["Run", "Sampled", "Sampling", "Watch", "Watched", "side_up"]
 
 #: A cylinder whose axis is steeper than this against the vertical stands, on one end or the other; else it lies.
 STANDS = np.cos(np.pi / 4.0)
@@ -106,7 +106,10 @@ class Watch:
             np.array([[run.q[k, column] for column in self.hinges.values()] for k in steps]).reshape(steps.size, -1),
             None if self.objective is None else _judged(self.objective, run, theta),
             self._touches(built, run, theta),
-            {name: self._side(last[start + 3 : start + 6], round_) for name, (start, round_) in self.ends.items()},
+            {
+                name: side_up(last[start + 3 : start + 6], self.up, round_)
+                for name, (start, round_) in self.ends.items()
+            },
         )
 
     def _touches(self, built: BuiltScene, run: Trajectory, theta: FloatArray) -> dict[str, float | None]:
@@ -125,13 +128,20 @@ class Watch:
                 break
         return out
 
-    def _side(self, turn: FloatArray, is_round: bool) -> str:
-        """Return which side is up, +x to -z of a body's own axes; of a cylinder which end, or that it lies."""
-        up = Rotation.from_rotvec(turn).inv().apply(self.up)
-        if is_round:
-            return ("+z up" if up[2] > 0.0 else "-z up") if abs(up[2]) > STANDS else "lies"
-        k = int(np.argmax(np.abs(up)))
-        return f"{'+' if up[k] > 0.0 else '-'}{'xyz'[k]} up"
+
+def side_up(turn: FloatArray, up: FloatArray, is_round: bool = False) -> str:
+    """Return which side is up, +x to -z of a body's own axes; of a cylinder which end, or that it lies.
+
+    Parameters
+    ----------
+    turn : (3,) rotation vector of the body [rad]
+    up : (3,) against gravity
+    """
+    own = Rotation.from_rotvec(turn).inv().apply(up)
+    if is_round:
+        return ("+z up" if own[2] > 0.0 else "-z up") if abs(own[2]) > STANDS else "lies"
+    k = int(np.argmax(np.abs(own)))
+    return f"{'+' if own[k] > 0.0 else '-'}{'xyz'[k]} up"
 
 
 def _judged(objective: Objective, run: Trajectory, theta: FloatArray) -> float:
