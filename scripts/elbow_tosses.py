@@ -212,7 +212,7 @@ def scene_of(
 ) -> add.Scene:
     """Return a scene with one experiment a toss; with ``tables`` to start from, each finds its own, as `TABLE` says."""
     raw = json.loads(json.dumps(base.raw))
-    recording = {**raw.pop("recording"), "time_offset": 0.0}
+    recording = {**raw.pop("recording"), "time_offset": 0.0, "crop": None}
     raw["time"]["duration"] = max(ends)
     raw["parameters"], raw["experiments"] = [], []
     for path in shared:

@@ -70,15 +70,25 @@ def _alone(scene: add.Scene, base: add.Scene, changed: dict[str, object], file: 
     return add.scene_from_dict(raw), add.scene_from_dict(there)
 
 
-def cube(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
-    """Return the fit of some tosses, and others to predict."""
+def validated(scene: add.Scene, n_fitted: int, seen: Sequence[float]) -> add.Scene:
+    """Return a fit that predicts its takes behind the first ones, their starts fitted to what was ``seen`` [s]."""
+    raw = json.loads(json.dumps(scene.raw))
+    for item, end in zip(raw["experiments"][n_fitted:], seen[n_fitted:], strict=True):
+        item |= {"use": "validate", "fit_window": [0.0, end]}
+    return add.scene_from_dict(raw)
+
+
+def cube(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+    """Return the fit of some tosses, with some that it predicts, and others to predict."""
     files = cube_tosses.tosses()
     base = scene_of_study("cube_toss", files[0])
     scale = base.recording.scale
     fitted = files[:: cube_tosses.EVERY][:n_fitted]
+    fitted += [file for file in files if file not in fitted][5 :: cube_tosses.EVERY][:n_validated]
     read = [cube_tosses.read(file, scale) for file in fitted]
     ends = [float(pose.times[-1]) for pose, _ in read]
     fit = cube_tosses.scene_of(base, fitted, [cube_tosses.flight(*item) for item in read], ends, CUBE)
+    fit = validated(fit, n_fitted, [float(pose.times[frames - 1]) for pose, frames in read])
     left = [file for file in files if file not in fitted]
     takes = []
     for file in left[:: max(1, len(left) // n_predicted)][:n_predicted]:
@@ -95,17 +105,19 @@ def cube(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
     return fit, takes
 
 
-def elbow(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+def elbow(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
     """Return the fit of some tosses, each with a table of its own, and others to predict."""
     study = elbow_tosses
     files = study.tosses()
     base = scene_of_study("elbow_toss", files[0])
     tosses = [study.Toss(file, base) for file in files]
     clean = [toss for toss in tosses if toss.clean]
-    fitted = clean[:: study.EVERY][:n_fitted]
-    ends = [float(min(toss.times[-1], toss.flight + 0.08)) for toss in fitted]
+    fitted = clean[:: study.EVERY][: n_fitted + n_validated]
+    ends = [float(min(toss.times[-1], toss.flight + 0.08)) for toss in fitted[:n_fitted]]
+    ends += [float(toss.times[-1]) for toss in fitted[n_fitted:]]
     shared = (*study.HINGE, *study.CONTACT)
     fit = study.scene_of(base, fitted, [toss.guess() for toss in fitted], ends, shared, [toss.table for toss in fitted])
+    fit = validated(fit, n_fitted, [toss.flight for toss in fitted])
     left = [toss for toss in tosses if toss not in fitted]
     takes = []
     for toss in left[:: max(1, len(left) // n_predicted)][:n_predicted]:
@@ -121,15 +133,16 @@ def elbow(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
     return fit, takes
 
 
-def pendulum(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+def pendulum(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
     """Return the fit of some swings, in joint coordinates, and others to predict."""
     study = double_pendulum
     given = recordings([], *study.FOLDER)
     base = scene_of_study(study.TREE[0], given.files[0])
-    offset, fitted = base.recording.time_offset, list(given.found[:: study.EVERY][:n_fitted])
+    offset, fitted = base.recording.time_offset, list(given.found[:: study.EVERY][: n_fitted + n_validated])
     names = study.start_of(base)
     values = {p.name: float(p.start[0]) for p in base.inverse_problem().parameters if p.name not in names}
     fit = study.scene_of(base, fitted, [study.start(file, offset) for file in fitted], values)
+    fit = validated(fit, n_fitted, [study.SEEN] * len(fitted))
     left = [file for file in given.found if file not in given.found[:: study.EVERY]]
     takes = []
     for file in left[:n_predicted]:
@@ -142,7 +155,7 @@ def pendulum(n_fitted: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
     return fit, takes
 
 
-STUDIES: dict[str, Callable[[int, int], tuple[add.Scene, list[Take]]]] = {
+STUDIES: dict[str, Callable[[int, int, int], tuple[add.Scene, list[Take]]]] = {
     "cube": cube, "elbow": elbow, "pendulum": pendulum,
 }  # fmt: skip
 
@@ -169,6 +182,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--fitted", type=int, default=10, help="takes that are fitted (default %(default)s)")
+    parser.add_argument("--validated", type=int, default=0, help="takes that the fit predicts (default %(default)s)")
     parser.add_argument("--predicted", type=int, default=20, help="takes that are predicted (default %(default)s)")
     parser.add_argument("--samples", type=int, default=100, help="draws for each (default %(default)s)")
     parser.add_argument("--evaluations", type=int, default=12, help="of the fit (default %(default)s)")
@@ -177,7 +191,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "runs" / "predicted_bands", help="(default %(default)s)")
     asked = parser.parse_args()
     logging.getLogger("add").setLevel(logging.ERROR)
-    scene, takes = STUDIES[asked.study](asked.fitted, asked.predicted)
+    scene, takes = STUDIES[asked.study](asked.fitted, asked.validated, asked.predicted)
     place = asked.folder / asked.study
     run = fitted(scene, place / "fit", asked.evaluations, WINDOWS[asked.study])
     shared = {label: item for label, item in run.read_json(RESULT)["parameters"].items() if "@" not in label}

@@ -126,6 +126,9 @@ class Numbers:
 def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     """Return what a fit left over as a correlated misfit, of places (False) and of directions (True).
 
+    Where the fit predicted takes (`"use": "validate"`), it is what these left over: in takes that are fitted the
+    numbers of each, such as starts, take up a part of the misfit.
+
     Raises
     ------
     InputError
@@ -133,16 +136,18 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     """
     if not run.residuals.is_file():
         raise InputError("the fit left no residuals to estimate a discrepancy from", file=run.residuals)
-    takes: dict[tuple[bool, str], dict[str, list[list[float]]]] = {}
+    takes: dict[tuple[str, bool, str], dict[str, list[list[float]]]] = {}
     with run.residuals.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["use"] != "validate":
-                series = takes.setdefault((bool(row["angle_rad"]), row["experiment"]), {})
-                values = [float(row[key]) for key in ("time_s", "dx_m", "dy_m", "dz_m")]
-                series.setdefault(row["marker"], []).append(values)
+            series = takes.setdefault((row["use"], bool(row["angle_rad"]), row["experiment"]), {})
+            values = [float(row[key]) for key in ("time_s", "dx_m", "dy_m", "dz_m")]
+            series.setdefault(row["marker"], []).append(values)
     out = {}
-    for kind in sorted({of_directions for of_directions, _ in takes}):
-        out[kind] = discrepancy([_together(series) for (own, _), series in takes.items() if own == kind])
+    for kind in sorted({of_directions for _, of_directions, _ in takes}):
+        uses = {use for use, own, _ in takes if own == kind}
+        use = "validate" if "validate" in uses else "fit"
+        chosen = [_together(series) for (other, own, _), series in takes.items() if (other, own) == (use, kind)]
+        out[kind] = discrepancy(chosen, predicted=use == "validate")
     return out
 
 

@@ -34,9 +34,8 @@ def _s(number: int) -> str:
 def of_draws(sampled: Sampled) -> list[str]:
     """Say from what numbers were drawn, which were not, and how many runs failed."""
     numbers, drawn = sampled.motion.numbers, sampled.drawn
-    out = [
-        f"{len(sampled.seen)} runs, each with its own draw of {len(numbers.sources)} number{_s(len(numbers.sources))}."
-    ]
+    number = len(numbers.sources)
+    out = [f"{len(sampled.seen)} runs, each with a draw of {number} number{_s(number)}."]
     for source in dict.fromkeys(numbers.sources.values()):
         labels = [label for label, of in numbers.sources.items() if of == source]
         out.append(f"Drawn from {source}: {', '.join(labels)}.")
@@ -80,7 +79,7 @@ def of_discrepancy(sampled: Sampled, misfit: FloatArray) -> list[str]:
         if not chosen.any():
             continue
         sizes = [how_far(float(part[chosen].max()), "rad" if of_directions else "m", 2) for part in misfit[[0, -1]]]
-        takes = f"{found.takes} take{_s(found.takes)}"
+        takes = f"{found.takes} take{_s(found.takes)}{' that it predicted' if found.predicted else ''}"
         out.append(
             f"The bands of {'directions' if of_directions else 'markers'} are widened by what the fit left over in "
             f"{takes}, as a correlated misfit of the model: one standard deviation {sizes[0]} at the start, "

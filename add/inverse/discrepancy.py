@@ -30,6 +30,7 @@ class Discrepancy:
     correlation_time : tau of exp(-lag / tau) [s]
     noise : standard deviation of e
     takes : number of takes it was estimated from
+    predicted : whether these were predicted, and not fitted
     """
 
     times: FloatArray
@@ -37,13 +38,14 @@ class Discrepancy:
     correlation_time: float
     noise: float
     takes: int
+    predicted: bool
 
     def at(self, times: FloatArray) -> FloatArray:
         """Return the size at times (nf,), that of the last stretch behind it."""
         return np.interp(times, self.times, self.sizes)
 
 
-def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]]) -> Discrepancy:
+def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]], *, predicted: bool = False) -> Discrepancy:
     """Return the discrepancy that the residuals of a fit show (Kennedy and O'Hagan 2001, with the fit's numbers held).
 
     c(l) = s^2 exp(-l / tau) + e^2 [l = 0] is the covariance at lag l, pooled over takes and coordinates: tau and s^2 by
@@ -53,6 +55,7 @@ def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]]) -> Discrepancy:
     Parameters
     ----------
     takes : (times (nf,) since the start [s], residuals (nf, n_series), NaN where not seen), one a take
+    predicted : see `Discrepancy`
     """
     step = float(np.median(np.concatenate([np.diff(times) for times, _ in takes])))
     longest = max(2, min(len(times) for times, _ in takes) // 4)
@@ -80,4 +83,4 @@ def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]]) -> Discrepancy:
     filled = np.unique(stretch)
     variance = np.array([squares[stretch == k].mean() for k in filled])
     sizes = np.sqrt(np.maximum(variance - noise**2, 0.0))
-    return Discrepancy((filled + 0.5) * end / number, sizes, tau, noise, len(takes))
+    return Discrepancy((filled + 0.5) * end / number, sizes, tau, noise, len(takes), predicted)

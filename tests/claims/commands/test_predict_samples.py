@@ -153,6 +153,15 @@ def test_a_discrepancy_widens_the_bands_and_says_so(thrown, tmp_path):
     wide, narrow = (table(path / "out" / "bands.csv")["m", "z"] for path in (tmp_path, folder))
     half, before = (0.5 * (column(part, "q95") - column(part, "q5")) for part in (wide, narrow))
     assert half == pytest.approx(np.hypot(before, ndtri(0.95) * 0.02), rel=0.25)
+    # Of takes that the fit predicted, which left over three times as much, those alone count.
+    more = [line[0].upper() + line[1:].replace(",fit,", ",validate,") for line in lines]
+    more = [",".join([*cells[:9], str(3 * float(cells[9])), "0", ""]) for cells in (line.split(",") for line in more)]
+    (tmp_path / "fit" / "residuals.csv").write_text(head + "\n".join([*lines, *more]) + "\n")
+    done = run(*asked, "-o", tmp_path / "again")
+    assert "in 8 takes that it predicted" in done.output, done.output
+    wider = table(tmp_path / "again" / "bands.csv")["m", "z"]
+    half = 0.5 * (column(wider, "q95") - column(wider, "q5"))
+    assert half == pytest.approx(np.hypot(before, ndtri(0.95) * 0.06), rel=0.25)
     x = table(tmp_path / "out" / "bands.csv")["m", "x"]  # which does not move
     assert (column(x, "q95") == column(x, "q5")).all()
 
