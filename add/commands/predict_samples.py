@@ -170,7 +170,7 @@ def _runs_before(scene: Scene, folder: RunFolder, asked: Asked, motion: Motion, 
     }  # fmt: skip
     if not (folder.path / DRAWS).is_file():
         folder.write_json(SCENE, scene.raw)
-        note_versions(folder, resume=False)
+        note_versions(folder, scene, resume=False)
         folder.write_json(DRAWS, here)
         return {}
     require_same(scene, folder)
@@ -181,7 +181,7 @@ def _runs_before(scene: Scene, folder: RunFolder, asked: Asked, motion: Motion, 
             "this folder has a prediction of other draws: choose another (-o), or replace it (--force)",
             file=folder.path / DRAWS, place=differs[0],
         )  # fmt: skip
-    note_versions(folder, resume=True)
+    note_versions(folder, scene, resume=True)
     runs = {}
     for number, line in enumerate(folder.read_lines(DRAWN), 1):
         try:
