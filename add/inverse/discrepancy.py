@@ -50,7 +50,7 @@ def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]], *, predicted: bo
 
     c(l) = s^2 exp(-l / tau) + e^2 [l = 0] is the covariance at lag l, pooled over takes and coordinates: tau and s^2 by
     a line through ln c(l) over the first lags, the nugget e^2 by what c(0) is above it. The variance of each stretch of
-    time is that of its residuals, less e^2.
+    time is that of its residuals, less e^2, which is at most the least of them.
 
     Parameters
     ----------
@@ -73,14 +73,15 @@ def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]], *, predicted: bo
         slope, height = np.polyfit(lags, np.log(c[lags] / c[0]), 1) if lags.size > 1 else (-np.inf, 0.0)
         share = float(min(np.exp(height), 1.0)) if lags.size > 1 else float(c[1] / c[0])
         tau = float(step / max(-slope, 1.0 / (2 * longest))) if lags.size > 1 else step
-    noise = float(np.sqrt(c[0] * (1.0 - share)))
     times = np.concatenate([np.repeat(t, r.shape[1]) for t, r in takes])
     squares = np.concatenate([r.ravel() ** 2 for _, r in takes])
     times, squares = times[np.isfinite(squares)], squares[np.isfinite(squares)]
     end = float(times.max())
-    number = int(np.clip(end / max(tau, step), 1, MOST_STRETCHES))
+    number = int(np.clip(longest, 1, MOST_STRETCHES))
     stretch = np.minimum((times / max(end, 1e-300) * number).astype(int), number - 1)
     filled = np.unique(stretch)
     variance = np.array([squares[stretch == k].mean() for k in filled])
+    # White noise is there at all times, and no more than all that is left over where that is least.
+    noise = float(np.sqrt(min(c[0] * (1.0 - share), variance.min())))
     sizes = np.sqrt(np.maximum(variance - noise**2, 0.0))
     return Discrepancy((filled + 0.5) * end / number, sizes, tau, noise, len(takes), predicted)

@@ -40,4 +40,14 @@ def test_a_size_that_grows_and_the_last_one_behind_the_end():
 def test_white_residuals_are_noise():
     generator = np.random.default_rng(3)
     found = discrepancy([(STEP * np.arange(300), generator.normal(size=(300, 20)))])
-    assert found.noise == pytest.approx(1.0, rel=0.05) and (found.sizes < 0.35).all()
+    assert found.noise == pytest.approx(1.0, rel=0.05) and (found.sizes**2 < 0.2).all()
+
+
+def test_a_quiet_beginning_stays_quiet():
+    """Noise is there at all times: it is no larger than what is left over where that is least."""
+    generator = np.random.default_rng(4)
+    times = STEP * np.arange(200)
+    rough = process(generator, 200, 60, np.full(200, 2.0))
+    found = discrepancy([(times, np.where(times[:, None] < 0.5, 0.01 * generator.normal(size=rough.shape), rough))])
+    assert found.noise == pytest.approx(0.01, rel=0.05)
+    assert found.at(np.array([0.0, 0.2, 1.5])) == pytest.approx([0.0, 0.0, 2.0], abs=0.3)
