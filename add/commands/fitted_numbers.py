@@ -257,9 +257,13 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
     transforms = [scales.get(label.partition("[")[0], Linear()) for label in labels]
     lower = _bounds(chosen, "lower", -np.inf)
     for k, label in enumerate(labels):
-        if sources.get(label) == "the covariance" and scale_for(transforms[k], values[k], errors[k]) != transforms[k]:
+        scale = transforms[k]
+        if label in sources and np.isnan(ends[k]).all() and scale_for(scale, values[k], errors[k]) != scale:
+            # One step of Gauss-Newton, which a replicate is, is taken in the number itself then.
+            at = scale.inverse(values[[k]])
+            replicates[:, k] = values[k] + scale.slope(at) * (scale.inverse(replicates[:, k]) - at)
             transforms[k], lower[k] = Linear(), max(lower[k], 0.0)
-            sources[label] = "the covariance, in own units and above zero as the error exceeds the value"
+            sources[label] += ", in own units and above zero as the error exceeds the value"
     part = Uncertain(
         values, tuple(transforms), lower, _bounds(chosen, "upper", np.inf),
         covariance, shifts, ends, replicates,

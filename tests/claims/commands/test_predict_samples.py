@@ -255,6 +255,19 @@ def test_the_source_of_the_draws_is_said(tmp_path, numbers, more, source):
     assert set(drawn) <= {-11.0, -9.0} if "bootstrap" in source else drawn.std() > 0.1
 
 
+def test_numbers_smaller_than_their_errors_are_drawn_in_their_own_units(tmp_path):
+    """Replicates e^3 and e^-3 of a logarithm are steps to 1 + 3 and 1 - 3 of the number, of which one is below zero."""
+    kept = {"over": "takes", "labels": ["bodies.p.mass"], "replicates": [[np.exp(3.0)], [np.exp(-3.0)]]}
+    fit = fit_folder(
+        tmp_path / "fit", {"bodies.p.mass": (1.0, 2.0, "log", {})}, uncertainty={"contains": [], "bootstrap": kept}
+    )
+    asked = run("predict", fit, throw(tmp_path), "--samples", 8, "--jobs", 1, "-o", tmp_path / "out")
+    assert asked.exit_code == 0, asked.output
+    assert "own units" in asked.output and "left its bounds: drawn again" in asked.output
+    drawn = np.array(json.loads((tmp_path / "out" / "draws.json").read_text())["values"])[:, 0]
+    assert drawn == pytest.approx(4.0)
+
+
 def test_starts_and_priors_are_drawn(tmp_path):
     """A fit of the start brings velocity and error; a prior of the scene says how far off its own value may be."""
     fit = fit_folder(tmp_path / "fit", {"gravity[2]": (-9.81, 0.0, "linear", {})})
