@@ -329,8 +329,9 @@ def _widest(numbers: Numbers) -> str:
 
 
 def noise_of(result: dict[str, Any], directions: BoolArray) -> FloatArray:
-    """Return the noise of a coordinate in the fit, of each marker (nm,), by the kinds of marker that it had."""
-    fits = [item["fit"] for item in (result.get("experiments") or {}).values() if item.get("fit")]
+    """Return the noise of a coordinate in what was fitted, of each marker (nm,), by the kinds of marker there."""
+    takes = (result.get("experiments") or {}).values()
+    fits = [item["fit"] for item in takes if item.get("fit") and item.get("use") != "validate"]
     fits = fits or ([result["fit"]] if result.get("fit") else [])
     angles = [fit["rms"] if fit.get("unit") == "rad" else fit["rms_angle"] for fit in fits
               if fit.get("unit") == "rad" or "rms_angle" in fit]  # fmt: skip
