@@ -77,9 +77,9 @@ def fit_of(run: RunFolder) -> dict[str, Any]:
     InputError
         If there is none.
     """
-    if run.command != "optimize" or not run.result.is_file():
+    result: dict[str, Any] = run.read_json(RESULT) if run.result.is_file() else {}
+    if not result or run.command != "optimize":
         raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
-    result: dict[str, Any] = run.read_json(RESULT)
     return result
 
 

@@ -1,9 +1,9 @@
 """The forms of the JSON files of a run, checked when one is read: it may be damaged, or not ours."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError, model_validator
 
 from add.errors import InputError
 
@@ -82,6 +82,17 @@ class _Tied(_Form):
     correlation: Number
 
 
+class _Bootstrap(_Form):
+    labels: list[Text] = []
+    replicates: list[list[Number | None]] = []
+
+    @model_validator(mode="after")
+    def _rows(self) -> Self:
+        if any(len(row) != len(self.labels) for row in self.replicates):
+            raise ValueError("a replicate of other numbers than the labels name")
+        return self
+
+
 class _Uncertainty(_Form):
     contains: list[Text] = []
     weak: list[_Weak] = []
@@ -89,6 +100,7 @@ class _Uncertainty(_Form):
     tied: list[_Tied] = []
     correlation: _Correlation | None = None
     residuals: dict[str, dict[str, Any]] = {}
+    bootstrap: _Bootstrap | None = None
 
 
 class _Fit(_Form):

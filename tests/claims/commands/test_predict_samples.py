@@ -305,6 +305,10 @@ def test_refusals(tmp_path):
     asked = run("predict", blind, scene, "--samples", 8, "-o", out)
     assert isinstance(asked.exception, InputError) and "no errors to draw from" in str(asked.exception)
     assert "on a bound" in str(asked.exception)
+    ragged = {"contains": [], "bootstrap": {"labels": ["gravity[2]"], "replicates": [[-9.8], []]}}
+    torn = fit_folder(tmp_path / "torn", {"gravity[2]": (-9.81, 0.3, "linear", {})}, uncertainty=ragged)
+    asked = run("predict", torn, scene, "--samples", 8, "-o", out)
+    assert isinstance(asked.exception, InputError) and "damaged" in str(asked.exception)
     other = fit_folder(tmp_path / "other", {"bodies.ball.mass": (1.0, 0.1, "log", {})})
     asked = run("predict", other, scene, "--samples", 8, "-o", out)
     assert isinstance(asked.exception, InputError) and "bodies.ball" in str(asked.exception)
