@@ -118,11 +118,11 @@ def results(sampled: Sampled, level: float) -> Results:
         for b, name in enumerate(hinges):
             bands[f"angle of {name}", "rad", "a"] = Bands(found.reference[:, [b]], found.quantiles[:, :, [b]])
     straight, why = _linear(motion)
-    last = _trusted(sampled, markers, straight, level)
+    last, straight_sd = _trusted(sampled, markers, straight, level)
     linear, linear_sd = np.full((2, *middle.shape), np.nan)
     if straight is not None:
         kept = view.times <= last
-        linear[kept], linear_sd[kept] = straight.positions[kept], np.hypot(straight.errors, misfit)[kept]
+        linear[kept], linear_sd[kept] = straight.positions[kept], np.hypot(straight_sd, misfit)[kept]
         on = kept[:, None] & directions  # on the tangent plane, as their bands
         linear[on] = on_tangent(straight.positions[on], of_markers.reference[on])
     said: dict[str, Any] = {"level": level, "left_behind": motion.numbers.left, "linear_until": last}
@@ -166,14 +166,17 @@ def _linear(motion: Motion) -> tuple[Prediction | None, str]:
         return None, f"the run at the fit's own numbers failed: {error}"
 
 
-def _trusted(sampled: Sampled, markers: FloatArray, straight: Prediction | None, level: float) -> float:
-    """Return until when the linear band holds [s]; 0 for not at all."""
+def _trusted(
+    sampled: Sampled, markers: FloatArray, straight: Prediction | None, level: float
+) -> tuple[float, FloatArray]:
+    """Return until when the linear band of the draws holds [s], 0 for not at all, and its standard deviations."""
     if straight is None:
-        return 0.0
+        return 0.0, np.zeros(markers.shape[1:])
     moves = sampled.drawn.moves[sampled.kept]
-    lines = straight.positions + np.einsum("fmci,ki->kfmc", straight.slopes, moves, optimize=True)
+    lines = np.einsum("fmci,ki->kfmc", straight.slopes, moves, optimize=True)
     floor = STILL * float(np.ptp(markers, axis=(0, 1)).max(initial=0.0))
-    return until(linear_holds(markers, lines, floor, level), straight.times)
+    holds = linear_holds(markers, straight.positions + lines, floor, level)
+    return until(holds, straight.times), np.sqrt((lines**2).mean(axis=0))
 
 
 @final
