@@ -9,7 +9,8 @@ import numpy as np
 
 from add.equations.initial import InitialState
 from add.equations.signals import Signal
-from add.typing import FloatArray, IntArray
+from add.equations.tangents import generic
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 @final
@@ -72,6 +73,26 @@ class Motion:
             self._held.vjp(theta, unit, np.zeros(self.initial.n), row)
         index = np.flatnonzero(rows.any(axis=0))
         return index, np.ascontiguousarray(rows[:, index])
+
+    def rows(self, t: float, theta: FloatArray, moved: BoolArray) -> tuple[IntArray, FloatArray]:
+        """Return the parameters (k,) that ``moved`` marks and `positions` depends on, and its derivative (n_p, k)."""
+        found = np.zeros_like(theta)
+        self._held.vjp(theta, generic(self.initial.n), np.zeros(self.initial.n), found)
+        index, values = [np.zeros(0, dtype=np.int64)], [np.zeros((0, self.prescribed.size))]
+        if moved[found != 0.0].any():
+            first, start = self.start_rows(theta)
+            index, values = [first[moved[first]]], [start[:, moved[first]].T]
+        for move in self.moves:
+            acting, weights = move.signal.acting(t)
+            share = np.zeros((weights.size, move.rows.shape[1], self.initial.n))
+            share[:, move.axes, move.dofs] = weights[:, None]
+            entries = move.rows[acting].ravel()
+            index.append(entries[moved[entries]])
+            values.append(share[:, :, self.prescribed].reshape(-1, self.prescribed.size)[moved[entries]])
+        entries, places = np.unique(np.concatenate(index), return_inverse=True)
+        out = np.zeros((entries.size, self.prescribed.size))
+        np.add.at(out, places, np.concatenate(values))
+        return entries, out.T
 
     def velocities(self, t: float, theta: FloatArray) -> FloatArray:
         """Return their time derivatives (n_p,)."""

@@ -12,14 +12,18 @@ import scipy.sparse as sp
 
 from add.adjoint import Schedule, value_and_gradient
 from add.adjoint.forward import stretches
+from add.adjoint.observed import observe
 from add.adjoint.reverse import Evaluation, evaluate
 from add.equations.tangents import Columns, Directions, StretchTangents
 from add.errors import InputError
+from add.inverse.along_time import along_time
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
 from add.inverse.maps import Composed, Injection, Transformed
+from add.inverse.normal import NormalEquations, WholeNormal
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.residuals import Jacobian, Residuals
 from add.linalg import one_blas_thread
+from add.objectives.base import StateRows
 from add.simulation.run import Observer, Replay, Trajectory
 from add.summary import Summarised, Summary
 from add.typing import FloatArray, IntArray
@@ -268,7 +272,8 @@ class InverseProblem(Summarised):
             runs[experiment.name] = run
             of_runs += [root * part.run_residuals(run, theta) for root, part in parts]
             of_parameters += [root * part.parameter_residuals(theta) for root, part in parts]
-        return Residuals(x.copy(), np.concatenate(of_runs + of_parameters), runs, window)
+        seen = sum(part.size for part in of_runs)
+        return Residuals(x.copy(), np.concatenate(of_runs + of_parameters), runs, window, seen)
 
     def jacobian(self, point: Residuals, free: IntArray | None = None) -> Jacobian:
         """Return the derivative of the residuals, by the ``free`` entries of x (default: all), from forward tangents.
@@ -277,14 +282,12 @@ class InverseProblem(Summarised):
         """
         x = point.x
         free = np.arange(self.n) if free is None else free
-        of_p = self.design.jacobian(x)
-        sparse = [sp.csr_array((0, free.size))]
-        sparse += [(prior.residual_jacobian(self.n) @ of_p)[:, free] for prior in self.priors]
-        dense = [np.zeros((0, free.size))]
+        dense, along = [np.zeros((0, free.size))], []
         for experiment in self.experiments:
             mapping = self.map_of(experiment)
             theta, run = mapping.forward(x), point.runs[experiment.name]
             directions = Directions(mapping.jacobian(x)[:, free])
+            along.append(directions)
             parts, _ = experiment.squares_within(point.window)
             by_part: list[list[Columns]] = [[] for _ in parts]
             with one_blas_thread():
@@ -301,8 +304,56 @@ class InverseProblem(Summarised):
                     rows = np.zeros((found.values.shape[0], free.size))
                     rows[:, found.index] = root * found.values
                     dense.append(rows)
-            sparse += [root * (part.parameter_residual_jacobian(theta) @ directions.matrix) for root, part in parts]
-        return Jacobian(np.concatenate(dense), sp.csr_array(sp.vstack(sparse)))
+        return Jacobian(np.concatenate(dense), self._by_numbers(point, free, *along))
+
+    def normal_equations(self, point: Residuals, free: IntArray, *, backward: bool = True) -> NormalEquations:
+        """Return J^T J and J^T rho by the ``free`` entries of x; see `WholeNormal` and `AlongTime`.
+
+        Forward, tangents of all n numbers go through the steps. Backward, cotangents of what later residuals see do
+        (`add.adjoint.observed`), which take fewer solves, but are looked through again and again: that pays as long as
+        they are at most a quarter of n. It is tried, unless not ``backward``, with one run, whose states have no more
+        residuals than that on average.
+        """
+        found = self._backward(point, free) if backward and len(self.experiments) == 1 else None
+        if found is not None:
+            return found
+        jacobian = self.jacobian(point, free)
+        return WholeNormal(jacobian, jacobian.transposed(point.rho))
+
+    def _backward(self, point: Residuals, free: IntArray) -> NormalEquations | None:
+        """Return the normal equations from a sweep backward; None where that is more work, or there is none."""
+        (experiment,), x = self.experiments, point.x
+        simulation, run = experiment.simulation, point.runs[experiment.name]
+        most = free.size // 4
+        if point.of_runs > most * (run.n_steps + 1) or run.initial.step:
+            return None
+        parts, _ = experiment.squares_within(point.window)
+        if any(part.for_run() is not part for _, part in parts):
+            return None  # its residuals read earlier states
+        mapping = self.map_of(experiment)
+        theta, directions = mapping.forward(x), Directions(mapping.jacobian(x)[:, free])
+        by_state: dict[int, list[tuple[FloatArray, StateRows]]] = {}
+        done = 0
+        for root, part in parts:
+            for rows in part.state_rows(run, theta, directions):
+                size = rows.bars.q.shape[2]
+                by_state.setdefault(rows.step, []).append((point.rho[done : done + size], rows.times(root)))
+                done += size
+        observed = observe(simulation, run, theta, directions, by_state, most)
+        if observed is None:
+            return None
+        return along_time(observed, self._by_numbers(point, free, directions), point.rho[done:])
+
+    def _by_numbers(self, point: Residuals, free: IntArray, *directions: Directions) -> sp.csr_array:
+        """Return the derivative of the residuals of the numbers alone; ``directions`` of theta of each experiment."""
+        of_p = self.design.jacobian(point.x)
+        rows = [sp.csr_array((0, free.size))]
+        rows += [(prior.residual_jacobian(self.n) @ of_p)[:, free] for prior in self.priors]
+        for experiment, along in zip(self.experiments, directions, strict=True):
+            theta = self.theta(point.x, experiment)
+            parts, _ = experiment.squares_within(point.window)
+            rows += [root * (part.parameter_residual_jacobian(theta) @ along.matrix) for root, part in parts]
+        return sp.csr_array(sp.vstack(rows))
 
     def residuals_and_jacobian(
         self, x: FloatArray, *, window: tuple[float, float] | None = None

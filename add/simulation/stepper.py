@@ -304,6 +304,16 @@ class DifferentiableStepper(Stepper, StepPart):
         """
         return None
 
+    def pull_rows(
+        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+    ) -> tuple[StateTangent, Columns] | None:
+        """Pull r cotangents (m, n, r) back through a step, with one factorisation for all of them.
+
+        Returns those of the state before and, (r, k), those of theta times the directions; None where no one
+        factorisation serves.
+        """
+        return None
+
     def push_stretch(
         self,
         assembler: Assembler,

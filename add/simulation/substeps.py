@@ -214,6 +214,12 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Return those of a whole step; see `DifferentiableStepper.step_matrices`."""
         return None if record.inner else self._of(record).step_matrices(assembler, record, theta, directions)
 
+    def pull_rows(
+        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+    ) -> tuple[StateTangent, Columns] | None:
+        """Pull cotangents back through a whole step; see `DifferentiableStepper.pull_rows`."""
+        return None if record.inner else self._of(record).pull_rows(assembler, record, theta, bars, directions)
+
     def push_stretch(
         self,
         assembler: Assembler,
