@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from add.adjoint import Schedule, value_and_gradient
 from add.adjoint.forward import stretches
-from add.adjoint.observed import observe
+from add.adjoint.observed import ObservedRun, observe
 from add.adjoint.reverse import Evaluation, evaluate
 from add.equations.tangents import Columns, Directions, StretchTangents
 from add.errors import InputError
@@ -314,23 +314,26 @@ class InverseProblem(Summarised):
         they are at most a quarter of n. It is tried, unless not ``backward``, with one run, whose states have no more
         residuals than that on average.
         """
-        found = self._backward(point, free) if backward and len(self.experiments) == 1 else None
-        if found is not None:
-            return found
+        most = free.size // 4
+        if backward and len(self.experiments) == 1:
+            (run,) = point.runs.values()
+            found = self.observed(point, free, most) if point.of_runs <= most * (run.n_steps + 1) else None
+            if found is not None:
+                along = Directions(self.map_of(self.experiments[0]).jacobian(point.x)[:, free])
+                return along_time(found, self._by_numbers(point, free, along), point.rho[point.of_runs :])
         jacobian = self.jacobian(point, free)
         return WholeNormal(jacobian, jacobian.transposed(point.rho))
 
-    def _backward(self, point: Residuals, free: IntArray) -> NormalEquations | None:
-        """Return the normal equations from a sweep backward; None where that is more work, or there is none."""
+    def observed(self, point: Residuals, free: IntArray, most: int) -> ObservedRun | None:
+        """Return what the residuals of the only run see of it along the ``free`` entries of x; see `observe`.
+
+        None besides where residuals read more than the states around them (`Objective.for_run`).
+        """
         (experiment,), x = self.experiments, point.x
-        simulation, run = experiment.simulation, point.runs[experiment.name]
-        most = free.size // 4
-        if point.of_runs > most * (run.n_steps + 1) or run.initial.step:
-            return None
+        run, mapping = point.runs[experiment.name], self.map_of(experiment)
         parts, _ = experiment.squares_within(point.window)
-        if any(part.for_run() is not part for _, part in parts):
-            return None  # its residuals read earlier states
-        mapping = self.map_of(experiment)
+        if run.initial.step or any(part.for_run() is not part for _, part in parts):
+            return None
         theta, directions = mapping.forward(x), Directions(mapping.jacobian(x)[:, free])
         by_state: dict[int, list[tuple[FloatArray, StateRows]]] = {}
         done = 0
@@ -339,10 +342,7 @@ class InverseProblem(Summarised):
                 size = rows.bars.q.shape[2]
                 by_state.setdefault(rows.step, []).append((point.rho[done : done + size], rows.times(root)))
                 done += size
-        observed = observe(simulation, run, theta, directions, by_state, most)
-        if observed is None:
-            return None
-        return along_time(observed, self._by_numbers(point, free, directions), point.rho[done:])
+        return observe(experiment.simulation, run, theta, directions, by_state, most)
 
     def _by_numbers(self, point: Residuals, free: IntArray, *directions: Directions) -> sp.csr_array:
         """Return the derivative of the residuals of the numbers alone; ``directions`` of theta of each experiment."""
