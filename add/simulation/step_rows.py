@@ -11,7 +11,8 @@ import numpy as np
 from add.equations import charts
 from add.equations.kinematics import StateTangent, Weights
 from add.equations.tangents import Columns, Directions
-from add.linalg import DenseLU
+from add.linalg import DenseLU, LinearSolve
+from add.simulation.derivative import linearise, named_instant
 from add.simulation.stepper import Record
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -55,15 +56,18 @@ def pull_rows(
         by_theta, (dq, dv, da) = matrices[1], matrices[0]
         rates = dv + c * da
         matrix, factors = dq + c * rates, DenseLU()
-        factors.factor_matrix(np.asfortranarray(matrix if free.size == n else matrix[np.ix_(free, free)]))
-        adjoint[free] = factors.solve_transposed(u_bar[free])
+        with named_instant(record.solution):
+            factors.factor_matrix(np.asfortranarray(matrix if free.size == n else matrix[np.ix_(free, free)]))
+            adjoint[free] = factors.solve_transposed(u_bar[free])
         by_rates, by_a = rates.T @ adjoint, da.T @ adjoint
         if prescribed.size:
             whole = matrix.T @ adjoint
     else:
-        branch = system.on_branch(record.decisions, record.solution.candidates)
-        solver = assembler.factor(kin, mu, theta, record.solution.weights, branch)
-        both = solver.solve_transposed(np.concatenate([u_bar[free], np.zeros((mu.size, count))]))
+        linearised = linearise(assembler, record.solution, theta)
+        branch, solver = linearised.branch, linearised.factors
+        assert isinstance(solver, LinearSolve)
+        with named_instant(record.solution):
+            both = solver.solve_transposed(np.concatenate([u_bar[free], np.zeros((mu.size, count))]))
         adjoint[free], adjoint[n:] = both[: free.size], both[free.size :]
         by_theta = branch.parameter_tangents(kin, mu, theta, directions)
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.run import Block
-from add.equations.kinematics import NO_CARRY, Carry, State
+from add.equations.kinematics import NO_CARRY, Carry, State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.bdf import BDF
