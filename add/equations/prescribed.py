@@ -75,24 +75,25 @@ class Motion:
         return index, np.ascontiguousarray(rows[:, index])
 
     def rows(self, t: float, theta: FloatArray, moved: BoolArray) -> tuple[IntArray, FloatArray]:
-        """Return the parameters (k,) that ``moved`` marks and `positions` depends on, and its derivative (n_p, k)."""
+        """Return parameters (k,) that ``moved`` marks, and the derivatives of `positions` by them (n_p, k).
+
+        Those that `positions` depends on, one more than once if several moves read it: its derivatives add.
+        """
         found = np.zeros_like(theta)
         self._held.vjp(theta, generic(self.initial.n), np.zeros(self.initial.n), found)
-        index, values = [np.zeros(0, dtype=np.int64)], [np.zeros((0, self.prescribed.size))]
+        index, values = [np.zeros(0, dtype=np.int64)], [np.zeros((self.prescribed.size, 0))]
         if moved[found != 0.0].any():
             first, start = self.start_rows(theta)
-            index, values = [first[moved[first]]], [start[:, moved[first]].T]
+            index, values = [first[moved[first]]], [start[:, moved[first]]]
         for move in self.moves:
             acting, weights = move.signal.acting(t)
-            share = np.zeros((weights.size, move.rows.shape[1], self.initial.n))
-            share[:, move.axes, move.dofs] = weights[:, None]
-            entries = move.rows[acting].ravel()
-            index.append(entries[moved[entries]])
-            values.append(share[:, :, self.prescribed].reshape(-1, self.prescribed.size)[moved[entries]])
-        entries, places = np.unique(np.concatenate(index), return_inverse=True)
-        out = np.zeros((entries.size, self.prescribed.size))
-        np.add.at(out, places, np.concatenate(values))
-        return entries, out.T
+            entries = move.rows[acting]
+            share = np.zeros((self.initial.n, *entries.shape))
+            share[move.dofs, :, move.axes] = weights
+            kept = moved[entries]
+            index.append(entries[kept])
+            values.append(share[self.prescribed][:, kept])
+        return np.concatenate(index), np.concatenate(values, axis=1)
 
     def velocities(self, t: float, theta: FloatArray) -> FloatArray:
         """Return their time derivatives (n_p,)."""

@@ -317,24 +317,23 @@ class InverseProblem(Summarised):
         most = free.size // 4
         if backward and len(self.experiments) == 1:
             (run,) = point.runs.values()
-            found = self.observed(point, free, most) if point.of_runs <= most * (run.n_steps + 1) else None
+            directions = Directions(self.map_of(self.experiments[0]).jacobian(point.x)[:, free])
+            found = self.observed(point, directions, most) if point.of_runs <= most * (run.n_steps + 1) else None
             if found is not None:
-                along = Directions(self.map_of(self.experiments[0]).jacobian(point.x)[:, free])
-                return along_time(found, self._by_numbers(point, free, along), point.rho[point.of_runs :])
+                return along_time(found, self._by_numbers(point, free, directions), point.rho[point.of_runs :])
         jacobian = self.jacobian(point, free)
         return WholeNormal(jacobian, jacobian.transposed(point.rho))
 
-    def observed(self, point: Residuals, free: IntArray, most: int) -> ObservedRun | None:
-        """Return what the residuals of the only run see of it along the ``free`` entries of x; see `observe`.
+    def observed(self, point: Residuals, directions: Directions, most: int) -> ObservedRun | None:
+        """Return what the residuals of the only run see of it along directions of theta; see `observe`.
 
         None besides where residuals read more than the states around them (`Objective.for_run`).
         """
-        (experiment,), x = self.experiments, point.x
-        run, mapping = point.runs[experiment.name], self.map_of(experiment)
+        (experiment,) = self.experiments
+        run, theta = point.runs[experiment.name], self.theta(point.x, experiment)
         parts, _ = experiment.squares_within(point.window)
         if run.initial.step or any(part.for_run() is not part for _, part in parts):
             return None
-        theta, directions = mapping.forward(x), Directions(mapping.jacobian(x)[:, free])
         by_state: dict[int, list[tuple[FloatArray, StateRows]]] = {}
         done = 0
         for root, part in parts:
@@ -346,9 +345,10 @@ class InverseProblem(Summarised):
 
     def _by_numbers(self, point: Residuals, free: IntArray, *directions: Directions) -> sp.csr_array:
         """Return the derivative of the residuals of the numbers alone; ``directions`` of theta of each experiment."""
-        of_p = self.design.jacobian(point.x)
         rows = [sp.csr_array((0, free.size))]
-        rows += [(prior.residual_jacobian(self.n) @ of_p)[:, free] for prior in self.priors]
+        if self.priors:
+            of_p = self.design.jacobian(point.x)[:, free]
+            rows += [prior.residual_jacobian(self.n) @ of_p for prior in self.priors]
         for experiment, along in zip(self.experiments, directions, strict=True):
             theta = self.theta(point.x, experiment)
             parts, _ = experiment.squares_within(point.window)

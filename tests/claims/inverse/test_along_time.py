@@ -10,6 +10,7 @@ from inverse.test_least_squares import PARAMETERS, controlled
 from inverse.test_problem import SCENE, TWO, problem_of
 
 from add.equations.kinematics import Weights
+from add.equations.tangents import Directions
 from add.equations.term import UNIT
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
 from add.inverse.along_time import AlongTime, along_time
@@ -81,10 +82,15 @@ CASES = {
 }
 
 
+def observed(problem, point, most=10**6):
+    along = Directions(problem.map_of(problem.experiments[0]).jacobian(point.x))
+    return problem.observed(point, along, most)
+
+
 def both(problem, x):
     """The normal equations by elimination along time, whatever it costs, and those of the forward Jacobian."""
-    point, free = problem.residuals(x), np.arange(problem.n)
-    found = problem.observed(point, free, 10**6)
+    point = problem.residuals(x)
+    found = observed(problem, point)
     jacobian = problem.jacobian(point)
     whole = WholeNormal(jacobian, jacobian.transposed(point.rho))
     return AlongTime(found, jacobian.sparse, point.rho[point.of_runs :]), whole, point
@@ -202,7 +208,7 @@ def test_which_way_is_taken():
     assert not problem.normal_equations(point, free, backward=False).backward
     few = np.array([0, 3, 144, 147])
     assert not problem.normal_equations(point, few).backward
-    assert problem.observed(point, free, 5) is None  # six rows see the last states
+    assert observed(problem, point, 5) is None  # six rows see the last states
     several = problem_of(parameters=PARAMETERS, experiments=TWO)
     point = several.residuals(several.x0)
     assert not several.normal_equations(point, np.arange(several.n)).backward
@@ -213,6 +219,6 @@ def test_work_decides_how_equations_are_solved(monkeypatch):
     kinds = []
     for problem in (strings(), controlled()):  # numbers of one step each, and of most steps
         point = problem.residuals(problem.x0)
-        run, sparse = problem.observed(point, np.arange(problem.n), 10**6), problem.jacobian(point).sparse
+        run, sparse = observed(problem, point), problem.jacobian(point).sparse
         kinds.append(type(along_time(run, sparse, point.rho[point.of_runs :])))
     assert kinds == [AlongTime, WholeNormal]
