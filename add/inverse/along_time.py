@@ -20,11 +20,16 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from add.adjoint.observed import ObservedRun
+from add.adjoint.observed import ObservedRun, observe
+from add.equations.tangents import Directions
+from add.inverse.experiment import Experiment
 from add.inverse.normal import NormalEquations, WholeNormal
-from add.inverse.residuals import Jacobian
+from add.inverse.residuals import Jacobian, Residuals
+from add.objectives.base import StateRows
 from add.typing import BoolArray, FloatArray, IntArray
 
+#: Entries of all rows that a sweep backward begins with.
+MOST_ENTRIES = 1 << 25
 #: What the arrays of a state cost beside their arithmetic, in multiplications of a Cholesky factor.
 OVERHEAD = 8e5
 
@@ -217,6 +222,35 @@ class _Front:
         self.done[numbers] = True
         self.place[self.open] = np.arange(self.open.size)
         return [_Eliminated(numbers, factor, X, w, self.open)]
+
+
+def may_go_backward(point: Residuals, most: int) -> bool:
+    """Whether a sweep backward through a point's only run may be tried with ``most`` rows that see a state."""
+    (run,) = point.runs.values()
+    n = run.q.shape[1]
+    entries = 4 * n * (point.of_runs + 4 * n)  # all rows by two pairs, and the units of one state
+    return point.of_runs <= most * (run.n_steps + 1) and entries <= MOST_ENTRIES
+
+
+def observed(
+    experiment: Experiment, point: Residuals, theta: FloatArray, directions: Directions, most: int
+) -> ObservedRun | None:
+    """Return what the residuals of the point's only run see of it along directions of theta; see `observe`.
+
+    None besides where residuals read more than the states around them (`Objective.for_run`).
+    """
+    (run,) = point.runs.values()
+    parts, _ = experiment.squares_within(point.window)
+    if run.initial.step or any(part.for_run() is not part for _, part in parts):
+        return None
+    by_state: dict[int, list[tuple[FloatArray, StateRows]]] = {}
+    done = 0
+    for root, part in parts:
+        for rows in part.state_rows(run, theta, directions):
+            size = rows.bars.q.shape[2]
+            by_state.setdefault(rows.step, []).append((point.rho[done : done + size], rows.times(root)))
+            done += size
+    return observe(experiment.simulation, run, theta, directions, by_state, most)
 
 
 def along_time(run: ObservedRun, sparse: sp.csr_array, rho: FloatArray) -> NormalEquations:

@@ -12,18 +12,16 @@ import scipy.sparse as sp
 
 from add.adjoint import Schedule, value_and_gradient
 from add.adjoint.forward import stretches
-from add.adjoint.observed import ObservedRun, observe
 from add.adjoint.reverse import Evaluation, evaluate
 from add.equations.tangents import Columns, Directions, StretchTangents
 from add.errors import InputError
-from add.inverse.along_time import along_time
+from add.inverse.along_time import along_time, may_go_backward, observed
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
 from add.inverse.maps import Composed, Injection, Transformed
 from add.inverse.normal import NormalEquations, WholeNormal
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.residuals import Jacobian, Residuals
 from add.linalg import one_blas_thread
-from add.objectives.base import StateRows
 from add.simulation.run import Observer, Replay, Trajectory
 from add.summary import Summarised, Summary
 from add.typing import FloatArray, IntArray
@@ -312,36 +310,17 @@ class InverseProblem(Summarised):
         Forward, tangents of all n numbers go through the steps. Backward, cotangents of what later residuals see do
         (`add.adjoint.observed`), which take fewer solves, but are looked through again and again: that pays as long as
         they are at most a quarter of n. It is tried, unless not ``backward``, with one run, whose states have no more
-        residuals than that on average.
+        residuals than that on average, and whose rows, not yet looked through, have room (`may_go_backward`).
         """
-        most = free.size // 4
-        if backward and len(self.experiments) == 1:
-            (run,) = point.runs.values()
-            directions = Directions(self.map_of(self.experiments[0]).jacobian(point.x)[:, free])
-            found = self.observed(point, directions, most) if point.of_runs <= most * (run.n_steps + 1) else None
+        if backward and len(self.experiments) == 1 and may_go_backward(point, free.size // 4):
+            (experiment,) = self.experiments
+            mapping = self.map_of(experiment)
+            directions = Directions(mapping.jacobian(point.x)[:, free])
+            found = observed(experiment, point, mapping.forward(point.x), directions, free.size // 4)
             if found is not None:
                 return along_time(found, self._by_numbers(point, free, directions), point.rho[point.of_runs :])
         jacobian = self.jacobian(point, free)
         return WholeNormal(jacobian, jacobian.transposed(point.rho))
-
-    def observed(self, point: Residuals, directions: Directions, most: int) -> ObservedRun | None:
-        """Return what the residuals of the only run see of it along directions of theta; see `observe`.
-
-        None besides where residuals read more than the states around them (`Objective.for_run`).
-        """
-        (experiment,) = self.experiments
-        run, theta = point.runs[experiment.name], self.theta(point.x, experiment)
-        parts, _ = experiment.squares_within(point.window)
-        if run.initial.step or any(part.for_run() is not part for _, part in parts):
-            return None
-        by_state: dict[int, list[tuple[FloatArray, StateRows]]] = {}
-        done = 0
-        for root, part in parts:
-            for rows in part.state_rows(run, theta, directions):
-                size = rows.bars.q.shape[2]
-                by_state.setdefault(rows.step, []).append((point.rho[done : done + size], rows.times(root)))
-                done += size
-        return observe(experiment.simulation, run, theta, directions, by_state, most)
 
     def _by_numbers(self, point: Residuals, free: IntArray, *directions: Directions) -> sp.csr_array:
         """Return the derivative of the residuals of the numbers alone; ``directions`` of theta of each experiment."""

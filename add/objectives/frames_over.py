@@ -16,6 +16,9 @@ from add.objectives.placement import Placement
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
+#: Numbers that the units of a stretch of states may take.
+MOST_UNITS = 1 << 22
+
 
 class Tracked(Protocol):
     """The part of `add.objectives.tracking.Tracking` that frames read; its attributes stand there."""
@@ -105,16 +108,15 @@ class FramesOver:
         q_dot[:, places], v_dot[:, places] = tangents.q[rows - self.before], tangents.v[rows - self.before]
         return Columns(index, self._along(q_dot, v_dot, theta_dot))
 
-    def state_rows(self, directions: Directions) -> list[StateRows]:
+    def state_rows(self, coordinates: IntArray, directions: Directions) -> list[StateRows]:
         """Return the derivatives of `residuals` by the pairs around each, state by state; see `LeastSquares`.
 
         A residual reads the states at both ends of its interval: with units of their own for states of even and of odd
-        number, one pass has both.
+        number, one pass has both. ``coordinates`` are those that it may read.
         """
         if not self.frames.size:
             return []
-        rows, n = self.rows, self.run.q.shape[1]
-        coordinates, own = self._coordinates(), self._direct(directions)
+        rows, n, own = self.rows, self.run.q.shape[1], self._direct(directions)
         count, places = coordinates.size, np.arange(coordinates.size)
         units = np.zeros((2, rows.size, 2, 2, count, n))  # q and v; state; parity; q and v; coordinate
         for kind in range(2):
@@ -136,15 +138,6 @@ class FramesOver:
                 bars[:, pair, coordinates] = by_state[:, (step - pair) % 2].transpose(1, 2, 0)
             out.append(StateRows(step, StateTangent(*bars), Columns(own, found[:, 4 * count :])))
         return out
-
-    def _coordinates(self) -> IntArray:
-        """Return the coordinates that the points may depend on; at a state that makes no derivative zero by chance."""
-        n, points = self.run.q.shape[1], self.tracking.points
-        kin = Kinematics(self.run.q[-1] + 0.01 * generic(n), generic(n), np.zeros(n), 0.0, 0)
-        bar = generic(3 * points.n_points).reshape(-1, 3)
-        q_bar, v_bar = np.zeros((2, n))
-        points.vjp(kin, self.theta, bar, bar, q_bar, v_bar, np.zeros_like(self.theta))
-        return np.flatnonzero(np.abs(q_bar) + np.abs(v_bar))
 
     def _entries(self) -> tuple[IntArray, IntArray]:
         """Return the entries of theta that are a clock, and those of a placement."""
@@ -175,3 +168,18 @@ class FramesOver:
         weights = tracking.weights[self.frames]
         change = np.moveaxis(np.sqrt(weights)[:, None, :, None] * change, 1, 3)[weights > 0.0]
         return change.reshape(-1, theta_dot.shape[0])
+
+
+def rows_over(tracking: Tracked, run: Trajectory, theta: FloatArray, directions: Directions) -> list[StateRows]:
+    """Return the derivatives of all residuals of a run behind its first state; see `FramesOver.state_rows`."""
+    n, points = run.q.shape[1], tracking.points
+    # The coordinates that are read, at a state that makes no derivative zero by chance.
+    kin = Kinematics(run.q[-1] + 0.01 * generic(n), generic(n), np.zeros(n), 0.0, 0)
+    bar, (q_bar, v_bar) = generic(3 * points.n_points).reshape(-1, 3), np.zeros((2, n))
+    points.vjp(kin, theta, bar, bar, q_bar, v_bar, np.zeros_like(theta))
+    coordinates, out = np.flatnonzero(np.abs(q_bar) + np.abs(v_bar)), []
+    together = max(1, MOST_UNITS // (8 * n * coordinates.size + 1))
+    for first in range(0, run.n_steps, together):
+        over = FramesOver(tracking, run, theta, first, min(first + together, run.n_steps))
+        out += over.state_rows(coordinates, directions)
+    return out

@@ -12,7 +12,7 @@ from add.equations.kinematics import State, StateTangent
 from add.equations.points import PointMap
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.objectives.base import LeastSquares, StateRows
-from add.objectives.frames_over import FramesOver
+from add.objectives.frames_over import FramesOver, rows_over
 from add.objectives.interpolation import Interpolant, StepWeights
 from add.objectives.losses import Loss, bend, bending
 from add.objectives.origin import Origin, less_origin, times_each
@@ -329,7 +329,7 @@ class Tracking(LeastSquares):
         """Return the derivatives of the residuals state by state; see `LeastSquares.state_rows`."""
         if self.reference is not None or run.initial.step or steps is not None:
             return super().state_rows(run, theta, directions, steps)
-        found = FramesOver(self, run, theta, 0, run.n_steps).state_rows(directions)
+        found = rows_over(self, run, theta, directions)
         # Where a chart changed, a state has its older pair in another chart than the run has it.
         turned = [x.step for x in found if x.bars.q[1].any() and run.records[x.step - 1].charts.size]
         alone = super().state_rows(run, theta, directions, np.array([0, *turned]))

@@ -13,7 +13,7 @@ from add.equations.kinematics import Weights
 from add.equations.tangents import Directions
 from add.equations.term import UNIT
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
-from add.inverse.along_time import AlongTime, along_time
+from add.inverse.along_time import AlongTime, along_time, may_go_backward, observed
 from add.inverse.normal import WholeNormal
 from add.scene import scene_from_dict
 
@@ -82,15 +82,17 @@ CASES = {
 }
 
 
-def observed(problem, point, most=10**6):
-    along = Directions(problem.map_of(problem.experiments[0]).jacobian(point.x))
-    return problem.observed(point, along, most)
+def seen(problem, point, most=10**6):
+    """What the residuals see of the run along all numbers."""
+    (experiment,) = problem.experiments
+    along = Directions(problem.map_of(experiment).jacobian(point.x))
+    return observed(experiment, point, problem.theta(point.x, experiment), along, most)
 
 
 def both(problem, x):
     """The normal equations by elimination along time, whatever it costs, and those of the forward Jacobian."""
     point = problem.residuals(x)
-    found = observed(problem, point)
+    found = seen(problem, point)
     jacobian = problem.jacobian(point)
     whole = WholeNormal(jacobian, jacobian.transposed(point.rho))
     return AlongTime(found, jacobian.sparse, point.rho[point.of_runs :]), whole, point
@@ -208,10 +210,25 @@ def test_which_way_is_taken():
     assert not problem.normal_equations(point, free, backward=False).backward
     few = np.array([0, 3, 144, 147])
     assert not problem.normal_equations(point, few).backward
-    assert observed(problem, point, 5) is None  # six rows see the last states
+    assert seen(problem, point, 5) is None  # six rows see the last states
     several = problem_of(parameters=PARAMETERS, experiments=TWO)
     point = several.residuals(several.x0)
     assert not several.normal_equations(point, np.arange(several.n)).backward
+
+
+def test_rows_have_room(monkeypatch):
+    """Frames are looked at stretch by stretch; a sweep whose rows would fill the memory is not begun."""
+    problem = box()
+    along, whole, point = both(problem, problem.x0)
+    monkeypatch.setattr("add.objectives.frames_over.MOST_UNITS", 8 * 6 * 6 * 4)  # four states
+    again, _, _ = both(problem, problem.x0)
+    assert again.slope == pytest.approx(along.slope, rel=0, abs=1e-13 * np.abs(whole.slope).max())
+    v = np.linspace(-1.0, 1.0, problem.n)
+    product = along.product(v)
+    assert again.product(v) == pytest.approx(product, rel=0, abs=1e-13 * np.abs(product).max())
+    assert may_go_backward(point, 37)
+    monkeypatch.setattr("add.inverse.along_time.MOST_ENTRIES", 24 * (point.of_runs + 24) - 1)
+    assert not may_go_backward(point, 37)
 
 
 def test_work_decides_how_equations_are_solved(monkeypatch):
@@ -219,6 +236,6 @@ def test_work_decides_how_equations_are_solved(monkeypatch):
     kinds = []
     for problem in (strings(), controlled()):  # numbers of one step each, and of most steps
         point = problem.residuals(problem.x0)
-        run, sparse = observed(problem, point), problem.jacobian(point).sparse
+        run, sparse = seen(problem, point), problem.jacobian(point).sparse
         kinds.append(type(along_time(run, sparse, point.rho[point.of_runs :])))
     assert kinds == [AlongTime, WholeNormal]
