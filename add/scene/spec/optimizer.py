@@ -79,8 +79,8 @@ class OptimizerSpec(Spec):
 
     method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = Field(
         "l-bfgs-b",
-        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents or, of many controls, a "
-        "solution along time; Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, "
+        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents or, of many controls, "
+        "a solution along time; Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, "
         "for rough objectives, one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with "
         "momentum",
     )
