@@ -8,10 +8,11 @@ import numpy as np
 
 from add.compiled.dense import factor, solve
 from add.compiled.linear import new_linear
-from add.compiled.routines import call_matrices, call_parameters, call_residual
+from add.compiled.routines import call_jacobian, call_matrices, call_parameters, call_residual
 from add.compiled.structure import links_of
 from add.compiled.tree_equations import new_lifted
 from add.kernels.arena import Instant, Signals
+from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.typing import FloatArray
 
@@ -51,8 +52,7 @@ def take_stages(arrays, routines, tableau, t, dt, before, signals, theta, choice
     """
     (q, v), n, s = before, before[0].size, tableau.b.size
     found, still, r = np.zeros((3, s, n)), np.zeros(n), np.empty(n)
-    lifted, linear, parts, rest = new_lifted(arrays), new_linear(arrays), np.empty((3, n * n)), np.empty(n)
-    over_rows, x = _over_rows(arrays), np.empty(n)
+    lifted, linear, mass, x, rest = new_lifted(arrays), new_linear(arrays), np.empty(n * n), np.empty(n), np.empty(n)
     for i in range(s):
         q_i, v_i = found[0, i], found[1, i]
         q_i[:], v_i[:] = q, v
@@ -64,7 +64,10 @@ def take_stages(arrays, routines, tableau, t, dt, before, signals, theta, choice
                     v_i[k] += h * found[2, j, k]
         now = Signals(signals.weights[i], signals.table[i])
         at = Instant(t + tableau.c[i] * dt, q_i, v_i, still, theta, now)
-        largest = _matrices(arrays, routines, at, lifted, choices, r, over_rows, parts, linear)
+        call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, r))
+        call_jacobian(routines.jacobian, (arrays, at, lifted, choices, 0.0, 0.0, 1.0, mass))
+        put(mass, linear.matrix)
+        largest = factor(linear, routines.blas)
         for k in range(n):
             r[k] = -r[k]
         if largest < 0.0 or not solve(linear, largest, False, r, x, rest, routines.blas):
