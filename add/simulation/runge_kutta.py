@@ -61,8 +61,8 @@ class RungeKutta4(DifferentiableStepper):
         return self.step_size
 
     @property
-    def asks_compiled(self) -> bool:
-        """It does, and has no others."""
+    def needs_compiled(self) -> bool:
+        """It has no others."""
         return True
 
     def solved_by(self, options: NewtonOptions) -> RungeKutta4:

@@ -153,8 +153,8 @@ class Stepper(ABC):
         """Number of (q, v) pairs in a State."""
 
     @property
-    def asks_compiled(self) -> bool:
-        """Whether it asks for the compiled equations of a system where there are some."""
+    def needs_compiled(self) -> bool:
+        """Whether it has no equations but the compiled ones of a system."""
         return False
 
     @abstractmethod
@@ -356,11 +356,6 @@ def shifted(tangents: StateTangents, q_dot: FloatArray, v_dot: FloatArray) -> St
 
 class BlockStepper(DifferentiableStepper):
     """A stepper that takes blocks of compiled steps where a system has them."""
-
-    @property
-    def asks_compiled(self) -> bool:
-        """It does."""
-        return True
 
     @abstractmethod
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:

@@ -1,6 +1,7 @@
 """Explicit steps of order four: against DOP853 and BDF2, gradients both ways, and what is refused."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.integrate import solve_ivp
 from add.adjoint import Checkpoints, States, pushforward, value_and_gradient
 from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
+from add.simulation.restarted import RecordedStates, Restarted
 
 LINK = {"mass": 0.1, "inertia": [5e-4, 5e-4, 5e-4, 0, 0, 0], "center_of_mass": [0, 0, -0.1]}
 SHOULDER = {"child": "upper", "axis": [0, -1, 0], "value": -0.5, "rate": 4.0, "damping": 1e-3}
@@ -99,6 +101,28 @@ def test_both_ways_and_all_schedules():
     for schedule in (Checkpoints(), States()):
         again = value_and_gradient(simulation, objective, theta, schedule=schedule)
         assert np.array_equal(again.gradient, found.gradient) and again.value == found.value
+
+
+def test_derivatives_of_a_step(rng):
+    """As matrices, and of steps that begin anew in recorded states."""
+    problem = changed().inverse_problem()
+    (experiment,) = problem.experiments
+    simulation, theta = experiment.simulation, problem.theta(problem.x0, experiment)
+    found = simulation.run(theta, n_steps=5)
+    transition = simulation.step_derivatives(theta).jacobians(found.records[4]).transition
+    before, state = simulation.assembler(), found.state(4)
+    dot = rng.normal(size=4)
+    ends = []
+    for h in (1e-6, -1e-6):
+        q, v = state.q.copy(), state.v.copy()
+        q[0] += h * dot[:2]
+        v[0] += h * dot[2:]
+        after, _ = simulation.stepper.step(before, replace(state, q=q, v=v), theta)
+        ends.append(np.concatenate([after.q[0], after.v[0]]))
+    assert transition[:4, :4] @ dot == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7, abs=1e-8)
+    recorded = RecordedStates(found.q, found.v)
+    anew = replace(simulation, stepper=Restarted(simulation.stepper, recorded))
+    assert np.array_equal(anew.run(theta, n_steps=5).q, found.q)
 
 
 def test_a_body_that_turns_beyond_pi():
