@@ -12,6 +12,7 @@ import numpy as np
 from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
+from add.compiled.stages import Tableau, pull_back_stages, take_stages
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
 from add.compiled.walk import Choices, no_choices
@@ -21,6 +22,9 @@ from add.equations.tangents import Columns, Directions, StateTangents
 from add.equations.term import Decisions
 from add.kernels.arena import Signals
 from add.typing import FloatArray, IntArray
+
+#: The share of an explicit step after which its first stage reads signals.
+WITHIN = 1e-6
 
 _NOTHING: FloatArray = np.zeros(0)
 
@@ -150,6 +154,53 @@ class CompiledRun:
             self._signals(block.timing, n), theta, bars, by_position, theta_bar,
         )  # fmt: skip
         return int(left)
+
+    def stages(
+        self, tableau: Tableau, instant: tuple[float, float], before: tuple[FloatArray, FloatArray], theta: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return q, v and a (3, s, n) of the stages of an explicit step, and q and v behind it; None if it fails.
+
+        ``instant`` are the time at which it begins and dt; all coordinates are free, and nothing decides.
+        """
+        theta, (q, v) = plain(theta), before
+        found, q_end, v_end, finite = take_stages(
+            *self.system.common, tableau, *instant, (plain(q), plain(v)), self._at_stages(tableau, *instant), theta,
+            self._none,
+        )  # fmt: skip
+        return (found, q_end, v_end) if finite else None
+
+    def pull_back_stages(
+        self,
+        tableau: Tableau,
+        instant: tuple[float, float],
+        stages: FloatArray,
+        theta: FloatArray,
+        bars: FloatArray,
+        theta_bar: FloatArray,
+    ) -> FloatArray | None:
+        """Return the cotangents (2, n) of q and v before an explicit step from those behind it; None if singular."""
+        before, solved = pull_back_stages(
+            *self.system.common, tableau, *instant, plain(stages), self._at_stages(tableau, *instant), plain(theta),
+            self._none, plain(bars), theta_bar,
+        )  # fmt: skip
+        return before if solved else None
+
+    def matrices_at(
+        self, t: float, kin: tuple[FloatArray, FloatArray, FloatArray], theta: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, Columns]:
+        """Return dr/dq, dr/dv, dr/da (3, n, n) at a time, where nothing decides, and dr along directions."""
+        now = windows(self.system.signals, np.array([t]))
+        by_state, index, by_theta = state_matrices(
+            *self.system.common, t, tuple(plain(x) for x in kin), plain(theta), Signals(now.weights[0], now.table[0]),
+            self._none, self._along(directions),
+        )  # fmt: skip
+        return np.transpose(by_state, (0, 2, 1)), Columns(index, by_theta.T)
+
+    def _at_stages(self, tableau: Tableau, t: float, dt: float) -> Signals:
+        """Return the signals at the stages; a step meets what a piecewise constant one is within it."""
+        if not self.system.signals:
+            return Signals(np.zeros((tableau.c.size, 0)), np.zeros((tableau.c.size, 0, 3), dtype=np.int64))
+        return windows(self.system.signals, t + np.maximum(tableau.c, WITHIN) * dt)
 
     def matrices(
         self,

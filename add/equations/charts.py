@@ -46,10 +46,18 @@ def change(state: State, rotations: IntArray) -> State:
 
 
 def pullback(state: State, rotations: IntArray, bar: StateTangent) -> StateTangent:
-    """Pull a cotangent back through `change`; ``state`` is the one before it."""
+    """Pull cotangents, arrays (m, n) or (m, n, r) for r of them, back through `change`; ``state`` is the one before."""
     out = replace(bar, q=bar.q.copy(), v=bar.v.copy())
     for first in rotations:
-        change_chart_pullback(first, state.q, state.v, out.q, out.v)
+        if bar.q.ndim == 2:
+            change_chart_pullback(first, state.q, state.v, out.q, out.v)
+            continue
+        part = slice(first, first + 3)
+        for k in range(bar.q.shape[0]):
+            w, w_dot = state.q[k, part], state.v[k, part]
+            derivative = _derivative(w)  # symmetric, as the second
+            out.q[k, part] = derivative @ bar.q[k, part] + _second_derivative(w, w_dot) @ bar.v[k, part]
+            out.v[k, part] = derivative @ bar.v[k, part]
     return out
 
 

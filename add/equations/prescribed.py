@@ -9,7 +9,8 @@ import numpy as np
 
 from add.equations.initial import InitialState
 from add.equations.signals import Signal
-from add.typing import FloatArray, IntArray
+from add.equations.tangents import generic
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 @final
@@ -72,6 +73,27 @@ class Motion:
             self._held.vjp(theta, unit, np.zeros(self.initial.n), row)
         index = np.flatnonzero(rows.any(axis=0))
         return index, np.ascontiguousarray(rows[:, index])
+
+    def rows(self, t: float, theta: FloatArray, moved: BoolArray) -> tuple[IntArray, FloatArray]:
+        """Return parameters (k,) that ``moved`` marks, and the derivatives of `positions` by them (n_p, k).
+
+        Those that `positions` depends on, one more than once if several moves read it: its derivatives add.
+        """
+        found = np.zeros_like(theta)
+        self._held.vjp(theta, generic(self.initial.n), np.zeros(self.initial.n), found)
+        index, values = [np.zeros(0, dtype=np.int64)], [np.zeros((self.prescribed.size, 0))]
+        if moved[found != 0.0].any():
+            first, start = self.start_rows(theta)
+            index, values = [first[moved[first]]], [start[:, moved[first]]]
+        for move in self.moves:
+            acting, weights = move.signal.acting(t)
+            entries = move.rows[acting]
+            share = np.zeros((self.initial.n, *entries.shape))
+            share[move.dofs, :, move.axes] = weights
+            kept = moved[entries]
+            index.append(entries[kept])
+            values.append(share[self.prescribed][:, kept])
+        return np.concatenate(index), np.concatenate(values, axis=1)
 
     def velocities(self, t: float, theta: FloatArray) -> FloatArray:
         """Return their time derivatives (n_p,)."""

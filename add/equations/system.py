@@ -103,7 +103,7 @@ class System(Summarised):
     def other_entries(self) -> BoolArray:
         """Of every entry of theta, whether it is no coefficient of a signal."""
         out = np.ones(self.parameters.n, dtype=bool)
-        for own in self.inputs:
+        for own in (*self.inputs, *(move.rows for move in self.motion.moves)):
             out[own] = False
         return out
 
@@ -154,13 +154,11 @@ class System(Summarised):
 
     def motion_tangents(self, t: float, theta: FloatArray, directions: Directions) -> Columns:
         """Return the tangents of the prescribed coordinates, (n_p, k), along directions of theta."""
-        motion, n = self.motion, self.partition.prescribed.size
-
-        def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
-            out += motion.jvp(t, theta, theta_dot)[0]
-
-        parts = [ThetaMap(jvp, lambda bar, out: motion.vjp(t, theta, bar, None, out))] if n else []
-        return push(parts, n, directions)
+        if not self.partition.prescribed.size:
+            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+        entries, values = self.motion.rows(t, theta, directions.moved)
+        index = directions.touching(entries)
+        return Columns(index, values @ directions.block(entries, index))
 
 
 @final

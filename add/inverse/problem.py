@@ -15,8 +15,10 @@ from add.adjoint.forward import stretches
 from add.adjoint.reverse import Evaluation, evaluate
 from add.equations.tangents import Columns, Directions, StretchTangents
 from add.errors import InputError
+from add.inverse.along_time import along_time, may_go_backward, observed
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
 from add.inverse.maps import Composed, Injection, Transformed
+from add.inverse.normal import NormalEquations, WholeNormal
 from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.residuals import Jacobian, Residuals
 from add.linalg import one_blas_thread
@@ -268,7 +270,8 @@ class InverseProblem(Summarised):
             runs[experiment.name] = run
             of_runs += [root * part.run_residuals(run, theta) for root, part in parts]
             of_parameters += [root * part.parameter_residuals(theta) for root, part in parts]
-        return Residuals(x.copy(), np.concatenate(of_runs + of_parameters), runs, window)
+        seen = sum(part.size for part in of_runs)
+        return Residuals(x.copy(), np.concatenate(of_runs + of_parameters), runs, window, seen)
 
     def jacobian(self, point: Residuals, free: IntArray | None = None) -> Jacobian:
         """Return the derivative of the residuals, by the ``free`` entries of x (default: all), from forward tangents.
@@ -277,14 +280,12 @@ class InverseProblem(Summarised):
         """
         x = point.x
         free = np.arange(self.n) if free is None else free
-        of_p = self.design.jacobian(x)
-        sparse = [sp.csr_array((0, free.size))]
-        sparse += [(prior.residual_jacobian(self.n) @ of_p)[:, free] for prior in self.priors]
-        dense = [np.zeros((0, free.size))]
+        dense, along = [np.zeros((0, free.size))], []
         for experiment in self.experiments:
             mapping = self.map_of(experiment)
             theta, run = mapping.forward(x), point.runs[experiment.name]
             directions = Directions(mapping.jacobian(x)[:, free])
+            along.append(directions)
             parts, _ = experiment.squares_within(point.window)
             by_part: list[list[Columns]] = [[] for _ in parts]
             with one_blas_thread():
@@ -301,8 +302,37 @@ class InverseProblem(Summarised):
                     rows = np.zeros((found.values.shape[0], free.size))
                     rows[:, found.index] = root * found.values
                     dense.append(rows)
-            sparse += [root * (part.parameter_residual_jacobian(theta) @ directions.matrix) for root, part in parts]
-        return Jacobian(np.concatenate(dense), sp.csr_array(sp.vstack(sparse)))
+        return Jacobian(np.concatenate(dense), self._by_numbers(point, free, *along))
+
+    def normal_equations(self, point: Residuals, free: IntArray, *, backward: bool = True) -> NormalEquations:
+        """Return J^T J and J^T rho by the ``free`` entries of x; see `WholeNormal` and `AlongTime`.
+
+        Forward, tangents of all n numbers go through the steps. Backward, cotangents of what later residuals see do
+        (`add.adjoint.observed`), which take fewer solves, but are looked through again and again: that pays as long as
+        they are at most a quarter of n. It is tried, unless not ``backward``, with one run, whose states have no more
+        residuals than that on average, and whose rows, not yet looked through, have room (`may_go_backward`).
+        """
+        if backward and len(self.experiments) == 1 and may_go_backward(point, free.size // 4):
+            (experiment,) = self.experiments
+            mapping = self.map_of(experiment)
+            directions = Directions(mapping.jacobian(point.x)[:, free])
+            found = observed(experiment, point, mapping.forward(point.x), directions, free.size // 4)
+            if found is not None:
+                return along_time(found, self._by_numbers(point, free, directions), point.rho[point.of_runs :])
+        jacobian = self.jacobian(point, free)
+        return WholeNormal(jacobian, jacobian.transposed(point.rho))
+
+    def _by_numbers(self, point: Residuals, free: IntArray, *directions: Directions) -> sp.csr_array:
+        """Return the derivative of the residuals of the numbers alone; ``directions`` of theta of each experiment."""
+        rows = [sp.csr_array((0, free.size))]
+        if self.priors:
+            of_p = self.design.jacobian(point.x)[:, free]
+            rows += [prior.residual_jacobian(self.n) @ of_p for prior in self.priors]
+        for experiment, along in zip(self.experiments, directions, strict=True):
+            theta = self.theta(point.x, experiment)
+            parts, _ = experiment.squares_within(point.window)
+            rows += [root * (part.parameter_residual_jacobian(theta) @ along.matrix) for root, part in parts]
+        return sp.csr_array(sp.vstack(rows))
 
     def residuals_and_jacobian(
         self, x: FloatArray, *, window: tuple[float, float] | None = None

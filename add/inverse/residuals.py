@@ -26,12 +26,15 @@ class Residuals:
         Those of the runs first, then those of the parameters alone.
     runs : experiment name -> Trajectory
     window : (start, stop) or None
+    of_runs : int
+        How many are those of the runs.
     """
 
     x: FloatArray
     rho: FloatArray
     runs: Mapping[str, Trajectory]
     window: tuple[float, float] | None
+    of_runs: int = 0
 
     @property
     def value(self) -> float:

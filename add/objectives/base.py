@@ -74,6 +74,31 @@ class Objective(ABC):
         raise TypeError(f"{type(self).__name__} is not a sum of squares")
 
 
+@final
+@dataclass(frozen=True)
+class StateRows:
+    """The derivatives of the r residuals of one state.
+
+    Attributes
+    ----------
+    step : int
+        Number of the state.
+    bars : StateTangent
+        By its m pairs (q, v), (m, n, r).
+    direct : Columns
+        By theta along directions, (r, k).
+    """
+
+    step: int
+    bars: StateTangent
+    direct: Columns
+
+    def times(self, factor: float) -> StateRows:
+        """Return the derivatives of the residuals times a factor."""
+        bars = StateTangent(factor * self.bars.q, factor * self.bars.v)
+        return StateRows(self.step, bars, Columns(self.direct.index, factor * self.direct.values))
+
+
 class LeastSquares(Objective):
     """phi = sum over steps |rho_k|^2 + |rho(theta)|^2.
 
@@ -96,16 +121,29 @@ class LeastSquares(Objective):
 
     def run_residuals(self, run: Trajectory, theta: FloatArray) -> FloatArray:
         """Return the residuals of all states of a run, one behind the other."""
-        return np.concatenate([np.zeros(0), *(self.step_residuals(state, theta) for state in run.states())])
+        states = (run.state(k) for k in self._counting_states(run, theta, 0, run.n_steps + 1))
+        return np.concatenate([np.zeros(0), *(self.step_residuals(state, theta) for state in states)])
+
+    def _counting_states(self, run: Trajectory, theta: FloatArray, first: int, last: int) -> list[int]:
+        """Return which of the states ``first`` to ``last - 1`` of a run may have residuals."""
+        seen, begin = self.steps(theta), run.initial.step
+        if seen is None:
+            return list(range(first, last))
+        found: list[int] = np.unique(seen[(seen >= begin + first) & (seen < begin + last)] - begin).tolist()
+        return found
 
     def stretch_residual_tangents(
         self, run: Trajectory, first: int, theta: FloatArray, tangents: StretchTangents, directions: Directions
     ) -> Columns:
         """Return the tangents of the residuals of consecutive states of a run, number ``first`` the first of them."""
+        counting = set(self._counting_states(run, theta, first, first + tangents.n))
         found = [
             self.step_residual_tangents(run.state(first + k), theta, dot, directions)
-            for k, dot in enumerate(tangents.states())
+            for k, dot in (enumerate(tangents.states()) if counting else ())
+            if first + k in counting
         ]
+        if not found:
+            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
         index = np.unique(np.concatenate([columns.index for columns in found]))
         values = np.zeros((sum(columns.values.shape[0] for columns in found), index.size))
         row = 0
@@ -114,6 +152,36 @@ class LeastSquares(Objective):
             values[row:stop, np.searchsorted(index, columns.index)] = columns.values
             row = stop
         return Columns(index, values)
+
+    def state_rows(
+        self, run: Trajectory, theta: FloatArray, directions: Directions, steps: IntArray | None = None
+    ) -> list[StateRows]:
+        """Return the derivatives of the residuals of each state of a run that has any.
+
+        Of parts that remember nothing of earlier states (`Objective.for_run`); ``steps`` are the states that are asked,
+        default all.
+        """
+        counting = self._counting_states(run, theta, 0, run.n_steps + 1)
+        asked = counting if steps is None else np.intersect1d(steps, counting).tolist()
+        if not asked:
+            return []
+        m, n = run.initial.q.shape
+        size = 2 * m * n
+        unit = np.eye(size).reshape(m, 2, n, size)
+        tangents = StateTangents(np.arange(size), StateTangent(unit[:, 0].copy(), unit[:, 1].copy()))
+        nothing, out = sp.csr_array((theta.size, size)), []
+        wide = Directions(sp.csr_array(sp.hstack([nothing, directions.matrix], format="csr")))
+        for k in asked:
+            found = self.step_residual_tangents(run.state(k), theta, tangents, wide)
+            if not found.values.size:
+                continue
+            by_state = found.index < size
+            rows = np.zeros((found.values.shape[0], size))
+            rows[:, found.index[by_state]] = found.values[:, by_state]
+            bars = rows.T.reshape(m, 2, n, -1)
+            direct = Columns(found.index[~by_state] - size, found.values[:, ~by_state])
+            out.append(StateRows(k, StateTangent(bars[:, 0].copy(), bars[:, 1].copy()), direct))
+        return out
 
     @property
     def sample_weight(self) -> float:

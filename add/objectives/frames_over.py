@@ -6,13 +6,18 @@ from typing import Protocol, final
 
 import numpy as np
 
+from add.equations.kinematics import Kinematics, StateTangent
 from add.equations.points import PointMap
-from add.equations.tangents import Columns, Directions, StretchTangents
+from add.equations.tangents import Columns, Directions, StretchTangents, generic
+from add.objectives.base import StateRows
 from add.objectives.interpolation import Interpolant
 from add.objectives.losses import Loss, bend, bending
 from add.objectives.placement import Placement
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
+
+#: Numbers that the units of a stretch of states may take.
+MOST_UNITS = 1 << 22
 
 
 class Tracked(Protocol):
@@ -90,13 +95,10 @@ class FramesOver:
 
     def tangents(self, tangents: StretchTangents, directions: Directions) -> Columns:
         """Return the tangents of `residuals`; row 0 of those of the states is of state ``before``."""
-        tracking, rows = self.tracking, self.rows
+        rows = self.rows
         if not self.frames.size:
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
-        clock = np.array([] if tracking.clock is None else [tracking.clock], dtype=np.int64)
-        placement = tracking.placement
-        placing = clock[:0] if placement is None else placement.entries
-        own = directions.touching(directions.among(np.concatenate([tracking.points.numbers, clock, placing])))
+        own = self._direct(directions)
         index = np.union1d(tangents.index, own)
         theta_dot = np.zeros((index.size, self.theta.size))
         for column, place in zip(own, np.searchsorted(index, own), strict=True):
@@ -104,6 +106,53 @@ class FramesOver:
         q_dot, v_dot = np.zeros((2, rows.size, index.size, self.run.q.shape[1]))
         places = np.searchsorted(index, tangents.index)
         q_dot[:, places], v_dot[:, places] = tangents.q[rows - self.before], tangents.v[rows - self.before]
+        return Columns(index, self._along(q_dot, v_dot, theta_dot))
+
+    def state_rows(self, coordinates: IntArray, directions: Directions) -> list[StateRows]:
+        """Return the derivatives of `residuals` by the pairs around each, state by state; see `LeastSquares`.
+
+        A residual reads the states at both ends of its interval: with units of their own for states of even and of odd
+        number, one pass has both. ``coordinates`` are those that it may read.
+        """
+        if not self.frames.size:
+            return []
+        rows, n, own = self.rows, self.run.q.shape[1], self._direct(directions)
+        count, places = coordinates.size, np.arange(coordinates.size)
+        units = np.zeros((2, rows.size, 2, 2, count, n))  # q and v; state; parity; q and v; coordinate
+        for kind in range(2):
+            for k, row in enumerate(rows):
+                units[kind, k, row % 2, kind, places, coordinates] = 1.0
+        still = np.zeros((2, rows.size, own.size, n))
+        q_dot, v_dot = np.concatenate([units.reshape(2, rows.size, -1, n), still], axis=2)
+        theta_dot = np.zeros((4 * count + own.size, self.theta.size))
+        for place, column in enumerate(own):
+            theta_dot[4 * count + place] = directions.column(int(column))
+        values = self._along(q_dot, v_dot, theta_dot)
+        owner = np.repeat(self.ends, 3 * np.count_nonzero(self.tracking.weights[self.frames] > 0.0, axis=1))
+        out = []
+        for step in np.unique(owner).tolist():
+            found = values[owner == step]
+            by_state = found[:, : 4 * count].reshape(-1, 2, 2, count)
+            bars = np.zeros((2, 2, n, found.shape[0]))  # q and v; pair; coordinate; row
+            for pair in range(2):
+                bars[:, pair, coordinates] = by_state[:, (step - pair) % 2].transpose(1, 2, 0)
+            out.append(StateRows(step, StateTangent(*bars), Columns(own, found[:, 4 * count :])))
+        return out
+
+    def _entries(self) -> tuple[IntArray, IntArray]:
+        """Return the entries of theta that are a clock, and those of a placement."""
+        clock, placement = self.tracking.clock, self.tracking.placement
+        none = np.zeros(0, dtype=np.int64)
+        return none if clock is None else np.array([clock]), none if placement is None else placement.entries
+
+    def _direct(self, directions: Directions) -> IntArray:
+        """Return the directions that move what residuals read of theta."""
+        return directions.touching(directions.among(np.concatenate([self.tracking.points.numbers, *self._entries()])))
+
+    def _along(self, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray) -> FloatArray:
+        """Return the tangents (r, c) of `residuals`; q_dot and v_dot (k, c, n) of the states `rows`."""
+        tracking, rows, (clock, placing) = self.tracking, self.rows, self._entries()
+        placement = tracking.placement
         q, v = self.run.q[rows], self.run.v[rows]
         change = self._between(*tracking.points.jvp_over(q, v, self.theta, q_dot, v_dot, theta_dot))
         if theta_dot[:, clock].any():
@@ -118,4 +167,19 @@ class FramesOver:
             change = np.einsum("fpij,fcpj->fcpi", matrices, change)
         weights = tracking.weights[self.frames]
         change = np.moveaxis(np.sqrt(weights)[:, None, :, None] * change, 1, 3)[weights > 0.0]
-        return Columns(index, change.reshape(-1, index.size))
+        return change.reshape(-1, theta_dot.shape[0])
+
+
+def rows_over(tracking: Tracked, run: Trajectory, theta: FloatArray, directions: Directions) -> list[StateRows]:
+    """Return the derivatives of all residuals of a run behind its first state; see `FramesOver.state_rows`."""
+    n, points = run.q.shape[1], tracking.points
+    # The coordinates that are read, at a state that makes no derivative zero by chance.
+    kin = Kinematics(run.q[-1] + 0.01 * generic(n), generic(n), np.zeros(n), 0.0, 0)
+    bar, (q_bar, v_bar) = generic(3 * points.n_points).reshape(-1, 3), np.zeros((2, n))
+    points.vjp(kin, theta, bar, bar, q_bar, v_bar, np.zeros_like(theta))
+    coordinates, out = np.flatnonzero(np.abs(q_bar) + np.abs(v_bar)), []
+    together = max(1, MOST_UNITS // (8 * n * coordinates.size + 1))
+    for first in range(0, run.n_steps, together):
+        over = FramesOver(tracking, run, theta, first, min(first + together, run.n_steps))
+        out += over.state_rows(coordinates, directions)
+    return out

@@ -8,9 +8,15 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.points import PointMap
+from add.equations.tangents import Columns, Directions, StateTangents, generic
 from add.typing import FloatArray, IntArray
+
+
+def pair(state: State, k: int) -> Kinematics:
+    """Return pair k of a state as the maps take it."""
+    return Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
 
 
 @final
@@ -29,6 +35,18 @@ class StateReads:
     theta: FloatArray
     coordinates: IntArray
     entries: IntArray
+
+    @classmethod
+    def of_points(cls, points: PointMap, state: State, theta: FloatArray, entries: IntArray) -> StateReads:
+        """Return what points read of a state and of theta, and the entries of theta given beside it."""
+        n = state.q.shape[1]
+        bar = generic(3 * points.n_points).reshape(-1, 3)
+        read, theta_bar = np.zeros(n), np.zeros_like(theta)
+        for k in range(2):
+            q_bar, v_bar = np.zeros(n), np.zeros(n)
+            points.vjp(pair(state, k), theta, bar, bar, q_bar, v_bar, theta_bar)
+            read += np.abs(q_bar) + np.abs(v_bar)
+        return cls(state, theta, np.flatnonzero(read), np.union1d(np.flatnonzero(theta_bar), entries))
 
     def columns(
         self,

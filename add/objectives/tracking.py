@@ -8,23 +8,18 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.kinematics import State, StateTangent
 from add.equations.points import PointMap
-from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents, generic
-from add.objectives.base import LeastSquares
-from add.objectives.frames_over import FramesOver
+from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
+from add.objectives.base import LeastSquares, StateRows
+from add.objectives.frames_over import FramesOver, rows_over
 from add.objectives.interpolation import Interpolant, StepWeights
 from add.objectives.losses import Loss, bend, bending
 from add.objectives.origin import Origin, less_origin, times_each
 from add.objectives.placement import Placement
-from add.objectives.state_columns import StateReads
+from add.objectives.state_columns import StateReads, pair
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
-
-
-def _pair(state: State, k: int) -> Kinematics:
-    """Return pair k of a state as the maps take it."""
-    return Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
 
 
 @final
@@ -160,10 +155,10 @@ class Tracking(LeastSquares):
 
     def _combine(self, state: State, coefficients: StepWeights, theta: FloatArray) -> FloatArray:
         x0, v0, x1, v1 = coefficients
-        position, velocity = self.points.points(_pair(state, 0), theta)
+        position, velocity = self.points.points(pair(state, 0), theta)
         if x0 == 0.0 and v0 == 0.0:
             return x1 * position + v1 * velocity
-        old_position, old_velocity = self.points.points(_pair(state, 1), theta)
+        old_position, old_velocity = self.points.points(pair(state, 1), theta)
         return x0 * old_position + v0 * old_velocity + x1 * position + v1 * velocity
 
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
@@ -251,7 +246,7 @@ class Tracking(LeastSquares):
         x0, v0, x1, v1 = self.between.weights(state.step, time)
         for k, x, v in ((0, x1, v1), (1, x0, v0)):
             if x != 0.0 or v != 0.0:
-                kin = _pair(state, k)
+                kin = pair(state, k)
                 self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
         if self.clock is not None:
             theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self.between.slopes(state.step, time), theta))
@@ -297,7 +292,7 @@ class Tracking(LeastSquares):
         if not times:
             return []
         (x_now, v_now), (x_old, v_old) = (
-            self.points.jvp(_pair(state, k), theta, tangent.q[k], tangent.v[k], theta_dot) for k in range(2)
+            self.points.jvp(pair(state, k), theta, tangent.q[k], tangent.v[k], theta_dot) for k in range(2)
         )
         out = []
         for time in times:
@@ -328,6 +323,18 @@ class Tracking(LeastSquares):
             return super().stretch_residual_tangents(run, first, theta, tangents, directions)
         return FramesOver(self, run, theta, first - 1, first + tangents.n - 1).tangents(tangents, directions)
 
+    def state_rows(
+        self, run: Trajectory, theta: FloatArray, directions: Directions, steps: IntArray | None = None
+    ) -> list[StateRows]:
+        """Return the derivatives of the residuals state by state; see `LeastSquares.state_rows`."""
+        if self.reference is not None or run.initial.step or steps is not None:
+            return super().state_rows(run, theta, directions, steps)
+        found = rows_over(self, run, theta, directions)
+        # Where a chart changed, a state has its older pair in another chart than the run has it.
+        turned = [x.step for x in found if x.bars.q[1].any() and run.records[x.step - 1].charts.size]
+        alone = super().state_rows(run, theta, directions, np.array([0, *turned]))
+        return sorted([*alone, *(x for x in found if x.step not in turned)], key=lambda rows: rows.step)
+
     def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
         """Return the rows of (frame, (n_points, 3, ...)) whose samples count, (3 n, ...)."""
         counting = [rows[self.weights[frame] > 0.0] for frame, rows in found]
@@ -335,19 +342,9 @@ class Tracking(LeastSquares):
 
     def _reads(self, state: State, theta: FloatArray) -> StateReads:
         """Return the coordinates and the entries of theta that the residuals may depend on."""
-        n = state.q.shape[1]
-        bar = generic(3 * self.points.n_points).reshape(-1, 3)
-        read, theta_bar = np.zeros(n), np.zeros_like(theta)
-        for k in range(2):
-            q_bar, v_bar = np.zeros(n), np.zeros(n)
-            self.points.vjp(_pair(state, k), theta, bar, bar, q_bar, v_bar, theta_bar)
-            read += np.abs(q_bar) + np.abs(v_bar)
-        entries = theta_bar != 0.0
-        if self.clock is not None:
-            entries[self.clock] = True
-        if self.placement is not None:
-            entries[self.placement.entries] = True
-        return StateReads(state, theta, np.flatnonzero(read), np.flatnonzero(entries))
+        entries = [] if self.placement is None else self.placement.entries.tolist()
+        entries += [] if self.clock is None else [self.clock]
+        return StateReads.of_points(self.points, state, theta, np.array(entries, dtype=np.int64))
 
     def step_residual_tangents(
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions

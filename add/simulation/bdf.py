@@ -18,6 +18,7 @@ from add.simulation.blocks import record_of, state_after, turned
 from add.simulation.derivative import Linearised, linearise
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.implicit_solve import NewtonSolve
+from add.simulation.step_rows import pull_rows
 from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenStep
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
@@ -170,6 +171,13 @@ class BDF(BlockStepper):
                 compiled.add_start(theta, by_position, theta_bar)
                 return StateTangent(q_bars[0], v_bars[0])
         return step.instant().pull(*bar, theta_bar)
+
+    def pull_rows(
+        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+    ) -> tuple[StateTangent, Columns] | None:
+        """Pull cotangents back through one step; see `DifferentiableStepper.pull_rows`."""
+        matrices = self.matrices(assembler, record, theta, directions)
+        return pull_rows(assembler, record, theta, bars, directions, matrices)
 
     def push_stretch(
         self,

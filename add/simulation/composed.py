@@ -27,6 +27,11 @@ class AroundSteps(DifferentiableStepper):
     inner: DifferentiableStepper
 
     @property
+    def needs_compiled(self) -> bool:
+        """Whether the steps do."""
+        return self.inner.needs_compiled
+
+    @property
     def newton(self) -> NewtonOptions:  # type: ignore[override]
         """When a step counts as solved."""
         return self.inner.newton

@@ -107,7 +107,7 @@ def linearise(assembler: Assembler, solution: Solution, theta: FloatArray) -> Li
         If J is singular.
     """
     branch = assembler.system.on_branch(solution.decisions, solution.candidates)
-    with _naming(solution):
+    with named_instant(solution):
         factors = assembler.factor(solution.kin, solution.mu, theta, solution.weights, branch)
     return Linearised(branch, factors)
 
@@ -146,7 +146,7 @@ class Instant:
         branch, factors = linearised.branch, linearised.factors
         u_bar, contact = q_bar + c * v_bar, None
         x_bar = np.concatenate([u_bar[free], np.zeros(mu.size)])
-        with _naming(solution):
+        with named_instant(solution):
             if isinstance(factors, Coupling):
                 both, contact = factors.solve_transposed(x_bar)
             else:
@@ -205,15 +205,15 @@ class Instant:
             by_q, by_v, by_a = self.matrices[0]
             rhs = -(by_v @ v_dot + by_a @ (c * (v_dot - v_star)))
             if prescribed.size:
-                rhs -= by_q @ q_dot
+                rhs -= by_q[:, prescribed] @ q_dot[prescribed]
         rhs[:, tangents.places(by_theta.index)] -= by_theta.values
         if coupling is not None:
             phi = coupling.push(tangents, q_dot, v_dot, by_contact, rhs)
-            with _naming(solution):
+            with named_instant(solution):
                 found = coupling.solve(np.concatenate([rhs[free], rhs[n:]]), phi)
         else:
             solver = self._factors()
-            with _naming(solution):
+            with named_instant(solution):
                 found = solver.solve(np.concatenate([rhs[free], rhs[n:]]))
         q_dot[free] = found[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
@@ -227,14 +227,14 @@ class Instant:
         c, free = self.solution.c, self.assembler.system.partition.free
         by_q, by_v, by_a = self.matrices[0]
         matrix, dense = by_q + c * (by_v + c * by_a), DenseLU()
-        with _naming(self.solution):
+        with named_instant(self.solution):
             dense.factor_matrix(
                 np.asfortranarray(matrix if free.size == matrix.shape[0] else matrix[np.ix_(free, free)])
             )
         return dense
 
 
-def _naming(solution: Solution) -> AbstractContextManager[None]:
+def named_instant(solution: Solution) -> AbstractContextManager[None]:
     """Name the instant in the errors of its derivative."""
     if not solution.dt:
         return naming("derivative of the static equilibrium", NOT_HELD)

@@ -194,8 +194,8 @@ class KeptSteps:
             last = last if _equal(last, near) else near
             candidates.append(last)
         # Of steps that are kept whole nothing is kept here: another one's stands in.
-        plain = next((record.carry for record in records if not record.inner), NO_CARRY)
-        carries = [plain if record.inner else record.carry for record in records]
+        plain = next((record.carry for record in records if not record.composed), NO_CARRY)
+        carries = [plain if record.composed else record.carry for record in records]
         kept = cls(
             before, q, v, {}, shifted,
             {k: record.charts for k, record in enumerate(records) if record.charts.size},
@@ -205,7 +205,7 @@ class KeptSteps:
             Ragged.of([carry.memory.ravel() for carry in carries]) if carries[0].marks else None,
             tuple(map(Ragged.of, zip(*(carry.marks for carry in carries), strict=True))),
             tuple(candidates),
-            {k: step for k, step in enumerate(steps) if step[1].inner},
+            {k: step for k, step in enumerate(steps) if step[1].composed},
         )  # fmt: skip
         own = {
             k: record.kin.a.copy()

@@ -320,7 +320,7 @@ class Simulation(Summarised):
         """The arrays of compiled steps, or why there are none."""
         if self.solver is not factorization_for:
             return "another solver of linear systems is asked for"
-        if not isinstance(self.stepper, BlockStepper):
+        if not (isinstance(self.stepper, BlockStepper) or self.stepper.needs_compiled):
             return f"steps of {type(self.stepper).__name__}"
         return packed_or_reason(self.system)
 

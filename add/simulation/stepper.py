@@ -19,6 +19,8 @@ from add.solve.step_equations import NewtonOptions, NewtonReport
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
+#: An implicit step has none.
+NO_STAGES: FloatArray = np.zeros((3, 0, 0))
 #: No chart changed.
 NO_CHARTS: IntArray = np.zeros(0, dtype=np.int64)
 
@@ -38,6 +40,8 @@ class Record:
         The state after the step and before that change; None where nothing changed.
     inner : tuple of Record
         Of other solves that the step is made of; the stepper knows which.
+    stages : (3, s, n)
+        q, v and a of the stages of an explicit step; none of others.
     """
 
     solution: Solution
@@ -45,6 +49,12 @@ class Record:
     charts: IntArray = field(default_factory=lambda: NO_CHARTS)
     unchanged: State | None = None
     inner: tuple[Record, ...] = ()
+    stages: FloatArray = field(default_factory=lambda: NO_STAGES)
+
+    @property
+    def composed(self) -> bool:
+        """Whether the step is made of more than one solve: it does not follow from its end and the formula."""
+        return bool(self.inner) or self.stages.size > 0
 
     @property
     def kin(self) -> Kinematics:
@@ -141,6 +151,11 @@ class Stepper(ABC):
     @abstractmethod
     def n_history(self) -> int:
         """Number of (q, v) pairs in a State."""
+
+    @property
+    def needs_compiled(self) -> bool:
+        """Whether it has no equations but the compiled ones of a system."""
+        return False
 
     @abstractmethod
     def start(self, q: FloatArray, v: FloatArray) -> State:
@@ -301,6 +316,16 @@ class DifferentiableStepper(Stepper, StepPart):
         """Return the transition (2 m n, 2 m n) of a step and its derivatives along directions, as of `StepJacobians`.
 
         None where no one call makes them, or the matrix of the step cannot be solved with.
+        """
+        return None
+
+    def pull_rows(
+        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+    ) -> tuple[StateTangent, Columns] | None:
+        """Pull r cotangents (m, n, r) back through a step, with one factorisation for all of them.
+
+        Returns those of the state before and, (r, k), those of theta times the directions; None where no one
+        factorisation serves.
         """
         return None
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.run import Block
-from add.equations.kinematics import NO_CARRY, Carry, State
+from add.equations.kinematics import NO_CARRY, Carry, State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.bdf import BDF
@@ -213,6 +213,12 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     ) -> tuple[FloatArray, Columns] | None:
         """Return those of a whole step; see `DifferentiableStepper.step_matrices`."""
         return None if record.inner else self._of(record).step_matrices(assembler, record, theta, directions)
+
+    def pull_rows(
+        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+    ) -> tuple[StateTangent, Columns] | None:
+        """Pull cotangents back through a whole step; see `DifferentiableStepper.pull_rows`."""
+        return None if record.inner else self._of(record).pull_rows(assembler, record, theta, bars, directions)
 
     def push_stretch(
         self,

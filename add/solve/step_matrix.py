@@ -186,6 +186,36 @@ class Assembler:
                     first += constraint.n_rows
         return out
 
+    def transposed(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        branch: BranchEquations,
+        adjoint: FloatArray,
+        weights: Weights,
+    ) -> FloatArray:
+        """Return the weighted derivative of r and the rows by (q, v, a), transposed, times ``adjoint``, (n, k).
+
+        ``adjoint`` (n + n_rows, k) counts the multipliers' rows too; the weight of multipliers is zero.
+        """
+        n, size = self.system.n, self.system.n + self.system.n_multipliers
+        pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
+        data = pattern.new_data()
+        self._fill(pattern, data, kin, mu, theta, weights, branch)
+        matrix = pattern.matrix(data)
+        by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
+        out = np.array((by_state.T @ adjoint[:size])[:n])
+        first = size
+        for _, constraint in branch.stick_constraints:
+            operators = constraint.operators(kin, theta)
+            rows = weights.q * operators.by_q + weights.v * operators.by_v
+            forces = adjoint[first : first + constraint.n_rows].reshape(*rows.shape[:2], -1)
+            shares, there = np.einsum("kam,kaj->kmj", rows, forces), constraint.dofs >= 0
+            np.add.at(out, constraint.dofs[there], shares[there])
+            first += constraint.n_rows
+        return out
+
     def factor(
         self,
         kin: Kinematics,

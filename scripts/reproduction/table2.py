@@ -22,8 +22,8 @@ def run(context: Context) -> Outcome:
             Row(f"{name}: objective", f"{found.start:.3g} -> {found.end:.3g}"),
         ]  # fmt: skip
     notes = (
-        "Wall time. [Trajectory optimisation](table2.md) has pictures, neighbours of these scenes, and what the "
-        "paper does not give and was chosen.",
+        "Processor time of one thread. [Trajectory optimisation](table2.md) has pictures, neighbours of these scenes, "
+        "and what the paper does not give and was chosen.",
     )
     return Outcome(tuple(rows), {}, notes)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import scipy.linalg
 
 from add.errors import SolverError
 from add.inverse.optimizers.phases import LoggedEvaluation, Phase, PhasedOptimizer, PhaseResult, PhaseRun
@@ -84,7 +83,7 @@ class _Descent:
 
     def __init__(self, settings: LevenbergMarquardt, run: PhaseRun) -> None:
         self.settings, self.run = settings, run
-        self.growth = 2.0
+        self.growth, self.backward = 2.0, True
         self.wait, self.pause, self.refused = 1, 1, False
         self.last_decrease: float | None = None
         self.path: list[tuple[FloatArray, float]] = []
@@ -134,12 +133,16 @@ class _Descent:
 
     def _differentiate(self, point: Residuals) -> None:
         self.run.require_finite(point.value)
-        jacobian = self.run.problem.jacobian(point, self.run.free)
-        slope, normal = jacobian.transposed(point.rho), jacobian.normal()
-        self.run.require_finite(point.value, slope, normal)
-        self.x, self.value = point.x[self.run.free], point.value
-        self.slope, self.normal = slope, normal
+        normal = self.run.problem.normal_equations(point, self.run.free, backward=self.backward)
+        self.backward = normal.backward  # what did not pay once is not tried again
+        self.run.require_finite(point.value, normal.slope, np.array(normal.largest))
+        self.x, self.value, self.normal = point.x[self.run.free], point.value, normal
         self.path = [*self.path[-JUMPS - 1 :], (self.x, self.value)]
+
+    @property
+    def slope(self) -> FloatArray:
+        """J^T rho."""
+        return self.normal.slope
 
     def _whole_gradient(self) -> FloatArray:
         gradient = np.zeros_like(self.run.start)
@@ -215,7 +218,7 @@ class _Descent:
     @property
     def starting_damping(self) -> float:
         """The damping of a phase that starts here."""
-        return self.settings.damping * (float(self.normal.diagonal().max(initial=0.0)) or 1.0)
+        return self.settings.damping * (self.normal.largest or 1.0)
 
     def _try(self, step: FloatArray, predicted: float, kept: float | None) -> None:
         """Simulate at the end of a step and accept it if the objective fell.
@@ -266,7 +269,7 @@ class _Descent:
         while np.isfinite(self.damping):
             step = self._damped()
             if step is not None:
-                predicted = -float(step @ (2.0 * self.slope + self.normal @ step))
+                predicted = -float(step @ (2.0 * self.slope + self.normal.product(step)))
                 if predicted > 0.0 or not step.any():
                     return step, predicted
             self._grow()
@@ -277,14 +280,11 @@ class _Descent:
         lower, upper = self.run.lower - self.x, self.run.upper - self.x
         step, free = np.zeros_like(self.x), ~self.held
         while free.any():
-            matrix = self.normal[np.ix_(free, free)]
-            matrix[np.diag_indices_from(matrix)] += self.damping
-            try:
-                factor = scipy.linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
-            except scipy.linalg.LinAlgError:
-                return None
             step[free] = 0.0
-            step[free] = scipy.linalg.cho_solve(factor, -(self.slope + self.normal @ step)[free])
+            found = self.normal.solve(free, self.damping, -(self.slope + self.normal.product(step)))
+            if found is None:
+                return None
+            step[free] = found[free]
             crossed = free & ((step < lower) | (step > upper))
             if not crossed.any():
                 break

@@ -29,7 +29,7 @@ from add.summary import Summarised, Summary
 from add.typing import FloatArray
 
 #: Orders of the BDF.
-ORDERS = {"bdf1": 1, "bdf2": 2}
+ORDERS = {"bdf1": 1, "bdf2": 2, "rk4": 4}
 
 
 @final

@@ -45,6 +45,7 @@ from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBod
 from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
 from add.simulation import BDF, StartUp, Stepper
 from add.simulation.run import Simulation
+from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.simulation.substeps import Substeps
 from add.solve.step_equations import NewtonOptions
@@ -192,10 +193,15 @@ def _build(scene: SceneSpec) -> BuiltScene:
     if isinstance(time.integrator, IntegratorExtension):
         _only_penalties(spec)
         stepper = time.integrator.stepper(time.dt, newton)
+    elif time.integrator == "rk4":
+        _only_penalties(spec)
+        stepper = RungeKutta4(time.dt, newton)
     else:
         stepper = BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
+    if isinstance(stepper, RungeKutta4):
+        refuse_implicit(simulation, "time.integrator")
     if spec.contact.friction_law == "exact":
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":

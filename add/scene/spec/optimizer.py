@@ -79,9 +79,10 @@ class OptimizerSpec(Spec):
 
     method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = Field(
         "l-bfgs-b",
-        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents, "
-        "Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, for rough objectives, "
-        "one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with momentum",
+        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents or, of many controls, "
+        "a solution along time; Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, "
+        "for rough objectives, one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with "
+        "momentum",
     )
     history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
     damping: Positive = Field(

@@ -81,7 +81,8 @@ class SolverExtension(Extension):
 
 _BY_WORD = by_type("a name, or an object of an extension", text=str, extension=(dict, Extension))
 IntegratorSpec = Annotated[
-    Annotated[Literal["bdf1", "bdf2"], Tag("<text>")] | Annotated[IntegratorExtension, Tag("<extension>")], _BY_WORD
+    Annotated[Literal["bdf1", "bdf2", "rk4"], Tag("<text>")] | Annotated[IntegratorExtension, Tag("<extension>")],
+    _BY_WORD,
 ]
 LinearSolverSpec = Annotated[
     Annotated[Literal["auto", "cholmod"], Tag("<text>")] | Annotated[SolverExtension, Tag("<extension>")], _BY_WORD
@@ -116,7 +117,11 @@ class TimeSpec(Spec):
         None, description="simulated time [s]; rounded up to whole steps unless it is a multiple of dt within 1e-9"
     )
     steps: Count | None = Field(None, description="number of steps")
-    integrator: IntegratorSpec = Field("bdf2", description="backward differentiation of order 1 or 2")
+    integrator: IntegratorSpec = Field(
+        "bdf2",
+        description="backward differentiation of order 1 or 2, `bdf1` or `bdf2`; or `rk4`, the explicit Runge-Kutta "
+        "method of order 4, for smooth motion of small systems without contact, as trees of joints",
+    )
     start: Literal["bdf1", "straight-line"] = Field(
         "bdf1",
         description="how bdf2 starts: with one BDF1 step (order 2), or from the straight-line history "
@@ -139,6 +144,8 @@ class TimeSpec(Spec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = {} if self.integrator == "bdf2" else {"start": "it is how bdf2 starts"}
+        if self.integrator == "rk4" and self.initial == "given":
+            out["newton"] = "explicit steps solve nothing by Newton's method"
         return out | ({"substeps": "hard contact has no stiffness"} if facts.without_penalties else {})
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from inverse.test_least_squares import Interrupted, same
 
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
+from add.inverse.normal import WholeNormal
 from add.inverse.residuals import Jacobian, Residuals
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
@@ -102,6 +103,10 @@ class Rippled:
     def residuals(self, x, *, window=None, observers=()):
         ripple = self.height * (1.0 - abs(2.0 * ((x[0] / self.width) % 1.0) - 1.0))
         return Residuals(x.copy(), np.array([10.0 * (x[0] + ripple), 0.1 * x[1] + self.c * x[0]]), {}, window)
+
+    def normal_equations(self, point, free, *, backward):
+        jacobian = self.jacobian(point, free)
+        return WholeNormal(jacobian, jacobian.transposed(point.rho))
 
     def jacobian(self, point, free):
         rising = (point.x[0] / self.width) % 1.0 < 0.5

@@ -1,0 +1,160 @@
+"""Steps of the classical Runge-Kutta method of order four, explicit in the accelerations, with exact derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from add.compiled.run import WITHIN, CompiledRun
+from add.compiled.stages import Tableau
+from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.tangents import Directions, StateTangents
+from add.errors import InputError, SolverError
+from add.simulation.derivative import Linearised
+from add.simulation.formula import finished
+from add.simulation.implicit_solve import Solution
+from add.simulation.run import Simulation
+from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, Record, TakenStep
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status
+from add.solve.step_matrix import Assembler
+from add.typing import FloatArray
+
+#: Kutta's method (1901; Hairer, Norsett & Wanner, Solving ordinary differential equations I, II.1).
+RK4 = Tableau(
+    np.array([[0.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]),
+    np.array([1.0, 2.0, 2.0, 1.0]) / 6.0,
+    np.array([0.0, 0.5, 0.5, 1.0]),
+)
+
+_SOLVED = NewtonReport(Status.CONVERGED, 0, 4, 0.0, 0.0, 0, 0, (0.0,))
+_NONE: FloatArray = np.zeros(0)
+
+
+@final
+@dataclass(frozen=True)
+class RungeKutta4(DifferentiableStepper):
+    """q' = v, M(q) v' = -r(q, v, 0), by four stages a step; the discrete adjoint goes back through these.
+
+    For smooth motion without stiff forces: trees of joints without contact. No step is solved by Newton's method.
+
+    Attributes
+    ----------
+    step_size : float
+        dt [s].
+    newton : NewtonOptions
+        Not asked.
+    """
+
+    step_size: float
+    newton: NewtonOptions = NewtonOptions()
+
+    @property
+    def order(self) -> int:
+        """Four."""
+        return 4
+
+    @property
+    def dt(self) -> float:
+        """Step [s]."""
+        return self.step_size
+
+    @property
+    def needs_compiled(self) -> bool:
+        """It has no others."""
+        return True
+
+    def solved_by(self, options: NewtonOptions) -> RungeKutta4:
+        """Return the stepper with other options, which it does not ask."""
+        return replace(self, newton=options)
+
+    def _begins(self, step: int) -> tuple[float, float]:
+        """Return the time at which a step ends and begins, of the number that it ends with, and dt."""
+        return (step - 1) * self.dt, self.dt
+
+    def step(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
+    ) -> tuple[State, Record]:
+        """Take one step; see `Stepper.step`."""
+        number, t = state.step + 1, (state.step + 1) * self.dt
+        found = _compiled(assembler).stages(RK4, self._begins(number), (state.q[0], state.v[0]), theta)
+        if found is None:
+            raise SolverError(
+                f"step {number} (t={t:.6g} s): the explicit step leaves the finite numbers, or a mass matrix is "
+                f"singular; try time.dt = {0.25 * self.dt:.3g} s, or bdf2 for what is stiff"
+            )
+        stages, q, v = found
+        kin = Kinematics(q, v, stages[2, -1], t, number)
+        solution = Solution(kin, _NONE, (), 1.0 / self.dt, self.dt, _SOLVED)
+        following, record = finished(assembler.system, state, solution, (1.0,), replay.charts if replay else None)
+        return following, replace(record, stages=stages)
+
+    def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
+        """Return None: the pull-back does all of it in one call."""
+        return None
+
+    def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
+        """Pull a cotangent back through the stages; see `StepPart.pull`."""
+        number, before = step.record.kin.step, StateTangent.zeros(2, bar[0].size)
+        found = _compiled(step.assembler).pull_back_stages(
+            RK4, self._begins(number), step.record.stages, step.theta, np.stack(bar), theta_bar
+        )
+        if found is None:
+            raise SolverError(f"derivative of step {number}: a mass matrix is singular")
+        before.q[0], before.v[0] = found
+        return before
+
+    def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
+        """Push tangents forward through the stages; see `StepPart.push`."""
+        compiled, (t, dt) = _compiled(step.assembler), self._begins(step.record.kin.step)
+        found = []
+        for c, q, v, a in zip(RK4.c.tolist(), *step.record.stages, strict=True):
+            found.append(compiled.matrices_at(t + max(c, WITHIN) * dt, (q, v, a), step.theta, directions))
+        tangents = tangents.including(*(columns.index for _, columns in found))
+        q_dot, v_dot = tangents.dot.q[0], tangents.dot.v[0]
+        rates: list[FloatArray] = []
+        slopes: list[FloatArray] = []
+        for i, ((by_q, by_v, by_a), columns) in enumerate(found):
+            at_q = q_dot + dt * sum((RK4.a[i, j] * rates[j] for j in range(i)), np.zeros_like(q_dot))
+            at_v = v_dot + dt * sum((RK4.a[i, j] * slopes[j] for j in range(i)), np.zeros_like(v_dot))
+            rhs = -(by_q @ at_q + by_v @ at_v)
+            rhs[:, tangents.places(columns.index)] -= columns.values
+            rates.append(at_v)
+            slopes.append(np.linalg.solve(by_a, rhs))
+        after = [
+            x + dt * sum(b * k for b, k in zip(RK4.b, ks, strict=True)) for x, ks in ((q_dot, rates), (v_dot, slopes))
+        ]
+        return tangents, after[0], after[1]
+
+
+def _compiled(assembler: Assembler) -> CompiledRun:
+    """Return the compiled equations, which `refuse_implicit` has asked for."""
+    assert assembler.compiled is not None
+    return assembler.compiled
+
+
+def refuse_implicit(simulation: Simulation, place: str) -> None:
+    """Refuse systems whose accelerations do not follow from q and v by one mass matrix.
+
+    Raises
+    ------
+    InputError
+        For contact and other forces that decide, constraints, coordinates that are led or held, and systems of sparse
+        matrices.
+    """
+    system, found = simulation.system, ""
+    if system.deciding:
+        found = "contact, or another force that decides on its branch"
+    elif system.n_multipliers:
+        found = "constraints"
+    elif system.partition.prescribed.size:
+        found = "coordinates that are held or led"
+    elif simulation.packed is None:
+        found = f"steps that are not compiled: {simulation.by_terms}"
+    elif simulation.packed.sparse:
+        found = "soft bodies, or so many coordinates that matrices are sparse"
+    if found:
+        raise InputError(
+            "an explicit step takes M(q) a = f(q, v) alone", place=place, found=found, expected="'bdf1' or 'bdf2'"
+        )
