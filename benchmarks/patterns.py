@@ -11,8 +11,7 @@ from typing import final
 import numpy as np
 
 from add.linalg import MultifrontalLU
-from add.linalg.graph import structure_of
-from add.linalg.ordering import nested_dissection
+from add.linalg.graph import nested_dissection, structure_of
 from add.linalg.pattern import Pattern
 from add.linalg.symbolic import fronts_of
 from add.typing import FloatArray, IntArray

@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 
 from add.inverse import DesignParameter, InverseProblem
 from add.inverse.fit_rows import FitRows
-from add.inverse.transforms import Linear
+from add.inverse.maps import Linear
 from add.inverse.uncertainty import Uncertainty, uncertainty_of_rows
 from add.typing import FloatArray
 

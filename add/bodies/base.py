@@ -19,8 +19,7 @@ from add.equations.layout import DofLayout, ParameterLayout
 from add.equations.lift import Embedding
 from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
-from add.equations.site_gathering import NO_INDICES, Site
-from add.equations.sites import SiteKind
+from add.equations.sites import NO_INDICES, Site, SiteKind
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.errors import InputError
 from add.geometry.collision_mesh import CollisionMesh

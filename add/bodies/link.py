@@ -13,7 +13,7 @@ from add.bodies.shape_meshes import carried_mesh
 from add.equations.initial import Pose
 from add.equations.kinematics import Kinematics
 from add.equations.term import Term
-from add.equations.tree_pose import TreePose
+from add.equations.tree_embedding import TreePose
 from add.kernels.rotation import rotation_matrix
 from add.typing import FloatArray, IntArray
 

@@ -12,8 +12,7 @@ from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Fam
 from add.bodies.families import NODAL_INERTIA, WEIGHT
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.equations.layout import ParameterLayout
-from add.equations.site_gathering import Site, gather
-from add.equations.sites import LawValues
+from add.equations.sites import LawValues, Site, gather
 from add.equations.term import Term
 from add.joints.laws import Spring
 from add.typing import FloatArray, IntArray

@@ -15,7 +15,7 @@ from add.equations.initial import Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
-from add.equations.site_gathering import NO_INDICES
+from add.equations.sites import NO_INDICES
 from add.equations.term import Term
 from add.kernels.rotation import left_jacobian
 from add.typing import FloatArray, IntArray

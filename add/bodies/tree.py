@@ -27,8 +27,7 @@ from add.equations.layout import ParameterLayout
 from add.equations.lift import Embedding
 from add.equations.prescribed import PinMotion
 from add.equations.term import Constraint, DecidingTerm, Term
-from add.equations.tree_embedding import TreeEmbedding
-from add.equations.tree_pose import TreePose
+from add.equations.tree_embedding import TreeEmbedding, TreePose
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.trees import BALL, HINGE, SLIDE, Tree
 from add.terms import (

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from add import __version__
-from add.commands.cli_carry import carry
-from add.commands.cli_compare import compare
+from add.commands.cli_carry import carry, compare
 from add.commands.cli_converge import converge
 from add.commands.cli_export import export
 from add.commands.cli_mesh import mesh
@@ -82,9 +81,7 @@ def _folder(scene: str, output: str | None) -> Path:
 
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     """Say how many steps the shortest impacts lasted, which contacts were on a border, and which skins are too soft."""
-    from add.io.impacts import impacts_of, warn_of_impacts
-    from add.io.mesh_depths import warn_of_mesh_depths
-    from add.io.weak_contacts import warn_of_weak_contacts
+    from add.io.impacts import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
 
     for impact in impacts_of(result):
         if not impact["warning"]:
@@ -154,7 +151,7 @@ def optimize(
 ) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints, States
-    from add.commands.evaluation_lines import evaluations
+    from add.commands.evaluation_log import evaluations
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
     from add.commands.parallel.experiments import require_shareable

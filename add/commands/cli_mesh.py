@@ -60,7 +60,7 @@ def mesh(
     from add.io.meshes import write_mesh
     from add.io.surfaces import read_surface
     from add.plot.mesh import plot_mesh
-    from add.scene.read.files import named_file
+    from add.scene.read.paths import named_file
 
     require_mesher()
     scale = _UNITS[unit]

@@ -111,7 +111,7 @@ def _asked(template: Any, said: dict[str, str]) -> dict[str, Any]:
 
 def _beside(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the scene with the files that answers named, which count from here, counted from its own folder."""
-    from add.scene.read.path_slots import path_slots
+    from add.scene.read.paths import path_slots
 
     raw = json.loads(json.dumps(raw))
     for holder, key, _ in path_slots(raw):

@@ -20,8 +20,7 @@ from add.commands.folders import locking
 from add.commands.optimize import check_optimization
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
-from add.inverse.refit import Refit, derivatives, refit
-from add.inverse.richardson import extrapolated
+from add.inverse.refit import Refit, derivatives, extrapolated, refit
 from add.io.runfolder import RESULT, RunFolder
 from add.scene import Scene
 from add.scene.build.write_back import with_values

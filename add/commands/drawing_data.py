@@ -9,15 +9,15 @@ import numpy as np
 from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm
-from add.equations.site_gathering import Site, gather
 from add.equations.site_points import SitePoints
+from add.equations.sites import Site, gather
 from add.equations.system import System
 from add.io.trajectory import ContactData, GoalData, JointData, LineData
 from add.joints.law import PLACE
 from add.joints.laws import ElasticJoint, PointForce, Slider
 from add.joints.parts import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model.site_lookup import system_site
+from add.model.joint_terms import system_site
 from add.scene.build.built import BuiltScene
 from add.scene.spec.couplings import (
     BallSpec,

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from add.commands.convergence_file import CONVERGENCE, errors_for, read_convergence, shifts_for
-from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
+from add.commands.report_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
-from add.inverse.bootstrap import bootstrap
 from add.inverse.cloud_correlation import CloudCorrelation
 from add.inverse.correlation import Correlation
 from add.inverse.fit_rows import FitRows, fit_rows
 from add.inverse.identifiability import Weak, as_candidate, remedies, weak_directions
 from add.inverse.profile import profile
+from add.inverse.refit import bootstrap
 from add.inverse.uncertainty import Uncertainty, uncertainty, with_discretisation
 from add.io.runfolder import RunFolder
 from add.objectives import Tracking

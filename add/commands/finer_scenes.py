@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from add.errors import InputError
-from add.geometry.mesh_refine import refined
+from add.geometry.mesh_box import refined
 from add.io.meshes import write_mesh
 from add.machine.files import parse_json, read_regular
 from add.scene import Scene, apply_overrides, scene_from_dict

@@ -12,8 +12,8 @@ from scipy.linalg import block_diag
 
 from add.errors import InputError
 from add.inverse.discrepancy import Discrepancy, discrepancy
+from add.inverse.maps import Linear
 from add.inverse.sampling import Uncertain, scale_for
-from add.inverse.transforms import Linear
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import TRANSFORMS

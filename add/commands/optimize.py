@@ -19,8 +19,7 @@ from add.commands.expectations import checks_of
 from add.commands.folders import locking, note_versions, title
 from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
 from add.commands.parallel.experiments import evaluated_by
-from add.commands.parallel.threads import on_all_cores
-from add.commands.parallel.workers import Workers
+from add.commands.parallel.workers import Workers, on_all_cores
 from add.commands.run_data import run_data, summary
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer

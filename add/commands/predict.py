@@ -16,8 +16,7 @@ from add.commands.fitted_numbers import Numbers, fit_of, numbers_for
 from add.commands.marker_fits import Samples
 from add.equations.points import PointMap
 from add.errors import InputError, SolverError
-from add.inverse.bands import linear_holds
-from add.inverse.prediction import Prediction, places, predict
+from add.inverse.bands import Prediction, linear_holds, places, predict
 from add.io.atomic import replacing
 from add.io.runfolder import RunFolder
 from add.mocap import Recording

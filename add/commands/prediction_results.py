@@ -17,6 +17,7 @@ from add.commands.sampled_runs import Sampled
 from add.errors import SolverError
 from add.inverse.bands import (
     Bands,
+    Prediction,
     angle_bands,
     direction_bands,
     interval_score,
@@ -28,7 +29,6 @@ from add.inverse.bands import (
     share_interval,
     widened,
 )
-from add.inverse.prediction import Prediction
 from add.plot.prediction import Panel
 from add.simulation import DifferentiableStepper
 from add.typing import BoolArray, FloatArray

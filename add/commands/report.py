@@ -10,10 +10,8 @@ from urllib.parse import quote
 from add.commands.report_html import write_html
 from add.commands.report_texts import duration, end_text, number as in_digits, one_by_one, one_line, with_error
 from add.errors import AddError
-from add.io.impacts import impacts_of
-from add.io.mesh_depths import mesh_depths_of
+from add.io.impacts import impacts_of, mesh_depths_of, weak_contacts_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
-from add.io.weak_contacts import weak_contacts_of
 from add.plot import experiment_names, plot_run
 
 logger = logging.getLogger(__name__)

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from add.commands.compile_clock import kernel_clock
 from add.commands.expectations import checks_of
 from add.commands.folders import locking, note_versions, title
 from add.commands.kept_states import Earlier, Keeper, Kept, fingerprint, unless_full
 from add.commands.optimize import require_same
 from add.commands.step_counts import Tally
+from add.commands.warm import kernel_clock
 from add.equations.kinematics import State
 from add.errors import InputError, SolverError
 from add.io.runfolder import RESULT, SCENE, CannotWrite, RunFolder

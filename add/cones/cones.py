@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from add.kernels import cones as kernel
+from add.kernels.cone_solve import row_scale
 from add.kernels.cones import Blocks
 from add.typing import FloatArray, IntArray
 
@@ -119,3 +120,9 @@ class Cones:
     def blocks(self) -> Blocks:
         """The cones as the kernels take them."""
         return Blocks(self.kind, self.first, self.bound)
+
+
+def block_scale(G: FloatArray, cones: Cones) -> FloatArray:
+    """Return one number a block, on its rows (m,): the inverse root of the mean diagonal; 1 where nothing moves."""
+    found: FloatArray = row_scale(G, cones.blocks)
+    return found

@@ -8,8 +8,7 @@ from typing import final
 
 import numpy as np
 
-from add.cones.cones import Cones
-from add.cones.scale import block_scale
+from add.cones.cones import Cones, block_scale
 from add.cones.sensitivity import Sensitivity
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel

@@ -1,4 +1,4 @@
-"""One step of contact in velocities: A (v - v_f) = J^T l,  u = J v + b,  l and u complementary over the cones.
+"""Complementarity problems as layers: of given matrices, and of a step of contact.
 
 A is the metric of the step, M + h C + h^2 K; only solves with it are needed. Derivatives follow by the implicit
 function theorem on the modes: with the residuals R_1 = A (v - v_f) - J^T l and u(v) = J v + b, a cotangent v_bar gives
@@ -6,6 +6,13 @@ function theorem on the modes: with the residuals R_1 = A (v - v_f) - J^T l and 
     y = A^-T v_bar,   b = K^-T J y,   c = (dF/du)^T b,   a = y - A^-T J^T c,      x_bar -= a^T dR_1/dx + c^T du/dx
 
 for every input x, at fixed v and l.
+
+The two convex layers of staggered projections, on their own, are
+
+    QP     l = argmin over l >= 0          of 1/2 l^T G l + g^T l        (Kaufman et al. 2008; Le Lidec et al. 2021)
+    QCQP   l = argmin over |l_i| <= mu_i n_i of 1/2 l^T G l + g^T l      (two numbers a contact)
+
+G is symmetric; its cotangents are symmetric, too.
 """
 
 from __future__ import annotations
@@ -121,3 +128,55 @@ class StepSolution:
         moved = -self.step.metric.solve(balance_dot)
         impulse_dot = self.cone.sensitivity.pushforward(None, rows_dot + self.step.rows @ moved, bound_dot)
         return np.asarray(moved + self.columns @ impulse_dot)
+
+
+@final
+@dataclass(frozen=True)
+class QPLayer:
+    """Normal impulses at given friction.
+
+    Attributes
+    ----------
+    solution : ConeSolution
+        ``solution.impulse`` (k,) is l.
+    """
+
+    solution: ConeSolution
+
+    @classmethod
+    def of(cls, G: FloatArray, g: FloatArray) -> QPLayer:
+        """Solve for G (k, k) and g (k,)."""
+        return cls(solve(G, g, Cones.half_lines(np.asarray(g).size)))
+
+    def pullback(self, impulse_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of G and g."""
+        bar = self.solution.sensitivity.pullback(impulse_bar)
+        return 0.5 * (bar.delassus + bar.delassus.T), bar.offset
+
+
+@final
+@dataclass(frozen=True)
+class QCQPLayer:
+    """Friction impulses at given normal impulses.
+
+    Attributes
+    ----------
+    solution : ConeSolution
+        ``solution.impulse`` (2 k,) is l.
+    mu, normal : (k,)
+    """
+
+    solution: ConeSolution
+    mu: FloatArray
+    normal: FloatArray
+
+    @classmethod
+    def of(cls, G: FloatArray, g: FloatArray, mu: FloatArray, normal: FloatArray) -> QCQPLayer:
+        """Solve for G (2 k, 2 k), g (2 k,), coefficients ``mu`` (k,) and normal impulses ``normal`` (k,) >= 0."""
+        mu, normal = np.asarray(mu, dtype=float), np.asarray(normal, dtype=float)
+        return cls(solve(G, g, Cones.discs(mu * normal)), mu, normal)
+
+    def pullback(self, impulse_bar: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the cotangents of G, g, mu and the normal impulses; zero for discs of radius zero."""
+        bar = self.solution.sensitivity.pullback(impulse_bar)
+        return 0.5 * (bar.delassus + bar.delassus.T), bar.offset, self.normal * bar.bound, self.mu * bar.bound

@@ -7,11 +7,12 @@ from add.contact.coefficients import (
     FrictionLaw,
     NormalLaw,
     PairParameters,
+    Sizes,
+    point_growth,
 )
 from add.contact.meshes import MeshContact, MeshPlaces
 from add.contact.penalty_bodies import BodyContact
 from add.contact.places import ContactPlaces
-from add.contact.sizes import Sizes, point_growth
 
 __all__ = [
     "CONSTANT_FRICTION",

@@ -8,7 +8,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from add.kernels.contact_arrays import Growth
 from add.kernels.contact_laws import CONSTANT, FAR
+from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -132,3 +134,54 @@ class PairParameters:
         """Return the indices in theta of k_n, k_d and k_t of all groups that may touch."""
         tables = (self.k_n, self.k_d, self.k_t)
         return np.unique(np.concatenate([table[self.enabled != 0] for table in tables])).astype(np.int64)
+
+
+class Sizes(NamedTuple):
+    """Points and shapes of a contact term as linear functions of sizes in theta.
+
+    Attributes
+    ----------
+    growth : Growth
+    base : (n_points, 4)
+        Place and radius of each point but for what sizes do [m].
+    """
+
+    growth: Growth
+    base: FloatArray
+
+    def points(self, theta: FloatArray) -> FloatArray:
+        """Return place and radius of the points (n_points, 4) [m]."""
+        index = self.growth.points
+        return self.base + np.einsum("pc,pca->pa", np.where(index >= 0, theta[index], 0.0), self.growth.arms)
+
+    def shapes(self, size: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return the numbers of shapes (n_shapes, m), ``size`` where theta has none [m]."""
+        out, index = size.copy(), self.growth.shapes
+        out[:, :3] = np.where(index >= 0, theta[index], size[:, :3])
+        return out
+
+
+def point_growth(
+    kind: int, size: tuple[float, float, float], rotation: FloatArray, position: FloatArray, arms: FloatArray
+) -> FloatArray:
+    """Return the derivatives (n, 3, 4) of points of a shape, and of their radius, by its sizes.
+
+    Parameters
+    ----------
+    kind, size, rotation, position : of the shape, in the body's frame
+    arms : (n, 3) its points, in the body's frame [m]
+    """
+    own = (arms - position) @ rotation
+    out = np.zeros((arms.shape[0], 3, 4))
+    if kind in (SPHERE, CAPSULE):
+        out[:, 0, 3] = 1.0
+    axes: tuple[IntArray, ...] = tuple(np.arange(3)[:0] for _ in range(3))
+    if kind == BOX:
+        axes = tuple(np.array([c]) for c in range(3))
+    elif kind == CYLINDER:
+        axes = np.array([0, 1]), np.array([2]), axes[2]
+    elif kind == CAPSULE:
+        axes = axes[0], np.array([2]), axes[2]
+    for c, moved in enumerate(axes):
+        out[:, c, :3] = own[:, moved] / size[c] @ rotation[:, moved].T if moved.size else 0.0
+    return out

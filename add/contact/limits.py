@@ -1,4 +1,4 @@
-"""No tunnelling: no way between two accepted iterates leads through a surface.
+"""How far trial steps may go: before meshes pass through each other, and before points touch what has a wall.
 
 Places move on straight ways from those of one iterate to those of the next. A rigid body turns on an arc; its places on
 the way from 0 to t are not those on the way from 0 to 1, and so a shortened way is tested again. Whether surfaces pass
@@ -13,6 +13,7 @@ from typing import final
 
 import numpy as np
 
+from add.contact.branches import PairContact
 from add.contact.candidates import Primitives, candidates
 from add.contact.crossings import crossings
 from add.contact.surfaces import ContactSurface
@@ -96,3 +97,55 @@ class CollisionLimit(StepLimit):
     def crossings(self, q: FloatArray, theta: FloatArray) -> IntArray:
         """Return the pairs (k, 2) of edges and faces that pass through each other at ``q``."""
         return crossings(self.primitives, self.surface.places(q, theta))
+
+
+def point_runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.
+
+    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point.
+    """
+    n = like.shape[0]
+    breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1)) + 1
+    firsts = np.concatenate([[0], breaks]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
+    stops = np.concatenate([breaks, [n]]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
+    runs = np.column_stack([firsts, stops, like[firsts]]).astype(np.int64)
+    spheres = np.zeros((firsts.size, 4))
+    for k, (first, stop) in enumerate(zip(firsts, stops, strict=True)):
+        part = arms[first:stop]
+        middle = 0.5 * (part[:, :3].min(axis=0) + part[:, :3].max(axis=0))
+        reach = np.linalg.norm(part[:, :3] - middle, axis=1) + part[:, 3]
+        spheres[k] = *middle, reach.max()
+    return runs, spheres
+
+
+@final
+@dataclass(frozen=True)
+class PointLimit(StepLimit):
+    """Every point keeps a tenth of its gap to every shape that it may meet.
+
+    Ways are straight in the frames of shapes. Bodies turn on arcs: a shortened way is tested again, and none turns
+    further than `add.contact.limits.MOST_TURN` in one trial.
+
+    Attributes
+    ----------
+    contact : PairContact
+    turning : (m,)
+        First coordinates of the rotation vectors of the bodies that have points or shapes.
+    """
+
+    contact: PairContact
+    turning: IntArray
+
+    def share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
+        """Return the share of the way that is free; see `StepLimit.share`."""
+        turns = (q1 - q0)[self.turning[:, None] + np.arange(3)]
+        angle = float(np.linalg.norm(turns, axis=1).max(initial=0.0))
+        length = min(1.0, MOST_TURN / angle) if angle > 0.0 else 1.0
+        for _ in range(MOST_TESTS):
+            free = self.contact.free_share(q0, q0 + length * (q1 - q0), theta)
+            if free >= 1.0 or (free > 0.0 and not angle):
+                return length * free
+            length *= free
+            if length == 0.0:
+                break
+        return 0.0

@@ -11,10 +11,9 @@ import numpy as np
 
 from add.contact.body_family import body_family
 from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
-from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
+from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters, Sizes
+from add.contact.limits import point_runs
 from add.contact.places import ContactPlaces
-from add.contact.point_runs import point_runs
-from add.contact.sizes import Sizes
 from add.contact.sparsity import Blocks, body_table
 from add.contact.sticking import StickingPairs
 from add.equations.family import Family, NotCompiled

@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.equations.site_gathering import NO_INDICES
+from add.equations.sites import NO_INDICES
 from add.kernels.rotation import rotation_matrix
 from add.typing import BoolArray, FloatArray, IntArray
 

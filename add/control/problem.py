@@ -10,16 +10,15 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.control.costs import CoordinateCost
+from add.control.costs import CoordinateCost, difference
 from add.control.riccati import StageModel, StepModel
-from add.control.states import difference
 from add.equations.kinematics import State, StateTangent
 from add.equations.tangents import Directions, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.inverse.experiment import Experiment
+from add.inverse.maps import Linear
 from add.inverse.problem import InverseProblem
-from add.inverse.transforms import Linear
 from add.linalg import one_blas_thread
 from add.objectives.base import LeastSquares, WeightedSum
 from add.simulation import Step, StepDerivatives

@@ -62,7 +62,7 @@ class ControlResult(Summarised):
     trajectory : Trajectory
     stages : for each stage, the variables that act in it (k,)
     feedback : for each stage, K (k, 2 m n)
-        u = u* + K difference(state, state*) of `add.control.states`, at the state that the stage begins with.
+        u = u* + K difference(state, state*) of `add.control.costs`, at the state that the stage begins with.
     """
 
     x: FloatArray

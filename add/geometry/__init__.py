@@ -9,13 +9,13 @@ from add.geometry.contact_points import (
     surface_points,
 )
 from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, Quadrature, family_by_name
-from add.geometry.inertia import check_inertia
 from add.geometry.locate import Located, Locator, locate
 from add.geometry.mass_matrix import MassPairs, element_masses, mass_pairs
 from add.geometry.mass_properties import (
     MassProperties,
     box_solid,
     capsule_solid,
+    check_inertia,
     cylinder_solid,
     mesh_solid,
     sphere_solid,

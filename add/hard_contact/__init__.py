@@ -6,14 +6,11 @@ equations of Alart & Curnier 1991 instead of a sequence of quadratic programs. `
 scene, or `with_exact_contact`.
 """
 
-from add.hard_contact.carried import CarriedContacts
-from add.hard_contact.contact_state import ContactState
+from add.hard_contact.contact_state import CarriedContacts, ContactState
 from add.hard_contact.exact_solve import ExactContactSolve
-from add.hard_contact.impulse import ImpulseContact
-from add.hard_contact.impulse_options import ImpulseOptions
-from add.hard_contact.impulse_simulation import with_impulse_contact
+from add.hard_contact.impulse import ImpulseContact, with_impulse_contact
 from add.hard_contact.law import Branch
-from add.hard_contact.options import ExactOptions
+from add.hard_contact.options import ExactOptions, ImpulseOptions
 from add.hard_contact.pairs import ContactPairs, contact_term
 from add.hard_contact.stepper import ExactContact, with_exact_contact
 

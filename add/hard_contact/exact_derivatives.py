@@ -20,7 +20,7 @@ from add.equations.kinematics import StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
 from add.equations.term import KinematicCotangent
 from add.hard_contact import law
-from add.hard_contact.carried import CarriedContacts
+from add.hard_contact.contact_state import CarriedContacts
 from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterate
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions

@@ -10,7 +10,7 @@ import numpy as np
 
 from add.equations.kinematics import State
 from add.errors import SolverError
-from add.hard_contact.carried import CarriedContacts
+from add.hard_contact.contact_state import CarriedContacts
 from add.hard_contact.equations import ContactEquations, Held
 from add.hard_contact.geometry import touches
 from add.hard_contact.options import ExactOptions

@@ -10,14 +10,19 @@ import numpy as np
 
 from add.equations.kinematics import State
 from add.errors import SolverError
-from add.hard_contact.exploring import ChoiceTally
+from add.hard_contact.impulse_coupling import ChoiceTally
 from add.hard_contact.impulse_part import ImpulsePart
+from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.pairs import ContactPairs, contact_term, lift_of
+from add.hard_contact.step_rows import JointStops
 from add.kernels.cone_modes import SEPARATE
-from add.simulation import BDFFormula, ContactForces, Record, StartUp
+from add.simulation import BDF, BDFFormula, ContactForces, Record, StartUp
 from add.simulation.composed import StepsInParts
 from add.simulation.derivative import Linearised, linearise
+from add.simulation.run import Simulation
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
+from add.terms import JointLimits
 from add.typing import FloatArray
 
 
@@ -156,3 +161,40 @@ class ImpulseContact(StepsInParts):
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised:
         """Assemble and factor K = dr/du, of the last part; see `DifferentiableStepper.linearise`."""
         return linearise(assembler, record.solution, theta)
+
+
+def with_impulse_contact(
+    simulation: Simulation, options: ImpulseOptions | None = None, *, bounces: bool = False
+) -> Simulation:
+    """Return a simulation with its penalty contact replaced by contact in velocities.
+
+    Friction coefficients, points and obstacles are those of its contact terms; their stiffnesses, dampings and laws are
+    not read, but for a law without friction. Limits of joints that are `hard` become stops that give not at all.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        With BDF1, whose step and tolerances are taken.
+    options : ImpulseOptions, optional
+    bounces : bool
+        Whether theta has restitutions in the places of the dampings, which this law does not know; else impacts are
+        plastic.
+
+    Raises
+    ------
+    ValueError
+        If it steps otherwise.
+    """
+    bdf = simulation.stepper
+    if not isinstance(bdf, BDF) or bdf.bdf_order != 1:
+        raise ValueError("contact in velocities steps by BDF1 only")
+    contact, system = contact_term(simulation.system)
+    stops = [term for term in system.terms if isinstance(term, JointLimits) and term.hard]
+    system = replace(system, terms=tuple(term for term in system.terms if not any(term is stop for stop in stops)))
+    pairs = ContactPairs.of(contact)
+    index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
+    whole = ImpulsePart(
+        pairs, bdf.step_size, bdf.step_size, 0.0, index, lift_of(simulation.system), JointStops.of(stops),
+        options or ImpulseOptions(), bdf.newton, ChoiceTally() if options and options.exploring else None,
+    )  # fmt: skip
+    return replace(simulation, system=system, stepper=ImpulseContact(whole))

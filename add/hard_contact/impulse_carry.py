@@ -10,7 +10,7 @@ import numpy as np
 from add.cones import ConeSolution
 from add.equations.kinematics import Carry
 from add.hard_contact.impulse_rows import NearPairs
-from add.hard_contact.stop_rows import NearStops
+from add.hard_contact.step_rows import NearStops
 from add.typing import FloatArray, IntArray
 
 #: The marks of an impact: at the beginning of the step, at a time within it, the latter to stay there.

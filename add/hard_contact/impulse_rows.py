@@ -31,7 +31,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.hard_contact.geometry import Rows, TouchDerivatives, Touches, cross, cross_matrices, touches
-from add.hard_contact.impulse_options import ImpulseOptions
+from add.hard_contact.options import ImpulseOptions
 from add.hard_contact.pairs import ContactPairs
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -1,4 +1,4 @@
-"""Options of a solve with exact contact: stopping rules, and the way on where Newton cycles."""
+"""The options of exact contact, and of contact by impulses."""
 
 from __future__ import annotations
 
@@ -35,3 +35,42 @@ class ExactOptions:
     max_iterations: int = 30
     projections: int = 30
     sweeps: int = 400
+
+
+@final
+@dataclass(frozen=True)
+class ImpulseOptions:
+    """Numbers of the contact law of `ImpulseContact`.
+
+    Attributes
+    ----------
+    stabilisation : float
+        kappa: the share of a penetration that a step takes back, in [0, 1]. Below one, the rows of four corners on a
+        plane, of which some are above and some below it by round-off, contradict each other.
+    stabilisation_speed : float
+        The most that it does so with [m/s]: a body that starts inside a shape is not thrown out.
+    touching : float
+        Gap up to which a pair counts as touching when it may bounce [m].
+    relaxation : float
+        kappa of relaxed complementarity, in derivatives alone (`add.cones.sensitivity`); zero is exact.
+    exploring : bool
+        Whether the backward pass takes the modes that the objective asks for where they give it more to go by
+        (`add.hard_contact.impulse_coupling`).
+    timed_impacts : bool
+        Whether impacts with a restitution happen where the gap closes within the step (`ImpactTimes`), and not at its
+        beginning.
+    halvings : int
+        How often a step is halved in which one body has such impacts at several times, or no solution is found.
+    pyramids : bool
+        Whether friction is bounded by pyramids, |F_1|, |F_2| <= c_f F_n in two fixed tangents: the boxed problem of
+        many engines, with up to sqrt(2) times the friction. To be compared with.
+    """
+
+    stabilisation: float = 1.0
+    stabilisation_speed: float = 1.0
+    touching: float = 1e-6
+    relaxation: float = 0.0
+    exploring: bool = False
+    timed_impacts: bool = True
+    halvings: int = 6
+    pyramids: bool = False

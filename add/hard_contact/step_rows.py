@@ -1,7 +1,12 @@
-"""All rows of a step in velocities, over the coordinates: contacts first, then stops of joints."""
+"""The rows of a step in velocities: of the stops of joints, and of all together.
+
+A coordinate q with the limits l <= q <= h has the gaps q - l and h - q, and, as a contact without friction and without
+restitution (see `impulse_rows`), 0 <= F _|_ sign v+ + b(g_0) >= 0.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -11,8 +16,132 @@ import numpy as np
 from add.cones import Cones
 from add.hard_contact.beginning import Beginning
 from add.hard_contact.impulse_rows import ImpulseRows
-from add.hard_contact.stop_rows import StopRows
-from add.typing import FloatArray
+from add.hard_contact.options import ImpulseOptions
+from add.terms import JointLimits
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class JointStops:
+    """Both sides of every limited coordinate.
+
+    Attributes
+    ----------
+    dof : (s,) coordinates
+    limit : (s,) indices in theta
+    sign : (s,) 1 of a lower limit, -1 of an upper one
+    """
+
+    dof: IntArray
+    limit: IntArray
+    sign: FloatArray
+
+    @classmethod
+    def of(cls, terms: Sequence[JointLimits]) -> JointStops:
+        """Return the sides of limits that were built as penalties."""
+        none = np.zeros(0, dtype=np.int64)
+        dof = np.concatenate([none, *(term.dof for term in terms for _ in range(2))])
+        limit = np.concatenate([none, *(side for term in terms for side in (term.lower, term.upper))])
+        sign = np.concatenate([np.zeros(0), *(np.full(term.dof.size, side) for term in terms for side in (1.0, -1.0))])
+        return cls(dof, limit, sign)
+
+    @property
+    def n(self) -> int:
+        """Number of sides."""
+        return self.dof.size
+
+    def select(self, numbers: IntArray) -> JointStops:
+        """Return some of the sides."""
+        return JointStops(self.dof[numbers], self.limit[numbers], self.sign[numbers])
+
+    def gaps(self, q: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return how far (s,) each coordinate may still go [m, rad]."""
+        return np.asarray(self.sign * (q[self.dof] - theta[self.limit]))
+
+
+@final
+@dataclass(frozen=True)
+class NearStops:
+    """The stops of a step, and what was decided about them from the state before.
+
+    Attributes
+    ----------
+    number : (m,) among all sides
+    slope : (m,) db/dg [1/s]: 1/dt, kappa/dt, or zero where stabilisation is at its limit
+    """
+
+    number: IntArray
+    slope: FloatArray
+
+    @classmethod
+    def none(cls) -> NearStops:
+        """Return those of a step without stops."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0))
+
+
+@final
+@dataclass(frozen=True)
+class StopRows:
+    """Rows of the near stops.
+
+    Attributes
+    ----------
+    stops : JointStops of the near sides alone
+    near : NearStops
+    gap : (m,) at the beginning of the step [m, rad]
+    speed : float
+        The most that stabilisation gives [m/s, rad/s].
+    """
+
+    stops: JointStops
+    near: NearStops
+    gap: FloatArray
+    speed: float
+
+    @classmethod
+    def of(
+        cls, stops: JointStops, near: NearStops, q: FloatArray, theta: FloatArray, options: ImpulseOptions
+    ) -> StopRows:
+        """Evaluate the stops that are near at the beginning of a step."""
+        own = stops.select(near.number)
+        speed = options.stabilisation_speed if options.stabilisation > 0.0 else 0.0
+        return cls(own, near, own.gaps(q, theta), speed)
+
+    @property
+    def n(self) -> int:
+        """Number of rows m."""
+        return self.near.number.size
+
+    def matrix(self, n: int) -> FloatArray:
+        """Return the rows (m, n)."""
+        out = np.zeros((self.n, n))
+        out[np.arange(self.n), self.stops.dof] = self.stops.sign
+        return out
+
+    @cached_property
+    def shift(self) -> FloatArray:
+        """B (m,) [m/s, rad/s]."""
+        limited = (self.near.slope == 0.0) & (self.gap < 0.0)
+        return np.where(limited, -self.speed, self.near.slope * self.gap)
+
+    @property
+    def _by_coordinate(self) -> FloatArray:
+        return np.asarray(self.near.slope * self.stops.sign)
+
+    def pullback(self, by_rows: FloatArray, q_bar: FloatArray, theta_bar: FloatArray) -> None:
+        """Add -c^T du by the coordinates before the step and by the limits."""
+        share = by_rows * self._by_coordinate
+        np.add.at(q_bar, self.stops.dof, -share)
+        np.add.at(theta_bar, self.stops.limit, share)
+
+    def by_state(self, q_dot: FloatArray) -> FloatArray:
+        """Return the tangents of u (m, .) along those of the coordinates before the step."""
+        return np.asarray(self._by_coordinate[:, None] * q_dot[self.stops.dof])
+
+    def by_theta(self, theta_dot: FloatArray) -> FloatArray:
+        """Return the tangent of u (m,) along one of theta."""
+        return np.asarray(-self._by_coordinate * theta_dot[self.stops.limit])
 
 
 @final

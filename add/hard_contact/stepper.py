@@ -9,8 +9,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.tangents import Directions, StateTangents
-from add.hard_contact.carried import CarriedContacts
-from add.hard_contact.contact_state import ContactState
+from add.hard_contact.contact_state import CarriedContacts, ContactState
 from add.hard_contact.exact_derivatives import ExactCoupling
 from add.hard_contact.exact_solve import ExactContactSolve
 from add.hard_contact.geometry import touches

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.inverse.transforms import Transform
+from add.inverse.maps import Transform
 from add.typing import FloatArray, IntArray
 
 

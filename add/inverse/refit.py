@@ -1,4 +1,4 @@
-"""The fit of another discretisation, from the derivatives of this one: a few simulations, no sensitivities."""
+"""Fits made again: with every take left out, and with takes drawn anew."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from add.inverse.fit_rows import FitRows, fit_rows, residuals_of
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import Phase
 from add.inverse.problem import InverseProblem
-from add.inverse.uncertainty import on_bounds
-from add.typing import BoolArray, FloatArray
+from add.inverse.uncertainty import Uncertainty, on_bounds
+from add.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Refit", "derivatives", "refit"]
+__all__ = ["Bootstrap", "Extrapolated", "Refit", "bootstrap", "derivatives", "extrapolated", "refit"]
+
 
 #: Most simulations of a refit with derivatives that are at hand.
 MOST_STEPS = 12
@@ -127,3 +128,118 @@ def _step(
     step = np.zeros_like(x)
     step[free] = -np.linalg.pinv(normal[np.ix_(free, free)], rcond=1e-12, hermitian=True) @ slope[free]
     return step, -float(step @ slope)
+
+
+#: From this number of takes on, takes are drawn.
+FEWEST_TAKES = 4
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Spread of the estimates over draws of blocks with replacement.
+
+    Attributes
+    ----------
+    over : "takes", or "stretches of time"
+    blocks : number of blocks that are drawn from
+    standard_errors, lower, upper : (n,)
+        Of the physical values: standard deviation, 2.5 % and 97.5 % of the draws.
+    values : (draws, n)
+        The estimates; NaN for what the data do not see.
+    """
+
+    over: str
+    blocks: int
+    standard_errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    values: FloatArray
+
+
+def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws: int, seed: int = 0) -> Bootstrap:
+    """Return the bootstrap of a fit, each draw fitted by one step of Gauss-Newton (Davison and Hinkley 1997, ch. 2, 8).
+
+    Whole takes are drawn where there are four or more, else stretches that are twice as long as residuals hang
+    together. A draw's estimate is x - (sum w_b H_b)^+ sum w_b J_b^T rho_b with the number w_b of times that block b was
+    drawn: it costs no run.
+    """
+    normals, slopes = [], []
+    by_takes = len(found.rows) >= FEWEST_TAKES
+    for rows, looked in zip(found.rows, found.correlations, strict=True):
+        length = rows.frame.max(initial=0) + 1 if by_takes else max(1, round(2.0 * looked.time))
+        block: IntArray = (rows.frame - rows.frame.min(initial=0)) // length
+        for number in np.unique(block):
+            part = rows.slopes[block == number]
+            normals.append(part.T @ part)
+            slopes.append(part.T @ rows.residual[block == number])
+    h, g = np.array(normals), np.array(slopes)
+    generator = np.random.default_rng(seed)
+    lower, upper = problem.bounds
+    values = []
+    for _ in range(draws):
+        weight = np.bincount(generator.integers(0, len(h), len(h)), minlength=len(h)).astype(float)
+        step = np.linalg.pinv(np.tensordot(weight, h, 1), rcond=1e-12, hermitian=True) @ (weight @ g)
+        values.append(problem.values(np.clip(x - step, lower, upper)))
+    drawn = np.array(values)
+    drawn[:, np.isnan(found.noise)] = np.nan
+    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
+    over = "takes" if by_takes else "stretches of time"
+    return Bootstrap(over, len(h), drawn.std(axis=0, ddof=1), low, high, drawn)
+
+
+#: Orders that are believed.
+LOWEST, HIGHEST = 0.5, 4.0
+
+
+@final
+@dataclass(frozen=True)
+class Extrapolated:
+    """The limit of a sequence, and how far it is known.
+
+    Attributes
+    ----------
+    error : of the first value: |first - limit|, or where there is no limit to be seen the largest change and the last
+    order : observed, assumed where there are two values, None where the changes do not fall
+    limit : extrapolated; None where the changes do not fall
+    converges : whether the changes fall
+    """
+
+    error: float
+    order: float | None
+    limit: float | None
+    converges: bool
+
+
+def extrapolated(values: list[float], ratio: float, assumed: float, smallest: float = 0.0) -> Extrapolated:
+    """Extrapolate a sequence v(h), v(h/r), v(h/r^2), ... (Roache 1998, ch. 5).
+
+    With three values the last three give the order, r^p = (v_(k-1) - v_(k-2)) / (v_k - v_(k-1)), kept within [0.5, 4];
+    with two it is assumed. limit = v_k + (v_k - v_(k-1)) / (r^p - 1).
+
+    Parameters
+    ----------
+    values : from the coarsest on, two or more
+    ratio : r > 1
+    assumed : order with two values
+    smallest : changes below this are round-off of the fits: they do not speak against convergence
+
+    Raises
+    ------
+    ValueError
+        With fewer than two values.
+    """
+    if len(values) < 2:
+        raise ValueError("a change needs two values")
+    changes = np.diff(values)
+    last = float(changes[-1])
+    order = assumed
+    if len(values) > 2 and max(abs(last), abs(float(changes[-2]))) > smallest:
+        before = float(changes[-2])
+        falls = abs(last) < abs(before) and last * before > 0.0
+        if not falls and abs(last) > smallest:
+            error = max(abs(value - values[0]) for value in values) + abs(last)
+            return Extrapolated(float(error), None, None, False)
+        order = float(np.clip(np.log(before / last) / np.log(ratio), LOWEST, HIGHEST)) if falls else assumed
+    limit = values[-1] + last / (ratio**order - 1.0)
+    return Extrapolated(abs(values[0] - limit), order, float(limit), True)

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from scipy.special import ndtri
 
-from add.inverse.transforms import Linear, Transform
+from add.inverse.maps import Linear, Transform
 from add.typing import FloatArray
 
 __all__ = ["Drawn", "Uncertain", "draw", "scale_for"]

@@ -1,4 +1,4 @@
-"""The impacts in a ``result.json``: what is said and warned of."""
+"""What a ``result.json`` says and warns of contacts: impacts, depths of meshes, contacts on a border of two modes."""
 
 from __future__ import annotations
 
@@ -20,4 +20,47 @@ def warn_of_impacts(result: Mapping[str, Any]) -> list[str]:
     texts = [impact["text"] for impact in impacts_of(result) if impact["warning"]]
     for text in texts:
         _log.warning("%s", text)
+    return texts
+
+
+#: Key of a result -> what its summary begins with.
+_SAID = {"mesh_depths": "skins press deep into each other", "sunk": "bodies sank in"}
+#: Pairs that one summary names.
+_SHOWN = 3
+
+
+def mesh_depths_of(result: Mapping[str, Any]) -> list[str]:
+    """Return one text a pair of bodies whose skins used up half their reach, or that sank in, of all experiments."""
+    return [text for key in _SAID for text in _texts(result, key)]
+
+
+def _texts(result: Mapping[str, Any], key: str) -> list[str]:
+    parts = [result] if key in result else [result, *result.get("experiments", {}).values()]
+    return [pair["text"] for part in parts for pair in part.get(key, []) if pair["warning"]]
+
+
+def warn_of_mesh_depths(result: Mapping[str, Any]) -> list[str]:
+    """Log one summary of each kind, if there are any, and return all texts."""
+    for key, head in _SAID.items():
+        texts = _texts(result, key)
+        if texts:
+            more = f"; {len(texts) - _SHOWN} more pairs" if len(texts) > _SHOWN else ""
+            _log.warning("%s: %s%s", head, "; ".join(texts[:_SHOWN]), more)
+    return mesh_depths_of(result)
+
+
+def weak_contacts_of(result: Mapping[str, Any]) -> list[str]:
+    """Return one text a pair that has contacts on the border of two modes, those of all experiments."""
+    key = "weak_contacts"
+    parts = [result] if key in result else [result, *result.get("experiments", {}).values()]
+    return [pair["text"] for part in parts for pair in part.get(key, [])]
+
+
+def warn_of_weak_contacts(result: Mapping[str, Any]) -> list[str]:
+    """Log and return one summary, if there are any."""
+    texts = weak_contacts_of(result)
+    if not texts:
+        return []
+    more = f"; {len(texts) - _SHOWN} more pairs" if len(texts) > _SHOWN else ""
+    _log.warning("weakly active contacts: %s%s", "; ".join(texts[:_SHOWN]), more)
     return texts

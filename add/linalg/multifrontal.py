@@ -13,8 +13,7 @@ from add.linalg.base import Factorization, check_solution
 from add.linalg.blas import addresses
 from add.linalg.cholesky import factorise_symmetric, is_symmetric
 from add.linalg.fronts import factorise, measure
-from add.linalg.graph import Structure, structure_of
-from add.linalg.ordering import nested_dissection, postponed, weak_vertices
+from add.linalg.graph import Structure, nested_dissection, postponed, structure_of, weak_vertices
 from add.linalg.pattern import MOST_PATTERNS, Pattern
 from add.linalg.refinement import refine
 from add.linalg.substitution import substitute_rows

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.kernels.caching import njit
-from add.linalg.merging import merged
+from add.linalg.tree import merged
 from add.typing import AnyArray, FloatArray, IntArray
 
 _pattern_ids = count()

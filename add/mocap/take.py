@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.mocap.angles import AngleRecording
-from add.mocap.poses import PoseRecording
+from add.mocap.poses import AngleRecording, PoseRecording
 from add.mocap.recording import Recording
 
 __all__ = ["Event", "Signal", "Take"]

@@ -1,10 +1,9 @@
 """Bodies, joints and obstacles together: the `System` that they make."""
 
-from add.model.build import Model, build_model
+from add.model.build import Model, build_model, parameter_layout
 from add.model.joint_reactions import Reaction, reactions
 from add.model.mesh_terms import class_pairs, edge_lengths, half_thickness, meeting_meshes
 from add.model.obstacles import ContactModel, MeshModel, Obstacle, ShapeName
-from add.model.parameters import parameter_layout
 from add.model.tree_reactions import tree_reactions
 
 __all__ = [

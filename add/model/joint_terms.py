@@ -10,13 +10,25 @@ import numpy as np
 from add.bodies import Body, Layouts
 from add.equations.layout import ParameterLayout
 from add.equations.signals import Signal
-from add.equations.site_gathering import gather
-from add.equations.sites import LawValues
+from add.equations.sites import NO_INDICES, LawValues, Site, SiteKind, gather
 from add.equations.term import DecidingTerm, Term
 from add.joints.law_term import JointLaw
 from add.joints.laws import TERMS
-from add.joints.parts import JointPart
-from add.model.site_lookup import system_site
+from add.joints.parts import BodySite, JointPart
+from add.typing import IntArray
+
+
+def system_site(site: BodySite, bodies: Sequence[Body], at: Layouts) -> Site:
+    """Return a site in the numbering of the system."""
+    return place_site(site, at.parameters[site.arm].indices if site.arm else NO_INDICES, bodies, at)
+
+
+def place_site(site: BodySite, arm: IntArray, bodies: Sequence[Body], at: Layouts) -> Site:
+    """Return a site whose arm has the indices ``arm`` (3,) in theta."""
+    if site.kind is SiteKind.WORLD:
+        return Site.of_world(arm)
+    body = next(body for body in bodies if body.name == site.body)
+    return body.site(site.kind, arm, site.nodes, site.weights, at)
 
 
 def joint_terms(

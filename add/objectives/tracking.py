@@ -13,11 +13,9 @@ from add.equations.points import PointMap
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.objectives.base import LeastSquares, StateRows
 from add.objectives.frames_over import FramesOver, rows_over
-from add.objectives.interpolation import Interpolant, StepWeights
+from add.objectives.interpolation import Interpolant, StateReads, StepWeights, pair
 from add.objectives.losses import Loss, bend, bending
-from add.objectives.origin import Origin, less_origin, times_each
-from add.objectives.placement import Placement
-from add.objectives.state_columns import StateReads, pair
+from add.objectives.placement import Origin, Placement, less_origin, times_each
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 

@@ -1,7 +1,6 @@
 """How theta follows from the numbers of a scene: composed differentiable maps, built from small rules."""
 
-from add.ties.base import Extended, Rule, Selected, Tie
-from add.ties.copies import Copies, copies_of
+from add.ties.base import Copies, Extended, Rule, Selected, Tie, copies_of
 from add.ties.directions import (
     AxesAcross,
     CarriedDirection,
@@ -11,9 +10,8 @@ from add.ties.directions import (
     tilt_between,
     unit_vector,
 )
-from add.ties.links import LinkPose
 from add.ties.physics import DampingFromRestitution, LameFromYoung, WeightedSum
-from add.ties.places import Distance, PlaceOnOther
+from add.ties.places import Distance, LinkPose, PlaceOnOther
 from add.ties.solids import SolidMass
 
 __all__ = [

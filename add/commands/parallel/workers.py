@@ -11,12 +11,13 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeAlias, TypeVar, final
 
 from add.errors import AddError
+from add.inverse import InverseProblem
 from add.machine.interrupts import stops_wait
 
 #: Sent to a whole group by a terminal, and by systems of batch jobs.
@@ -238,3 +239,22 @@ def _serve(pipe: Connection, work: Work[Task, Result]) -> None:
         while True:
             task = pipe.recv()
             pipe.send(answer(lambda task=task: next(here.spread([task]))[1]))  # type: ignore[misc]
+
+
+#: Below this many unknowns a step is linearised faster than another thread is asked to.
+LARGE = 1000
+
+
+def on_all_cores(problem: InverseProblem) -> InverseProblem:
+    """Return the problem with sweeps of derivatives that linearise ahead on all cores, where systems are large.
+
+    The numbers are the same; see `add.adjoint.prefetch`. For problems whose experiments run in this process, one after
+    another: where processes share the cores already, threads would get in their way.
+    """
+    experiments = []
+    for item in problem.experiments:
+        simulation = item.simulation
+        if simulation.system.n_unknowns >= LARGE:
+            simulation = replace(simulation, threads=cores())
+        experiments.append(replace(item, simulation=simulation))
+    return replace(problem, experiments=tuple(experiments))

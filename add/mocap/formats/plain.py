@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import final
 
-from add.mocap.body_csv import read_angle_csv, read_pose_csv
-from add.mocap.csv import read_csv
+from add.mocap.body_csv import read_angle_csv, read_csv, read_pose_csv
 from add.mocap.formats.base import Capture, Choices, Format, Remarks
 from add.mocap.formats.tracks import turned, upright
 from add.mocap.recording import Recording

@@ -18,11 +18,9 @@ from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.obstacles import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.followers import common_limits, follow, followers_of, has_dry_friction
+from add.scene.build.followers import common_limits, follow, followers_of, has_dry_friction, link_starts
 from add.scene.build.geometry_sizes import link_sizes
-from add.scene.build.link_bones import bones_of
-from add.scene.build.link_contact import link_body
-from add.scene.build.link_starts import link_starts
+from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.ties import Derived
 from add.scene.build.tree_parts import MakeSignal, tree_extras

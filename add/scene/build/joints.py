@@ -30,8 +30,7 @@ from add.joints.parts import (
 )
 from add.kernels.rotation import rotation_vector
 from add.model import Model
-from add.scene.build.air import air, drag
-from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
+from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, air, drag
 from add.scene.build.numbers import pose_of, turn_of
 from add.scene.build.selections import locate_point, select_points
 from add.scene.build.ties import Derived, Input

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +13,96 @@ from add.errors import InputError
 from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
 from add.geometry.collision_mesh import CollisionMesh
 from add.kernels import distance
-from add.scene.build.link_surfaces import surface_of
 from add.scene.build.selections import collision_mesh
-from add.scene.robots.model import RobotGeometry, RobotLink
+from add.scene.robots.model import Robot, RobotGeometry, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
+
+#: Sides of round shapes.
+_SIDES = 16
+
+
+def surface_of(link: RobotLink) -> tuple[FloatArray, IntArray]:
+    """Return vertices (n, 3) and triangles (m, 3) of the shapes that are seen, or of those that touch."""
+    vertices, triangles, first = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0
+    for shape in _seen(link):
+        if shape.shape == "plane":
+            continue
+        points, faces = _triangles(shape)
+        vertices.append(points @ shape.rotation.T + shape.position)
+        triangles.append(faces + first)
+        first += points.shape[0]
+    return np.concatenate(vertices), np.concatenate(triangles)
+
+
+def _seen(link: RobotLink) -> list[RobotGeometry]:
+    """Return the visual shapes of each link of the file that was merged into this one, or those that touch."""
+    shown: list[RobotGeometry] = []
+    for origin in dict.fromkeys(shape.origin for shape in (*link.visual, *link.collision)):
+        visual = [shape for shape in link.visual if shape.origin == origin]
+        read = [shape for shape in visual if shape.shape != "mesh" or shape.vertices is not None]
+        solid = [shape for shape in link.collision if shape.origin == origin]
+        shown += read if (read and len(read) == len(visual)) or not solid else solid
+    return shown
+
+
+def _triangles(shape: RobotGeometry) -> tuple[FloatArray, IntArray]:
+    if shape.shape == "mesh":
+        assert shape.vertices is not None and shape.triangles is not None
+        return shape.vertices, np.asarray(shape.triangles, dtype=np.int64)
+    import trimesh  # half a second, and few scenes need it
+
+    if shape.shape == "box":
+        made = trimesh.creation.box(2.0 * np.array(shape.size))
+    elif shape.shape == "sphere":
+        made = trimesh.creation.icosphere(2, shape.size[0])
+    elif shape.shape == "capsule":
+        made = trimesh.creation.capsule(2.0 * shape.size[1], shape.size[0], count=(_SIDES, _SIDES))
+        made.vertices[:, 2] -= 0.5 * (made.vertices[:, 2].min() + made.vertices[:, 2].max())
+    else:
+        made = trimesh.creation.cylinder(shape.size[0], 2.0 * shape.size[1], sections=_SIDES)
+    return np.asarray(made.vertices), np.asarray(made.faces, dtype=np.int64)
+
+
+#: Of a bone: half its width, and where it is widest, in lengths.
+_WIDTH, _WIDEST = 0.08, 0.2
+_FACES = np.array([[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 1, 4], [5, 1, 2], [5, 2, 3], [5, 3, 4], [5, 4, 1]])
+_X, _Y, _Z = np.eye(3)
+
+
+def bones_of(robot: Robot) -> dict[str, tuple[FloatArray, IntArray]]:
+    """Return vertices (n, 3) and triangles (m, 3) in the frame of each link with a mass or a joint further out.
+
+    A bone leads from the link's own joint to each joint that it carries, and to the centre of mass of a link that
+    carries none. Where both coincide, an octahedron as wide as the link's gyration stands for it.
+    """
+    carried = {link.name: [j.position for j in robot.joints if j.parent == link.name] for link in robot.links}
+    return {link.name: _bones(link, carried[link.name]) for link in robot.links}
+
+
+def _bones(link: RobotLink, ends: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
+    ends = [end for end in (ends or [link.centre]) if np.linalg.norm(end) > 0.0]
+    if ends:
+        parts = [_bone(end) for end in ends]
+    elif link.mass > 0.0:
+        radius = np.sqrt(0.5 * np.trace(link.inertia) / link.mass)
+        parts = [link.centre + radius * np.array([-_Z, _X, _Y, -_X, -_Y, _Z])] if radius > 0.0 else []
+    else:
+        parts = []
+    faces = [_FACES + 6 * k for k in range(len(parts))]
+    return np.concatenate([np.zeros((0, 3)), *parts]), np.concatenate([np.zeros((0, 3), dtype=np.int64), *faces])
+
+
+def _bone(end: FloatArray) -> FloatArray:
+    """Return the corners (6, 3) of an octahedron from the origin to ``end``: a corner, a ring of four, a corner."""
+    length = np.linalg.norm(end)
+    axis = end / length
+    side = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    side *= _WIDTH * length / np.linalg.norm(side)
+    other = np.cross(axis, side)
+    middle = _WIDEST * end
+    return np.array([np.zeros(3), middle + side, middle + other, middle - side, middle - other, end])
+
 
 _SHAPES = {
     "box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER

@@ -10,13 +10,12 @@ import numpy as np
 
 from add.bodies import Block, Body, NodalBody, SoftBody
 from add.equations.points import PointMap, WeightedPoints
-from add.equations.site_gathering import gather
 from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind
+from add.equations.sites import SiteKind, gather
 from add.errors import InputError
 from add.joints.parts import BodySite
 from add.model import Model
-from add.model.site_lookup import system_site
+from add.model.joint_terms import system_site
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.selections import marker_weights, select_points
 from add.scene.build.ties import Derived

@@ -15,7 +15,7 @@ from add.model import Obstacle
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene
-from add.scene.read.files import asked_for_by
+from add.scene.read.paths import asked_for_by
 from add.scene.spec.obstacles import (
     BoxObstacleSpec,
     CapsuleSpec,

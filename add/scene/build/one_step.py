@@ -13,7 +13,7 @@ from add.errors import InputError
 from add.io.trajectory import read_run
 from add.objectives.one_step import OneStep
 from add.scene.build.built import BuiltScene
-from add.scene.read.files import asked_for_by
+from add.scene.read.paths import asked_for_by
 from add.scene.spec.objective import (
     OneStepObjectiveSpec,
     PriorObjectiveSpec,

@@ -9,8 +9,8 @@ from add.errors import InputError
 from add.inverse.overrides import NumberOverride
 from add.inverse.parameters import DesignParameter
 from add.scene.build.built import BuiltScene
-from add.scene.read.coordinates import numbers_of
 from add.scene.read.paths import get_value
+from add.scene.read.recorded_starts import numbers_of
 
 
 def number_overrides(

@@ -9,7 +9,7 @@ from add.mocap import PoseRecording, Recording
 from add.objectives import Tracking
 from add.objectives.losses import Loss
 from add.objectives.whitened import WhitenedTracking, whitening
-from add.scene.read.recordings import pose_of, take_of
+from add.scene.read.recorded_starts import pose_of, take_of
 from add.scene.spec.markers import DirectionMarkerSpec, RecordingSpec
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray

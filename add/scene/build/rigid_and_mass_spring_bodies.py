@@ -30,7 +30,7 @@ from add.scene.build.geometry_sizes import following_masses, is_adjustable, size
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh, select_points
 from add.scene.build.ties import Derived
-from add.scene.read.files import asked_for_by
+from add.scene.read.paths import asked_for_by
 from add.scene.spec.rigid import (
     BoxGeometrySpec,
     CapsuleGeometrySpec,

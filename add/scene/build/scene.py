@@ -21,7 +21,13 @@ from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings, refuse_broken_formulas
-from add.scene.build.layers import refuse_deep_starts, refuse_layers, refuse_soft_max_of_meshes
+from add.scene.build.layers import (
+    asked_for,
+    refuse_deep_starts,
+    refuse_layers,
+    refuse_soft_max_of_meshes,
+    touching_links,
+)
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
@@ -31,10 +37,8 @@ from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid
 from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
-from add.scene.build.start_contacts import asked_for, touching_links
 from add.scene.build.ties import Derived
-from add.scene.read.files import about_robot
-from add.scene.read.paths import get_value
+from add.scene.read.paths import about_robot, get_value
 from add.scene.read.reader import S, experiment_scenes, with_settings
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec

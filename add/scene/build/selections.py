@@ -7,7 +7,7 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import Locator, SoftMesh, Surface, surface, to_tet10
 from add.geometry.collision_mesh import CollisionMesh
-from add.scene.read.files import asked_for_by
+from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import (
     BoxMeshSpec,
     CylinderMeshSpec,

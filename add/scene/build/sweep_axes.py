@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
+from add.inverse.maps import Log
 from add.inverse.parameters import DesignParameter
 from add.inverse.problem import InverseProblem
-from add.inverse.transforms import Log
 from add.scene.read.paths import nearest
 from add.typing import FloatArray
 

@@ -1,20 +1,29 @@
-"""Objectives of a scene with targets: points, lines, tracks and poses."""
+"""Objectives of a scene with targets: points, lines, tracks, poses, nearest passages and contacts."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from add.equations.points import NodePoints, PointMap
-from add.equations.site_gathering import gather
 from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind
+from add.equations.sites import SiteKind, gather
 from add.errors import InputError
 from add.joints.parts import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model.site_lookup import place_site
+from add.model.joint_terms import place_site
 from add.objectives import Tracking
+from add.objectives.measures import Measure, Nearness, Separation, SquaredDistance, Surface
+from add.objectives.over_time import MeanOverTime, SoftMinimum, steps_within
 from add.scene.build.built import BuiltScene
-from add.scene.spec.objective import LineObjectiveSpec, PointObjectiveSpec, PoseObjectiveSpec, TrackObjectiveSpec
+from add.scene.build.obstacles import obstacle
+from add.scene.spec.objective import (
+    ContactObjectiveSpec,
+    LineObjectiveSpec,
+    NearestObjectiveSpec,
+    PointObjectiveSpec,
+    PoseObjectiveSpec,
+    TrackObjectiveSpec,
+)
 from add.ties import unit_vector
 from add.typing import FloatArray
 
@@ -95,3 +104,35 @@ def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatAr
     """Return the multiples of ``dt`` in [start, stop] up to the last of ``times``."""
     steps = np.arange(int(np.ceil(start / dt - 1e-9)), int(np.floor(stop / dt + 1e-9)) + 1)
     return steps[steps * dt <= times[-1] + 1e-9] * dt
+
+
+def over_time(
+    item: NearestObjectiveSpec | ContactObjectiveSpec, built: BuiltScene, place: str
+) -> SoftMinimum | MeanOverTime:
+    """Return the objective of an entry; ``place`` is that of the entry."""
+    time = built.scene.time
+    first, last = steps_within(time.dt, *(item.window or (0.0, time.end)))
+    if first > last:
+        raise InputError("no step ends in the window", place=f"{place}.window", found=list(item.window or ()))
+    points = built.markers.select(np.array([built.marker_names.index(item.marker)]))
+    if isinstance(item, NearestObjectiveSpec):
+        projector = np.diag([float(axis in item.axes) for axis in "xyz"])
+        along = None if item.moving is None else unit_vector(np.array(item.moving))
+        target = SquaredDistance(np.array(item.target), projector)
+        return SoftMinimum(points, target, time.dt, first, last, item.softness**2, along)
+    shape = obstacle(item.obstacle, built.scene.obstacles[item.obstacle])
+    if shape.mesh is not None:
+        raise InputError(
+            "a contact is judged by shapes with a formula", place=f"{place}.obstacle", found="a mesh",
+            expected="a plane, sphere, box, capsule or cylinder",
+        )  # fmt: skip
+    if built.scene.obstacles[item.obstacle].adjustable:
+        raise InputError(
+            "a contact is judged by an obstacle whose place is no parameter", place=f"{place}.obstacle",
+            found="an adjustable one", expected='"adjustable": false',
+        )  # fmt: skip
+    surface = Surface(shape.kind, np.array(shape.size), shape.rotation, shape.position, shape.velocity)
+    if item.wanted:
+        measure: Measure = Separation(surface, item.radius)
+        return SoftMinimum(points, measure, time.dt, first, last, item.softness**2)
+    return MeanOverTime(points, Nearness(surface, item.radius, item.margin), time.dt, first, last, last - first + 1)

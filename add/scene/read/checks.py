@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from add.scene.read.exact_contact import check_exact_contact
-from add.scene.read.friction_checks import check_friction
+from add.scene.read.exact_contact import check_exact_contact, check_friction
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
 from add.scene.spec.articulated import ArticulatedBodySpec

@@ -2,6 +2,8 @@
 
 import copy
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -89,3 +91,98 @@ def _plain(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _plain(item) for key, item in node.items()}
     return [_plain(item) for item in node] if isinstance(node, list | tuple) else node
+
+
+Pattern = tuple[str, ...]
+
+_PLACES: tuple[Pattern, ...] = (
+    ("bodies", "*", "mesh", "file"),
+    ("bodies", "*", "mesh", "surface"),
+    ("bodies", "*", "geometry", "file"),
+    ("bodies", "*", "model"),
+    ("bodies", "*", "srdf"),
+    ("bodies", "*", "packages", "*"),
+    ("bodies", "*", "links", "*", "shapes", "*", "geometry", "file"),
+    ("obstacles", "*", "file"),
+    ("objective", "*", "positions_file"),
+    ("objective", "*", "file"),
+    ("recording", "file"),
+    ("uncertainty", "convergence"),
+)
+"""Keys from the scene to a path; "*" is any name, or any number of a list."""
+
+
+def path_slots(raw: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Iterate over (object, key, place) of each file path of a scene, also in experiments; tolerates wrong types."""
+    yield from _below(raw, _PLACES, "")
+    for k, item in enumerate(raw["experiments"] if isinstance(raw.get("experiments"), list) else ()):
+        if isinstance(item, dict):
+            at = f"experiments.{k}"
+            yield from _below(item, (("recording", "file"),), f"{at}.")
+            overrides = item.get("overrides")
+            yield from _below(overrides if isinstance(overrides, dict) else {}, _PLACES, f"{at}.overrides.")
+
+
+def _below(node: Any, patterns: tuple[Pattern, ...], place: str) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Walk along patterns; a key may go several steps at once, as the dotted paths of overrides do."""
+    items: list[tuple[Any, Any]] = list(enumerate(node)) if isinstance(node, list) else []
+    if isinstance(node, dict):
+        items = list(node.items())
+    for key, item in items:
+        left = patterns
+        for part in str(key).split("."):
+            left = tuple(pattern[1:] for pattern in left if pattern and pattern[0] in (part, "*"))
+        if any(not pattern for pattern in left):
+            if isinstance(node, dict) and isinstance(item, str):
+                yield node, key, f"{place}{key}"
+        elif left and isinstance(item, dict | list):
+            yield from _below(item, left, f"{place}{key}.")
+
+
+@contextmanager
+def asked_for_by(place: str) -> Iterator[None]:
+    """Let an error in a file say which file it is and which place of the scene asked for it.
+
+    Parameters
+    ----------
+    place : JSON path of what names the file. The error's own `file` and `place`, if it has any, go to the front of its
+        message, since whoever builds the scene writes the scene's there.
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.file is not None:
+            parts = (error.file, error.place, error.message)
+            error.message = ": ".join(str(part) for part in parts if part is not None)
+            error.file, error.place = None, place
+        elif error.place is None:
+            error.place = place
+        raise
+
+
+@contextmanager
+def about_robot(model: str | None) -> Iterator[None]:
+    """Let an error of an articulated body name the robot's file and the mesh that it is about, before its message.
+
+    Parameters
+    ----------
+    model : the robot's file; None of a tree that the scene writes down
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.file is not None:
+            error.message, error.file = f"{error.file}: {error.message}", None
+        if model is not None and model not in str(error):
+            error.message = f"{model}: {error.message}"
+        raise
+
+
+@contextmanager
+def named_file(path: str) -> Iterator[None]:
+    """Let an error in what a file holds name the file."""
+    try:
+        yield
+    except InputError as error:
+        error.file = error.file or path
+        raise

@@ -19,10 +19,8 @@ from pydantic import ValidationError
 from add.errors import InputError
 from add.machine.files import is_text, nodes, read_regular, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
-from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, of_cloud
-from add.scene.read.path_slots import path_slots
-from add.scene.read.paths import explain_missing, get_value, nearest, set_value
-from add.scene.read.phase_checks import check_phase_overrides
+from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, of_cloud
+from add.scene.read.paths import explain_missing, get_value, nearest, path_slots, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
 from add.scene.spec.scene import SCHEMA, SceneSpec

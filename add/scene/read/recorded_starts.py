@@ -1,24 +1,82 @@
-"""Numbers of a scene that are taken from its recordings where they are not given: releases, and starts of flights."""
+"""Numbers of a scene that are taken from its recordings where they are not given: releases, and starts of flights.
+
+An orientation has four numbers in the file and three degrees of freedom: its number is the rotation vector [rad]. A
+direction has three and two: its number is the tilt [rad] away from the scene's own direction, about two axes across it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap import PoseRecording, Recording, release_time, rigid_fit
+from add.kernels.rotation import rotation_vector
+from add.mocap import PoseRecording, Recording, Take, read_take, register, release_time, rigid_fit
 from add.mocap.flights import flight_of_point, flight_spin
 from add.mocap.recording import require_names
-from add.scene.read.recordings import placed_markers, placed_pose, take_of
+from add.objectives.placement import Placement
 from add.scene.spec.markers import PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import RigidBodySpec
 from add.scene.spec.scene import SceneSpec
+from add.ties import TiltedDirection, axes_across, tilt_between, unit_vector
 from add.typing import FloatArray
 
-__all__ = ["fill_in_starts"]
+__all__ = ["fill_in_starts", "markers_of", "placed_markers", "placed_pose", "pose_of", "take_of"]
+
+
+def take_of(spec: RecordingSpec) -> Take:
+    """Return what the file holds."""
+    return read_take(spec.file, unit=spec.unit, up=spec.up, number_repeated=spec.number_repeated)
+
+
+def markers_of(take: Take, spec: RecordingSpec) -> Recording:
+    """Return the markers under the names of the file, in the scene's frame and true to scale."""
+    recording = take.require_markers()
+    recording = replace(recording, positions=spec.scale * recording.positions)
+    require_names(list(spec.markers or ()), recording.names, source=recording.source)
+    if spec.register_ is not None:
+        first = float(recording.times[0])
+        recording, _ = register(recording, spec.register_.markers, window=spec.register_.window or (first, first))
+    return recording
+
+
+def pose_of(take: Take, spec: RecordingSpec) -> PoseRecording:
+    """Return the pose of the body that the scene names, true to scale."""
+    assert spec.pose is not None
+    pose = take.body(spec.pose.name)
+    return pose.scaled(spec.scale)
+
+
+def placed_markers(take: Take, spec: RecordingSpec) -> Recording:
+    """Return `markers_of` where the scene's own numbers of `place` put them."""
+    recording = markers_of(take, spec)
+    return replace(recording, positions=_placed(np.asarray(recording.positions), spec))
+
+
+def placed_pose(take: Take, spec: RecordingSpec) -> PoseRecording:
+    """Return `pose_of` where the scene's own numbers of `place` put it."""
+    pose = pose_of(take, spec)
+    if spec.place is None:
+        return pose
+    turned = Rotation.from_rotvec(spec.place.turn) * Rotation.from_quat(pose.quaternion[:, [1, 2, 3, 0]])
+    return PoseRecording(
+        pose.times, _placed(pose.position, spec), turned.as_quat()[:, [3, 0, 1, 2]], source=pose.source
+    )
+
+
+def _placed(points: FloatArray, spec: RecordingSpec) -> FloatArray:
+    """Return points (..., 3) where the scene's own numbers of `place` put them."""
+    place = spec.place
+    if place is None:
+        return points
+    numbers = np.array([*place.turn, *place.move, place.scale])
+    return Placement(np.arange(3), np.arange(3, 6), 6, np.array(place.about)).places(points, numbers)
+
 
 #: Digits that are written: far below what a recording knows.
 _DIGITS = 9
@@ -167,3 +225,45 @@ def _centre(body: RigidBodySpec) -> FloatArray:
 
 def _written(values: FloatArray) -> list[float]:
     return [round(float(value), _DIGITS) for value in values]
+
+
+def is_orientation(path: str) -> bool:
+    """Whether a path names the orientation of a body or an obstacle."""
+    keys = path.split(".")
+    return keys[0] in ("bodies", "obstacles") and keys[2:] == ["orientation"]
+
+
+def is_direction(path: str) -> bool:
+    """Whether a path names a direction that may change: a joint's axis, a marker's direction, the normal of a plane."""
+    keys = path.split(".")
+    return (keys[0], *keys[2:]) in {("couplings", "axis"), ("markers", "direction"), ("obstacles", "normal")}
+
+
+def numbers_of(path: str, value: Any, scene_value: Any) -> FloatArray:
+    """Return the numbers, flat, that stand for a value at a path.
+
+    Parameters
+    ----------
+    path : str
+    value : as in a scene file
+    scene_value : what the scene has at this path; a direction counts from there
+    """
+    flat = np.ravel(np.asarray(value, dtype=float))
+    if is_orientation(path):
+        return np.asarray(rotation_vector(flat), dtype=float)
+    if is_direction(path):
+        start = unit_vector(np.array(scene_value))
+        return np.zeros(2) if value == scene_value else tilt_between(start, unit_vector(flat))
+    return flat
+
+
+def file_value(path: str, numbers: FloatArray, scene_value: Any) -> Any:
+    """Return the value, as in a scene file, that numbers stand for; see `numbers_of`."""
+    if is_orientation(path):
+        x, y, z, w = Rotation.from_rotvec(numbers).as_quat().tolist()
+        return [w, x, y, z]
+    if is_direction(path):
+        start = unit_vector(np.array(scene_value))
+        row = np.concatenate([numbers, start, axes_across(start).ravel()])
+        return TiltedDirection().value(row[None])[0].tolist()
+    return np.reshape(numbers, np.shape(scene_value)).tolist()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from add.errors import InputError
-from add.geometry.inertia import ROUND_OFF, check_inertia
+from add.geometry.mass_properties import ROUND_OFF, check_inertia
 from add.scene.robots.model import WORLD, RobotJoint, RobotLink
 from add.scene.robots.source import Source
 from add.scene.robots.turns import Place, about, after, here

@@ -21,7 +21,7 @@ from add.geometry import (
     sphere_solid,
 )
 from add.io.surfaces import read_surface
-from add.scene.read.files import asked_for_by
+from add.scene.read.paths import asked_for_by
 from add.scene.robots.body_frames import in_body_frames
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot

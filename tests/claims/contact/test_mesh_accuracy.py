@@ -11,7 +11,7 @@ from add.contact.meshes import MeshContact
 from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart, static_part
 from add.equations.kinematics import Kinematics
-from add.equations.site_gathering import NO_INDICES
+from add.equations.sites import NO_INDICES
 from add.geometry import surface
 from add.geometry.mesh_round import ball_mesh
 from add.scene import scene_from_dict

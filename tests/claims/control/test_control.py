@@ -7,8 +7,8 @@ from support.places import SCENES
 
 import add
 from add.control import ILQR, ControlProblem, CoordinateCost, MultipleShooting
+from add.control.costs import difference, moved
 from add.control.riccati import minimise_in_box
-from add.control.states import difference, moved
 from add.equations.kinematics import State
 from add.equations.twists import Twists
 from add.errors import InputError

@@ -9,8 +9,7 @@ from derivatives.test_point_maps import POINT_MAPS
 from derivatives.test_trees import scene
 
 from add.equations.kinematics import Kinematics, StateTangent
-from add.equations.lifted_points import LiftedPoints
-from add.equations.points import PointMap
+from add.equations.points import LiftedPoints, PointMap
 from add.equations.site_points import SitePoints
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents, generic
 from add.objectives import Cauchy, Tracking

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from add.inverse.bootstrap import bootstrap
 from add.inverse.correlation import correlation
 from add.inverse.fit_rows import FitRows
 from add.inverse.identifiability import weak_directions
 from add.inverse.profile import profile
+from add.inverse.refit import bootstrap
 from add.inverse.uncertainty import uncertainty, with_discretisation
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict

@@ -7,7 +7,7 @@ import pytest
 
 from add.errors import InputError
 from add.scene import apply_overrides, scene_from_dict
-from add.scene.build.air import is_closed
+from add.scene.build.coupling_parts import is_closed
 
 BALL = {
     "type": "rigid",

@@ -15,7 +15,7 @@ from add.errors import InputError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build import sizes
 from add.scene.build.sizes import require_room_on_disk, require_room_to_run
-from add.scene.read.path_slots import path_slots
+from add.scene.read.paths import path_slots
 from add.scene.spec.schema import json_schema
 
 

@@ -11,7 +11,7 @@ from add.contact.crossings import crossings, refuse_tangled
 from add.contact.limits import MOST_TURN, CollisionLimit
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.contact.toolkit import free_share
-from add.equations.site_gathering import NO_INDICES
+from add.equations.sites import NO_INDICES
 from add.errors import InputError
 from add.kernels.primitives import may_collide
 

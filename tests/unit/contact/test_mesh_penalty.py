@@ -12,7 +12,7 @@ from add.contact.meshes import MeshContact
 from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.site_gathering import NO_INDICES
+from add.equations.sites import NO_INDICES
 from add.kernels.contact_pairs import FEATURE
 from add.kernels.mesh_arrays import MOLLIFIED, points_of, unnumbered, weight_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from add.contact.surfaces import ContactSurface, SurfacePart, static_part
-from add.equations.site_gathering import NO_INDICES
+from add.equations.sites import NO_INDICES
 from add.geometry import TET4, box_mesh, surface
 
 CUBE_FACES = np.array(

@@ -12,8 +12,7 @@ from add.equations.layout import DofLayout
 from add.equations.lift import Embedding, Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint
-from add.equations.lifted_points import LiftedPoints
-from add.equations.points import WeightedPoints
+from add.equations.points import LiftedPoints, WeightedPoints
 from add.equations.signals import Constant
 from add.equations.site_points import SitePoints
 from add.equations.sites import LawValues, SiteKind, Sites

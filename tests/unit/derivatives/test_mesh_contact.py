@@ -12,7 +12,7 @@ from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart, static_part
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
-from add.equations.site_gathering import NO_INDICES
+from add.equations.sites import NO_INDICES
 from add.kernels.contact_laws import CONSTANT
 from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, FEATURE, QUADRATIC, RAMPING, SLIP
 from add.kernels.mesh_arrays import EDGE_EDGE, MOLLIFIED, VERTEX_EDGE, VERTEX_FACE, VERTEX_VERTEX, unnumbered

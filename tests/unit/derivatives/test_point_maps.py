@@ -7,8 +7,7 @@ import pytest
 from support.concrete import concrete
 
 from add.equations.kinematics import Kinematics
-from add.equations.lifted_points import LiftedPoints
-from add.equations.points import LinearPoints, NodePoints, PointMap, WeightedPoints
+from add.equations.points import LiftedPoints, LinearPoints, NodePoints, PointMap, WeightedPoints
 from add.equations.site_points import SitePoints
 from add.testing import check_pullback
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from add.geometry import boundary_faces, volume
-from add.geometry.mesh_refine import refined
+from add.geometry.mesh_box import refined
 from add.geometry.mesh_shape import shape_mesh
 
 MESHES = {

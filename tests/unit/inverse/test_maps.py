@@ -11,8 +11,7 @@ import add.inverse
 import add.scene
 import add.ties
 from add.contact.restitution import clipped_restitution_from_damping, restitution_from_damping
-from add.inverse.maps import Composed, DesignMap, Injection, Transformed
-from add.inverse.transforms import Linear, Log, Softplus, Transform
+from add.inverse.maps import Composed, DesignMap, Injection, Linear, Log, Softplus, Transform, Transformed
 from add.testing import check_pullback
 from add.ties import DampingFromRestitution, Extended, LameFromYoung, Selected, Tie
 

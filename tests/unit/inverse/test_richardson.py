@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from add.inverse.richardson import extrapolated
+from add.inverse.refit import extrapolated
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0, 3.0])

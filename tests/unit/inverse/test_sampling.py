@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from add.inverse.maps import Linear, Log, Softplus
 from add.inverse.sampling import Uncertain, draw, scale_for
-from add.inverse.transforms import Linear, Log, Softplus
 
 N = 20000
 

@@ -8,9 +8,8 @@ from support.linalg_cases import error, pattern_of, random_blocks, saddle_point,
 
 from add.linalg import MultifrontalLU, Statistics
 from add.linalg.fronts import BLOCK
-from add.linalg.graph import structure_of
+from add.linalg.graph import nested_dissection, postponed, structure_of, weak_vertices
 from add.linalg.multifrontal import MAX_REPLACED
-from add.linalg.ordering import nested_dissection, postponed, weak_vertices
 from add.linalg.symbolic import fronts_of
 from add.linalg.tree import elimination_tree
 

@@ -6,7 +6,7 @@ import pytest
 from add.errors import InputError
 from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.write_back import with_values
-from add.scene.read.coordinates import numbers_of
+from add.scene.read.recorded_starts import numbers_of
 
 BOX = {"shape": "box", "size": [0.1, 0.1, 0.1]}
 TILTED = [0.9689124217106447, 0.0, 0.24740395925452294, 0.0]  # 0.5 rad about y
