@@ -15,6 +15,7 @@ import fcntl
 import functools
 import gc
 import logging
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,9 @@ def _compile_for_wheels(marker: Path) -> None:
 
 _compile_for_wheels(Path(__file__).with_name("portable"))
 
+#: How symbols are named within files: what was kept with other names counts no more.
+_SYMBOLS = 2
+
 #: Options of functions that compiled ones alone call: a wrapper for Python took an eighth of their compilation.
 CALLED = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
 
@@ -61,6 +65,8 @@ def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
     if not (arguments and callable(arguments[0])):
         return lambda function: njit(function, *arguments, variant=variant, **options)
     _name(arguments[0], variant)
+    if not options.get("cache"):
+        _name_apart(arguments[0])
     options = {"no_cfunc_wrapper": True} | options  # for callers in C, of which there are none
     try:
         dispatcher = numba.njit(*arguments, **options)
@@ -84,7 +90,7 @@ class _KeptFile(IndexDataCacheFile):  # type: ignore[misc]
 
         It is read before anything else of a file: what other kernels left may name classes that are gone.
         """
-        return numba.__version__, stamp(self._dispatcher)
+        return f"{numba.__version__} {_SYMBOLS}", stamp(self._dispatcher)
 
     @_version.setter
     def _version(self, of_numba: str) -> None:
@@ -124,6 +130,16 @@ def _name(function: Any, variant: Any) -> Any:
     if variant is not None:
         function.__qualname__ += "_" + "".join(c if c.isalnum() else "_" for c in str(variant))
     return function
+
+
+def _name_apart(function: Any) -> None:
+    """Give a function that others made of the same text a name that no process gives again.
+
+    What is called by a function that is kept lies in its file, under a symbol of its name and of a number that counts
+    in each process anew. Two files that have one symbol for two functions would share the one that is loaded first.
+    """
+    if "<locals>" in function.__qualname__ or function.__code__.co_filename.startswith("<"):
+        function.__qualname__ += f"_{uuid.uuid4().hex[:16]}"
 
 
 def _stamped(dispatcher: Any, kept: bool) -> Any:

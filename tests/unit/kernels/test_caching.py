@@ -345,6 +345,31 @@ def test_variants_of_one_text_are_kept_apart(tmp_path):
     assert again == ["1.0", "1", "1.0", "1", "6.0", "1", "2.0", "1", "4.0", "1"]
 
 
+FACTORS = """
+import sys
+from add.kernels.caching import njit
+def made(factor):
+    @njit
+    def below(n, x):
+        return factor * x if n == 0 else below(n - 1, x)
+    @njit(cache=True, variant=str(factor))
+    def above(n, x):
+        return below(n, x)
+    return above
+print(*(made(float(word))(3, 1.0) for word in sys.argv[1:]))
+"""
+
+
+def test_functions_below_variants_are_those_of_their_own(tmp_path):
+    """Kept by two processes, which number their functions alike: a third one takes both, and each has its own."""
+    copied(tmp_path, "kernels")
+    script = tmp_path / "factors.py"
+    script.write_text(FACTORS)
+    code = "import runpy, sys; sys.argv = ['', {}]; runpy.run_path('factors.py')"
+    assert [printed(tmp_path, code.format(f"'{word}'")) for word in "23"] == [["2.0"], ["3.0"]]
+    assert printed(tmp_path, code.format("'2', '3'")) == ["2.0", "3.0"]
+
+
 def test_what_other_kernels_left_is_not_read(tmp_path, monkeypatch):
     """An index of before may name classes that are gone: it counts as empty, and is written anew."""
     from add.kernels.rotation import turn
