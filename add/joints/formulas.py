@@ -98,6 +98,11 @@ class JointFormula:
         """F."""
         return derivative(self.stored, self.measure.names[0]) + self.further
 
+    @functools.cached_property
+    def slopes(self) -> list[Expression]:
+        """Derivatives of F by x, its rate, and the numbers."""
+        return [derivative(self.force, name) for name in (*self.measure.names, *self.numbers)]
+
     @property
     def domain(self) -> list[Expression]:
         """What must be above zero where the formulas have values."""
@@ -128,6 +133,7 @@ class JointFormula:
             raise InputError(f"the force dV/d{x} + D does not have this number", place=f"numbers.{unused[0]}")
         if not self.numbers:
             raise InputError(f"the force dV/d{x} + D has no number", place="numbers", expected="at least one")
+        self.slopes  # noqa: B018  # are numbers that can be written, or one error
 
     @property
     def law(self) -> Law:
@@ -140,8 +146,7 @@ def _law(formula: JointFormula) -> Law:
     total, stored, names = formula.force, formula.stored, formula.numbers
     x, rate = formula.measure.names
     found = {x: "x", rate: "rate"} | {name: f"p[{k}]" for k, name in enumerate(names)}
-    by_rate = derivative(total, rate)
-    values = [total, derivative(total, x), by_rate, *(derivative(total, name) for name in names)]
+    by_rate, values = formula.slopes[1], [total, *formula.slopes]
     slopes = [f"slopes[{k}]" for k in range(len(names))]
     options: dict[str, Any] = {"error_model": "numpy"}
     function = compiled(

@@ -35,8 +35,9 @@ def load_file(path: str | os.PathLike[str]) -> ModuleType:
         If there is no such file, its name is that of another module, or it cannot be imported.
     """
     file = Path(path).absolute()
-    if not file.is_file() or file.suffix != ".py":
-        raise InputError("no extension", file=str(path), found="no Python file", expected="a file NAME.py")
+    if os.pathsep in str(file):
+        expected = f"a path without '{os.pathsep}', which separates paths in {VARIABLE}"
+        raise InputError("no extension", file=str(path), found=f"'{file}'", expected=expected)
     module = _imported(file)
     files = [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part]
     if str(file) not in files:
@@ -44,7 +45,9 @@ def load_file(path: str | os.PathLike[str]) -> ModuleType:
     return module
 
 
-def _imported(file: Path) -> ModuleType:
+def _imported(file: Path, place: str | None = None) -> ModuleType:
+    if not file.is_file() or file.suffix != ".py":
+        raise InputError("no extension", file=str(file), place=place, found="no Python file", expected="a file NAME.py")
     name = file.stem
     known = sys.modules.get(name)
     if known is not None and _file_of(known) == file.resolve():
@@ -58,15 +61,21 @@ def _imported(file: Path) -> ModuleType:
         sys.path.append(str(file.parent))
     try:
         return importlib.import_module(name)
-    except InputError:
+    except InputError as error:
+        error.file = error.file or str(file)
         raise
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError("this extension cannot be imported", file=str(file), found=text) from error
+    except (Exception, SystemExit) as error:
+        raise InputError("this extension cannot be imported", file=str(file), found=first_line(error)) from error
+
+
+def first_line(error: BaseException) -> str:
+    """Return the kind of an error and the first line of what it says."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def _file_of(module: ModuleType) -> Path | None:
-    return Path(module.__file__).resolve() if module.__file__ else None
+    file = getattr(module, "__file__", None)  # modules that are built in, or typed at a prompt, have none
+    return Path(file).resolve() if file else None
 
 
 @cache
@@ -79,18 +88,18 @@ def load_installed() -> None:
         If something cannot be imported.
     """
     for file in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        _imported(Path(file))
+        _imported(Path(file).absolute(), VARIABLE)
     for point in entry_points(group=GROUP):
         try:
             point.load()
-        except Exception as error:
-            text = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise InputError("this installed extension cannot be imported", place=point.value, found=text) from error
+        except (Exception, SystemExit) as error:
+            message, found = "this installed extension cannot be imported", first_line(error)
+            raise InputError(message, place=point.value, found=found) from error
 
 
 def version_of(module_name: str) -> str:
     """Return the version of a module, where it says one, and the SHA-256 of its file."""
-    module = sys.modules[module_name]
-    file = _file_of(module)
-    digest = f"sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}" if file is not None else ""
+    module = sys.modules.get(module_name)
+    file = _file_of(module) if module is not None else None
+    digest = f"sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}" if file is not None and file.is_file() else ""
     return f"{getattr(module, '__version__', '')} {digest}".strip()

@@ -1,6 +1,8 @@
 """Objects that files outside the package bring: each in a scene, with its derivatives, named in errors and results."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Literal
@@ -14,10 +16,12 @@ from support.run_checks import check_gradient_of_run
 import add
 from add.commands.cli import cli
 from add.errors import InputError
-from add.extensions import Extension, load_file
-from add.machine.extensions import VARIABLE
+from add.extensions import CouplingExtension, Extension, ObjectiveExtension, PairExtension, SolverExtension, load_file
+from add.joints.formulas import TURN, JointFormula
+from add.machine.extensions import VARIABLE, load_installed
 from add.mocap import read_take
 from add.scene.build.inverse_problem import inverse_problem
+from add.scene.spec.common import by_value
 from add.scene.spec.schema import json_schema
 
 FOLDER = Path(__file__).parents[1] / "extensions"
@@ -206,6 +210,121 @@ def test_a_name_that_two_have():
 
     with pytest.raises(InputError, match=r"two extensions have the name 'same'.*One and .*Other"):
         Own.known()
+
+
+def test_names_that_no_scene_could_write():
+    for words in (Literal["<k>"], Literal[""], Literal["one", "other"], str):
+        with pytest.raises(InputError, match=r"Faulty\.type: an extension needs a name of its own"):
+            type("Faulty", (CouplingExtension,), {"__doc__": "A.", "__annotations__": {"type": words}})
+    with pytest.raises(InputError, match="derives from one of the kinds"):
+        type("Faulty", (Extension,), {"__doc__": "A.", "__annotations__": {"type": Literal["k"]}})
+
+
+def test_the_name_of_a_kind_of_the_format():
+    """It would never be asked."""
+
+    class Own(Extension):
+        """A kind of its own."""
+
+    class One(Own):
+        """One."""
+
+        type: Literal["spring"] = "spring"
+
+    choose = by_value("type", "spring", further=Own).discriminator
+    with pytest.raises(InputError, match=r"name of a kind of the format, 'spring' .*One"):
+        choose({"type": One().type})
+
+
+@pytest.mark.parametrize(
+    ("term", "columns", "message"),
+    [
+        (JointFormula("f*l", ""), {"g": "N"}, "a column of a law is a field"),
+        (JointFormula("f*l", ""), {}, "each number of a law has a column .found 0; expected 1"),
+        (JointFormula("f*l", ""), {"collide": "-", "type": "-"}, "each number of a law has a column .found 2"),
+        (JointFormula("f*angle", "", TURN), {"type": "N"}, "of their distance l .found angle"),
+    ],
+)
+def test_columns_that_do_not_fit_a_law(term, columns, message):
+    words = {"__doc__": "A.", "__annotations__": {"type": Literal["faulty columns"]}}
+    with pytest.raises(InputError, match=message):
+        type("Faulty", (PairExtension,), words | {"term": term, "columns": columns})
+
+
+def test_an_extension_that_fails_is_named_with_the_line():
+    class Failing(CouplingExtension):
+        """Fails."""
+
+        type: Literal["failing coupling"] = "failing coupling"
+
+        def build(self, place, bodies, parts, driven):
+            raise KeyError(place)
+
+    class FailingSolver(SolverExtension):
+        """Has none."""
+
+        type: Literal["failing solver"] = "failing solver"
+
+        def factorization(self, n):
+            return None
+
+    class FailingGoal(ObjectiveExtension):
+        """Has none."""
+
+        type: Literal["failing objective"] = "failing objective"
+
+        def objective(self, built, place):
+            return None
+
+    scene = air_spring() | {"couplings": {"c": {"type": "failing coupling"}}, "parameters": []}
+    line = rf"KeyError.*{Path(__file__).name}:\d+"
+    with pytest.raises(InputError, match=rf"couplings\.c: the extension .* fails .*{line}"):
+        add.scene_from_dict(scene).build()
+    scene = air_spring(linear_solver={"type": "failing solver"})
+    with pytest.raises(InputError, match=r"time\.linear_solver: .* NoneType, not of Factorization"):
+        add.scene_from_dict(scene).build().run(n_steps=1)
+    scene = air_spring() | {"objective": [{"type": "failing objective"}]}
+    with pytest.raises(InputError, match=r"objective\.0: .* NoneType, not of Objective"):
+        inverse_problem(add.scene_from_dict(scene))
+
+
+def test_files_that_are_no_extensions(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "")
+    cases = {"time.py": "name of its own", "leaves.py": "SystemExit: 3", f"a{os.pathsep}b/law.py": "a path without"}
+    for name, words in cases.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("raise SystemExit(3)\n")
+        with pytest.raises(InputError, match=words):
+            load_file(tmp_path / name)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "none.py"))
+    load_installed.cache_clear()
+    with pytest.raises(InputError, match=rf"none\.py: {VARIABLE}: no extension"):
+        add.scene_from_dict(air_spring(integrator={"type": "leapfrog"}))
+
+
+def test_classes_typed_at_a_prompt(tmp_path):
+    """They have no file, and runs with them no version."""
+    source = """
+from typing import Literal
+import sys
+import add
+from add.commands.simulate import simulate_scene
+from add.extensions import CouplingExtension
+from add.io.runfolder import RunFolder
+class Nothing(CouplingExtension):
+    "Does nothing."
+    type: Literal["nothing"] = "nothing"
+    def build(self, place, bodies, parts, driven):
+        pass
+body = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1}
+scene = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2}, "bodies": {"b": body}}
+scene = add.scene_from_dict(scene | {"couplings": {"c": {"type": "nothing"}}})
+simulate_scene(scene, RunFolder(sys.argv[1]))
+"""
+    command = [sys.executable, "-c", source, str(tmp_path / "run")]
+    found = subprocess.run(command, cwd=FOLDER.parents[1], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert json.loads((tmp_path / "run" / "versions.json").read_text())["extension nothing"] == ""
 
 
 def test_the_command_line(tmp_path, monkeypatch):

@@ -51,6 +51,7 @@ from add.scene.spec.couplings import (
     TorqueSpec,
     _PairSpec,
 )
+from add.scene.spec.extension import blamed
 from add.scene.spec.rigid import RigidBodySpec, SphereGeometrySpec
 from add.scene.spec.scene import SceneSpec
 from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther
@@ -185,7 +186,8 @@ def couplings(
     """
     parts, places = CouplingParts(), _Bodies(spec, bodies, link_poses)
     for name, item in spec.couplings.items():
-        pair = _coupling(item, f"couplings.{name}", places, parts, driven)
+        with blamed(item, f"couplings.{name}"):
+            pair = _coupling(item, f"couplings.{name}", places, parts, driven)
         parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
         if pair is not None and not item.collide:
             parts.connected |= {pair, pair[::-1]}
@@ -219,9 +221,9 @@ def _coupling(
         drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
         parts.joint_parts.append(JointPart(PointForce, (bodies.spin(item.body),), drive=drive))
         return None
-    if isinstance(item, CouplingExtension) and not isinstance(item, PairExtension):
+    if isinstance(item, CouplingExtension) and not (isinstance(item, PairExtension) and item.term is not None):
         item.build(at, bodies, parts, driven)
-        return None
+        return (item.a.body or "", item.b.body or "") if isinstance(item, PairExtension) else None
     _pair(item, at, bodies, parts, driven)
     return item.a.body or "", item.b.body or ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -44,6 +45,7 @@ from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.extension import blamed, given
 from add.scene.spec.links import all_bodies, named_places, strings_in
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
@@ -196,7 +198,8 @@ def _build(scene: SceneSpec) -> BuiltScene:
     stepper: Stepper
     if isinstance(time.integrator, IntegratorExtension):
         _only_penalties(spec)
-        stepper = time.integrator.stepper(time.dt, newton)
+        with blamed(time.integrator, "time.integrator"):
+            stepper = given(Stepper, time.integrator.stepper(time.dt, newton))  # type: ignore[type-abstract]
     elif time.integrator == "rk4":
         _only_penalties(spec)
         stepper = RungeKutta4(time.dt, newton)
@@ -241,7 +244,7 @@ def _only_penalties(spec: SceneSpec) -> None:
 def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     """Return the back end of the linear algebra."""
     if isinstance(spec.time.linear_solver, SolverExtension):
-        return spec.time.linear_solver.factorization
+        return partial(_own_solver, spec.time.linear_solver)
     if spec.time.linear_solver == "auto":
         return factorization_for
     if not is_installed():
@@ -255,6 +258,12 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     return cholmod_for
 
 
+def _own_solver(solver: SolverExtension, n: int) -> Factorization:
+    """Return the back end that an extension brings."""
+    with blamed(solver, "time.linear_solver"):
+        return given(Factorization, solver.factorization(n))  # type: ignore[type-abstract]
+
+
 def _body(
     name: str,
     body: SoftBodySpec | MassSpringBodySpec | RigidBodySpec | KinematicBodySpec | BodyExtension,
@@ -262,7 +271,9 @@ def _body(
 ) -> tuple[Body, list[SceneParameter], list[Derived]]:
     """Return a body, the numbers that it brings, those of soft bodies apart, and what of theta follows from them."""
     if isinstance(body, BodyExtension):
-        return body.body(name, driven)
+        with blamed(body, f"bodies.{name}"):
+            made, numbers, follows = body.body(name, driven)
+            return given(Body, made), list(numbers), list(follows)  # type: ignore[type-abstract]
     if isinstance(body, SoftBodySpec):
         return _soft_body(name, body, driven), [], []
     if isinstance(body, MassSpringBodySpec):

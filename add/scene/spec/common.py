@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from add.errors import InputError
+
 
 class Role(Enum):
     """What a number of a scene belongs to, which decides whether it holds for another motion.
@@ -222,6 +224,10 @@ def by_value(
         if not isinstance(value, str):
             return None
         if value in tags:
+            if further is not None and value in further.known():
+                other = further.known()[value]
+                raise InputError(f"an extension has the name of a kind of the format, '{value}'",
+                                 found=f"{other.__module__}.{other.__qualname__}", expected="another one")  # fmt: skip
             return f"<{tags[value]}>"
         return "<extension>" if further is not None and further.named(value) is not None else None
 

@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from add.errors import InputError
 from add.joints.formulas import LINE, TURN, JointFormula, Measure
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.joints.laws import HARDENING_SPRING, Cable, ElasticJoint, Spring
@@ -337,8 +338,7 @@ class CouplingExtension(Extension, _CouplingSpec):
         ----------
         place : path of the coupling in the scene
         bodies : what `add.scene.build.joints.couplings` knows of the bodies
-        parts : CouplingParts
-            Takes them.
+        parts : CouplingParts, which takes them
         driven : what makes signals of values
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how it is built")
@@ -347,10 +347,22 @@ class CouplingExtension(Extension, _CouplingSpec):
 class PairExtension(CouplingExtension, _PairSpec):
     """Base of laws between two places: a subclass names its ``term`` and the units of its ``columns``, in their order.
 
-    The term is a class, or a formula, whose columns stand in alphabetical order.
-
+    The term is a class, or a formula, whose columns stand in alphabetical order; without one, ``build`` adds the parts.
     ``length``, if it is a column and null in a scene, is the distance at the start.
     """
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse columns that are no fields, or another number of them than the law has."""
+        super().__pydantic_init_subclass__(**kwargs)
+        at, term, keys = f"{cls.__module__}.{cls.__qualname__}.columns", cls.term, list(cls.columns)
+        if not cls.model_fields.keys() >= set(keys):
+            raise InputError("a column of a law is a field", place=at, found=", ".join(keys), expected="its fields")
+        if isinstance(term, JointFormula) and term.measure is not LINE:
+            raise InputError("a law between two places is of their distance l", place=at, found=term.measure.names[0])
+        needed = len(term.numbers) if isinstance(term, JointFormula) else term.law.n_columns if term else len(keys)
+        if needed != len(keys):
+            raise InputError("each number of a law has a column", place=at, found=len(keys), expected=needed)
 
 
 CouplingSpec = Annotated[

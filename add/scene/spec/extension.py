@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import builtins
+import re
+import traceback
 from collections.abc import Iterator
-from typing import Any, Self, get_args
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from add.errors import InputError
-from add.machine.extensions import load_installed, version_of
+from add.errors import AddError, InputError
+from add.machine.extensions import first_line, load_installed, version_of
 from add.scene.spec.common import Spec, Text, problem
 
 #: The JSON Schema of what no extension brings.
 NOTHING: dict[str, Any] = {"not": {}}
+_Given = TypeVar("_Given")
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:
@@ -36,6 +40,21 @@ class Extension(Spec):
     """
 
     type: Text = Field(description="name of the extension")
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse a class whose name no scene could write, or that is of no kind."""
+        super().__pydantic_init_subclass__(**kwargs)
+        name, given = cls.own_name(), "type" in cls.__annotations__
+        where = f"{cls.__module__}.{cls.__qualname__}"
+        if given and not re.fullmatch(r"\w[\w +:-]*", name or ""):
+            found = repr(name) if name is not None else str(cls.__annotations__["type"])
+            expected = 'Literal["my-spring"]: one name of letters, digits, +, -, : and spaces'
+            raise InputError("an extension needs a name of its own", place=f"{where}.type", found=found,
+                             expected=expected)  # fmt: skip
+        if name is not None and Extension in cls.__bases__:
+            raise InputError("an extension derives from one of the kinds that there are", place=where,
+                             found="Extension", expected="CouplingExtension, BodyExtension, ...")  # fmt: skip
 
     @classmethod
     def own_name(cls) -> str | None:
@@ -94,7 +113,8 @@ class Extension(Spec):
         kind = cls.named(name) if isinstance(name, str) else None
         if kind is None:
             words = ", ".join(f"'{word}'" for word in cls.known()) or "that of an extension: none is there"
-            raise problem("no extension has this name", key="type", found=repr(name), expected=words)
+            found = "no name" if name is None else repr(name)
+            raise problem("no extension has this name", key="type", found=found, expected=words)
         return kind.model_validate(data)
 
     def __str__(self) -> str:
@@ -104,6 +124,40 @@ class Extension(Spec):
     def _json_schema(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         kinds = [handler(kind.__pydantic_core_schema__) for kind in cls.known().values()]
         return {"anyOf": kinds} if kinds else NOTHING
+
+
+@contextmanager
+def blamed(item: object, place: str) -> Iterator[None]:
+    """Name the extension whose code fails, and the line; errors that `add` raises on purpose stay as they are.
+
+    Raises
+    ------
+    InputError
+        If ``item`` is an extension and anything else is raised within.
+    """
+    try:
+        yield
+    except AddError:
+        raise
+    except Exception as error:
+        if not isinstance(item, Extension):
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        found = f"{first_line(error)} at {last.filename}:{last.lineno}"
+        raise InputError(f"the extension '{item}' fails", place=place, found=found) from error
+
+
+def given(kind: builtins.type[_Given], answer: object) -> _Given:
+    """Return what a method of an extension has given, which has to be of a kind.
+
+    Raises
+    ------
+    TypeError
+        If it is of another one.
+    """
+    if not isinstance(answer, kind):
+        raise TypeError(f"it gives an object of {type(answer).__name__}, not of {kind.__name__}")
+    return answer
 
 
 def extension_versions(spec: BaseModel) -> dict[str, str]:
