@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def _side(text: str) -> tuple[str, str, float]:
     place, _, value = text.partition("=")
     marker, _, axis = place.rpartition(".")
     try:
-        if marker and axis in ("x", "y", "z"):
+        if marker and axis in ("x", "y", "z") and math.isfinite(float(value)):
             return marker, axis, float(value)
     except ValueError:
         pass

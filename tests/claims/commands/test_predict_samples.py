@@ -362,3 +362,9 @@ def test_a_prediction_that_is_stopped_keeps_its_runs(tmp_path, monkeypatch):
     assert result["status"] == "interrupted" and result["sampled"] == 5 and result["prediction"]["ends"] == []
     assert run(*asked).exit_code == 0 and len(seen) == 6 + 4
     assert json.loads((tmp_path / "out" / "result.json").read_text())["status"] == "done"
+
+
+@pytest.mark.parametrize("text", ["tip.x=nan", "tip.x=inf", "tip.x=1e999", "tip.q=1", "tip=1", ".x=1", "tip.x="])
+def test_sides_that_are_no_places(text, tmp_path):
+    found = run("predict", fit_folder(tmp_path / "fit", {}), throw(tmp_path), "--samples", 4, "--side", text)
+    assert found.exit_code == 2 and "MARKER.AXIS=VALUE" in found.output

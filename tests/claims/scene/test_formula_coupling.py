@@ -70,6 +70,7 @@ def test_gradient_by_every_number(law: dict[str, Any]) -> None:
         ({"resistance": ""}, "numbers.c: the force dV/dl + D does not have this number"),
         ({"energy": "k + c", "resistance": "", "numbers": {"k": 1, "c": 1}}, "numbers.c: the force dV/dl + D does not"),
         ({"energy": "l*l", "resistance": "", "numbers": {}}, "numbers: the force dV/dl + D has no number"),
+        ({"energy": "k*l**1e300 + L*l + k3*l"}, "energy: a number is too large"),
         ({"numbers": {"l": 1}}, "numbers.l: this cannot be the name of a number"),
         ({"units": {"m": "kg"}}, "units.m: there is no such number"),
         (CHAIN | {"resistance": "", "numbers": {"k": 50, "R": 0.1, "L": 1}}, "energy: the formula has no value where "
