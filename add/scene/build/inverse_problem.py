@@ -30,7 +30,7 @@ from add.scene.build.scene import build, with_contact
 from add.scene.build.targets import over_time, target_tracking
 from add.scene.read.reader import experiment_scenes
 from add.scene.spec.cloud import CloudObjectiveSpec
-from add.scene.spec.extension import blamed, given
+from add.scene.spec.extension import answer
 from add.scene.spec.objective import (
     ContactObjectiveSpec,
     MarkersObjectiveSpec,
@@ -236,8 +236,8 @@ def _experiment(
             assert isinstance(own, CloudObjectiveSpec)
             parts.append(cloud_tracking(own, built, k, _LOSSES))
         elif isinstance(item, ObjectiveExtension):
-            with blamed(item, f"objective.{k}"):
-                parts.append(given(Objective, item.objective(built, f"objective.{k}")))  # type: ignore[type-abstract]
+            at = f"objective.{k}"
+            parts.append(answer(Objective, item, at, item.objective, built, at))  # type: ignore[type-abstract]
         elif isinstance(item, OneStepObjectiveSpec):
             parts.append(one_step_objective(item, built, f"objective.{k}"))
         elif isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):

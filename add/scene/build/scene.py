@@ -45,7 +45,7 @@ from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.extension import blamed, given
+from add.scene.spec.extension import answer
 from add.scene.spec.links import all_bodies, named_places, strings_in
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
@@ -198,8 +198,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
     stepper: Stepper
     if isinstance(time.integrator, IntegratorExtension):
         _only_penalties(spec)
-        with blamed(time.integrator, "time.integrator"):
-            stepper = given(Stepper, time.integrator.stepper(time.dt, newton))  # type: ignore[type-abstract]
+        stepper = answer(Stepper, time.integrator, "time.integrator", time.integrator.stepper, time.dt, newton)  # type: ignore[type-abstract]
     elif time.integrator == "rk4":
         _only_penalties(spec)
         stepper = RungeKutta4(time.dt, newton)
@@ -244,7 +243,8 @@ def _only_penalties(spec: SceneSpec) -> None:
 def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     """Return the back end of the linear algebra."""
     if isinstance(spec.time.linear_solver, SolverExtension):
-        return partial(_own_solver, spec.time.linear_solver)
+        own = spec.time.linear_solver
+        return partial(answer, Factorization, own, "time.linear_solver", own.factorization)  # type: ignore[type-abstract]
     if spec.time.linear_solver == "auto":
         return factorization_for
     if not is_installed():
@@ -258,12 +258,6 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     return cholmod_for
 
 
-def _own_solver(solver: SolverExtension, n: int) -> Factorization:
-    """Return the back end that an extension brings."""
-    with blamed(solver, "time.linear_solver"):
-        return given(Factorization, solver.factorization(n))  # type: ignore[type-abstract]
-
-
 def _body(
     name: str,
     body: SoftBodySpec | MassSpringBodySpec | RigidBodySpec | KinematicBodySpec | BodyExtension,
@@ -271,9 +265,7 @@ def _body(
 ) -> tuple[Body, list[SceneParameter], list[Derived]]:
     """Return a body, the numbers that it brings, those of soft bodies apart, and what of theta follows from them."""
     if isinstance(body, BodyExtension):
-        with blamed(body, f"bodies.{name}"):
-            made, numbers, follows = body.body(name, driven)
-            return given(Body, made), list(numbers), list(follows)  # type: ignore[type-abstract]
+        return answer(tuple, body, f"bodies.{name}", body.body, name, driven)
     if isinstance(body, SoftBodySpec):
         return _soft_body(name, body, driven), [], []
     if isinstance(body, MassSpringBodySpec):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, get_args
 
@@ -158,6 +158,14 @@ def given(kind: builtins.type[_Given], answer: object) -> _Given:
     if not isinstance(answer, kind):
         raise TypeError(f"it gives an object of {type(answer).__name__}, not of {kind.__name__}")
     return answer
+
+
+def answer(
+    kind: builtins.type[_Given], item: Extension, place: str, ask: Callable[..., object], *about: object
+) -> _Given:
+    """Return what a method of an extension gives, of a kind; see `blamed`."""
+    with blamed(item, place):
+        return given(kind, ask(*about))
 
 
 def extension_versions(spec: BaseModel) -> dict[str, str]:
