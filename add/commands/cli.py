@@ -199,29 +199,29 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.commands.optimize import check_optimization
     from add.errors import SolverError
     from add.model.impacts import worth_saying
-    from add.scene.build.built import held_nodes
+    from add.scene.build.built import held_nodes, material_sources
     from add.scene.build.contact_texts import said_numbers
 
     built = (loaded := loaded_scene(console, scene)).build()
     console.heed(warnings := _warnings(loaded))
     if loaded.objective and loaded.parameters:
         check_optimization(loaded)
-    system = built.model.system
+    n, pins, sources = built.model.n, held_nodes(built), material_sources(built)
     console.say(
-        f"{scene}: valid; {len(built.scene.bodies)} bodies, {system.n} coordinates, "
+        f"{scene}: valid; {len(built.scene.bodies)} bodies, {n} coordinates, "
         f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
     )
-    for pin, (held, nodes) in (pins := held_nodes(built)).items():
-        console.say(f"{pin}: holds {held} of {nodes} nodes")
+    for at, text in ({pin: f"holds {held} of {nodes} nodes" for pin, (held, nodes) in pins.items()} | sources).items():
+        console.say(f"{at}: {text}")
     numbers, impacts = said_numbers(loaded, built), worth_saying(built.expected_impacts())
     # What is asked for and has few steps is a warning; the rest has been said where the numbers are ours.
     for text in numbers or (impact.text() for impact in impacts if not (impact.pair.asked and impact.few)):
         console.say(text)
     if not gradient:
         held_by = {pin: held for pin, (held, _) in pins.items()}
-        said = {"impacts": [impact.text() for impact in impacts], "pins": held_by, "contact": numbers}
-        found = {"valid": True, "coordinates": system.n, "warnings": warnings}
-        console.result(found | {key: value for key, value in said.items() if value})
+        said = {"impacts": [one.text() for one in impacts], "pins": held_by, "contact": numbers, "materials": sources}
+        found = {key: value for key, value in said.items() if value}
+        console.result({"valid": True, "coordinates": n, "warnings": warnings} | found)
         return
     with counted_bar(console, "gradient", "number") as progress:
         checked = check_gradients(loaded, n_steps=steps, progress=progress)

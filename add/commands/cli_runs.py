@@ -277,6 +277,7 @@ def _say_scene(console: Console, path: str) -> None:
     """Say what a scene is made of, without running it."""
     from add.commands.warm import first_compilation
     from add.scene import load_scene
+    from add.scene.build.built import material_sources
 
     click.get_current_context().with_resource(first_compilation(console.compiling))
     built = load_scene(path).build()
@@ -287,6 +288,8 @@ def _say_scene(console: Console, path: str) -> None:
     console.say(f"  {spec.time.n_steps} steps of {spec.time.dt:g} s by {spec.time.integrator}, {system.n} coordinates")
     for name, body in spec.bodies.items():
         console.say(f"  body {name}: {body.type}")
+    for at, source in material_sources(built).items():
+        console.say(f"  {at}: {source}")
     for kind in ("obstacles", "couplings", "markers", "signals"):
         if names := list(getattr(spec, kind)):
             console.say(f"  {kind}: {', '.join(names)}")

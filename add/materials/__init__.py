@@ -14,6 +14,7 @@ from add.materials.laws import (
     formula_law,
     material,
 )
+from add.materials.silicones import SILICONES, SOURCE, Silicone
 
 __all__ = [
     "GENT",
@@ -22,12 +23,15 @@ __all__ = [
     "MOONEY_RIVLIN",
     "NEO_HOOKEAN",
     "NEO_HOOKEAN_CIARLET",
+    "SILICONES",
+    "SOURCE",
     "ST_VENANT_KIRCHHOFF",
     "YEOH",
     "ElementLoops",
     "Formula",
     "Material",
     "Modulus",
+    "Silicone",
     "element_loops",
     "formula_law",
     "material",

@@ -20,6 +20,7 @@ from add.scene.build.numbers import SceneParameters
 from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step, StepFunction
+from add.scene.spec.bodies import SiliconeMaterialSpec, SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ControlSignalSpec
@@ -175,6 +176,15 @@ def held_nodes(built: BuiltScene) -> dict[str, tuple[int, int]]:
         for body in built.model.bodies if isinstance(body, NodalBody)
         for k, pin in enumerate(body.pins)
     }  # fmt: skip
+
+
+def material_sources(built: BuiltScene) -> dict[str, str]:
+    """Return where the numbers of materials with names are from, by their path in the scene."""
+    return {
+        f"bodies.{name}.material": body.material.source
+        for name, body in built.scene.bodies.items()
+        if isinstance(body, SoftBodySpec) and isinstance(body.material, SiliconeMaterialSpec)
+    }
 
 
 def extent(built: BuiltScene, name: str) -> FloatArray:

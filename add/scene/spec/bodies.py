@@ -1,10 +1,10 @@
 """Bodies of the scene format: meshes, materials, pins, loads and point masses."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from add.materials import INVARIANTS, Formula, Material, formula_law, material
+from add.materials import INVARIANTS, SILICONES, SOURCE, YEOH, Formula, Material, formula_law, material
 from add.scene.spec.common import (
     Axes,
     BodyContactSpec,
@@ -209,6 +209,36 @@ class GentMaterialSpec(_MaterialSpec):
     kappa: Positive = Field(description="bulk modulus [Pa]")
 
 
+class SiliconeMaterialSpec(_MaterialSpec):
+    """A silicone by its name, of the law `yeoh`: what is not given is the number of its row in docs/silicones.md."""
+
+    model: Literal[
+        "ecoflex-00-10", "ecoflex-00-30", "ecoflex-00-50", "dragon-skin-10", "dragon-skin-20", "dragon-skin-30"
+    ] = Field(description="name of the silicone")
+    density: Positive | None = Field(None, description="mass density at rest [kg/m^3]; null = the table's")  # type: ignore[assignment]
+    c10: Positive | None = Field(None, description="modulus of the first power [Pa]; null = the table's")
+    c20: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")
+    c30: Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
+    kappa: Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")
+
+    @property
+    def law(self) -> Material:
+        """The elastic law."""
+        return YEOH
+
+    @property
+    def source(self) -> str:
+        """Where the numbers are from, and which are the scene's own."""
+        own = [key for key, number in SILICONES[self.model].numbers.items() if getattr(self, key) != number]
+        return f"{self.model}: {SOURCE}" + (f"; {', '.join(own)} of the scene" if own else "")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: Any) -> Any:
+        row = SILICONES.get(str(data.get("model"))) if isinstance(data, dict) else None
+        return data if row is None else row.numbers | {key: item for key, item in data.items() if item is not None}
+
+
 class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
     """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
 
@@ -241,10 +271,11 @@ AnyMaterialSpec = Annotated[
     | Annotated[MooneyRivlinMaterialSpec, Tag("<mooney-rivlin>")]
     | Annotated[YeohMaterialSpec, Tag("<yeoh>")]
     | Annotated[GentMaterialSpec, Tag("<gent>")]
+    | Annotated[SiliconeMaterialSpec, Tag("<silicone>")]
     | Annotated[FormulaMaterialSpec, Tag("<formula>")],
     by_value(
-        "model", "mooney-rivlin", "yeoh", "gent", "formula",
-        default="neo-hookean", lame="neo-hookean neo-hookean-ciarlet stvk",
+        "model", "mooney-rivlin", "yeoh", "gent", "formula", default="neo-hookean",
+        lame="neo-hookean neo-hookean-ciarlet stvk", silicone=" ".join(SILICONES),
     ),
 ]  # fmt: skip
 
