@@ -22,6 +22,7 @@ from add.scene.robots.tree import fail_circle, merge
 from add.scene.robots.turns import here
 from add.scene.robots.urdf_joints import read_joints, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
+from add.scene.robots.urdf_unread import note_unread
 from add.scene.robots.xml_file import XmlNode
 from add.typing import FloatArray
 
@@ -59,6 +60,7 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     _refuse_xacro(source, root)
     without_slashes(source, root)
     _note_others(source, root)
+    note_unread(source, root)
     links = _links(source, root, MeshFiles(file, options.packages or {}), options)
     read, types = read_joints(source, root, links)
     joints = [_root_joint(source, links, read, options.base), *read]

@@ -23,7 +23,6 @@ _KINDS = {
     "planar": "planar",
 }
 _TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller"}
-_KNOWN = {"limit": {"lower", "upper", "effort", "velocity"}, "dynamics": {"damping", "friction"}}
 
 
 def read_joints(source: Source, root: XmlNode, links: dict[str, RobotLink]) -> tuple[list[RobotJoint], dict[str, str]]:
@@ -93,9 +92,6 @@ def _joint(source: Source, node: XmlNode, links: Mapping[str, RobotLink]) -> Rob
     for child in node.children:
         if child.tag not in _TAGS:
             source.note(place, f"<{child.tag}>")
-        unknown = sorted(set(child.attributes) - _KNOWN.get(child.tag, set(child.attributes)))
-        if unknown:
-            source.note(place, f"{', '.join(unknown)} of <{child.tag}>, which a URDF does not have")
     for tag in ("limit", "dynamics", "mimic", "safety_controller"):
         if len(node.all(tag)) > 1:
             source.fail(place, f"several <{tag}>", len(node.all(tag)), "one")

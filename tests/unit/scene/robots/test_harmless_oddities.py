@@ -26,6 +26,32 @@ def test_what_no_motion_keeps_to_is_noted(tmp_path):
     )
 
 
+def test_attributes_that_a_urdf_does_not_have_are_noted_once(tmp_path):
+    """By element, attribute, first line and count; those of other programs' elements and namespaces are not."""
+    shape = '<collision group="3"><geometry><sphere radius="0.1" detail="8"/></geometry></collision>'
+    more = '<limit lower="-1" upper="1" current="2" ros:unit="A"/>'
+    first = joint("turn", "base", "arm", more=more)
+    second = joint("grip", "arm", "hand", more=more + '<mimic joint="turn"/>')
+    other = '<gazebo reference="arm"><sensor type="imu" rate="9"/></gazebo>'
+    robot = read_robot(written(tmp_path, urdf(link("base", shape), ARM, link("hand"), first, second, other)))
+    found = [text for text in robot.ignored if "which a URDF does not have" in text]
+    assert found == [
+        "line 2: group of <collision>, which a URDF does not have",
+        "line 2: detail of <sphere>, which a URDF does not have",
+        "line 5: current of <limit>, 2 times, which a URDF does not have",
+    ]
+
+
+def test_known_attributes_are_not_noted(tmp_path):
+    """Every attribute of the format, with the declarations that xacro leaves."""
+    solid = "<visual name='v'><origin xyz='0 0 0' rpy='0 0 0'/><geometry><box size='1 1 1'/></geometry>"
+    solid += "<material name='m'><color rgba='1 1 1 1'/><texture filename='t.png'/></material></visual>"
+    more = '<limit lower="-1" upper="1" effort="2" velocity="3"/><dynamics damping="1" friction="1"/>'
+    text = urdf(link("base", solid), ARM, joint("turn", "base", "arm", more=more))
+    text = text.replace("<robot ", '<robot xmlns="urdf" xmlns:xacro="http://ros.org" version="1.0" ', 1)
+    assert notes(read_robot(written(tmp_path, text))) == []
+
+
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize(
     ("own", "note"),
