@@ -31,7 +31,7 @@ from add.scene.spec.bodies import (
     SurfaceMeshSpec,
 )
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.links import all_bodies
+from add.scene.spec.links import all_bodies, robot_of, trees
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.rigid import MassSpringBodySpec, PointsMeshSpec
 from add.scene.spec.scene import SceneSpec
@@ -81,6 +81,9 @@ def require_room_to_build(spec: SceneSpec) -> None:
     InputError
         naming the largest part, what it needs and what there is.
     """
+    for name, tree in trees(spec).items():
+        coordinates = sum(joint.n for joint in robot_of(name, tree).joints if joint.mimic is None)
+        _require_memory([_of_tree(f"bodies.{name}", coordinates)], "a run of this scene")
     parts: list[tuple[float, str, str, str]] = []
     for name, body in spec.bodies.items():
         if isinstance(body, SoftBodySpec):
@@ -136,12 +139,13 @@ def require_room_to_run(simulation: Simulation, schedule: Schedule | None = None
     _require_memory(parts, "this run")
 
 
+def _of_tree(place: str, n: int) -> tuple[float, str, str, str]:
+    return _TREE * n**2, place, f"the full matrix of a tree of {n} coordinates", "shorter trees"
+
+
 def _of_trees(system: System) -> list[tuple[float, str, str, str]]:
     """Return what the matrices of trees take: all coordinates of a chain depend on each other, and on its contacts."""
-    parts = []
-    for tree in (term for term in system.terms if isinstance(term, TreeInertia)):
-        words = f"the full matrix of a tree of {tree.n} coordinates"
-        parts.append((_TREE * tree.n**2, "bodies", words, "shorter trees"))
+    parts = [_of_tree("bodies", term.n) for term in system.terms if isinstance(term, TreeInertia)]
     _require_memory(parts, "this run")
     touched = [term for term in system.deciding if isinstance(term, LiftedDecidingTerm)]
     for term in touched if system.n > MOST_DENSE else ():

@@ -18,7 +18,7 @@ from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.model.overlaps import deep_starts
 from add.scene import apply_overrides, load_scene, scene_from_dict
-from add.scene.build import sizes
+from add.scene.build import scene as scene_builder, sizes
 from add.scene.build.doubts import doubts
 from add.scene.build.robot_doubts import robot_doubts
 from add.terms import TreeInertia
@@ -363,3 +363,17 @@ def test_a_chain_whose_matrix_no_memory_holds_is_refused(monkeypatch):
     with pytest.raises(InputError, match=r"bodies: .*contact of links in trees with 250 coordinates.*shorter trees"):
         sizes.require_room_to_run(built.simulation)
     assert any("contact of links" in text for text in doubts(built))
+
+
+def test_such_a_chain_is_refused_before_it_is_built(monkeypatch):
+    """By the coordinates of its joints; followers have none."""
+    raw = chain(100)
+    raw["bodies"]["chain"]["joints"]["l1"]["type"] = "ball"
+    del raw["bodies"]["chain"]["joints"]["l1"]["axis"]
+    raw["bodies"]["chain"]["joints"]["l9"] = {**raw["bodies"]["chain"]["joints"]["l9"], "mimic": {"joint": "l8"}}
+    scene = scene_from_dict(raw)
+    monkeypatch.setattr(scene_builder, "articulated_body", lambda *_: pytest.fail("is built"))
+    monkeypatch.setattr(sizes, "available_memory", lambda: 340.0 * 101**2 - 1.0)
+    said = r"bodies\.chain: .*about 3\.5 MB .*the full matrix of a tree of 101 coordinates: it takes shorter trees"
+    with pytest.raises(InputError, match=said):
+        scene.build()
