@@ -206,7 +206,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     console.heed(warnings := _warnings(loaded))
     if loaded.objective and loaded.parameters:
         check_optimization(loaded)
-    n, pins, sources = built.model.n, held_nodes(built), material_sources(built)
+    n, pins, sources = built.model.system.n, held_nodes(built), material_sources(built)
     console.say(
         f"{scene}: valid; {len(built.scene.bodies)} bodies, {n} coordinates, "
         f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"

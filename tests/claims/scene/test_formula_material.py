@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.places import SCENES
 
 from add import scene_from_dict
 from add.commands.check_gradient import check_gradients
+from add.commands.cli import cli
 from add.commands.run_data import run_data
 from add.errors import InputError
 from add.geometry import quadrature_geometry
@@ -97,3 +99,13 @@ def test_units_are_those_of_the_scene() -> None:
     units = {entry.name: entry.unit for entry in built.numbers.layout.entries}
     assert units["bodies.strip.material.numbers.c20"] == "kPa"
     assert units["bodies.strip.material.numbers.c10"] == "Pa"
+
+
+def test_commands_say_where_a_silicones_numbers_are_from() -> None:
+    path = str(SCENES / "pulled_silicone.json")
+    found = json.loads(CliRunner().invoke(cli, ["check", path, "--json"]).stdout)
+    (said,) = found["materials"].items()
+    assert said[0] == "bodies.strip.material" and "10.5281/zenodo.3611329" in said[1]
+    for command in ("check", "info"):
+        text = CliRunner().invoke(cli, [command, path]).stdout
+        assert f"{said[0]}: {said[1]}" in " ".join(text.split())
