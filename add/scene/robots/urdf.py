@@ -22,7 +22,6 @@ from add.scene.robots.tree import fail_circle, merge
 from add.scene.robots.turns import here
 from add.scene.robots.urdf_joints import read_joints, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
-from add.scene.robots.urdf_unread import note_unread
 from add.scene.robots.xml_file import XmlNode
 from add.typing import FloatArray
 
@@ -32,6 +31,21 @@ _MOTION = frozenset(
     "inertia_scaling balanceinertia boundmass boundinertia inertiafromgeom settotalmass".split()
 )
 _OFF = frozenset({"", "0", "0.0", "false"})
+#: Attributes of the elements of a URDF.
+_ATTRIBUTES = {
+    tag: frozenset(names.split())
+    for tag, names in {
+        "robot": "name version", "link": "name", "joint": "name type", "inertial": "", "mass": "value",
+        "inertia": "ixx ixy ixz iyy iyz izz", "visual": "name", "collision": "name", "geometry": "", "box": "size",
+        "cylinder": "radius length", "capsule": "radius length", "sphere": "radius", "mesh": "filename scale",
+        "material": "name", "color": "rgba", "texture": "filename", "origin": "xyz rpy quat_xyzw", "axis": "xyz",
+        "parent": "link", "child": "link", "limit": "lower upper effort velocity", "dynamics": "damping friction",
+        "mimic": "joint multiplier offset",
+        "safety_controller": "soft_lower_limit soft_upper_limit k_position k_velocity",
+    }.items()
+}  # fmt: skip
+#: Elements whose other parts the readers of links, joints and shapes say, or refuse.
+_SAID = frozenset({"robot", "link", "joint", "visual", "collision", "geometry"})
 
 
 @final
@@ -60,7 +74,7 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     _refuse_xacro(source, root)
     without_slashes(source, root)
     _note_others(source, root)
-    note_unread(source, root)
+    _note_unread_attributes(source, root)
     links = _links(source, root, MeshFiles(file, options.packages or {}), options)
     read, types = read_joints(source, root, links)
     joints = [_root_joint(source, links, read, options.base), *read]
@@ -124,6 +138,27 @@ def _note_others(source: Source, root: XmlNode) -> None:
             _refuse_motion(source, inner, f"line {inner.line}, <{node.tag}>")
     for tag, count in counts.items():
         source.note("robot", f"<{tag}>" + (f", {count} times" if count > 1 else ""))
+
+
+def _note_unread_attributes(source: Source, root: XmlNode) -> None:
+    """Note what elements of a URDF have and nothing reads: the element, the attribute, its first line, how often.
+
+    Names with a colon, as of XML namespaces, belong to other programs, and what is within their elements, too.
+    """
+    lines: dict[tuple[str, str], list[int]] = {}
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        nodes += [child for child in reversed(node.children) if child.tag in _ATTRIBUTES]
+        unread = [name for name in node.attributes if name not in _ATTRIBUTES[node.tag] and ":" not in name]
+        if node.tag not in _SAID:
+            unread += [f"<{child.tag}>" for child in node.children if child.tag not in _ATTRIBUTES]
+        for name in unread:
+            if name != "xmlns":
+                lines.setdefault((node.tag, name), []).append(node.line)
+    for (tag, name), found in lines.items():
+        times = f", {len(found)} times" if len(found) > 1 else ""
+        source.note(f"line {found[0]}", f"{name[:80]} of <{tag}>{times}, which a URDF does not have")
 
 
 def _refuse_motion(source: Source, node: XmlNode, place: str) -> None:
