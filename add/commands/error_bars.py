@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from add.commands.convergence_file import CONVERGENCE, errors_for, read_convergence, shifts_for
-from add.commands.report_texts import changing, of_takes, too_wide, too_wide_text
+from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.cloud_correlation import CloudCorrelation
