@@ -38,7 +38,7 @@ MOST_TIMES = 201
 @final
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a prediction by samples.
+    """The options of a prediction by samples.
 
     Attributes
     ----------

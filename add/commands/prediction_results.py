@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 @final
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What the runs of a prediction make.
+    """The bands, ends and coverage that the runs of a prediction make.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def _trusted(
 @final
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What was recorded.
+    """The recorded markers that a prediction is compared with.
 
     Attributes
     ----------

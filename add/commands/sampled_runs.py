@@ -39,7 +39,7 @@ STANDS = np.cos(np.pi / 4.0)
 @final
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """What is seen of a run beside its markers.
+    """The bodies, angles, contacts and sides that are watched in a run beside its markers.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ def _judged(objective: Objective, run: Trajectory, theta: FloatArray) -> float:
 @final
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """What was seen of one run.
+    """The motion of one run, and how it ended.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ class Sampled:
 
     @property
     def seen(self) -> list[Watched]:
-        """What was seen of them."""
+        """The motions of these runs."""
         return [seen for k in self.kept if (seen := self.runs[k].seen) is not None]
 
     @property

@@ -20,7 +20,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 
 class _Middles(NamedTuple):
-    """What is looked at: contact points of moving bodies, and shapes that no force moves.
+    """The points and shapes that are compared: contact points of moving bodies, and shapes that no force moves.
 
     `starts`: first rows of frames (n,); `middles` (n, 3) and `arms`, of each (m, 3), of their points in the frame;
     `nodes`: of each net, rows of X; `meets` (bodies, surfaces): whether they may touch, frames first; `surfaces`: names

@@ -68,7 +68,7 @@ class ConeSolution:
 
     @cached_property
     def disagreement(self) -> float:
-        """What redundant rows disagree about over the largest velocity, in scaled numbers: `velocity` is without it."""
+        """The disagreement of redundant rows over the largest velocity, in scaled numbers: `velocity` is without it."""
         apart = self.velocity - (self.delassus @ self.impulse + self.offset)
         return float(np.abs(apart * self.scale).max(initial=0.0)) / self.size
 
