@@ -17,6 +17,7 @@ from add.equations.initial import Pose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, ParameterLayout
 from add.equations.lift import Embedding
+from add.equations.memory import Memory
 from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.sites import NO_INDICES, Site, SiteKind
@@ -194,6 +195,10 @@ class Body(ABC):
     @abstractmethod
     def parts(self, at: Layouts) -> list[Part | Term]:
         """Return its share in the terms of families, inertia, weight, elasticity, and terms of its own."""
+
+    def memories(self, at: Layouts) -> list[Memory]:
+        """Return what it remembers from step to step."""
+        return []
 
     def constraints(self, at: Layouts) -> list[Constraint]:
         """Return what holds it exactly."""

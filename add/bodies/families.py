@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from add.bodies.base import Family
 from add.equations.layout import ParameterLayout
 from add.equations.term import Term
-from add.materials import Material
+from add.materials import Material, relaxing
 from add.terms import Elastic, ElementBatch, Gravity, Inertia, RigidInertia, Viscous
 from add.typing import FloatArray, IntArray
 
@@ -45,7 +45,10 @@ WEIGHT = Joined(Gravity, ("gravity",))
 
 
 class Elements(NamedTuple):
-    """Elements of one body: as in `ElementBatch`; moduli, viscosity and beta as indices in theta."""
+    """Elements of one body: as in `ElementBatch`; moduli, viscosity and beta as indices in theta.
+
+    ``relaxed`` (ne nq, 7) are those of kappa and M of every point, where stress relaxes.
+    """
 
     cells: IntArray
     gradients: FloatArray
@@ -54,6 +57,7 @@ class Elements(NamedTuple):
     moduli: IntArray
     viscosity: int
     beta: int
+    relaxed: IntArray | None = None
 
 
 @final
@@ -64,6 +68,7 @@ class Elasticity(Family):
     element: str
     law: Material
     viscous: bool
+    relaxes: bool = False
 
     def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
         """Return one term, or two."""
@@ -77,4 +82,16 @@ class Elasticity(Family):
             moduli=np.array([part.moduli for part in parts]),
         )
         nu, beta = (np.array([getattr(part, key) for part in parts]) for key in ("viscosity", "beta"))
-        return [Elastic(batch), Viscous(batch, nu, beta)] if self.viscous else [Elastic(batch)]
+        elastic = Elastic(_of_points(batch, parts) if self.relaxes else batch)
+        return [elastic, Viscous(batch, nu, beta)] if self.viscous else [elastic]
+
+
+def _of_points(batch: ElementBatch, parts: Sequence[Elements]) -> ElementBatch:
+    """Return the elements with the law of a step in which stress relaxes: a row of numbers a point."""
+    nq = batch.weights.shape[1]
+    rows = np.repeat(batch.group, nq)
+    relaxed = np.concatenate([part.relaxed for part in parts if part.relaxed is not None])
+    return replace(
+        batch, group=nq * np.arange(batch.group.size), mean_dilatation=batch.mean_dilatation[rows],
+        law=relaxing(batch.law), moduli=np.concatenate([batch.moduli[rows], relaxed], axis=1),
+    )  # fmt: skip

@@ -12,12 +12,13 @@ from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Lay
 from add.bodies.families import NODAL_INERTIA, WEIGHT, Elasticity, Elements
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.equations.kinematics import Kinematics
+from add.equations.memory import Memory
 from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter
 from add.equations.term import Constraint, Term
 from add.geometry import Locator, SoftMesh, Surface, mass_pairs, quadrature_geometry, surface
 from add.materials import NEO_HOOKEAN, Material
-from add.terms import PointConstraint
+from add.terms import PointConstraint, Relaxation
 from add.typing import FloatArray, IntArray
 
 _SCALARS = (
@@ -26,6 +27,9 @@ _SCALARS = (
     ("rayleigh_mass", "1/s"),
     ("rayleigh_stiffness", "s"),
 )
+
+#: Numbers of the branches by which stress relaxes.
+_BRANCH = (("shares", "-"), ("times", "s"))
 
 
 @final
@@ -65,6 +69,8 @@ class SoftBody(NodalBody):
     law : Material
     mean_dilatation, lumped, viscous : bool
         Against locking; HRZ mass; whether viscosity or stiffness-proportional damping act.
+    branches : tuple of (name, how many)
+        The branches that its stress relaxes by, see `add.materials.relaxation`.
     """
 
     order: ClassVar[int] = 0
@@ -75,6 +81,7 @@ class SoftBody(NodalBody):
     mean_dilatation: bool = False
     lumped: bool = False
     viscous: bool = True
+    branches: tuple[tuple[str, int], ...] = ()
     pins: tuple[Pin, ...] = ()
     loads: tuple[NodalLoad, ...] = ()
     masses: tuple[PointMass, ...] = ()
@@ -107,6 +114,11 @@ class SoftBody(NodalBody):
         moduli = [(modulus.key, modulus.unit) for modulus in self.law.parameters]
         blocks: list[Block] = [(f"{at}.{key}", (), unit) for key, unit in (*moduli, *_SCALARS)]
         blocks += [(f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS]
+        if self.branches:
+            points = self._geometry[1].shape
+            for key, unit in _BRANCH:
+                blocks += [(f"{at}.relaxation.{name}.{key}", (n,), unit) for name, n in self.branches]
+            blocks += [(f"{at}.relaxed", (1,), "-"), (f"{at}.memory", (*points, 6), "Pa")]
         return [*blocks, *((mass.parameter, (), "kg") for mass in self.masses)]
 
     def signals(self) -> list[tuple[SignalParameter, str]]:
@@ -136,12 +148,43 @@ class SoftBody(NodalBody):
             rows, cols = first + np.repeat(mass.nodes, k), first + np.tile(mass.nodes, k)
             out.append(Part(NODAL_INERTIA, (rows, cols, products, np.full(k * k, own), np.full(k * k, -1))))
             out.append(Part(WEIGHT, (first + mass.nodes, mass.weights, np.full(k, own))))
-        geometry = quadrature_geometry(self.mesh)
-        moduli = np.array([index(modulus.key) for modulus in self.law.parameters])
+        moduli, relaxed = self._moduli(at), None
+        if self.branches:
+            kappa, stress = self._remembered(at)
+            stress = stress.reshape(-1, stress.shape[-1])
+            relaxed = np.concatenate([np.broadcast_to(kappa, (len(stress), 1)), stress], axis=1)
         damping = index("viscosity"), index("rayleigh_stiffness")
-        elements = Elements(first + self.mesh.cells, *geometry, self.mean_dilatation, moduli, *damping)
-        out.append(Part(Elasticity(self.mesh.family.name, self.law, self.viscous), elements))
+        elements = Elements(first + self.mesh.cells, *self._geometry, self.mean_dilatation, moduli, *damping, relaxed)
+        out.append(Part(Elasticity(self.mesh.family.name, self.law, self.viscous, relaxed is not None), elements))
         return [*out, *self.load_terms(at)]
+
+    @cached_property
+    def _geometry(self) -> tuple[FloatArray, FloatArray]:
+        """Gradients and weights at the quadrature points."""
+        return quadrature_geometry(self.mesh)
+
+    def _moduli(self, at: Layouts) -> IntArray:
+        own = [at.parameters[f"bodies.{self.name}.{modulus.key}"].start for modulus in self.law.parameters]
+        return np.array(own)
+
+    def _remembered(self, at: Layouts) -> tuple[IntArray, IntArray]:
+        """Return the places in theta of kappa (1,) and M (ne, nq, 6)."""
+        kappa, stress = (at.parameters[f"bodies.{self.name}.{key}"].indices for key in ("relaxed", "memory"))
+        return kappa, stress
+
+    def memories(self, at: Layouts) -> list[Memory]:
+        """Return the stress that its branches remember."""
+        if not self.branches:
+            return []
+        cells, one = self.mesh.cells, np.array([int(self.mean_dilatation)])
+        own = [f"bodies.{self.name}.relaxation.{name}" for name, _ in self.branches]
+        shares, times = (
+            np.concatenate([at.parameters[f"{branch}.{key}"].indices for branch in own]) for key, _ in _BRANCH
+        )
+        group = np.zeros(cells.shape[0], dtype=np.int64)
+        elements = cells, *self._geometry, group, one, self.law, self._moduli(at)[None]
+        first, n = at.dofs[self.name].start, self.mesh.n_nodes
+        return [Relaxation(first, n, *elements, shares, times, *self._remembered(at))]
 
     def constraints(self, at: Layouts) -> list[Constraint]:
         """Return the anchors."""

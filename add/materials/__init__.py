@@ -14,6 +14,7 @@ from add.materials.laws import (
     formula_law,
     material,
 )
+from add.materials.relaxation import StressLoops, relaxing, stress_loops
 from add.materials.silicones import SILICONES, SOURCE, Silicone
 
 __all__ = [
@@ -32,7 +33,10 @@ __all__ = [
     "Material",
     "Modulus",
     "Silicone",
+    "StressLoops",
     "element_loops",
     "formula_law",
     "material",
+    "relaxing",
+    "stress_loops",
 ]

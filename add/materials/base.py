@@ -43,6 +43,8 @@ class Material:
     linear_moduli : (p, slopes) -> (mu, lambda)
         The Lame constants of the law linearised at rest [Pa]; writes their slopes (2, n_p) by p. Damping that is
         proportional to stiffness is made of them.
+    by_point : bool
+        Whether every quadrature point has numbers of its own.
     formula : str
         Of a law that a scene writes itself, see `add.materials.formulas`; empty for laws with names.
     """
@@ -54,6 +56,7 @@ class Material:
     tangent: Callable[..., None]
     by_parameters: Callable[..., None]
     linear_moduli: Callable[..., tuple[float, float]]
+    by_point: bool = False
     formula: str = ""
 
 

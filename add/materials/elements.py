@@ -153,7 +153,8 @@ class ElementLoops(NamedTuple):
     """The loops over elements of one law.
 
     All take x (3 n,) places of nodes, cells (ne, nn), grads (ne, nq, nn, 3), w (ne, nq), group (ne,), and by group
-    mean (n_groups,) whether it has mean dilatation and moduli (n_groups, n_p).
+    mean (n_groups,) whether it has mean dilatation and moduli (n_groups, n_p). Of a law whose numbers differ from point
+    to point (`Material.by_point`), the group of an element is the first of the nq rows of its points.
 
     Attributes
     ----------
@@ -185,15 +186,16 @@ def element_loops(law: Material) -> ElementLoops:
     kept = _JIT | {"cache": True, "variant": law.name}
     law_energy, law_stress, law_tangent = law.energy, law.stress, law.tangent
     law_by_parameters, law_linear_moduli = law.by_parameters, law.linear_moduli
+    row = 1 if law.by_point else 0
 
     @njit(**_JIT)
-    def dilated_stress(w, volume, theta, moduli, f, cof, jac, stress):
+    def dilated_stress(w, volume, theta, moduli, g, f, cof, jac, stress):
         """Write P at every point of an element with mean dilatation; return the mean pressure."""
         f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
         pressure = 0.0
         for p in range(w.size):
             s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-            law_stress(moduli, f_bar, cof_bar, theta, stress[p])
+            law_stress(moduli[g + row * p], f_bar, cof_bar, theta, stress[p])
             tau = contract(stress[p], f_bar)
             pressure += w[p] * tau / (3.0 * volume * theta)
             for i in range(3):
@@ -206,28 +208,22 @@ def element_loops(law: Material) -> ElementLoops:
         return pressure
 
     @njit(**_JIT)
-    def stress_by_moduli(w, volume, theta, dilated, moduli, f, cof, jac, out):
-        """Write dP/dmoduli (nq, n_p, 3, 3) of an element."""
+    def stress_by_moduli(w, volume, theta, dilated, moduli, g, f, cof, jac, out, pressure):
+        """Write dP_p/dmoduli (nq, n_p, 3, 3) with the mean pressure held, and what a modulus adds to that (nq, n_p)."""
         f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
-        if not dilated:
-            for p in range(w.size):
-                law_by_parameters(moduli, f[p], cof[p], jac[p], out[p])
-            return
-        pressure = np.zeros(moduli.size)
+        pressure[:] = 0.0
         for p in range(w.size):
+            if not dilated:
+                law_by_parameters(moduli[g + row * p], f[p], cof[p], jac[p], out[p])
+                continue
             s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-            law_by_parameters(moduli, f_bar, cof_bar, theta, out[p])
-            for k in range(moduli.size):
+            law_by_parameters(moduli[g + row * p], f_bar, cof_bar, theta, out[p])
+            for k in range(moduli.shape[1]):
                 tau = contract(out[p, k], f_bar)
-                pressure[k] += w[p] * tau / (3.0 * volume * theta)
+                pressure[p, k] = w[p] * tau / (3.0 * volume * theta)
                 for i in range(3):
                     for m in range(3):
                         out[p, k, i, m] = s * out[p, k, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
-        for p in range(w.size):
-            for k in range(moduli.size):
-                for i in range(3):
-                    for m in range(3):
-                        out[p, k, i, m] += pressure[k] * cof[p, i, m]
 
     @njit(**kept)
     def energy(x, cells, grads, w, group, mean, moduli):
@@ -243,9 +239,9 @@ def element_loops(law: Material) -> ElementLoops:
             for p in range(nq):
                 if mean[g]:
                     dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-                    total += w[e, p] * law_energy(moduli[g], f_bar, cof_bar, theta)
+                    total += w[e, p] * law_energy(moduli[g + row * p], f_bar, cof_bar, theta)
                 else:
-                    total += w[e, p] * law_energy(moduli[g], f[p], cof[p], jac[p])
+                    total += w[e, p] * law_energy(moduli[g + row * p], f[p], cof[p], jac[p])
         return total
 
     @njit(**_JIT)
@@ -257,7 +253,7 @@ def element_loops(law: Material) -> ElementLoops:
             g = group[e]
             if mean[g] and nq > 1:
                 volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-                dilated_stress(w[e], volume, theta, moduli[g], f, cof, jac, stress)
+                dilated_stress(w[e], volume, theta, moduli, g, f, cof, jac, stress)
                 for p in range(nq):
                     scatter(e, p, stress[p], grads, w, cells, out)
                 continue
@@ -265,7 +261,7 @@ def element_loops(law: Material) -> ElementLoops:
                 gradient_of(x, cells[e], grads[e, p], f_p)
                 jac_p = determinant_and_cofactor(f_p, cof_p)
                 if jac_p > 0.0:
-                    law_stress(moduli[g], f_p, cof_p, jac_p, stress_p)
+                    law_stress(moduli[g + row * p], f_p, cof_p, jac_p, stress_p)
                 else:
                     stress_p[:] = np.nan
                 scatter(e, p, stress_p, grads, w, cells, out)
@@ -284,7 +280,7 @@ def element_loops(law: Material) -> ElementLoops:
             volume, theta, pressure, square = 1.0, 1.0, 0.0, 0.0
             if dilated:
                 volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-                pressure = dilated_stress(w[e], volume, theta, moduli[g], f, cof, jac, stress)
+                pressure = dilated_stress(w[e], volume, theta, moduli, g, f, cof, jac, stress)
                 square = -volume * theta * pressure
                 h[:] = 0.0
                 t[:] = 0.0
@@ -294,8 +290,8 @@ def element_loops(law: Material) -> ElementLoops:
                         along[i, a] = grads[e, p, a, i]
                 if dilated:
                     s = dilate(f[p], cof[p], jac[p], theta, f_p, cof_p)
-                    law_tangent(moduli[g], f_p, cof_p, theta, tangent)
-                    law_stress(moduli[g], f_p, cof_p, theta, u)
+                    law_tangent(moduli[g + row * p], f_p, cof_p, theta, tangent)
+                    law_stress(moduli[g + row * p], f_p, cof_p, theta, u)
                     square += w[e, p] / 9.0 * dilated_tangent(s, jac[p], pressure, f_p, cof[p], u, tangent)
                     for i in range(3):
                         for m in range(3):
@@ -305,7 +301,7 @@ def element_loops(law: Material) -> ElementLoops:
                                 t[i, a] += t_w * along[m, a]
                 else:
                     gradient_of(x, cells[e], grads[e, p], f_p)
-                    law_tangent(moduli[g], f_p, cof_p, determinant_and_cofactor(f_p, cof_p), tangent)
+                    law_tangent(moduli[g + row * p], f_p, cof_p, determinant_and_cofactor(f_p, cof_p), tangent)
                 add_blocks(p, weight * w[e, p], tangent, along, local)
             add_element(weight, dilated, square, h, t, local, e, data, slots)
 
@@ -313,21 +309,32 @@ def element_loops(law: Material) -> ElementLoops:
     def parameters(x, cells, grads, w, group, mean, moduli, indices, forward, along, out):
         nq = w.shape[1]
         f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-        by, gradient = np.empty((nq, moduli.shape[1], 3, 3)), np.empty((3, 3))
+        n_p = moduli.shape[1]
+        by, pressure, gradient = np.empty((nq, n_p, 3, 3)), np.empty((nq, n_p)), np.empty((nq, 3, 3))
         for e in range(cells.shape[0]):
             g = group[e]
             volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            stress_by_moduli(w[e], volume, theta, mean[g], moduli[g], f, cof, jac, by)
+            stress_by_moduli(w[e], volume, theta, mean[g], moduli, g, f, cof, jac, by, pressure)
+            if forward:
+                rise = 0.0
+                for p in range(nq):
+                    gradient[p] = 0.0
+                    for k in range(n_p):
+                        dot = along[indices[g + row * p, k]]
+                        gradient[p] += dot * by[p, k]
+                        rise += dot * pressure[p, k]
+                for p in range(nq):
+                    gradient[p] += rise * cof[p]
+                    scatter(e, p, gradient[p], grads, w, cells, out)
+                continue
+            spread = 0.0
             for p in range(nq):
-                if forward:
-                    gradient[:] = 0.0
-                    for k in range(moduli.shape[1]):
-                        gradient += along[indices[g, k]] * by[p, k]
-                    scatter(e, p, gradient, grads, w, cells, out)
-                else:
-                    gradient_of(along, cells[e], grads[e, p], gradient)
-                    for k in range(moduli.shape[1]):
-                        out[indices[g, k]] += w[e, p] * contract(by[p, k], gradient)
+                gradient_of(along, cells[e], grads[e, p], gradient[p])
+                spread += w[e, p] * contract(cof[p], gradient[p])
+            for p in range(nq):
+                for k in range(n_p):
+                    bar = w[e, p] * contract(by[p, k], gradient[p]) + pressure[p, k] * spread
+                    out[indices[g + row * p, k]] += bar
 
     @njit(**kept)
     def cauchy_stress(x, cells, grads, w, group, mean, moduli):
@@ -338,10 +345,10 @@ def element_loops(law: Material) -> ElementLoops:
             g = group[e]
             volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
             if mean[g]:
-                dilated_stress(w[e], volume, theta, moduli[g], f, cof, jac, stress)
+                dilated_stress(w[e], volume, theta, moduli, g, f, cof, jac, stress)
             for p in range(nq):
                 if not mean[g]:
-                    law_stress(moduli[g], f[p], cof[p], jac[p], stress[p])
+                    law_stress(moduli[g + row * p], f[p], cof[p], jac[p], stress[p])
                 for i in range(3):
                     for j in range(3):
                         for k in range(3):

@@ -148,4 +148,4 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
             if by_two:
                 add_to(out[i, i], -twice, c)
 
-    return Material(name, parameters, energy, stress, tangent, by_parameters, linear_moduli, text)
+    return Material(name, parameters, energy, stress, tangent, by_parameters, linear_moduli, formula=text)

@@ -157,6 +157,7 @@ class KeptSteps:
     mu : Ragged
     decisions : of every deciding term
     memory, marks : of the carry; None where it is empty
+    depth : rows of the memory
     candidates : of every step; equal ones are one object
     divided : number of a step -> the state after it and its record, of steps that are made of other solves
     """
@@ -172,6 +173,7 @@ class KeptSteps:
     mu: Ragged
     decisions: tuple[Ragged, ...]
     memory: Ragged | None
+    depth: int
     marks: tuple[Ragged, ...]
     candidates: tuple[AllCandidates, ...]
     divided: dict[int, tuple[State, Record]]
@@ -203,6 +205,7 @@ class KeptSteps:
             Ragged.of([record.mu for record in records]),
             tuple(map(Ragged.of, zip(*(record.decisions for record in records), strict=True))),
             Ragged.of([carry.memory.ravel() for carry in carries]) if carries[0].marks else None,
+            carries[0].memory.shape[0],
             tuple(map(Ragged.of, zip(*(carry.marks for carry in carries), strict=True))),
             tuple(candidates),
             {k: step for k, step in enumerate(steps) if step[1].composed},
@@ -232,7 +235,7 @@ class KeptSteps:
             kin = Kinematics(self.q[k], self.v[k], a, step * dt, step)
             carry = NO_CARRY
             if self.memory is not None:
-                carry = Carry(self.memory[k].reshape(1, -1), tuple(marks[k] for marks in self.marks))
+                carry = Carry(self.memory[k].reshape(self.depth, -1), tuple(marks[k] for marks in self.marks))
             solution = Solution(
                 kin, self.mu[k], tuple(rows[k] for rows in self.decisions), c, dt, _SOLVED, carry, self.candidates[k]
             )

@@ -138,6 +138,11 @@ class StepDerivatives:
         parameters: Mapping[str, Directions],
         chart: Chart = Chart.COORDINATES,
     ) -> None:
+        if stepper.remembers:
+            raise InputError(
+                "a step of a body whose stress relaxes is no function of coordinates and velocities alone",
+                found="bodies.*.material.relaxation", expected="derivatives of whole runs, or no relaxation",
+            )  # fmt: skip
         self.stepper, self.assembler, self.theta, self.chart = stepper, assembler, theta, chart
         self.controls, self.parameters = dict(controls), dict(parameters)
         given = [*self.controls.values(), *self.parameters.values()]

@@ -235,6 +235,11 @@ class DifferentiableStepper(Stepper, StepPart):
     newton: NewtonOptions
 
     @property
+    def remembers(self) -> bool:
+        """Whether a step depends on numbers beside coordinates, velocities and theta that derivatives go through."""
+        return False
+
+    @property
     def n_history(self) -> int:
         """Two."""
         return 2

@@ -11,6 +11,7 @@ from add.terms.joint_laws import AxisLaw, BallLaws, JointLimits, JointResistance
 from add.terms.lengths import AffineDrive, OnLengths
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
+from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.tree_inertia import TreeInertia
 from add.terms.tree_loops import JointCouplings, LinkLoops
@@ -41,6 +42,7 @@ __all__ = [
     "NodalForce",
     "OnLengths",
     "PointConstraint",
+    "Relaxation",
     "RigidInertia",
     "TreeInertia",
     "Viscous",

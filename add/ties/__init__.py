@@ -10,7 +10,7 @@ from add.ties.directions import (
     tilt_between,
     unit_vector,
 )
-from add.ties.physics import DampingFromRestitution, LameFromYoung, WeightedSum
+from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, WeightedSum
 from add.ties.places import Distance, LinkPose, PlaceOnOther
 from add.ties.solids import SolidMass
 
@@ -21,6 +21,7 @@ __all__ = [
     "DampingFromRestitution",
     "Distance",
     "Extended",
+    "FlatLoss",
     "LameFromYoung",
     "LinkPose",
     "PlaceOnOther",

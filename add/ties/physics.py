@@ -38,6 +38,37 @@ class LameFromYoung(Rule):
 
 @final
 @dataclass(frozen=True)
+class FlatLoss(Rule):
+    """(loss factor) -> shares g_i of branches of relaxing stress whose loss factor is that at 1/tau_i of every one.
+
+    tan(delta) = sum g_i x/(1 + x^2) / (1 - sum g_i/(1 + x^2)), x = omega tau_i, is linear in g at each omega = 1/tau_j.
+
+    Attributes
+    ----------
+    times : tau_i [s]
+    """
+
+    times: tuple[float, ...]
+
+    def _matrices(self) -> tuple[FloatArray, FloatArray]:
+        """Return what g is multiplied with, without and with the loss factor."""
+        x = np.array(self.times) / np.array(self.times)[:, None]
+        return x / (1.0 + x * x), 1.0 / (1.0 + x * x)
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the shares."""
+        lost, slow = self._matrices()
+        return np.stack([np.linalg.solve(lost + loss * slow, np.full(len(self.times), loss)) for loss in x[:, 0]])
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by the loss factor."""
+        lost, slow = self._matrices()
+        own = zip(x[:, 0], self.value(x), strict=True)
+        return np.stack([np.linalg.solve(lost + loss * slow, 1.0 - slow @ g)[:, None] for loss, g in own])
+
+
+@final
+@dataclass(frozen=True)
 class WeightedSum(Rule):
     """(x_1, ..., x_n) -> weights . x + offset."""
 

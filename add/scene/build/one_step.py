@@ -75,6 +75,11 @@ def one_step_objective(item: OneStepObjectiveSpec, built: BuiltScene, place: str
 
 def _restarted(built: BuiltScene, recorded: RecordedStates) -> Simulation:
     simulation = built.simulation
+    if simulation.differentiable.remembers:
+        raise InputError(
+            "recorded states do not say what relaxing stress remembers", found="bodies.*.material.relaxation",
+            expected="an objective of whole runs",
+        )  # fmt: skip
     stepper = Restarted(simulation.differentiable, recorded)
     return replace(simulation, stepper=stepper, n_steps=min(simulation.n_steps, recorded.n_steps))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from add.bodies import Block, Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import FrictionLaw, NormalLaw
+from add.equations.memory import Memory
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
@@ -50,6 +51,7 @@ from add.scene.spec.links import all_bodies, named_places, strings_in
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
 from add.simulation import BDF, StartUp, Stepper
+from add.simulation.remembering import Remembering
 from add.simulation.run import Simulation
 from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
 from add.simulation.start import EquilibriumStart, GivenStart
@@ -219,11 +221,39 @@ def _build(scene: SceneSpec) -> BuiltScene:
             pyramids=spec.contact.friction_cone == "pyramid",
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
+    memories = tuple(memory for body in model.bodies for memory in body.memories(model.layouts))
+    if memories:
+        simulation = replace(simulation, stepper=_remembering(spec, model, simulation.stepper, theta, memories))
     names = tuple(spec.markers)
     built = BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
     if time.substeps == "off" or not isinstance(simulation.stepper, BDF):
         return built
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
+
+
+def _remembering(
+    spec: SceneSpec, model: Model, stepper: Stepper, theta: FloatArray, memories: tuple[Memory, ...]
+) -> Remembering:
+    """Return steps with memories; refuse what steps otherwise, and shares that leave nothing at rest."""
+    name = next(body.name for body in model.bodies if body.memories(model.layouts))
+    place = f"bodies.{name}.material.relaxation"
+    if not isinstance(stepper, BDF) or spec.time.substeps != "off":
+        raise InputError(
+            "stress that relaxes needs whole steps of bdf1 or bdf2, with contact by penalties", place=place,
+            found=f"time.integrator '{spec.time.integrator}', time.substeps '{spec.time.substeps}', "
+            f"contact.friction_law '{spec.contact.friction_law}'",
+            expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
+        )  # fmt: skip
+    for body in model.bodies:
+        if f"bodies.{body.name}.relaxed" in model.system.parameters:
+            relaxed = float(model.system.parameters.view(theta, f"bodies.{body.name}.relaxed")[0])
+            if relaxed >= 1.0:
+                raise InputError(
+                    "nothing is left of the stress at rest: the shares of the branches are too large",
+                    place=f"bodies.{body.name}.material.relaxation", found=f"{relaxed:.4g} together",
+                    expected="below 1",
+                )  # fmt: skip
+    return Remembering(stepper, memories)
 
 
 def _only_penalties(spec: SceneSpec) -> None:
@@ -309,6 +339,7 @@ def _soft_body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> So
         law=body.material.law,
         mean_dilatation=body.mean_dilatation,
         lumped=body.mass == "lumped",
+        branches=tuple((key, n) for key, _, n in body.material.branches),
         pins=tuple(pins),
         loads=tuple(loads),
         masses=tuple(masses),

@@ -1,5 +1,6 @@
 """Bodies of the scene format: meshes, materials, pins, loads and point masses."""
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
@@ -121,6 +122,46 @@ MeshSpec = Annotated[
 ]
 
 
+class BranchSpec(Spec, numbers=Role.PROPERTY):
+    """A branch of relaxing stress: a share of that of fast motion fades with time, a term of a Prony series."""
+
+    share: Annotated[Positive, Field(lt=1)] = Field(
+        description="g of the stress of fast motion [-]; all together below 1"
+    )
+    time: Positive = Field(description="tau in which it fades to 1/e [s]")
+
+
+class BandSpec(Spec, numbers=Role.PROPERTY):
+    """Branches that lose the same part of the energy of a vibration at all frequencies of a band, two a decade."""
+
+    loss: Annotated[Positive, Field(le=0.5)] = Field(
+        description="loss factor tan(delta) [-]; a free vibration decays by a factor exp(-pi tan(delta)) a period"
+    )
+    frequencies: tuple[Positive, Positive] = Field(description="from the lowest to the highest [Hz]")
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The times of the branches [s], one over the angular frequencies."""
+        low, high = self.frequencies
+        n = max(2, math.ceil(2.0 * math.log10(high / low)) + 1)
+        return tuple(1.0 / (2.0 * math.pi * low * (high / low) ** (k / (n - 1))) for k in range(n))
+
+    @model_validator(mode="after")
+    def _check(self) -> "BandSpec":
+        low, high = self.frequencies
+        if low >= high or high > 1e6 * low:
+            raise problem(
+                "a band goes from a lower to a higher frequency, over six decades at most", key="frequencies",
+                found=f"[{low:g}, {high:g}]", expected="the lower one first",
+            )  # fmt: skip
+        return self
+
+
+RelaxationSpec = Annotated[
+    Annotated[BranchSpec, Tag("<share>")] | Annotated[BandSpec, Tag("<loss>")], by_key("share", "loss")
+]
+
+
 class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     density: Positive = Field(description="mass density at rest [kg/m^3]")
     viscosity: NonNegative = Field(
@@ -128,12 +169,23 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     )
     rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
     rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
+    relaxation: dict[Name, RelaxationSpec] = Field(
+        {},
+        description="how stress relaxes: branches by name. Moduli are those of fast motion; at rest what does not "
+        "relax is left",
+    )
     model: str
 
     @property
     def law(self) -> Material:
         """The elastic law."""
         return material(self.model)
+
+    @property
+    def branches(self) -> tuple[tuple[str, BranchSpec | BandSpec, int], ...]:
+        """Name, spec and number of branches of everything that relaxes."""
+        own = self.relaxation.items()
+        return tuple((name, item, len(item.times) if isinstance(item, BandSpec) else 1) for name, item in own)
 
     def modulus(self, key: str) -> float | None:
         """Return a parameter of the elastic law by its key in the file."""

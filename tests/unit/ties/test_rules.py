@@ -16,6 +16,7 @@ from add.ties import (
     CarriedDirection,
     DampingFromRestitution,
     Distance,
+    FlatLoss,
     LameFromYoung,
     LinkPose,
     PlaceOnOther,
@@ -46,6 +47,7 @@ LINK = np.concatenate([POSES, [0.3, -0.2, 0.5], [0.7], [0.4, -0.9, 0.3]])
 RULE_CASES = {
     LinkPose: (LinkPose(TREE, 2, np.arange(18, 22)), np.stack([LINK, 0.7 * LINK[::-1]])),
     WeightedSum: (WeightedSum((2.0, -0.5, 3.0), 0.7), np.array([[2.0, 0.3, -1.0], [5.0, -0.2, 4.0]])),
+    FlatLoss: (FlatLoss((0.3, 0.1, 0.03)), np.array([[0.1], [0.3]])),
     LameFromYoung: (LameFromYoung(), np.array([[2.0, 0.3], [5.0, -0.2]])),
     DampingFromRestitution: (DampingFromRestitution(2, False), np.array([[0.6, 10.0, 0.3, 0.8], [0.2, 4.0, 2.0, 1.0]])),
     TiltedDirection: (TiltedDirection(), np.stack([TILT, np.concatenate([[0.0, 0.0], TILT[2:]])])),
