@@ -157,7 +157,7 @@ class KeptSteps:
     mu : Ragged
     decisions : of every deciding term
     memory, marks : of the carry; None where it is empty
-    depth : rows of the memory
+    begun : what the first step has read of a memory, and whether all have
     candidates : of every step; equal ones are one object
     divided : number of a step -> the state after it and its record, of steps that are made of other solves
     """
@@ -173,7 +173,7 @@ class KeptSteps:
     mu: Ragged
     decisions: tuple[Ragged, ...]
     memory: Ragged | None
-    depth: int
+    begun: Carry
     marks: tuple[Ragged, ...]
     candidates: tuple[AllCandidates, ...]
     divided: dict[int, tuple[State, Record]]
@@ -205,7 +205,7 @@ class KeptSteps:
             Ragged.of([record.mu for record in records]),
             tuple(map(Ragged.of, zip(*(record.decisions for record in records), strict=True))),
             Ragged.of([carry.memory.ravel() for carry in carries]) if carries[0].marks else None,
-            carries[0].memory.shape[0],
+            records[0].begun,
             tuple(map(Ragged.of, zip(*(carry.marks for carry in carries), strict=True))),
             tuple(candidates),
             {k: step for k, step in enumerate(steps) if step[1].composed},
@@ -221,7 +221,7 @@ class KeptSteps:
     def whole(self) -> list[tuple[State, Record]]:
         """Return the states after the steps and their records; of how they were solved these know nothing."""
         out: list[tuple[State, Record]] = []
-        state = self.before
+        state, begun = self.before, self.begun
         for k in range(len(self.q)):
             if k in self.divided:
                 out.append(self.divided[k])
@@ -235,7 +235,7 @@ class KeptSteps:
             kin = Kinematics(self.q[k], self.v[k], a, step * dt, step)
             carry = NO_CARRY
             if self.memory is not None:
-                carry = Carry(self.memory[k].reshape(self.depth, -1), tuple(marks[k] for marks in self.marks))
+                carry = Carry(self.memory[k].reshape(1, -1), tuple(marks[k] for marks in self.marks))
             solution = Solution(
                 kin, self.mu[k], tuple(rows[k] for rows in self.decisions), c, dt, _SOLVED, carry, self.candidates[k]
             )
@@ -244,7 +244,8 @@ class KeptSteps:
             changed = self.changed.get(k, NO_CHARTS)
             unchanged = state if changed.size else None
             state = charts.change(state, changed) if changed.size else state
-            out.append((state, Record(solution, alpha, changed, unchanged)))
+            out.append((state, Record(solution, alpha, changed, unchanged, begun=begun)))
+            begun = carry if begun.memory.size else begun
         return out
 
 

@@ -26,7 +26,7 @@ _BEGAN, _WENT_ON = ((np.array([k], dtype=np.int64),) for k in (1, 0))
 @final
 @dataclass(frozen=True)
 class Remembering(AroundSteps):
-    """Steps of ``inner`` with memories; `State.carry` has the memory after the step and that which the step has read.
+    """Steps of ``inner`` with memories; `State.carry` has that after a step, `Record.begun` that which it has read.
 
     Attributes
     ----------
@@ -54,21 +54,20 @@ class Remembering(AroundSteps):
         InputError
             If the state is not the first one and has no memory.
         """
-        marks, carried = _WENT_ON, state.carry.memory
-        if carried.size:
-            m = carried[0]
-        elif state.step == 0:
-            marks, m = _BEGAN, self._after(None, state.q[0], theta)
-        else:
+        begun = state.carry
+        if not begun.memory.size and state.step == 0:
+            begun = Carry(self._after(None, state.q[0], theta)[None], _BEGAN)
+        if not begun.memory.size:
             raise InputError(
                 "a state of a body whose stress relaxes has a memory", found=f"step {state.step} without one",
                 expected="State.carry of the run that the state is from",
             )  # fmt: skip
+        m = begun.memory[0]
         following, record = self.inner.step(assembler, state, self._written(m, theta), replay)
-        carry = Carry(np.stack([self._after(m, record.kin.q, theta), m]), marks)
+        carry = Carry(self._after(m, record.kin.q, theta)[None], _WENT_ON)
         unchanged = None if record.unchanged is None else replace(record.unchanged, carry=carry)
         solution = replace(record.solution, carry=carry)
-        return replace(following, carry=carry), replace(record, solution=solution, unchanged=unchanged)
+        return replace(following, carry=carry), replace(record, solution=solution, unchanged=unchanged, begun=begun)
 
     def _parts(self, m: FloatArray) -> list[FloatArray]:
         """Return the part of each memory."""
@@ -91,16 +90,16 @@ class Remembering(AroundSteps):
 
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor the matrix of a step; see `DifferentiableStepper.linearise`."""
-        return self.inner.linearise(assembler, record, self._written(record.carry.memory[1], theta))
+        return self.inner.linearise(assembler, record, self._written(record.begun.memory[0], theta))
 
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back with the memory held; see `StepPart.pull`."""
-        written = self._written(step.record.carry.memory[1], step.theta)
+        written = self._written(step.record.begun.memory[0], step.theta)
         return self.inner.pull(step._replace(theta=written), bar, theta_bar)
 
     def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward with the memory held; see `StepPart.push`."""
-        written = self._written(step.record.carry.memory[1], step.theta)
+        written = self._written(step.record.begun.memory[0], step.theta)
         return self.inner.push(step._replace(theta=written), tangents, directions)
 
     def pullback(
@@ -113,7 +112,7 @@ class Remembering(AroundSteps):
         linearised: Linearised | None = None,
     ) -> StateTangent:
         """Pull a cotangent back; see `DifferentiableStepper.pullback`."""
-        q, m = record.kin.q, record.carry.memory[1]
+        q, m = record.kin.q, record.begun.memory[0]
         written, own = self._written(m, theta), np.zeros_like(theta)
         q_bar, m_bar = state_bar.q.copy(), np.zeros_like(m)
         if state_bar.memory.size:
@@ -123,10 +122,10 @@ class Remembering(AroundSteps):
         every = zip(self.memories, self._parts(m), strict=True)
         m_bar += np.concatenate([memory.write_pull(part, written, own, self.dt) for memory, part in every])
         own[self._entries] = 0.0
-        if record.carry.marks[0][0]:
+        if record.begun.marks[0][0]:
             self._after_pull(None, _first(record, self.dt), theta, m_bar, (before.q[0], own))
         else:
-            before.memory = np.stack([m_bar, np.zeros_like(m_bar)])
+            before.memory = m_bar[None]
         theta_bar += own
         return before
 
@@ -140,12 +139,12 @@ class Remembering(AroundSteps):
         linearised: Linearised | None = None,
     ) -> StateTangents:
         """Push tangents forward; see `DifferentiableStepper.pushforward`."""
-        m = record.carry.memory[1]
+        m = record.begun.memory[0]
         # Directions that move nothing but numbers of the memory set in here.
         tangents = tangents.including(directions.touching(np.flatnonzero(directions.moved)))
         index, q_dot, v_dot = tangents.index, tangents.dot.q, tangents.dot.v
         dots = directions.matrix.tocsc()[:, index].toarray()
-        if record.carry.marks[0][0]:
+        if record.begun.marks[0][0]:
             m_dot = self._after_push(None, np.zeros((m.size, 0)), (_first(record, self.dt), q_dot[0]), (theta, dots))
         else:
             m_dot = tangents.dot.memory[0]
@@ -159,7 +158,7 @@ class Remembering(AroundSteps):
         plain = StateTangents(index, StateTangent(q_dot, v_dot, np.zeros((0, 0, index.size))))
         after = self.inner.pushforward(assembler, record, written, plain, moved, linearised)
         new = self._after_push(m, m_dot, (record.kin.q, after.dot.q[0]), (theta, dots))
-        return StateTangents(after.index, StateTangent(after.dot.q, after.dot.v, np.stack([new, m_dot])))
+        return StateTangents(after.index, StateTangent(after.dot.q, after.dot.v, new[None]))
 
     @property
     def _entries(self) -> IntArray:

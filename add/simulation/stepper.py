@@ -10,7 +10,7 @@ import numpy as np
 
 from add.compiled.run import Block
 from add.equations import charts
-from add.equations.kinematics import Carry, Kinematics, State, StateTangent
+from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State, StateTangent
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.equations.term import Decisions
 from add.simulation.derivative import Instant, Linearised
@@ -42,6 +42,8 @@ class Record:
         Of other solves that the step is made of; the stepper knows which.
     stages : (3, s, n)
         q, v and a of the stages of an explicit step; none of others.
+    begun : Carry
+        What the step has read beside coordinates and velocities, where derivatives go through it.
     """
 
     solution: Solution
@@ -50,6 +52,7 @@ class Record:
     unchanged: State | None = None
     inner: tuple[Record, ...] = ()
     stages: FloatArray = field(default_factory=lambda: NO_STAGES)
+    begun: Carry = NO_CARRY
 
     @property
     def composed(self) -> bool:
