@@ -66,7 +66,8 @@ REST: dict[str, Any] = {
         "silicone": _SOFT | {"position": [5, 0, 1], "material": {"model": "yeoh", "c10": 1e4, "c20": 1e3, "kappa": 1e6,
                                                                  "density": 1e3}},
         "rubber": _SOFT | {"position": [6, 0, 1], "material": {"model": "gent", "mu": 1e5, "limit": 30, "kappa": 1e6,
-                                                               "density": 1e3}},
+                                                               "density": 1e3, "relaxation": {
+                                                                   "band": {"loss": 0.1, "frequencies": [1, 9]}}}},
         "cube": _CUBE | {"position": [2, 0, 1], "mass": 1.0, "center_of_mass": [0, 0, 0],
                          "inertia": [1e-3, 1e-3, 1e-3, 0, 0, 0], "angular_velocity": [0, 0, 0]},
         "stone": _CUBE | {"position": [3, 0, 1], "density": 500},
@@ -112,6 +113,7 @@ REST: dict[str, Any] = {
 NAMED = {
     "bodies": "body", "signals": "signal", "couplings": "coupling", "obstacles": "obstacle", "markers": "marker",
     "numbers": "number", "joints": "joint", "links": "link", "loops": "loop", "tendons": "tendon", "drives": "drive",
+    "relaxation": "branch",
 }  # fmt: skip
 
 

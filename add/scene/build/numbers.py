@@ -14,7 +14,7 @@ from add.errors import InputError
 from add.inverse.maps import Composed
 from add.kernels.rotation import rotation_vector
 from add.scene.build.ties import Copy, Derived, OfScene, compose
-from add.scene.spec.bodies import AnyMaterialSpec, BranchSpec, MaterialSpec, SoftBodySpec
+from add.scene.spec.bodies import MaterialSpec, SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.friction import SPIN_RATE
@@ -22,16 +22,7 @@ from add.scene.spec.limits import Limits, limits
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
-from add.ties import (
-    DampingFromRestitution,
-    FlatLoss,
-    LameFromYoung,
-    PlaceOnOther,
-    TiltedDirection,
-    WeightedSum,
-    axes_across,
-    unit_vector,
-)
+from add.ties import DampingFromRestitution, LameFromYoung, PlaceOnOther, TiltedDirection, axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 
 #: Path, and name in theta, of the recording's time at which the simulation starts.
@@ -125,7 +116,6 @@ class SceneParameters:
         self._values: list[FloatArray] = []
         self._copies: list[tuple[str, str, float | FloatArray]] = []
         self._derived: list[Derived] = list(derived)
-        self._fixed: dict[str, FloatArray] = {}
         self._adhesive_damping = spec.contact.adhesive_damping
         self._spec = spec
         self._by_impulses = spec.contact.friction_law == "impulse"
@@ -147,8 +137,6 @@ class SceneParameters:
         self._contact(spec, theta, mesh_areas)
         if spec.recording is not None:
             self._add(CLOCK, spec.recording.time_offset, "s", CLOCK)
-        for block, values in self._fixed.items():
-            theta.view(base, block)[...] = values
         self.layout = ParameterLayout(self._blocks)
         self.values = np.concatenate(self._values)
         self.ties = self._tie(theta, base)
@@ -176,7 +164,6 @@ class SceneParameters:
             ("rayleigh_stiffness", "s"),
         ):
             self._add(f"{at}.material.{key}", getattr(material, key), unit, f"{at}.{key}")
-        self._relaxation(name, material)
         self._add(f"{at}.position", body.position, "m", f"{at}.position")
         # A quaternion has four numbers for three degrees of freedom: the parameter is the rotation vector.
         self._add(f"{at}.orientation", rotation_vector(body.orientation), "rad", f"{at}.orientation")
@@ -195,23 +182,6 @@ class SceneParameters:
         for path, value, unit in values:
             if not isinstance(value, SignalReferenceSpec):
                 self._add(path, np.array(value), unit, path)
-
-    def _relaxation(self, name: str, material: AnyMaterialSpec) -> None:
-        """Numbers of branches; what has relaxed is the sum of their shares where nothing else says so."""
-        at, shares = f"bodies.{name}", []
-        for key, item, _ in material.branches:
-            path, own = f"{at}.material.relaxation.{key}", f"{at}.relaxation.{key}"
-            shares.append(f"{own}.shares")
-            if isinstance(item, BranchSpec):
-                self._add(f"{path}.share", item.share, "-", shares[-1])
-                self._add(f"{path}.time", item.time, "s", f"{own}.times")
-                continue
-            self._add(f"{path}.loss", item.loss, "-")
-            self._derived.append(Derived((shares[-1],), FlatLoss(item.times), (OfScene(f"{path}.loss"),)))
-            self._fixed[f"{own}.times"] = np.array(item.times)
-        if shares:
-            total = WeightedSum((1.0,) * sum(n for _, _, n in material.branches))
-            self._derived.append(Derived((f"{at}.relaxed",), total, tuple(shares)))
 
     def _signal(self, path: str, signal: object, theta: ParameterLayout) -> None:
         """A signal's rows may drive loads (N) and pins (m) at once: theta holds one block for each unit."""

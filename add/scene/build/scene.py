@@ -10,7 +10,6 @@ import numpy as np
 
 from add.bodies import Block, Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
 from add.contact import FrictionLaw, NormalLaw
-from add.equations.memory import Memory
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
@@ -35,6 +34,7 @@ from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.obstacles import adjustable_obstacle, obstacle
 from add.scene.build.placements import placement_blocks
+from add.scene.build.relaxation import relaxation, remembering
 from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid_body
 from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.signals import require_width, signal_of
@@ -51,7 +51,6 @@ from add.scene.spec.links import all_bodies, named_places, strings_in
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
 from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
 from add.simulation import BDF, StartUp, Stepper
-from add.simulation.remembering import Remembering
 from add.simulation.run import Simulation
 from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
 from add.simulation.start import EquilibriumStart, GivenStart
@@ -221,39 +220,12 @@ def _build(scene: SceneSpec) -> BuiltScene:
             pyramids=spec.contact.friction_cone == "pyramid",
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
-    memories = tuple(memory for body in model.bodies for memory in body.memories(model.layouts))
-    if memories:
-        simulation = replace(simulation, stepper=_remembering(spec, model, simulation.stepper, theta, memories))
-    names = tuple(spec.markers)
-    built = BuiltScene(scene, model, simulation, numbers, names, marker_map(spec, model), tuple(parts.owners))
+    simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta))
+    names, points = tuple(spec.markers), marker_map(spec, model)
+    built = BuiltScene(scene, model, simulation, numbers, names, points, tuple(parts.owners))
     if time.substeps == "off" or not isinstance(simulation.stepper, BDF):
         return built
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
-
-
-def _remembering(
-    spec: SceneSpec, model: Model, stepper: Stepper, theta: FloatArray, memories: tuple[Memory, ...]
-) -> Remembering:
-    """Return steps with memories; refuse what steps otherwise, and shares that leave nothing at rest."""
-    name = next(body.name for body in model.bodies if body.memories(model.layouts))
-    place = f"bodies.{name}.material.relaxation"
-    if not isinstance(stepper, BDF) or spec.time.substeps != "off":
-        raise InputError(
-            "stress that relaxes needs whole steps of bdf1 or bdf2, with contact by penalties", place=place,
-            found=f"time.integrator '{spec.time.integrator}', time.substeps '{spec.time.substeps}', "
-            f"contact.friction_law '{spec.contact.friction_law}'",
-            expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
-        )  # fmt: skip
-    for body in model.bodies:
-        if f"bodies.{body.name}.relaxed" in model.system.parameters:
-            relaxed = float(model.system.parameters.view(theta, f"bodies.{body.name}.relaxed")[0])
-            if relaxed >= 1.0:
-                raise InputError(
-                    "nothing is left of the stress at rest: the shares of the branches are too large",
-                    place=f"bodies.{body.name}.material.relaxation", found=f"{relaxed:.4g} together",
-                    expected="below 1",
-                )  # fmt: skip
-    return Remembering(stepper, memories)
 
 
 def _only_penalties(spec: SceneSpec) -> None:
@@ -281,10 +253,8 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
         raise InputError(
             "CHOLMOD is not installed: pip install 'add-sim[cholmod]', which needs the headers of SuiteSparse (Debian, "
             "Ubuntu: apt-get install libsuitesparse-dev)",
-            place="time.linear_solver",
-            found="'cholmod'",
-            expected="'auto', or the extra",
-        )
+            place="time.linear_solver", found="'cholmod'", expected="'auto', or the extra",
+        )  # fmt: skip
     return cholmod_for
 
 
@@ -297,7 +267,7 @@ def _body(
     if isinstance(body, BodyExtension):
         return answer(tuple, body, f"bodies.{name}", body.body, name, driven)
     if isinstance(body, SoftBodySpec):
-        return _soft_body(name, body, driven), [], []
+        return _soft_body(name, body, driven), *relaxation(name, body.material)
     if isinstance(body, MassSpringBodySpec):
         return (*mass_spring_body(name, body, driven), [])
     return rigid_body(name, body, driven)
@@ -397,7 +367,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
     rows = [row for row in contact.pairs if row.enabled]
     asked = {row.sides for row in rows} | {row.sides[::-1] for row in rows if row.between is not None}
     joined = frozenset(pair for pair in connected if pair not in asked)
-    by_meshes = _by_meshes(spec, classes)
+    by_meshes, hard = _by_meshes(spec, classes), contact.friction_law in ("exact", "impulse")
     return ContactModel(
         law=_LAWS[contact.friction_law],
         per_area=contact.stiffness_per == "area",
@@ -411,9 +381,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
         classes=classes.of,
         disabled=frozenset(off),
         apart=joined | by_meshes | apart,
-        meshes=None
-        if contact.friction_law in ("exact", "impulse")
-        else MeshModel(by_meshes, joined, _meet_themselves(spec)),
+        meshes=None if hard else MeshModel(by_meshes, joined, _meet_themselves(spec)),
     )
 
 

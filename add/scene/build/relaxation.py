@@ -1,0 +1,65 @@
+"""Bodies whose stress relaxes: the numbers of their branches, and steps that remember."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.errors import InputError
+from add.model import Model
+from add.scene.build.numbers import SceneParameter
+from add.scene.build.ties import Derived, OfScene
+from add.scene.spec.bodies import AnyMaterialSpec
+from add.scene.spec.relaxation import BranchSpec
+from add.scene.spec.scene import SceneSpec
+from add.simulation import BDF, Stepper
+from add.simulation.remembering import Remembering
+from add.ties import FlatLoss, WeightedSum
+from add.typing import FloatArray
+
+
+def relaxation(name: str, material: AnyMaterialSpec) -> tuple[list[SceneParameter], list[Derived]]:
+    """Return the numbers of a body's branches; what has relaxed is the sum of shares where nothing else says so."""
+    numbers, derived, shares = [], [], []
+    for key, item, _ in material.branches:
+        path, own = f"bodies.{name}.material.relaxation.{key}", f"bodies.{name}.relaxation.{key}"
+        shares.append(f"{own}.shares")
+        times = ((f"{own}.times", 1.0),)
+        if isinstance(item, BranchSpec):
+            numbers.append(SceneParameter(f"{path}.share", np.array(item.share), "-", ((shares[-1], 1.0),)))
+            numbers.append(SceneParameter(f"{path}.time", np.array(item.time), "s", times))
+            continue
+        numbers.append(SceneParameter(f"{path}.loss", np.array(item.loss), "-", ()))
+        numbers.append(SceneParameter(f"{path}.frequencies", np.array(item.times), "s", times, fixed=True))
+        derived.append(Derived((shares[-1],), FlatLoss(item.times), (OfScene(f"{path}.loss"),)))
+    if shares:
+        total = WeightedSum((1.0,) * sum(n for _, _, n in material.branches))
+        derived.append(Derived((f"bodies.{name}.relaxed",), total, tuple(shares)))
+    return numbers, derived
+
+
+def remembering(spec: SceneSpec, model: Model, stepper: Stepper, theta: FloatArray) -> Stepper:
+    """Return steps with the memories of the bodies; the stepper itself where there are none.
+
+    Raises
+    ------
+    InputError
+        If the steps are others than whole ones of BDF, or shares leave nothing of the stress at rest.
+    """
+    memories = {body.name: body.memories(model.layouts) for body in model.bodies}
+    for name in (name for name, own in memories.items() if own):
+        place = f"bodies.{name}.material.relaxation"
+        if not isinstance(stepper, BDF) or spec.time.substeps != "off":
+            raise InputError(
+                "stress that relaxes needs whole steps of bdf1 or bdf2, with contact by penalties", place=place,
+                found=f"time.integrator '{spec.time.integrator}', time.substeps '{spec.time.substeps}', "
+                f"contact.friction_law '{spec.contact.friction_law}'",
+                expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
+            )  # fmt: skip
+        relaxed = float(model.system.parameters.view(theta, f"bodies.{name}.relaxed")[0])
+        if relaxed >= 1.0:
+            raise InputError(
+                "nothing is left of the stress at rest: the shares of the branches are too large", place=place,
+                found=f"{relaxed:.4g} together", expected="below 1",
+            )  # fmt: skip
+    found = tuple(memory for own in memories.values() for memory in own)
+    return Remembering(stepper, found) if found and isinstance(stepper, BDF) else stepper
