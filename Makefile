@@ -13,7 +13,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VE
 
 help:
 	@echo "make demo      fit a foam ball's material to a recording; writes $(RUN)"
-	@echo "make reproduce the paper's figures and tables (over an hour); writes docs/reproduction.md"
+	@echo "make reproduce the paper's figures and tables (over an hour); writes docs/studies/reproduction.md"
 	@echo "make reproduce-long  comparisons that take hours, ONLY=... some of them; goes on where it was stopped"
 	@echo "make test      ruff, mypy and the quick tests: tests/unit and tests/claims without their long cases"
 	@echo "make test-unit the tests that simulate nothing"

@@ -51,8 +51,8 @@ def page(result: dict[str, Any]) -> str:
         "of velocities, of the reactions of held points, and of cotangents pulled back through the step.",
         _table(result["exactness"], _EXACTNESS),
         "## Back ends",
-        "Boxes of tetrahedra, nodes numbered at random; see [linear algebra](linear-algebra.md). First: with the\n"
-        "analysis. Symmetric: as the fallback sets SuperLU up.",
+        "Boxes of tetrahedra, nodes numbered at random; see [linear algebra](performance.md#linear-algebra). First:\n"
+        "with the analysis. Symmetric: as the fallback sets SuperLU up.",
         _table(result["back_ends"]["boxes"], _BOXES),
         "One factorisation and one solve where dense and sparse meet:",
         _table(result["back_ends"]["break_even"], _BREAK_EVEN),

@@ -3,7 +3,7 @@
 ``python -m scripts.hard_reference`` runs the cylinder of ADD's Fig. 2 with hard contact and with linear, tanh and
 hybrid friction at growing stiffness, and prints where its centre ends and how fast it then moves. ``--out`` keeps the
 centres and velocities of all runs over time (.npz, or one .csv for the hard run); ``--docs`` puts table and picture
-into docs/hard-reference.md.
+into docs/studies/hard-reference.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from add.terms import Inertia
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENE = ROOT / "scenes" / "fig2_cylinder_linear.json"
-PAGE = ROOT / "docs" / "hard-reference.md"
+PAGE = ROOT / "docs" / "studies" / "hard-reference.md"
 LAWS = ("linear", "tanh", "hybrid")
 STIFFNESSES = (1e2, 1e3, 1e4, 1e5)
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"

@@ -1,6 +1,6 @@
 """What a gradient means where points begin to stick: a box slides to rest, over the coefficient of friction.
 
-Writes `docs/images/hybrid_gradient.png` and prints the table of `docs/friction.md`.
+Writes `docs/images/hybrid_gradient.png` and prints the table of `docs/contact.md`.
 """
 
 from __future__ import annotations

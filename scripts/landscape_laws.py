@@ -1,4 +1,4 @@
-"""How rough the objective of Fig. 3's throw is under each law of the normal force: a table for docs/landscape.md.
+"""How rough the objective of Fig. 3's throw is under each normal law: a table of docs/studies/landscape.md.
 
     python -m scripts.landscape_laws
 

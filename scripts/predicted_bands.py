@@ -34,7 +34,7 @@ from scripts import cube_tosses, double_pendulum, elbow_tosses
 from scripts.recordings import recordings, scene_of_study
 
 ROOT = Path(__file__).parents[1]
-#: Where the fits begin: near what the studies found (docs/rigid-recordings.md).
+#: Where the fits begin: near what the studies found (docs/studies/rigid-recordings.md).
 CUBE = {"contact.friction": 0.179, "contact.damping": 65.0, "contact.stiffness": 15400.0}
 #: Ends of the growing windows of the fits [s]; whether a cube tumbles over an edge is no smooth function of anything.
 WINDOWS = {"cube": (0.13, 0.18, 0.25, 0.4), "elbow": (0.1,), "pendulum": (0.25, 1.0)}

@@ -1,7 +1,7 @@
 """Rigid bodies against independent answers: tumbling, linkages, rolling, inclines, restitution, bounces, collisions.
 
-Writes docs/rigid-validation.md and docs/images/rigid_*.png. Run it as ``python -m scripts.rigid_validation``
-(three minutes). The cases are in `rigid_cases.py`; tests/validation checks them.
+Writes docs/studies/rigid-validation.md and docs/studies/images/rigid_*.png. Run it as
+``python -m scripts.rigid_validation`` (three minutes). The cases are in `rigid_cases.py`; tests/validation checks them.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ What such a gradient says about the physics is another question: see [Two balls]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder to write into")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "studies", help="folder to write into")
     parser.add_argument("--quick", action="store_true", help="fewer and larger steps")
     arguments = parser.parse_args()
     images, quick = arguments.docs / "images", arguments.quick

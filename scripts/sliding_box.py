@@ -1,6 +1,7 @@
 """A stiff box slides on a rough plane: distance and its gradients against the exact answer over the time step.
 
-Writes docs/sliding_box.md and docs/images/sliding_box.png. Run it as ``python scripts/sliding_box.py`` (a minute).
+Writes docs/studies/sliding_box.md and docs/studies/images/sliding_box.png. Run it as
+``python scripts/sliding_box.py`` (a minute).
 
 The box starts at 2 m/s on a plane with friction 0.4 and slides for 0.4 s. Coulomb's law gives
 
@@ -246,7 +247,7 @@ def plot(rows: dict[tuple[str, int], list[Row]], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder to write into")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "studies", help="folder to write into")
     parser.add_argument("--quick", action="store_true", help="only the three largest time steps")
     arguments = parser.parse_args()
     steps = STEPS[:3] if arguments.quick else STEPS

@@ -3,8 +3,8 @@
     python scripts/table2.py [--write] [SCENE ...]
 
 A scene is simulated as it starts, timed without compilation, and optimised. ``--write`` puts the rows of these scenes
-into the table of docs/table2.md, beside those of the others, and pictures into docs/images. A few minutes, most of them
-for the soft feet.
+into the table of docs/studies/table2.md, beside those of the others, and pictures into docs/studies/images.
+A few minutes, most of them for the soft feet.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def machine() -> str:
 
 
 def write(rows: list[Row]) -> None:
-    """Replace the rows of these scenes in the table of docs/table2.md; the others stay."""
-    path = ROOT / "docs" / "table2.md"
+    """Replace the rows of these scenes in the table of docs/studies/table2.md; the others stay."""
+    path = ROOT / "docs" / "studies" / "table2.md"
     old = path.read_text(encoding="utf-8")
     marks = "<!-- table -->\n", "<!-- end -->"
     written = {line.split(" | ")[0].removeprefix("| "): line for line in table(rows).splitlines()[2:]}
@@ -192,11 +192,11 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"default: {' '.join(PUBLISHED)}")
-    parser.add_argument("--write", action="store_true", help="write table and pictures into docs/")
+    parser.add_argument("--write", action="store_true", help="write table and pictures into docs/studies/")
     arguments = parser.parse_args()
     rows = []
     for name in arguments.scenes or PUBLISHED:
-        rows.append(measure(name, ROOT / "docs" / "images" if arguments.write else None))
+        rows.append(measure(name, ROOT / "docs" / "studies" / "images" if arguments.write else None))
         print(table(rows).splitlines()[-1], flush=True)
     print(machine(), table(rows), sep="\n\n")
     if arguments.write:

@@ -1,7 +1,7 @@
 """Two equal balls meet head-on: gradients through a penalty impact against the exact ones, over step and phase.
 
-Writes docs/two_balls.md, docs/images/two_balls.png and two_balls_control.png. Run it as ``python scripts/two_balls.py``
-(five minutes).
+Writes docs/studies/two_balls.md, docs/studies/images/two_balls.png and two_balls_control.png. Run it as
+``python scripts/two_balls.py`` (five minutes).
 """
 
 from __future__ import annotations
@@ -410,7 +410,7 @@ def plot_control(optima: Sequence[Optimum], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder to write into")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "studies", help="folder to write into")
     parser.add_argument("--quick", action="store_true", help="large steps and soft contacts only")
     arguments = parser.parse_args()
     counts = N_STEPS[:3] if arguments.quick else N_STEPS

@@ -9,7 +9,7 @@ from add.linalg.dense import DenseLU
 from add.linalg.multifrontal import MultifrontalLU
 from add.linalg.superlu import SparseLU
 
-#: Up to this many unknowns dense LAPACK beats a sparse factorisation, refinement included (docs/linear-algebra.md).
+#: Up to this many unknowns dense LAPACK beats a sparse factorisation, refinement included (docs/performance.md).
 DENSE_LIMIT = 100
 
 

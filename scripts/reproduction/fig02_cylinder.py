@@ -66,7 +66,7 @@ def run(context: Context) -> Outcome:
         "Times are processor seconds of one thread. The order is that of the last three residuals above round-off of "
         "each step, where they have left the changes of contact behind; round-off ends it before it is 2. In place of "
         "the paper's SQP stands `add.hard_contact`, exact contact by a semismooth Newton method "
-        "(`docs/hard-reference.md`)."
+        "(`docs/studies/hard-reference.md`)."
     )
     caption = "The incline with linear friction; place and speed of the centre; residuals of all steps for each law."
     return Outcome(tuple(rows), {name: caption}, tuple(notes), values)

@@ -20,9 +20,9 @@ HEAD = (
     "39(6):190, 2020, with what was published beside what `add` gives. *Paper*: four cores at 3.5 GHz, C++. *Original "
     "program*: the authors' C++ program on the meshes of this repository, which stand in for the paper's unpublished "
     "ones, one thread at 2.5 GHz. *Ours*: {runs}. Times are processor seconds without compilation; a section says "
-    "where a run was bounded. The last sections are experiments with [hard contact](cones.md) after Le Lidec, "
+    "where a run was bounded. The last sections are experiments with [hard contact](../cones.md) after Le Lidec, "
     "Kalevatykh, Laptev, Schmid, Carpentier, *Differentiable simulation for physical system identification*, RA-L "
-    "6(2):3413, 2021, and with [robots](articulated-bodies.md) after Werling, Omens, Lee, Exarchos, Liu, RSS "
+    "6(2):3413, 2021, and with [robots](../robots.md#articulated-bodies) after Werling, Omens, Lee, Exarchos, Liu, RSS "
     "2021, and Qiao, Liang, Koltun, Lin, ICML 2021.",
 )
 FULL = "full runs, one thread on a machine with two cores"
@@ -50,7 +50,7 @@ class Pack:
     @classmethod
     def committed(cls) -> Pack:
         """Return the pack of the repository."""
-        docs = ROOT / "docs"
+        docs = ROOT / "docs" / "studies"
         results = ROOT / "scripts" / "reproduction" / "results"
         return cls(results, docs / "images" / "reproduction", docs / "reproduction.md", "images/reproduction")
 

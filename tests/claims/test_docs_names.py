@@ -14,7 +14,7 @@ PAGES = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
-    *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))),
+    *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 #: Written by a reader who follows the page.
 MADE_BY_READERS = {"benchmarks/results/latest.json", "add/kernels/drag.py", "add/terms/drag.py"}

@@ -1,6 +1,6 @@
 """The sliding box: distance and gradients by the adjoint against Coulomb's answer over the time step.
 
-See `scripts/sliding_box.py`, which makes docs/sliding_box.md from the same runs.
+See `scripts/sliding_box.py`, which makes docs/studies/sliding_box.md from the same runs.
 """
 
 import subprocess
