@@ -1,4 +1,4 @@
-"""Real recordings of rigid bodies, where they are there: a few of them, with what `docs/studies/rigid-recordings.md` found."""
+"""Real recordings of rigid bodies, where they are there: with what `docs/studies/rigid-recordings.md` found."""
 
 from __future__ import annotations
 
