@@ -4,8 +4,8 @@
 
 Each entry runs, draws, and leaves a file in scripts/reproduction/results; docs/studies/reproduction.md is written from
 these files after every entry, so that a later run of one entry keeps the others. ``--short`` runs coarse versions in
-seconds and writes into runs/reproduction-short. ``--long`` runs the entries that take hours (`make reproduce-long`), which keep
-what they have in runs/reproduction-long: one that is stopped goes on where it was.
+seconds and writes into runs/reproduction-short. ``--long`` runs the entries that take hours (`make reproduce-long`),
+which keep what they have in runs/reproduction-long: one that is stopped goes on where it was.
 """
 
 from __future__ import annotations

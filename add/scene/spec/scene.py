@@ -133,7 +133,7 @@ class TimeSpec(Spec):
     substeps: Literal["off", "auto"] = Field(
         "off",
         description="`auto`: a step that finds no solution, or in which contact stops a body that would move by 0.4 of "
-        "its thinnest part, is divided into 4, 16 or 64 steps of BDF1 (docs/contact.md#contact-without-numbers)",
+        "its thinnest part, is divided into 4, 16 or 64 steps of BDF1 (docs/contact.md)",
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
     linear_solver: LinearSolverSpec = Field(
