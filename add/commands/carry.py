@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from add.commands.fitted_numbers import carried, fit_of, of_one_motion
+from add.commands.fitted_numbers import carried, fit_of, of_one_motion, require_same_laws
 from add.io.runfolder import RunFolder
 from add.scene import Scene
 from add.scene.build.write_back import with_numbers
@@ -24,9 +24,10 @@ def carry(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Sc
     Raises
     ------
     InputError
-        If the folder has no fit, or a number is not in the scene.
+        If the folder has no fit, or a number is not in the scene, or one of another law there.
     """
     fit = fit_of(run)
     chosen = {label: float(entry["value"]) for label, entry in carried(fit, paths).items()}
+    require_same_laws(run, scene, chosen)
     left = of_one_motion(label for label in fit["parameters"] if label not in chosen)
     return with_numbers(scene, chosen), chosen, left

@@ -17,12 +17,14 @@ from add.inverse.sampling import Uncertain, scale_for
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import TRANSFORMS
+from add.scene.spec.bodies import MaterialSpec
 from add.scene.spec.common import Role
 from add.scene.spec.objective import PriorObjectiveSpec
 from add.scene.spec.roles import paths_of_label, roles_of_label
+from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray
 
-__all__ = ["Numbers", "carried", "discrepancies_of", "fit_of", "numbers_for", "of_one_motion"]
+__all__ = ["Numbers", "carried", "discrepancies_of", "fit_of", "numbers_for", "of_one_motion", "require_same_laws"]
 
 
 def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
@@ -81,6 +83,38 @@ def fit_of(run: RunFolder) -> dict[str, Any]:
     if not result or run.command != "optimize":
         raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
     return result
+
+
+def require_same_laws(run: RunFolder, scene: SceneSpec, labels: Iterable[str]) -> None:
+    """Refuse numbers of a fit that stand in another law in the scene that takes them: c10 of Yeoh's is not Mooney's.
+
+    Raises
+    ------
+    InputError
+        If the model of a material, or a formula, on the way to a number differs.
+    """
+    raw = run.read_json(SCENE) if run.scene.is_file() else {}
+    other = scene.model_dump(by_alias=True)
+    for path in (path for label in labels for path in paths_of_label(label)):
+        fitted, taking, place = raw, other, []
+        for key in path.split(".")[:-1]:
+            fitted, taking = (_below(node, key) for node in (fitted, taking))
+            place.append(key)
+            # The model of an articulated body is a file.
+            given = {"model": MaterialSpec.model_fields["model"].default} | fitted if key == "material" else fitted
+            for word in ("model", "energy") if key == "material" else ("energy",):
+                own = given.get(word)
+                if word in taking and own is not None and own != taking[word]:
+                    raise InputError(
+                        f"'{path}' of the fit is a number of another law", file=run.path,
+                        place=".".join([*place, word]), found=repr(taking[word]), expected=repr(own),
+                    )  # fmt: skip
+
+
+def _below(node: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return what stands under a key, nothing where it is no object."""
+    value = node.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 @final
@@ -180,6 +214,7 @@ def numbers_for(
     """
     result = fit_of(run)
     chosen = carried(result, paths)
+    require_same_laws(run, built.scene, chosen)
     found = [_of_fit(result, run, chosen)]
     if start is not None:
         begun = fit_of(start)

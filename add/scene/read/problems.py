@@ -166,7 +166,8 @@ def _branch(keys: list[str], value: Any, context: dict[str, Any]) -> Problem:
         return Problem(place, "wrong type", shown(value), f"an object with '{key}' {kinds}")
     if key in value:
         near = nearest(value[key], words) if isinstance(value[key], str) else None
-        return Problem(f"{place}.{key}", "unknown kind", shown(value[key]), kinds, near)
+        brings = "" if further is None or near else "; files with further kinds come by `add --extension FILE`"
+        return Problem(f"{place}.{key}", "unknown kind", shown(value[key]), kinds + brings, near)
     close = nearest(key, value)
     if close is not None:
         return Problem(f"{place}.{close}", _UNKNOWN, None, None, key)

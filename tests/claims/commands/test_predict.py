@@ -7,11 +7,14 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.places import SCENES
 
 from add.commands.cli import cli
-from add.commands.fitted_numbers import carried, of_one_motion
+from add.commands.fitted_numbers import carried, of_one_motion, require_same_laws
 from add.errors import InputError
+from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
+from add.scene import scene_from_dict
 
 TIMES = np.arange(1, 49) / 120.0
 NOISE = 1e-3
@@ -167,6 +170,30 @@ def test_numbers_are_carried_into_another_scene(fit, tmp_path):
     assert run("carry", fit / "run", other, "-o", written, "--force", "--parameter", "gravity").exit_code == 0
     lost = run("carry", fit / "run", other, "-o", tmp_path / "none" / "c.json")
     assert isinstance(lost.exception, InputError) and "no such folder" in str(lost.exception)
+
+
+def test_numbers_of_another_law_are_refused(tmp_path):
+    """c10 of a formula is another number in another formula, and in Mooney's law."""
+    raw = json.loads((SCENES / "yeoh_strip.json").read_text(encoding="utf-8"))
+    folder = RunFolder(tmp_path / "run")
+    folder.scene.write_text(json.dumps(raw))
+    label = "bodies.strip.material.numbers.c10"
+    require_same_laws(folder, scene_from_dict(raw), [label])
+    material = raw["bodies"]["strip"]["material"]
+    material["energy"] = material["energy"].replace("c20*(I1b - 3)**2", "c20*(I2b - 3)")
+    with pytest.raises(InputError, match=r"of another law.*I2b") as error:
+        require_same_laws(folder, scene_from_dict(raw), [label])
+    assert "bodies.strip.material.energy" in str(error.value)
+    raw["bodies"]["strip"]["material"] = {
+        "model": "mooney-rivlin",
+        "c10": 1e4,
+        "c01": 1.0,
+        "kappa": 1e6,
+        "density": 1e3,
+    }
+    raw["parameters"] = []
+    with pytest.raises(InputError, match=r"of another law.*'mooney-rivlin'.*'formula'"):
+        require_same_laws(folder, scene_from_dict(raw), [label])
 
 
 def test_what_travels_is_what_the_format_calls_a_property():
