@@ -365,4 +365,12 @@ def _exit_code(arguments: list[str] | None) -> int:
         reason = FULL.get(error.errno) or f"cannot be used: {error.strerror}"
         tell(f"error: {error.filename or 'a file'}: {reason}")
         return 2
+    except Exception as error:
+        from add.machine.extensions import failed_in
+
+        place = failed_in(error)
+        if place is None:
+            raise
+        tell(f"error: {place}: the extension fails (found {type(error).__name__}: {error})")
+        return 2
     return 0

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import traceback
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -71,6 +72,15 @@ def _imported(file: Path, place: str | None = None) -> ModuleType:
 def first_line(error: BaseException) -> str:
     """Return the kind of an error and the first line of what it says."""
     return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def failed_in(error: BaseException) -> str | None:
+    """Return file and line of the extension that an error was raised in; None where it was in no extension's file."""
+    named = {Path(file).resolve() for file in os.environ.get(VARIABLE, "").split(os.pathsep) if file}
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if Path(frame.filename).resolve() in named:
+            return f"{frame.filename}:{frame.lineno}"
+    return None
 
 
 def _file_of(module: ModuleType) -> Path | None:

@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 from support.run_checks import check_gradient_of_run
 
 import add
-from add.commands.cli import cli
+from add.commands.cli import cli, main
 from add.errors import InputError
 from add.extensions import CouplingExtension, Extension, ObjectiveExtension, PairExtension, SolverExtension, load_file
 from add.joints.formulas import TURN, JointFormula
@@ -25,6 +25,20 @@ from add.scene.spec.common import by_value
 from add.scene.spec.schema import json_schema
 
 FOLDER = Path(__file__).parents[1] / "extensions"
+
+ANGRY = """from typing import Literal
+from add.extensions import ObjectiveExtension
+from add.objectives import Objective
+class Angry(Objective):
+    def step_value(self, state, theta):
+        return 1.0 / (state.step - state.step)
+    def step_pullback(self, *arguments):
+        pass
+class AngryGoal(ObjectiveExtension):
+    type: Literal["angry"] = "angry"
+    def objective(self, built, place):
+        return Angry()
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -286,6 +300,21 @@ def test_an_extension_that_fails_is_named_with_the_line():
     scene = air_spring() | {"objective": [{"type": "failing objective"}]}
     with pytest.raises(InputError, match=r"objective\.0: .* NoneType, not of Objective"):
         inverse_problem(add.scene_from_dict(scene))
+
+
+def test_an_extension_that_fails_while_a_command_runs(tmp_path, monkeypatch, capsys):
+    """One error with file and line, exit code 2; what fails elsewhere stays a traceback."""
+    monkeypatch.setenv(VARIABLE, "")
+    file = tmp_path / "angry_goal.py"
+    file.write_text(ANGRY)
+    scene = tmp_path / "scene.json"
+    wanted = {"objective": [{"type": "angry"}], "parameters": [{"path": "couplings.spring.force"}]}
+    scene.write_text(json.dumps(air_spring() | wanted))
+    with pytest.raises(SystemExit) as left:
+        main(["--extension", str(file), "optimize", str(scene), "-o", str(tmp_path / "run")])
+    said = capsys.readouterr().err
+    assert left.value.code == 2 and f"{file}:6: the extension fails (found ZeroDivisionError" in said, said
+    assert "Traceback" not in said
 
 
 def test_files_that_are_no_extensions(tmp_path, monkeypatch):

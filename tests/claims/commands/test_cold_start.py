@@ -61,7 +61,7 @@ def test_time_for_kernels_is_counted_once():
 @pytest.mark.slow
 def test_compiling_is_said_once(tmp_path):
     """A cache that is empty, and the same cache again."""
-    raw = scene(("time.steps", 1), obstacles={}, markers={}, expect={})
+    raw = scene(("time.steps", 20), obstacles={}, markers={}, expect={})
     raw["bodies"] = {"ball": {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1.0}}
     (tmp_path / "scene.json").write_text(json.dumps(raw))
     command = [sys.executable, "-m", "add", "simulate", "scene.json", "--force"]
