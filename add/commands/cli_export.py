@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 @click.option("--controls", is_flag=True, help="Export signals: angles, torques, forces, given motions.")
 @click.option("--markers", is_flag=True, help="Export the simulated markers of a run: .c3d, .trc or .csv.")
 @click.option("--vtk", is_flag=True, help="Export the motion of a run for ParaView: .pvd, with VTU files in a folder.")
+@click.option("--surfaces", is_flag=True, help="Export the surfaces of a run over time: .usdc, .usda, .glb, .obj.")
 @click.option(
     "--rate", type=float, help="Samples a second [Hz], such as 125 [default, not of controls: the steps of the run]."
 )
@@ -40,6 +41,7 @@ def export(
     controls: bool,
     markers: bool,
     vtk: bool,
+    surfaces: bool,
     rate: float | None,
     names: tuple[str, ...],
     limits: tuple[str, ...],
@@ -50,17 +52,18 @@ def export(
 
     --controls: `time_s`, then `name [unit]`. Limits that are not kept are warnings; with --strict nothing is written
     then. --markers: capture files that `add recording` and other programs read. --vtk: bodies with displacement,
-    velocity, contact force, strain and stress.
+    velocity, contact force, strain and stress. --surfaces: USD (.usdc, .usda), glTF with animation (.glb), or a folder
+    of OBJ files, one a moment.
     """
     from add.commands.export import Limits, beyond_limits, sampled_controls, scene_of
     from add.mocap import write_signals
 
-    if controls + markers + vtk != 1:
-        raise click.UsageError("Say what to export: one of --controls, --markers and --vtk.")
+    if controls + markers + vtk + surfaces != 1:
+        raise click.UsageError("Say what to export: one of --controls, --markers, --vtk and --surfaces.")
     if not controls:
         if names or limits or rates:
             raise click.UsageError("--signal, --limit and --max-rate are for --controls.")
-        _motion(console, source, Path(output), rate, vtk)
+        _motion(console, source, Path(output), rate, "vtk" if vtk else "surfaces" if surfaces else "markers")
         return
     if rate is None:
         raise click.UsageError("--controls needs --rate.")
@@ -91,9 +94,10 @@ def export(
     })  # fmt: skip
 
 
-def _motion(console: Console, source: str, output: Path, rate: float | None, vtk: bool) -> None:
+def _motion(console: Console, source: str, output: Path, rate: float | None, what: str) -> None:
     """Write the motion of a run."""
     from add.commands.export_run import export_markers, export_vtu
+    from add.commands.export_surfaces import export_surfaces
     from add.commands.unfinished import to_view
     from add.io.runfolder import RunFolder
     from add.io.trajectory import read_run
@@ -106,7 +110,8 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, vtk
     if output.is_dir():
         raise InputError("this is a folder", file=output, expected="a file to write, such as motion.pvd")
     data = read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
-    n = (export_vtu if vtk else export_markers)(data, output, rate)
+    write = {"vtk": export_vtu, "surfaces": export_surfaces, "markers": export_markers}[what]
+    n = write(data, output, rate)
     console.say(f"{n} moments: {output}")
     console.result({"file": str(output), "samples": n})
 

@@ -6,11 +6,14 @@ import meshio
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
 from add.commands.cli import cli
 from add.commands.export_run import export_markers, export_vtu
+from add.commands.export_surfaces import export_surfaces, shapes
 from add.errors import InputError
 from add.io.trajectory import write_run
 from add.mocap import read_take
@@ -86,3 +89,91 @@ def test_refusals(tmp_path, data):
         export_vtu(data, tmp_path / "a.vtu", None)
     with pytest.raises(InputError, match="rate does not fit"):
         export_markers(data, tmp_path / "a.csv", -1.0)
+
+
+@pytest.mark.parametrize("run", ["soft", "solids"])
+def test_usd_has_every_surface_by_time(tmp_path, data, run):
+    """Opened by USD's own library: points in the world at all moments, axes, units, rate."""
+    from pxr import Usd, UsdGeom
+
+    run = data if run == "soft" else solids_run()
+    assert export_surfaces(run, tmp_path / "a.usdc", None) == run.n_states
+    stage = Usd.Stage.Open(str(tmp_path / "a.usdc"))
+    assert UsdGeom.GetStageUpAxis(stage) == "Z" and UsdGeom.GetStageMetersPerUnit(stage) == 1.0
+    assert stage.GetTimeCodesPerSecond() * np.diff(run.t).min() == pytest.approx(1.0)
+    meshes = {prim.GetDisplayName(): UsdGeom.Mesh(prim) for prim in stage.Traverse() if prim.IsA(UsdGeom.Mesh)}
+    expected = shapes(run, run.t)
+    assert set(meshes) == {item.name for item in expected}
+    for item in expected:
+        mesh = meshes[item.name]
+        assert np.array_equal(np.reshape(mesh.GetFaceVertexIndicesAttr().Get(), (-1, 3)), item.triangles)
+        for k in (0, run.n_states - 1):
+            code = float(run.t[k]) * stage.GetTimeCodesPerSecond()
+            x = np.array(mesh.GetPointsAttr().Get(code))
+            to_world = np.array(mesh.ComputeLocalToWorldTransform(code))
+            assert x @ to_world[:3, :3] + to_world[3, :3] == pytest.approx(item.at(k), abs=2e-6)
+
+
+@pytest.mark.parametrize("run", ["soft", "solids"])
+def test_gltf_is_animated(tmp_path, data, run):
+    """The rest by trimesh, y up; transforms and morph targets by the arrays of the file."""
+    import pygltflib
+    import trimesh
+
+    run = data if run == "soft" else solids_run()
+    export_surfaces(run, tmp_path / "a.glb", None)
+    expected = {item.name: item for item in shapes(run, run.t)}
+    scene = trimesh.load_scene(tmp_path / "a.glb")
+    file = pygltflib.GLTF2.load_binary(str(tmp_path / "a.glb"))
+    blob = file.binary_blob()
+
+    def array(number, width):
+        accessor = file.accessors[number]
+        view = file.bufferViews[accessor.bufferView]
+        raw = np.frombuffer(blob, np.float32, view.byteLength // 4, view.byteOffset)
+        assert view.byteOffset + view.byteLength <= len(blob)
+        return raw.reshape(-1, width).astype(float)
+
+    names = {node.name: k for k, node in enumerate(file.nodes)}
+    assert set(expected) <= set(names) and len(scene.geometry) == len(expected)
+    upright = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])
+    (animation,) = file.animations
+    found = {(c.target.node, c.target.path): animation.samplers[c.sampler] for c in animation.channels}
+    k = run.n_states - 1
+    for name, item in expected.items():
+        node = names[name]
+        primitive = file.meshes[file.nodes[node].mesh].primitives[0]
+        x = array(primitive.attributes.POSITION, 3)
+        if item.places is not None:
+            weights = array(found[node, "weights"].output, 1).reshape(run.n_states, -1)
+            target = array(primitive.targets[-1].POSITION if hasattr(primitive.targets[-1], "POSITION")
+                           else primitive.targets[-1]["POSITION"], 3)  # fmt: skip
+            assert weights[k].argmax() == len(primitive.targets) - 1 and weights[k].sum() == 1.0
+            assert x + target == pytest.approx(item.at(k), abs=2e-6)
+            continue
+        moved = array(found[node, "translation"].output, 3)[k]
+        turn = Rotation.from_quat(array(found[node, "rotation"].output, 4)[k]).as_matrix()
+        assert x @ turn.T + moved == pytest.approx(item.at(k), abs=2e-6)
+    solid = next(item for item in expected.values() if item.places is None) if run is not data else None
+    if solid is not None:  # the pose that the file stands in is that without an animation: its frame, turned upright
+        pose, _ = scene.graph[solid.name]
+        assert pose[:3, :3] == pytest.approx(upright, abs=1e-6)
+
+
+def test_obj_sequence(tmp_path, data):
+    """Opened by trimesh, a file a moment; the folder of something else is left alone."""
+    import trimesh
+
+    assert export_surfaces(data, tmp_path / "a.obj", None) == data.n_states
+    files = sorted((tmp_path / "a").glob("a_*.obj"))
+    assert len(files) == data.n_states
+    found = trimesh.load_scene(files[-1], process=False).to_geometry().vertices
+    expected = np.concatenate([item.at(-1) for item in shapes(data, data.t)])
+    away, _ = cKDTree(found).query(expected)
+    assert away.max() < 1e-7 and f"o {data.bodies[0].name}" in files[-1].read_text()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "scene.json").write_text("{}")
+    with pytest.raises(InputError, match="has other files"):
+        export_surfaces(data, tmp_path / "b.obj", None)
+    with pytest.raises(InputError, match="unknown kind of file"):
+        export_surfaces(data, tmp_path / "b.fbx", None)
