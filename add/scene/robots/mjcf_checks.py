@@ -99,7 +99,11 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
             source.refuse("mocap", source.place("body", names.of("body", body)), "a body moved from outside (mocap)")
     for pair in range(model.npair):
         ends = [names.of("geom", int(ids[pair])) for ids in (model.pair_geom1, model.pair_geom2)]
-        source.refuse("pair", f"<contact><pair> of '{ends[0]}' and '{ends[1]}'", "a contact with numbers of its own")
+        place = f"<contact><pair> of '{ends[0]}' and '{ends[1]}'"
+        if _would_touch(model, int(model.pair_geom1[pair]), int(model.pair_geom2[pair])):
+            source.note(place, "numbers of its own, which the scene says for itself")
+        else:
+            source.refuse("pair", place, "a contact of geoms that would not touch otherwise")
     refuse_newer(source, model, names)
     option = model.opt
     if option.density or option.viscosity:
@@ -113,6 +117,12 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
         bit = getattr(bits, f"mjDSBL_{flag}", None)
         if bit is not None and option.disableflags & bit:
             source.refuse("flag", "<option><flag>", f"{flag.lower()} is switched off")
+
+
+def _would_touch(model: Any, one: int, other: int) -> bool:
+    """Return whether two geoms would touch without a pair that says so."""
+    types, others = model.geom_contype, model.geom_conaffinity
+    return bool(types[one] & others[other] or types[other] & others[one])
 
 
 def note_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:

@@ -17,7 +17,7 @@ from add.typing import FloatArray
 LARGEST_NUMBER = 1e12
 #: Words for `ignore`: things that change the motion and that the reader leaves out only if it is told to.
 URDF_WORDS: Mapping[str, str] = {
-    "limit": "limits with lower = upper, or without limits: the joint is not limited",
+    "limit": "limits with lower = upper other than 0, or without limits: the joint is not limited",
     "mesh": "collision meshes that are missing or cannot be read",
     "shape": "collision shapes of an unknown kind",
     "dynamics": "damping and friction of joints with several coordinates",
@@ -35,7 +35,7 @@ MJCF_WORDS: Mapping[str, str] = {
     "plugin": "plugins",
     "flex": "deformable bodies",
     "flag": "forces that <option><flag> switches off",
-    "shape": "collision shapes that are not read: ellipsoids, height fields, signed distances",
+    "shape": "collision shapes that are not read: signed distances",
     "free": "springs, damping, friction and armature of free joints",
     "polynomial": "springs and damping that are not linear, damping and armature of actuators, delays",
     "actuatorfrcrange": "limits of the actuators' force on a joint that differ by direction",

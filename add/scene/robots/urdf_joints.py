@@ -142,6 +142,10 @@ def _with_range(source: Source, limits: list[XmlNode], joint: RobotJoint, place:
     lower, upper = (source.number(limits[0], name, place, 0.0) for name in ("lower", "upper"))
     if lower > upper:
         source.fail(f"{place}: <limit>", "lower exceeds upper", f"{lower:g} > {upper:g}", "lower < upper")
+    if lower == upper == 0.0:
+        # MuJoCo and PyBullet take zeros for none; a joint that is to stand still has a type of its own.
+        source.note(f"{place}: <limit>", f"lower = upper = 0: read as {free}, as most programs do")
+        return joint
     if lower == upper:
         source.refuse(
             "limit",

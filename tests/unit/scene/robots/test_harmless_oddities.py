@@ -72,6 +72,15 @@ def test_inertia_of_what_stands_still(own, note, held, tmp_path):
         read_robot(path, base="free")
 
 
+@pytest.mark.parametrize("limit", ['lower="0" upper="0" ', ""])
+def test_limits_of_zero_are_none(limit, tmp_path):
+    """As MuJoCo and PyBullet have it; a note says so."""
+    more = f'<limit {limit}effort="1" velocity="1"/>'
+    robot = read_robot(written(tmp_path, urdf(link("base"), link("arm"), joint("turn", "base", "arm", more=more))))
+    assert robot.joints[0].lower == -np.inf and robot.joints[0].upper == np.inf
+    assert any("lower = upper = 0" in note for note in robot.ignored)
+
+
 def test_a_negative_limit_is_none(tmp_path):
     more = '<limit lower="-1" upper="1" effort="-1" velocity="-2"/>'
     robot = read_robot(written(tmp_path, urdf(BASE, ARM, joint("turn", "base", "arm", more=more))))

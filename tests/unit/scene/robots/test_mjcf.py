@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import trimesh
 from support.robot_dynamics import poses_and_motions
 from support.robot_files import written
 
@@ -291,10 +292,6 @@ REFUSED = {
     "mocap": (model_of(joint="", body='mocap="true"'), "bad.xml: line 1, body 't': a body moved from outside"),
     "fluid": (model_of(option='<option density="1000"/>'), "<option>: a fluid of density 1000"),
     "flag": (model_of(option='<option><flag limit="disable"/></option>'), "<flag>: limit is switched off"),
-    "shape": (
-        model_of(geom="type='ellipsoid' size='0.1 0.2 0.3'"),
-        "line 1, geom 'g' of body 't': type \"ellipsoid\" is not read",
-    ),
     "free": (
         model_of(joint='<joint name="j" type="free" damping="1"/>'),
         "line 1, joint 'j': a free joint with damping",
@@ -304,7 +301,8 @@ REFUSED = {
         "joint 'j': actuatorfrcrange -1 2 differs by direction",
     ),
     "pair": (
-        model_of(inner="<geom name='h' size='0.1'/>", rest='<contact><pair geom1="g" geom2="h"/></contact>'),
+        model_of(inner="<geom name='h' size='0.1' contype='0' conaffinity='0'/>",
+                 rest='<contact><pair geom1="g" geom2="h"/></contact>'),
         "<contact><pair> of 'g' and 'h'",
     ),
     "tendon": (
@@ -322,6 +320,45 @@ REFUSED = {
         "line 1, actuator 'm': has an activation (dyntype)",
     ),
 }  # fmt: skip
+
+
+def test_ellipsoids_and_height_fields_are_closed_meshes(tmp_path):
+    """The ellipsoid by its points, the field by the heights that rays of MuJoCo meet."""
+    mujoco = pytest.importorskip("mujoco")
+    heights = np.random.default_rng(0).random((5, 6))
+    heights[0, 0], heights[0, 1] = 0.0, 1.0  # MuJoCo takes the range from lowest to highest as one
+    rows = " ".join(map(str, heights[::-1].ravel()))
+    field = f'<hfield name="h" nrow="5" ncol="6" size="1 0.8 0.2 0.1" elevation="{rows}"/>'
+    ground = '<geom name="ground" type="hfield" hfield="h"/>'
+    body = '<body name="t" pos="0 0 5"><joint name="j"/><geom name="g" type="ellipsoid" size="0.1 0.2 0.3"/></body>'
+    file = tmp_path / "field.xml"
+    file.write_text(f"<mujoco><asset>{field}</asset><worldbody>{ground}{body}</worldbody></mujoco>")
+    robot = read_robot(file)
+    (egg,) = robot.links[0].collision
+    assert np.sum((egg.vertices / [0.1, 0.2, 0.3]) ** 2, axis=1) == pytest.approx(1.0)
+    (field,) = robot.static.collision
+    assert any("height field" in note for note in robot.ignored) and any("ellipsoid" in note for note in robot.ignored)
+    for shape, least in ((egg, 0.96 * 4.0 / 3.0 * np.pi * 0.006), (field, 3.2 * 0.1)):
+        mesh = trimesh.Trimesh(shape.vertices, shape.triangles, process=False)
+        assert mesh.is_watertight and mesh.is_winding_consistent and mesh.volume > least
+    model = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    hit, groups = np.zeros(1, dtype=np.int32), np.ones(6, dtype=np.uint8)
+    corners = field.vertices[field.triangles]
+    for triangle in corners[(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] > 1e-9)]:
+        x, y, z = triangle.mean(axis=0)
+        above = np.array([x, y, 3.0])
+        away = mujoco.mj_ray(model, data, above, np.array([0.0, 0.0, -1.0]), groups, 1, 1, hit)
+        assert 3.0 - away == pytest.approx(z, abs=1e-6)
+
+
+def test_a_pair_of_geoms_that_touch_anyway_is_a_note(tmp_path):
+    file = tmp_path / "pair.xml"
+    file.write_text(
+        model_of(inner="<geom name='h' size='0.1'/>", rest='<contact><pair geom1="g" geom2="h"/></contact>')
+    )
+    assert any("<pair> of 'g' and 'h'" in note for note in read_robot(file).ignored)
 
 
 @pytest.mark.parametrize("word", REFUSED)

@@ -14,15 +14,15 @@ there = pytest.mark.skipif(not ROBOTS.exists(), reason="shared/data with robots 
 # file: words of `ignore` that it needs, moving links, coordinates, mass [kg]
 READ = {
     "example_robot_data_bsd3/a1_description/urdf/a1.urdf": ("", 12, 12, 7.74),
-    "example_robot_data_bsd3/double_pendulum_description/urdf/double_pendulum_simple.urdf": ("limit", 2, 2, 0.5),
+    "example_robot_data_bsd3/double_pendulum_description/urdf/double_pendulum_simple.urdf": ("", 2, 2, 0.5),
     "example_robot_data_bsd3/laikago_description/urdf/laikago.urdf": ("", 12, 12, 11.7),
     "example_robot_data_bsd3/panda_description/urdf/panda.urdf": ("mesh", 9, 8, 16.8221),
-    "example_robot_data_bsd3/quadruped_description/urdf/quadruped.urdf": ("limit", 8, 8, 0.772),
+    "example_robot_data_bsd3/quadruped_description/urdf/quadruped.urdf": ("", 8, 8, 0.772),
     "example_robot_data_bsd3/simple_humanoid_description/urdf/simple_humanoid.urdf": ("mesh", 29, 29, 103.8),
     "example_robot_data_bsd3/solo_description/robots/solo12.urdf": ("mesh", 12, 12, 1.3389),
     "example_robot_data_bsd3/ur_description/urdf/ur5_robot.urdf": ("", 6, 6, 16.9939),
     "pybullet_data_zlib/laikago/laikago_toes_zup.urdf": ("mesh", 12, 12, 11.852),
-    "pybullet_data_zlib/quadruped/quadruped.urdf": ("limit", 16, 16, 2.8),
+    "pybullet_data_zlib/quadruped/quadruped.urdf": ("", 16, 16, 2.8),
     "roboschool_mit/atlas_v4_with_multisense.urdf": ("", 30, 30, 172.9078),
     "gymnasium_mit/ant.xml": ("", 9, 14, 0.9109),
     "gymnasium_mit/hopper.xml": ("", 6, 6, 15.82),

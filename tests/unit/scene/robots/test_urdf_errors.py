@@ -19,12 +19,8 @@ def collision(shape, tag="collision"):
 CASES = {
     # pitfall 18
     "lower-equals-upper": (
-        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="0" upper="0" effort="1" velocity="1"/>')),
-        "line 4, joint 'turn': <limit>: lower = upper = 0 locks the joint for some readers and frees it for others",
-    ),
-    "limits-left-out": (
-        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit effort="1" velocity="1"/>')),
-        "line 4, joint 'turn': <limit>: lower = upper = 0",
+        urdf(BASE, ARM, joint("turn", "base", "arm", more='<limit lower="1" upper="1" effort="1" velocity="1"/>')),
+        "line 4, joint 'turn': <limit>: lower = upper = 1 locks the joint for some readers and frees it for others",
     ),
     "no-limit": (urdf(BASE, ARM, joint("turn", "base", "arm", more="")), "line 4, joint 'turn': has no <limit>"),
     "lower-above-upper": (
@@ -321,7 +317,7 @@ def test_error(name, tmp_path):
 
 
 WITH_A_WORD = {
-    "limit": ("lower-equals-upper", "limits-left-out", "no-limit"),
+    "limit": ("lower-equals-upper", "no-limit"),
     "mesh": ("missing-collision-mesh", "unreadable-collision-mesh", "unknown-scheme"),
     "shape": ("unknown-collision-shape",),
     "dynamics": ("damping-of-a-floating-joint",),
