@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from add.commands.template_scenes import Answers, chain, robot, specimen, throw, toss, two_bodies
 from add.errors import InputError
 from add.scene import Scene, scene_from_dict
 from add.scene.build.recordings import load_recording
 
 __all__ = ["TEMPLATES", "Question", "Template", "answered", "made"]
-
-Answers = Mapping[str, Any]
 
 
 @final
@@ -144,6 +143,20 @@ def _places(text: str) -> dict[str, list[float]]:
     return out
 
 
+def _numbers(text: str) -> list[float]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or not all(0.0 < value < float("inf") for value in values):
+        raise ValueError("numbers above 0, one an arm, such as 0.2,0.15")
+    return values
+
+
+def _words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def _required(text: str) -> str:
     if not text:
         raise ValueError("a file")
@@ -167,159 +180,6 @@ def _choice(*words: str) -> Callable[[str], str]:
     return read
 
 
-# --- scenes -----------------------------------------------------------------------------------------------------------
-
-_FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
-_LOG = {"transform": "log", "scale": 0.3}
-
-
-def _specimen(given: Answers) -> dict[str, Any]:
-    """A block clamped at x = 0, released from its unloaded shape; with a recording, what fits it."""
-    length, width, height = given["size"]
-    places = given["markers"] or {"tip": [length, 0.5 * width, height]}
-    rest = {name: [x - 0.5 * length, y - 0.5 * width, z - 0.5 * height] for name, (x, y, z) in places.items()}
-    across = [max(2, round(side / (0.5 * min(width, height)))) for side in (width, height)]
-    scene: dict[str, Any] = {
-        "schema": "add-scene/1",
-        "name": "A specimen that is let go",
-        "description": "A block of soft material, clamped at x = 0, is let go from its unloaded shape and rings down "
-        "under gravity. Markers count from the clamped corner: x along the block, z up.",
-        "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {
-            "specimen": {
-                "type": "soft",
-                "mesh": {"shape": "box", "size": [length, width, height],
-                         "divisions": [max(4, round(2.0 * length / max(width, height))), *across]},
-                "element": "hex8",
-                "mean_dilatation": True,
-                "material": {"model": "neo-hookean", "young": given["young"], "poisson": given["poisson"],
-                             "density": given["density"], "viscosity": given["viscosity"]},
-                "position": [0.5 * length, 0.5 * width, 0.5 * height],
-                "pins": [{"where": {"box": {"max": [-0.5 * length, None, None]}}}],
-            }
-        },
-        "markers": {name: {"body": "specimen", "point": place} for name, place in rest.items()},
-        "check": {"steps": 5},
-    }  # fmt: skip
-    if given["recording"] is not None:
-        scene["recording"] = {
-            "file": given["recording"], "time_offset": given["release"], "displacement": True,
-            "crop": [0, given["duration"]], "markers": {name: name for name in places},
-        }  # fmt: skip
-        scene["objective"] = [{"type": "markers"}]
-        scene["parameters"] = [
-            {"path": "bodies.specimen.material.young", **_LOG},
-            {"path": "bodies.specimen.material.viscosity", **_LOG},
-        ]
-        scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 30}
-    return scene
-
-
-def _robot(given: Answers) -> dict[str, Any]:
-    """A robot from its file, on servos if its hand has a target, with what finds their motion."""
-    from add.scene.robots import read_robot
-
-    base = None if given["base"] == "file" else given["base"]
-    # The scene counts the file from its own folder, where the command writes it; the names come from here.
-    robot = read_robot(given["model"], base=base)
-    if not robot.links:
-        raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
-    free = any(joint.kind == "free" for joint in robot.joints)
-    place: dict[str, Any] = {"base": base} if base else {}
-    if given["height"]:
-        place["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
-    hand = given["hand"] or robot.links[-1].name
-    scene: dict[str, Any] = {
-        "schema": "add-scene/1",
-        "name": f"The robot {robot.name}",
-        "description": "A robot from its file" + (
-            ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
-        ),
-        "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {"robot": {"type": "articulated", "model": given["model"], **place}},
-        "markers": {"hand": {"body": f"robot/{hand}", "point": given["point"]}},
-        "check": {"steps": 20},
-    }  # fmt: skip
-    if free:
-        scene["obstacles"] = _FLOOR
-        scene["contact"] = {"friction": 0.6, "stiffness": 2e4, "damping": 50, "damping_ramp": 0.002, "onset": 0.002}
-    if given["target"]:
-        moved = [j for j in robot.joints if j.kind in ("hinge", "slide") and j.mimic is None]
-        times = [given["duration"] * k / 4 for k in range(5)]
-        stiffness, damping = given["servo"], 0.05 * given["servo"]
-        scene["bodies"]["robot"]["drives"] = {
-            j.name: {"joint": j.name, "type": "position", "input": {"signal": j.name}, "stiffness": stiffness,
-                     "damping": damping}
-            for j in moved
-        }  # fmt: skip
-        scene["signals"] = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
-        scene["objective"] = [{"type": "point", "marker": "hand", "target": given["target"], "time": "end"}]
-        scene["parameters"] = [{"path": f"signals.{j.name}.values"} for j in moved]
-        scene["optimizer"] = {"max_evaluations": 60}
-    return scene
-
-
-def _two_bodies(given: Answers) -> dict[str, Any]:
-    """Two soft balls that fly at each other; the velocity of one is found, so that the other ends at a target."""
-    radius, speed = given["radius"], given["speed"]
-    edge, hardest = 0.6 * radius, max(given["young_left"], given["young_right"])
-
-    def ball(side: float, young: float, size: float) -> dict[str, Any]:
-        return {
-            "type": "soft",
-            "mesh": {"shape": "sphere", "radius": radius, "edge": size},
-            "material": {"model": "neo-hookean", "young": young, "poisson": 0.3, "density": given["density"],
-                         "viscosity": 2e-4 * young},
-            "position": [side * 1.15 * radius, 0, 0],
-            "velocity": [-side * speed, 0, 0],
-        }  # fmt: skip
-
-    return {
-        "schema": "add-scene/1",
-        "name": "Two soft bodies",
-        "description": "Two soft balls fly at each other and bounce, their surfaces touch with friction. The velocity "
-        "of the left one is to be found, so that the right one ends at a target.",
-        "gravity": [0, 0, 0],
-        "time": {"dt": 0.0005, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {"left": ball(-1.0, given["young_left"], edge), "right": ball(1.0, given["young_right"], 0.9 * edge)},
-        "contact": {"friction": given["friction"],
-                    "mesh": {"thickness": 0.12 * radius, "stiffness": 20.0 * hardest / radius, "onset": 0.06 * radius}},
-        "markers": {"left": {"body": "left", "surface": {"all": True}},
-                    "right": {"body": "right", "surface": {"all": True}}},
-        "objective": [{"type": "point", "marker": "right", "target": given["target"], "time": "end"}],
-        "parameters": [{"path": "bodies.left.velocity", "scale": 0.2}],
-        "optimizer": {"method": "gauss-newton", "max_evaluations": 30},
-        "check": {"steps": 20},
-    }  # fmt: skip
-
-
-def _throw(given: Answers) -> dict[str, Any]:
-    """A soft ball thrown with a bounce to a target."""
-    radius = given["radius"]
-    return {
-        "schema": "add-scene/1",
-        "name": "A throw with a bounce",
-        "description": "A soft ball is thrown on the floor; the velocity is to be found that ends it at a target.",
-        "time": {"dt": 0.002, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {
-            "ball": {
-                "type": "soft",
-                "mesh": {"shape": "sphere", "radius": radius, "edge": 0.6 * radius},
-                "material": {"model": "neo-hookean", "young": given["young"], "poisson": 0.3,
-                             "density": given["density"], "viscosity": 2.5e-4 * given["young"]},
-                "position": [0, 0, 3.0 * radius],
-                "velocity": [0.8, 0, 0],
-            }
-        },
-        "obstacles": _FLOOR,
-        "contact": {"stiffness": 1e6, "stiffness_per": "area", "friction": given["friction"], "onset": 0.003},
-        "markers": {"centre": {"body": "ball", "surface": {"all": True}}},
-        "objective": [{"type": "point", "marker": "centre", "target": given["target"], "time": "end"}],
-        "parameters": [{"path": "bodies.ball.velocity"}],
-        "check": {"steps": 90},
-    }  # fmt: skip
-
-
 _POSITIVE, _RATIO, _ANY = _number(0.0), _number(-1.0, 0.5), _number(float("-inf"))
 
 #: Templates by name.
@@ -338,7 +198,7 @@ TEMPLATES: dict[str, Template] = {
             Question("recording", "file of the recording, such as take.c3d; empty = none", "", _perhaps),
             Question("release", "recording time at which the block is let go [s]", "0", _ANY),
         ),
-        _specimen,
+        specimen,
     ),
     "robot": Template(
         "a robot from its URDF or MJCF; with a target for its hand, servos whose motion is found",
@@ -352,7 +212,39 @@ TEMPLATES: dict[str, Template] = {
             Question("servo", "stiffness of the servos [N m/rad, N/m]", "100", _POSITIVE),
             Question("duration", "seconds to simulate", "0.6", _POSITIVE),
         ),
-        _robot,
+        robot,
+    ),
+    "toss": Template(
+        "a rigid body tossed on a table, contact by impulses; with a recording, its start, friction and restitution",
+        (
+            Question("size", "edges of the box [m]", "0.1,0.1,0.1", _sizes),
+            Question("surface", "its closed surface in metres, such as body.stl; empty = the box", "", _perhaps),
+            Question("mass", "mass [kg]", "0.4", _POSITIVE),
+            Question("markers", "markers and their places from the middle of the box, or in the surface's frame [m]; "
+                     "empty = two corners", "", _places),
+            Question("table", "height of the table [m]", "0", _ANY),
+            Question("friction", "first guess of the friction with the table [-]", "0.2", _POSITIVE),
+            Question("restitution", "first guess of the restitution [-]", "0.2", _number(0.0, 1.0)),
+            Question("recording", "file of the recording, such as toss.c3d; empty = none", "", _perhaps),
+            Question("release", "recording time at which the body flies free [s]", "0", _ANY),
+            Question("duration", "seconds to simulate", "0.5", _POSITIVE),
+        ),
+        toss,
+    ),
+    "chain": Template(
+        "a pendulum of any number of arms; with a recording of its angles, start, dampings and inertias are fitted",
+        (
+            Question("lengths", "lengths of the arms from the pivot on [m]", "0.2,0.15", _numbers),
+            Question("masses", "masses of the arms [kg]", "0.1,0.1", _numbers),
+            Question("recording", "file with the angles of the arms; empty = none", "", _perhaps),
+            Question("angles", "names of their angles in the file, from the pivot on; empty = all, as they come", "",
+                     _words),
+            Question("zero", "where an arm points at an angle of 0; angles count from the vertical", "down",
+                     _choice("down", "up")),
+            Question("release", "recording time at which the simulation starts [s]", "0", _ANY),
+            Question("duration", "seconds to simulate", "2", _POSITIVE),
+        ),
+        chain,
     ),
     "two-bodies": Template(
         "two soft balls that collide with friction; the velocity of one is found that brings the other to a target",
@@ -366,7 +258,7 @@ TEMPLATES: dict[str, Template] = {
             Question("target", "where the right one should be at the end [m]", "0.09,0.005,0", _vector),
             Question("duration", "seconds to simulate", "0.06", _POSITIVE),
         ),
-        _two_bodies,
+        two_bodies,
     ),
     "throw": Template(
         "a soft ball that is thrown with a bounce; the velocity is found that brings it to a target",
@@ -378,6 +270,6 @@ TEMPLATES: dict[str, Template] = {
             Question("target", "where it should be at the end [m]", "0.3,0.05,0.1", _vector),
             Question("duration", "seconds to simulate", "0.4", _POSITIVE),
         ),
-        _throw,
+        throw,
     ),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from add.commands.check_gradient import check_gradients
 from add.commands.cli import cli
 from add.commands.templates import TEMPLATES
+from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import apply_overrides, load_scene
 
@@ -146,3 +147,55 @@ def test_nothing_is_replaced(tmp_path, monkeypatch):
 def test_list():
     asked = run("--list", "--json")
     assert set(json.loads(asked.output)) == set(TEMPLATES)
+
+
+def test_a_chain_starts_as_its_recording(tmp_path, monkeypatch):
+    """Angles from the vertical, of three arms that swing: where they start and how fast, to the noise of the file."""
+    monkeypatch.chdir(tmp_path)
+    t = np.arange(0.0, 0.5, 0.01)
+    angles = np.stack([2.0 + 3.0 * t, 3.5 - 2.0 * t + t * t, 4.0 + t], axis=1)
+    rows = [",".join(f"{value:.9f}" for value in (time, *row)) for time, row in zip(t, angles, strict=True)]
+    (tmp_path / "swing.csv").write_text("\n".join(["time_s,a_rad,b_rad,c_rad", *rows]) + "\n")
+    said = [
+        "recording=swing.csv",
+        "lengths=0.2,0.15,0.1",
+        "masses=0.1,0.1,0.05",
+        "zero=up",
+        "duration=0.3",
+        "release=0.1",
+    ]
+    asked = run("chain", "--defaults", "-o", "chain.json", *(part for text in said for part in ("--set", text)))
+    assert asked.exit_code == 0, asked.output
+    scene = load_scene(tmp_path / "chain.json")
+    joints = scene.bodies["chain"].joints
+    values, rates = ([getattr(joint, key) for joint in joints.values()] for key in ("value", "rate"))
+    assert values == pytest.approx([2.3 + np.pi, 3.31 - 2.3, 4.1 - 3.31], abs=1e-5)
+    assert rates == pytest.approx([3.0, -1.8 - 3.0, 1.0 + 1.8], abs=1e-4)
+    scene.inverse_problem()
+    built = scene.build()
+    state, _ = built.simulation.begin(built.simulation.assembler(), built.theta)
+    kin = Kinematics(state.q[0], state.v[0], state.v[0], 0.0, 0)
+    seen = built.markers.points(kin, built.theta)[0]
+    expected = [[-np.sin(angle), 0.0, np.cos(angle)] for angle in (2.3, 3.31, 4.1)]  # from upright, about -y
+    assert seen == pytest.approx(np.array(expected), abs=1e-5)
+    few = run("chain", "--defaults", "-o", "few.json", "--set", "recording=swing.csv")
+    assert isinstance(few.exception, InputError) and "one angle an arm" in str(few.exception)
+
+
+def test_a_toss_starts_as_its_recording(tmp_path, monkeypatch):
+    """Markers of a body in flight: velocity and place of the flight."""
+    monkeypatch.chdir(tmp_path)
+    places = np.array([[0.05, 0.05, 0.05], [-0.05, 0.05, 0.05], [0.05, -0.05, 0.05]])
+    t = np.arange(0.0, 0.2, 0.01)
+    centre = np.stack([0.5 * t, 0 * t, 0.5 + t - 0.5 * 9.81 * t**2], axis=1)
+    x = centre[:, None] + places
+    names = ["a", "b", "c"]
+    head = ",".join(["time_s", *(f"{name}_{axis}_m" for name in names for axis in "xyz")])
+    rows = [",".join(f"{value:.9f}" for value in (time, *row.ravel())) for time, row in zip(t, x, strict=True)]
+    (tmp_path / "toss.csv").write_text("\n".join([head, *rows]) + "\n")
+    marks = "; ".join(f"{name}={','.join(map(str, place))}" for name, place in zip(names, places, strict=True))
+    said = ["recording=toss.csv", f"markers={marks}", "duration=0.15"]
+    asked = run("toss", "--defaults", "-o", "toss.json", *(part for text in said for part in ("--set", text)))
+    assert asked.exit_code == 0, asked.output
+    body = load_scene(tmp_path / "toss.json").bodies["thing"]
+    assert body.velocity == pytest.approx([0.5, 0, 1.0], abs=1e-3) and body.position[2] == pytest.approx(0.5, abs=1e-3)

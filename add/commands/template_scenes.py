@@ -1,0 +1,283 @@
+"""The scenes that templates make of their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from add.errors import InputError
+from add.mocap import read_take
+
+Answers = Mapping[str, Any]
+
+_FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
+_LOG = {"transform": "log", "scale": 0.3}
+
+
+def specimen(given: Answers) -> dict[str, Any]:
+    """A block clamped at x = 0, released from its unloaded shape; with a recording, what fits it."""
+    length, width, height = given["size"]
+    places = given["markers"] or {"tip": [length, 0.5 * width, height]}
+    rest = {name: [x - 0.5 * length, y - 0.5 * width, z - 0.5 * height] for name, (x, y, z) in places.items()}
+    across = [max(2, round(side / (0.5 * min(width, height)))) for side in (width, height)]
+    scene: dict[str, Any] = {
+        "schema": "add-scene/1",
+        "name": "A specimen that is let go",
+        "description": "A block of soft material, clamped at x = 0, is let go from its unloaded shape and rings down "
+        "under gravity. Markers count from the clamped corner: x along the block, z up.",
+        "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
+        "bodies": {
+            "specimen": {
+                "type": "soft",
+                "mesh": {"shape": "box", "size": [length, width, height],
+                         "divisions": [max(4, round(2.0 * length / max(width, height))), *across]},
+                "element": "hex8",
+                "mean_dilatation": True,
+                "material": {"model": "neo-hookean", "young": given["young"], "poisson": given["poisson"],
+                             "density": given["density"], "viscosity": given["viscosity"]},
+                "position": [0.5 * length, 0.5 * width, 0.5 * height],
+                "pins": [{"where": {"box": {"max": [-0.5 * length, None, None]}}}],
+            }
+        },
+        "markers": {name: {"body": "specimen", "point": place} for name, place in rest.items()},
+        "check": {"steps": 5},
+    }  # fmt: skip
+    if given["recording"] is not None:
+        scene["recording"] = {
+            "file": given["recording"], "time_offset": given["release"], "displacement": True,
+            "crop": [0, given["duration"]], "markers": {name: name for name in places},
+        }  # fmt: skip
+        scene["objective"] = [{"type": "markers"}]
+        scene["parameters"] = [
+            {"path": "bodies.specimen.material.young", **_LOG},
+            {"path": "bodies.specimen.material.viscosity", **_LOG},
+        ]
+        scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 30}
+    return scene
+
+
+def robot(given: Answers) -> dict[str, Any]:
+    """A robot from its file, on servos if its hand has a target, with what finds their motion."""
+    from add.scene.robots import read_robot
+
+    base = None if given["base"] == "file" else given["base"]
+    # The scene counts the file from its own folder, where the command writes it; the names come from here.
+    found = read_robot(given["model"], base=base)
+    if not found.links:
+        raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
+    free = any(joint.kind == "free" for joint in found.joints)
+    place: dict[str, Any] = {"base": base} if base else {}
+    if given["height"]:
+        place["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
+    hand = given["hand"] or found.links[-1].name
+    scene: dict[str, Any] = {
+        "schema": "add-scene/1",
+        "name": f"The robot {found.name}",
+        "description": "A robot from its file" + (
+            ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
+        ),
+        "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
+        "bodies": {"robot": {"type": "articulated", "model": given["model"], **place}},
+        "markers": {"hand": {"body": f"robot/{hand}", "point": given["point"]}},
+        "check": {"steps": 20},
+    }  # fmt: skip
+    if free:
+        scene["obstacles"] = _FLOOR
+        scene["contact"] = {"friction": 0.6, "stiffness": 2e4, "damping": 50, "damping_ramp": 0.002, "onset": 0.002}
+    if given["target"]:
+        moved = [j for j in found.joints if j.kind in ("hinge", "slide") and j.mimic is None]
+        times = [given["duration"] * k / 4 for k in range(5)]
+        stiffness, damping = given["servo"], 0.05 * given["servo"]
+        scene["bodies"]["robot"]["drives"] = {
+            j.name: {"joint": j.name, "type": "position", "input": {"signal": j.name}, "stiffness": stiffness,
+                     "damping": damping}
+            for j in moved
+        }  # fmt: skip
+        scene["signals"] = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
+        scene["objective"] = [{"type": "point", "marker": "hand", "target": given["target"], "time": "end"}]
+        scene["parameters"] = [{"path": f"signals.{j.name}.values"} for j in moved]
+        scene["optimizer"] = {"max_evaluations": 60}
+    return scene
+
+
+def two_bodies(given: Answers) -> dict[str, Any]:
+    """Two soft balls that fly at each other; the velocity of one is found, so that the other ends at a target."""
+    radius, speed = given["radius"], given["speed"]
+    edge, hardest = 0.6 * radius, max(given["young_left"], given["young_right"])
+
+    def ball(side: float, young: float, size: float) -> dict[str, Any]:
+        return {
+            "type": "soft",
+            "mesh": {"shape": "sphere", "radius": radius, "edge": size},
+            "material": {"model": "neo-hookean", "young": young, "poisson": 0.3, "density": given["density"],
+                         "viscosity": 2e-4 * young},
+            "position": [side * 1.15 * radius, 0, 0],
+            "velocity": [-side * speed, 0, 0],
+        }  # fmt: skip
+
+    return {
+        "schema": "add-scene/1",
+        "name": "Two soft bodies",
+        "description": "Two soft balls fly at each other and bounce, their surfaces touch with friction. The velocity "
+        "of the left one is to be found, so that the right one ends at a target.",
+        "gravity": [0, 0, 0],
+        "time": {"dt": 0.0005, "duration": given["duration"], "integrator": "bdf2"},
+        "bodies": {"left": ball(-1.0, given["young_left"], edge), "right": ball(1.0, given["young_right"], 0.9 * edge)},
+        "contact": {"friction": given["friction"],
+                    "mesh": {"thickness": 0.12 * radius, "stiffness": 20.0 * hardest / radius, "onset": 0.06 * radius}},
+        "markers": {"left": {"body": "left", "surface": {"all": True}},
+                    "right": {"body": "right", "surface": {"all": True}}},
+        "objective": [{"type": "point", "marker": "right", "target": given["target"], "time": "end"}],
+        "parameters": [{"path": "bodies.left.velocity", "scale": 0.2}],
+        "optimizer": {"method": "gauss-newton", "max_evaluations": 30},
+        "check": {"steps": 20},
+    }  # fmt: skip
+
+
+def throw(given: Answers) -> dict[str, Any]:
+    """A soft ball thrown with a bounce to a target."""
+    radius = given["radius"]
+    return {
+        "schema": "add-scene/1",
+        "name": "A throw with a bounce",
+        "description": "A soft ball is thrown on the floor; the velocity is to be found that ends it at a target.",
+        "time": {"dt": 0.002, "duration": given["duration"], "integrator": "bdf2"},
+        "bodies": {
+            "ball": {
+                "type": "soft",
+                "mesh": {"shape": "sphere", "radius": radius, "edge": 0.6 * radius},
+                "material": {"model": "neo-hookean", "young": given["young"], "poisson": 0.3,
+                             "density": given["density"], "viscosity": 2.5e-4 * given["young"]},
+                "position": [0, 0, 3.0 * radius],
+                "velocity": [0.8, 0, 0],
+            }
+        },
+        "obstacles": _FLOOR,
+        "contact": {"stiffness": 1e6, "stiffness_per": "area", "friction": given["friction"], "onset": 0.003},
+        "markers": {"centre": {"body": "ball", "surface": {"all": True}}},
+        "objective": [{"type": "point", "marker": "centre", "target": given["target"], "time": "end"}],
+        "parameters": [{"path": "bodies.ball.velocity"}],
+        "check": {"steps": 90},
+    }  # fmt: skip
+
+
+def toss(given: Answers) -> dict[str, Any]:
+    """A rigid body that flies onto a table; with a recording, its start is that of the flight."""
+    size, table = given["size"], given["table"]
+    corner = [0.5 * edge for edge in size]
+    places = given["markers"] or {"top": corner, "other": [-corner[0], -corner[1], corner[2]]}
+    body: dict[str, Any] = {"type": "rigid", "mass": given["mass"]}
+    body["geometry"] = {"surface": given["surface"]} if given["surface"] else {"shape": "box", "size": size}
+    scene: dict[str, Any] = {
+        "schema": "add-scene/1",
+        "name": "A toss on a table",
+        "description": "A rigid body is tossed on a table and comes to rest; contact by impulses, with Coulomb's "
+        "friction and a restitution.",
+        "time": {"dt": 0.002, "duration": given["duration"], "integrator": "bdf1"},
+        "bodies": {"thing": body},
+        "obstacles": {"table": {"shape": "plane", "point": [0, 0, table], "normal": [0, 0, 1]}},
+        "contact": {
+            "friction_law": "impulse", "friction": given["friction"],
+            "pairs": [{"body": "thing", "obstacle": "table", "restitution": given["restitution"]}],
+        },
+        "markers": {name: {"body": "thing", "point": place} for name, place in places.items()},
+        "check": {"steps": 20},
+    }  # fmt: skip
+    if given["recording"] is None:
+        body |= {"position": [0, 0, table + 1.5 * max(size)], "velocity": [0.8, 0.2, 0], "angular_velocity": [2, 3, 0]}
+        return scene
+    body["start"] = "recording"
+    poses = read_take(given["recording"]).markers is None
+    scene["recording"] = {
+        "file": given["recording"], "time_offset": given["release"], "crop": [0, given["duration"]],
+        **({"pose": {"body": "thing"}} if poses else {"markers": {name: name for name in places}}),
+    }  # fmt: skip
+    scene["objective"] = [{"type": "markers"}]
+    scales = {"position": 0.002, "orientation": 0.02, "velocity": 0.05, "angular_velocity": 0.5}
+    scene["parameters"] = [
+        *({"path": f"bodies.thing.{key}", "scale": scale} for key, scale in scales.items()),
+        {"path": "contact.friction", **_LOG, "bounds": [0.01, 2]},
+        {"path": "contact.pairs.0.restitution", "scale": 0.1, "bounds": [0, 1]},
+    ]
+    scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 30}
+    return scene
+
+
+def chain(given: Answers) -> dict[str, Any]:
+    """Arms on hinges about one horizontal axis; their first angles and rates are those of the recording."""
+    lengths, masses = given["lengths"], given["masses"]
+    if len(lengths) != len(masses):
+        raise InputError(
+            "an arm has a length and a mass", place="masses", found=f"{len(masses)}", expected=f"{len(lengths)} numbers"
+        )
+    n, zero = len(lengths), 1.0 if given["zero"] == "up" else -1.0
+    values, rates, names = np.full(n, 0.5), np.zeros(n), list(given["angles"])
+    if given["recording"] is not None:
+        values, rates, names = _first_angles(given, n)
+        # Joints count from the arm before, the first one from where the arms hang.
+        values, rates = (np.diff(x, prepend=0.0) for x in (values, rates))
+        values[0] += np.pi if given["zero"] == "up" else 0.0
+    links, joints, markers = {}, {}, {}
+    for k, (length, mass) in enumerate(zip(lengths, masses, strict=True)):
+        link, inertia = f"arm{k + 1}", mass * length**2 / 12.0
+        links[link] = {
+            "mass": mass, "center_of_mass": [0, 0, -0.5 * length],
+            "inertia": [inertia, inertia, 0.01 * inertia, 0, 0, 0],
+        }  # fmt: skip
+        joints[f"joint{k + 1}"] = {
+            "child": link, "axis": [0, -1, 0], "value": round(float(values[k]), 6), "rate": round(float(rates[k]), 6),
+            "damping": 1e-4 * mass * length,
+        }  # fmt: skip
+        if k:
+            joints[f"joint{k + 1}"] |= {"parent": f"arm{k}", "position": [0, 0, -lengths[k - 1]]}
+        markers[link] = {"body": f"chain/{link}", "direction": [0, 0, -1]}
+    scene: dict[str, Any] = {
+        "schema": "add-scene/1",
+        "name": f"A pendulum of {n} arms",
+        "description": "Arms on hinges swing in a plane under gravity, with damping in each hinge.",
+        "time": {"dt": 0.002, "duration": given["duration"], "integrator": "bdf2"},
+        "bodies": {"chain": {"type": "articulated", "links": links, "joints": joints}},
+        "markers": markers,
+        "check": {"steps": 20},
+    }
+    if given["recording"] is None:
+        return scene
+    seen = {
+        name: {"marker": link, "axis": [0, -1, 0], "zero": [0, 0, zero]}
+        for name, link in zip(names, links, strict=True)
+    }
+    scene["recording"] = {
+        "file": given["recording"], "time_offset": given["release"], "crop": [0, given["duration"]], "angles": seen,
+    }  # fmt: skip
+    scene["objective"] = [{"type": "markers"}]
+    scene["parameters"] = [
+        item
+        for joint, link in zip(joints, links, strict=True)
+        for item in (
+            {"path": f"bodies.chain.joints.{joint}.value", "scale": 0.01},
+            {"path": f"bodies.chain.joints.{joint}.rate", "scale": 0.1},
+            {"path": f"bodies.chain.joints.{joint}.damping", **_LOG},
+            {"path": f"bodies.chain.links.{link}.inertia", "components": [1], **_LOG},
+        )
+    ]
+    scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 40}
+    return scene
+
+
+def _first_angles(given: Answers, n: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return angles and rates of the arms at the start, and their names in the file."""
+    found = read_take(given["recording"]).require_angles()
+    names = list(given["angles"] or found.names)
+    missing = [name for name in names if name not in found.names]
+    if missing or len(names) != n:
+        raise InputError(
+            "one angle an arm", place="angles", file=given["recording"], found=", ".join(missing or names),
+            expected=f"{n} of {', '.join(found.names)}",
+        )  # fmt: skip
+    columns = np.array([found.names.index(name) for name in names])
+    near = np.argsort(np.abs(found.times - given["release"]))[:5]
+    # A parabola through the frames about the start: its value and slope there.
+    lines = np.polyfit(found.times[near] - given["release"], found.angles[np.ix_(near, columns)], 2)
+    return lines[2], lines[1], names
