@@ -3,10 +3,12 @@
 from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Family, Layouts, Part, Picture
 from add.bodies.link import LinkBody
 from add.bodies.mass_spring import MassSpringBody
+from add.bodies.net import NetBody
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.bodies.obstacle import ObstacleBody
 from add.bodies.rigid import RigidBody
 from add.bodies.soft import PointAnchor, PointMass, SoftBody
+from add.bodies.thin import Layer, Seam, ThinBody
 from add.bodies.tree import TreeBody
 from add.bodies.tree_joints import TreeDrive, TreeJoint
 
@@ -17,9 +19,11 @@ __all__ = [
     "ContactMesh",
     "ContactPoints",
     "Family",
+    "Layer",
     "Layouts",
     "LinkBody",
     "MassSpringBody",
+    "NetBody",
     "NodalBody",
     "NodalLoad",
     "ObstacleBody",
@@ -29,7 +33,9 @@ __all__ = [
     "PointAnchor",
     "PointMass",
     "RigidBody",
+    "Seam",
     "SoftBody",
+    "ThinBody",
     "TreeBody",
     "TreeDrive",
     "TreeJoint",

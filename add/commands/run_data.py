@@ -23,7 +23,7 @@ from add.scene.build.numbers import CLOCK
 from add.scene.build.placements import placed_positions
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
-from add.terms import BallLimits, Elastic, Gravity, JointLimits, JointSprings, OnLengths, TreeInertia
+from add.terms import BallLimits, Elastic, Gravity, JointLimits, JointSprings, OnLengths, Strained, TreeInertia
 from add.typing import FloatArray, IntArray
 
 #: The groups of a trajectory that bodies are drawn from.
@@ -37,7 +37,10 @@ _OF_TREES = (BallLimits, JointLimits, JointSprings, OnLengths, TreeInertia)
 def _storing(built: BuiltScene) -> dict[str, list[Any]]:
     """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
     model, contacts = built.model, contact_terms(built.simulation.system)
-    kinds = {"elastic": model.term(Elastic), "gravity": [*model.term(Gravity), *model.term(TreeInertia)]}
+    kinds: dict[str, list[Any]] = {
+        "elastic": [*model.term(Elastic), *model.term(Strained)],
+        "gravity": [*model.term(Gravity), *model.term(TreeInertia)],
+    }
     couplings = [
         term
         for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)

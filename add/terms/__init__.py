@@ -13,6 +13,7 @@ from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
 from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
+from add.terms.strained import Stencils, Strained
 from add.terms.tree_inertia import TreeInertia
 from add.terms.tree_loops import JointCouplings, LinkLoops
 from add.terms.viscous import Viscous
@@ -44,6 +45,8 @@ __all__ = [
     "PointConstraint",
     "Relaxation",
     "RigidInertia",
+    "Stencils",
+    "Strained",
     "TreeInertia",
     "Viscous",
 ]

@@ -79,8 +79,8 @@ def rod(segments, **time):
         "bodies": {
             "wall": {"type": "kinematic"},
             "rod": {
-                "type": "rod", "length": 1.0, "segments": segments, "mass": 0.01, "stretching": 1e4, "bending": 0.5,
-                "damping": 1.0,
+                "type": "thin-rod", "length": 1.0, "segments": segments, "mass": 0.01, "stretching": 1e4,
+                "bending": 0.5, "damping": 1.0,
             },
         },
         "couplings": {
@@ -203,7 +203,7 @@ def test_errors_name_extensions():
 
 
 def test_they_are_in_the_schema_and_written_back():
-    assert '"air-spring"' in json.dumps(json_schema()) and '"rod"' in json.dumps(json_schema())
+    assert '"air-spring"' in json.dumps(json_schema()) and '"thin-rod"' in json.dumps(json_schema())
     full = add.scene_from_dict(air_spring()).full()["couplings"]["spring"]
     assert full["exponent"] == 1.4 and full["a"]["body"] == "ball"
 

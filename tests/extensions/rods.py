@@ -13,7 +13,7 @@ from add.extensions import BodyExtension, Count, NonNegative, Positive
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, add_entry, unpacker
 from add.kernels.caching import njit
 from add.scene.build.numbers import SceneParameter
-from add.scene.build.rigid_and_mass_spring_bodies import pose_numbers
+from add.scene.build.rigid_bodies import pose_numbers
 
 
 class _Arrays(NamedTuple):
@@ -109,7 +109,7 @@ class RodBody(MassSpringBody):
 class Rod(BodyExtension):
     """A straight rod along x of its frame, from the origin on."""
 
-    type: Literal["rod"] = Field("rod", description="kind of body")
+    type: Literal["thin-rod"] = Field("thin-rod", description="kind of body")
     length: Positive = Field(description="length [m]")
     segments: Count = Field(10, description="parts between nodes")
     mass: Positive = Field(description="mass [kg]")

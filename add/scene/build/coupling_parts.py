@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from add.bodies import Block, Body, MassSpringBody
+from add.bodies import Block, Body, NetBody
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
 from add.errors import InputError
@@ -116,7 +116,7 @@ def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSi
             "the air acts on faces of bodies that move by forces",
             place=f"{at}.body",
             found=f"'{item.body}', {'without faces' if body.moves else 'whose motion is given'}",
-            expected="a soft, mass-spring or rigid body with a surface of triangles; for round ones a coupling 'drag'",
+            expected="a sheet, or a soft or rigid body with a surface of triangles; for round ones a coupling 'drag'",
         )
     used, faces = np.unique(faces, return_inverse=True)
     faces = faces.reshape(-1, 3)
@@ -140,7 +140,7 @@ def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSi
 
 def _surface(body: Body) -> tuple[FloatArray, IntArray | None, IntArray]:
     """Return the points of a surface, the nodes that they are (None for points of a frame), and triangles of points."""
-    if isinstance(body, MassSpringBody):  # a sheet that touches nothing has its faces all the same
+    if isinstance(body, NetBody):  # a sheet that touches nothing has its faces all the same
         return body.points, np.arange(body.points.shape[0]), body.triangles
     mesh = body.contact_mesh()
     if mesh is None:

@@ -25,7 +25,8 @@ from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
-from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.nets import NetSpec
+from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +177,7 @@ def _creep(built: BuiltScene) -> Iterator[str]:
 
 def _has_surface(body: object) -> bool:
     """Whether a body is there to be touched."""
-    if isinstance(body, MassSpringBodySpec):
+    if isinstance(body, NetSpec):
         return bool(body.collision)
     if isinstance(body, RigidBodySpec | KinematicBodySpec):
         return body.geometry is not None and body.collision.shape

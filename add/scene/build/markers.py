@@ -22,8 +22,8 @@ from add.scene.build.ties import Derived
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import NodesSelectorSpec
 from add.scene.spec.markers import CenterMarkerSpec, DirectionMarkerSpec, NodesMarkerSpec, PointMarkerSpec
+from add.scene.spec.nets import NetSpec
 from add.scene.spec.objective import PoseObjectiveSpec
-from add.scene.spec.rigid import MassSpringBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray
 
@@ -41,7 +41,7 @@ def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
     """Return the blocks of theta for places and directions of markers on rigid bodies; add them to the numbers."""
     blocks: list[Block] = []
     for name, marker in spec.markers.items():
-        if isinstance(spec.bodies.get(marker.body), SoftBodySpec | MassSpringBodySpec):
+        if isinstance(spec.bodies.get(marker.body), SoftBodySpec | NetSpec):
             continue
         if isinstance(marker, PointMarkerSpec):
             path = f"markers.{name}.point"
@@ -127,4 +127,4 @@ def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, Fl
         nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
         weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
         return nodes, weights / weights.sum()
-    raise InputError("a mass-spring body has no surface", place=place, expected="'point' or 'nodes'")
+    raise InputError("nodes of a sheet or a line are no surface", place=place, expected="'point' or 'nodes'")

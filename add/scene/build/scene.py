@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from add.bodies import Block, Body, NodalLoad, Pin, PointAnchor, PointMass, SoftBody
+from add.bodies import Block, Body, SoftBody
 from add.contact import FrictionLaw, NormalLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
@@ -31,14 +29,15 @@ from add.scene.build.layers import (
 )
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
+from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.obstacles import adjustable_obstacle, obstacle
 from add.scene.build.placements import placement_blocks
 from add.scene.build.relaxation import relaxation, remembering
-from add.scene.build.rigid_and_mass_spring_bodies import mass_spring_body, rigid_body
-from add.scene.build.selections import body_mesh, locate_point, select
+from add.scene.build.rigid_bodies import rigid_body
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
+from add.scene.build.soft_bodies import soft_body
 from add.scene.build.ties import Derived
 from add.scene.read.paths import about_robot, get_value
 from add.scene.read.reader import S, experiment_scenes, with_settings
@@ -48,7 +47,8 @@ from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.extension import answer
 from add.scene.spec.links import all_bodies, named_places, strings_in
-from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.nets import NetSpec
+from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
 from add.simulation import BDF, StartUp, Stepper
 from add.simulation.run import Simulation
@@ -194,7 +194,11 @@ def _build(scene: SceneSpec) -> BuiltScene:
     refuse_broken_formulas(spec, model, theta)
     time = spec.time
     newton = NewtonOptions(
-        time.newton.atol, time.newton.rtol, _NORMS[time.newton.norm], time.newton.max_iterations, time.newton.reuse
+        time.newton.atol,
+        time.newton.rtol,
+        _NORMS[time.newton.norm],
+        time.newton.max_iterations,
+        time.newton.reuse,
     )
     stepper: Stepper
     if isinstance(time.integrator, IntegratorExtension):
@@ -260,90 +264,17 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
 
 def _body(
     name: str,
-    body: SoftBodySpec | MassSpringBodySpec | RigidBodySpec | KinematicBodySpec | BodyExtension,
+    body: SoftBodySpec | NetSpec | RigidBodySpec | KinematicBodySpec | BodyExtension,
     driven: MakeSignalParameter,
 ) -> tuple[Body, list[SceneParameter], list[Derived]]:
     """Return a body, the numbers that it brings, those of soft bodies apart, and what of theta follows from them."""
     if isinstance(body, BodyExtension):
         return answer(tuple, body, f"bodies.{name}", body.body, name, driven)
     if isinstance(body, SoftBodySpec):
-        return _soft_body(name, body, driven), *relaxation(name, body.material)
-    if isinstance(body, MassSpringBodySpec):
-        return (*mass_spring_body(name, body, driven), [])
+        return soft_body(name, body, driven), *relaxation(name, body.material)
+    if isinstance(body, NetSpec):
+        return (*net_body(name, body, driven), [])
     return rigid_body(name, body, driven)
-
-
-def _soft_body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBody:
-    at = f"bodies.{name}"
-    mesh = body_mesh(body, at)
-    pins = []
-    for k, pin in enumerate(body.pins):
-        nodes = select(mesh, pin.where, f"{at}.pins.{k}.where")
-        motion = None if pin.motion is None else driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
-        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
-    _no_pin_twice(pins, at)
-    loads = []
-    for k, load in enumerate(body.loads):
-        nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
-        force = driven(load.force, f"{at}.loads.{k}.force", "N", 3)
-        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), force))
-    masses = []
-    for k, mass in enumerate(body.point_masses):
-        place = f"{at}.point_masses.{k}"
-        axes = tuple("xyz".index(axis) for axis in mass.inertia_axes)
-        if mass.at is not None:
-            nodes, weights = locate_point(mesh, mass.at, 0.01, f"{place}.at")
-            masses.append(PointMass(nodes, weights, f"{place}.mass", axes))
-        else:
-            nodes = select(mesh, mass.where, f"{place}.where")
-            masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass", axes))
-    anchors = []
-    for k, anchor in enumerate(body.anchors):
-        place = f"{at}.anchors.{k}"
-        nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
-        anchors.append(PointAnchor(nodes, weights, driven(anchor.place, f"{place}.place", "m", 3)))
-    _no_point_held_twice(pins, anchors, mesh.points.shape[0], at)
-    return SoftBody(
-        name,
-        mesh,
-        law=body.material.law,
-        mean_dilatation=body.mean_dilatation,
-        lumped=body.mass == "lumped",
-        branches=tuple((key, n) for key, _, n in body.material.branches),
-        pins=tuple(pins),
-        loads=tuple(loads),
-        masses=tuple(masses),
-        anchors=tuple(anchors),
-    )
-
-
-def _no_pin_twice(pins: list[Pin], at: str) -> None:
-    seen: set[tuple[int, int]] = set()
-    for k, pin in enumerate(pins):
-        held = {(int(node), axis) for node in pin.nodes for axis in pin.axes}
-        if pin.motion and seen & held:
-            node, axis = min(seen & held)
-            raise InputError(
-                f"node {node} is already held along {'xyz'[axis]} by an earlier pin", place=f"{at}.pins.{k}"
-            )
-        seen |= held
-
-
-def _no_point_held_twice(pins: list[Pin], anchors: list[PointAnchor], n: int, at: str) -> None:
-    """Refuse anchors that hold what pins and earlier anchors hold already: together they contradict each other."""
-    for axis in range(3):
-        free = np.ones(n, dtype=bool)
-        for pin in pins:
-            free[pin.nodes] &= axis not in pin.axes
-        rows = np.zeros((len(anchors), n))
-        for k, anchor in enumerate(anchors):
-            np.add.at(rows[k], anchor.nodes, anchor.weights)
-            if np.linalg.matrix_rank(rows[: k + 1, free], tol=1e-9) <= k:
-                raise InputError(
-                    f"this point is already held along {'xyz'[axis]} by pins or earlier anchors: two joints would "
-                    "contradict each other",
-                    place=f"{at}.anchors.{k}",
-                )
 
 
 def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) -> SignalParameter:

@@ -16,6 +16,7 @@ from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.links import all_bodies, trees
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.met_shapes import may_have_mesh, met_shapes
+from add.scene.spec.nets import NetSpec
 from add.scene.spec.objective import (
     ContactObjectiveSpec,
     LineObjectiveSpec,
@@ -27,7 +28,7 @@ from add.scene.spec.objective import (
     SmoothnessObjectiveSpec,
     TrackObjectiveSpec,
 )
-from add.scene.spec.rigid import KinematicBodySpec, MassSpringBodySpec
+from add.scene.spec.rigid import KinematicBodySpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
 
@@ -71,7 +72,7 @@ def repeated(names: Iterable[Any]) -> Iterator[int]:
 def _bodies(spec: SceneSpec) -> Iterator[Problem]:
     for name, body in spec.bodies.items():
         driven: list[tuple[str, object]] = []
-        if isinstance(body, SoftBodySpec | MassSpringBodySpec):
+        if isinstance(body, SoftBodySpec | NetSpec):
             driven += [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
             driven += [(f"anchors.{k}.place", item.place) for k, item in enumerate(getattr(body, "anchors", ()))]
             driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]

@@ -14,7 +14,7 @@ COMMANDS = ("simulate", "optimize")
 _MOVING = {"centre": 3, "velocity": 3, "speed": 0}
 _BODIES = {
     "soft": {**_MOVING, "mass": 0, "nodes": 0, "elements": 0},
-    "mass-spring": {**_MOVING, "mass": 0, "nodes": 0},
+    **{key: {**_MOVING, "mass": 0, "nodes": 0} for key in ("mass-spring", "cloth", "rod")},
     "rigid": {**_MOVING, "mass": 0, "orientation": 4, "angular_velocity": 3},
     "kinematic": {**_MOVING, "orientation": 4, "angular_velocity": 3},
     "articulated": {**_MOVING, "mass": 0},

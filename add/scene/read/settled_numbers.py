@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from add.scene.read.problems import Problem
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.rigid import MassSpringBodySpec, PointsMeshSpec
+from add.scene.spec.nets import NetSpec
 from add.scene.spec.scene import SceneSpec
 
 
@@ -45,8 +45,8 @@ def _chosen_nodes(spec: SceneSpec, body: str, path: str, at: str) -> Iterator[Pr
 def _takes_nodes(spec: SceneSpec, body: str | None) -> bool:
     """Whether a place on a body is a choice among its nodes; the only node of a handle is none."""
     item = spec.bodies.get(body or "")
-    if isinstance(item, MassSpringBodySpec):
-        return not (isinstance(item.mesh, PointsMeshSpec) and len(item.mesh.points) == 1)
+    if isinstance(item, NetSpec):
+        return not item.is_handle
     return isinstance(item, SoftBodySpec)
 
 

@@ -15,7 +15,7 @@ from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact import ContactPairSpec, NodeContactSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.met_shapes import met_shapes
-from add.scene.spec.rigid import MassSpringBodySpec
+from add.scene.spec.nets import NetSpec
 from add.scene.spec.scene import SceneSpec
 
 #: The class of bodies that say none and that no row names; no name of a scene may begin so.
@@ -60,7 +60,7 @@ class ContactClasses:
         of = {name: name for name in [*spec.obstacles, *named]}
         of |= {name: label for label, members in said.items() for name in members if name not in named}
         bodies = all_bodies(spec)
-        nets = {name for name, body in bodies.items() if isinstance(body, SoftBodySpec | MassSpringBodySpec)}
+        nets = {name for name, body in bodies.items() if isinstance(body, SoftBodySpec | NetSpec)}
         if spec.contact.nodes != NodeContactSpec():  # a class of both kinds has two sets of numbers
             mixed = {label for label, members in said.items() if nets & {*members} and {*members} - nets}
             of |= {name: f"{of[name]}{COMMON_NODES}" for name in nets & of.keys() if of[name] in mixed}

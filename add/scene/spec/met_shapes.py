@@ -2,11 +2,11 @@
 
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import LinkOf, links_of, trees
+from add.scene.spec.nets import NetSpec
 from add.scene.spec.rigid import (
     BoxGeometrySpec,
     FileGeometrySpec,
     KinematicBodySpec,
-    MassSpringBodySpec,
     RigidBodySpec,
 )
 from add.scene.spec.scene import BodySpec, SceneSpec
@@ -32,4 +32,4 @@ def may_have_mesh(body: BodySpec | LinkOf | None) -> bool:
         return False
     if isinstance(body, RigidBodySpec | KinematicBodySpec):
         return isinstance(body.geometry, FileGeometrySpec | BoxGeometrySpec)
-    return not isinstance(body, MassSpringBodySpec) or bool(body.collision)
+    return not isinstance(body, NetSpec) or bool(body.collision)

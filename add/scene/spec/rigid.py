@@ -1,17 +1,14 @@
-"""Rigid bodies, given motions and mass-spring sheets of the scene format."""
+"""Rigid bodies and given motions of the scene format."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
-from add.scene.spec.bodies import LoadSpec, PinSpec
 from add.scene.spec.common import (
     BodyContactSpec,
-    Count,
     Facts,
     FilePath,
     Flag,
-    NonNegative,
     Number,
     Positive,
     PositiveVector3,
@@ -224,55 +221,3 @@ class KinematicBodySpec(_PosedSpec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return _unread_of_collision(self.geometry, self.collision, False)
-
-
-class SheetMeshSpec(Spec):
-    """A rectangle in the x-y plane of the rest frame, centred at the origin, with springs along its cells' sides."""
-
-    shape: Literal["sheet"] = Field("sheet", description="kind of shape")
-    size: tuple[Positive, Positive] = Field(description="edge lengths along x, y [m]")
-    divisions: tuple[Count, Count] = Field(description="cells along x, y")
-    shear: Flag = Field(True, description="springs along both diagonals of each cell")
-    bend: Flag = Field(True, description="springs that skip a node along both directions")
-
-
-class PointsMeshSpec(Spec):
-    """Nodes and springs one by one."""
-
-    points: tuple[Vector3, ...] = Field(min_length=1, description="rest positions [m]")
-    edges: tuple[tuple[int, int], ...] = Field((), description="pairs of nodes that a spring joins")
-
-    @model_validator(mode="after")
-    def _check(self) -> "PointsMeshSpec":
-        n = len(self.points)
-        for k, (a, b) in enumerate(self.edges):
-            if not (0 <= a < n and 0 <= b < n) or a == b:
-                raise problem(
-                    "an edge joins two different nodes", key=f"edges.{k}", found=[a, b], expected=f"within 0..{n - 1}"
-                )
-            if self.points[a] == self.points[b]:
-                raise problem("an edge of length zero", key=f"edges.{k}", found=[a, b])
-        return self
-
-
-ParticleMeshSpec = Annotated[
-    Annotated[PointsMeshSpec, Tag("<points>")] | Annotated[SheetMeshSpec, Tag("<shape>")],
-    by_key("points", "shape"),
-]
-
-
-class MassSpringBodySpec(_MovingSpec):
-    """Point masses joined by springs: a sheet, a net, a rope. Without mass, a handle: then all its nodes are pinned."""
-
-    # Scenes of before say "particles".
-    type: Annotated[Literal["mass-spring"], BeforeValidator(lambda word: word.replace("particles", "mass-spring"))] = (
-        Field("mass-spring", description="kind of body")
-    )
-    mesh: ParticleMeshSpec = Field(description="rest shape")
-    mass: Positive | None = Field(None, description="total mass, shared equally by the nodes [kg]; null = none")
-    stiffness: Positive = Field(1e3, description="stiffness of every spring [N/m]")
-    damping: NonNegative = Field(0.0, description="damping of every spring [N s/m]")
-    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
-    collision: Flag = Field(True, description="whether the nodes meet obstacles")
-    pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
-    loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")

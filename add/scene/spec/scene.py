@@ -35,10 +35,11 @@ from add.scene.spec.contact import ContactSpec
 from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.extension import Extension
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
+from add.scene.spec.nets import ClothBodySpec, MassSpringBodySpec, RodBodySpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.obstacles import ObstacleSpec
 from add.scene.spec.optimizer import OptimizerSpec
-from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, MassSpringBodySpec, RigidBodySpec
+from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, RigidBodySpec
 from add.scene.spec.signals import SignalSpec
 from add.scene.spec.uncertainty import UncertaintySpec
 
@@ -48,6 +49,8 @@ BodySpec = Annotated[
     Annotated[SoftBodySpec, Tag("<soft>")]
     | Annotated[RigidBodySpec, Tag("<rigid>")]
     | Annotated[MassSpringBodySpec, Tag("<mass-spring>")]
+    | Annotated[ClothBodySpec, Tag("<cloth>")]
+    | Annotated[RodBodySpec, Tag("<rod>")]
     | Annotated[KinematicBodySpec, Tag("<kinematic>")]
     | Annotated[ArticulatedBodySpec, Tag("<articulated>")]
     | Annotated[BodyExtension, Tag("<extension>")],
@@ -57,6 +60,8 @@ BodySpec = Annotated[
         "rigid",
         "kinematic",
         "articulated",
+        "cloth",
+        "rod",
         further=BodyExtension,
         **{"mass-spring": "mass-spring particles"},
     ),

@@ -46,6 +46,7 @@ from add.terms import (
     OnLengths,
     PointConstraint,
     RigidInertia,
+    Strained,
     TreeInertia,
     Viscous,
 )
@@ -105,13 +106,14 @@ def _term_cases() -> dict[str, Case]:
 
 
 TERM_CASES = _term_cases()
-#: Classes whose derivatives have a file of their own: test_rigid, _couplings, _body_contact, _mesh_contact,
+#: Classes whose derivatives have a file of their own: test_rigid, _strained, _couplings, _body_contact, _mesh_contact,
 #: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints.
 ELSEWHERE = {
     RigidInertia,
     JointLaw,  # the base of the couplings
     *COUPLINGS,
     *DECIDING_COUPLINGS,
+    Strained,
     LiftedConstraint,
     LiftedDecidingTerm,
     LiftedStick,

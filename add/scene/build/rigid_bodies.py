@@ -1,4 +1,4 @@
-"""Rigid, kinematic and mass-spring bodies of a scene, with the numbers they bring."""
+"""Rigid and kinematic bodies of a scene, with the numbers they bring."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from add.bodies import CarriedShape, MassSpringBody, NodalLoad, Pin, RigidBody
+from add.bodies import CarriedShape, RigidBody
 from add.errors import InputError
 from add.geometry import (
     MassProperties,
@@ -28,7 +28,7 @@ from add.kernels.rotation import rotation_vector
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.geometry_sizes import following_masses, is_adjustable, size_numbers
 from add.scene.build.numbers import SceneParameter
-from add.scene.build.selections import collision_mesh, select_points
+from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.rigid import (
@@ -37,8 +37,6 @@ from add.scene.spec.rigid import (
     CylinderGeometrySpec,
     FileGeometrySpec,
     KinematicBodySpec,
-    MassSpringBodySpec,
-    PointsMeshSpec,
     RigidBodySpec,
     SphereGeometrySpec,
 )
@@ -204,65 +202,3 @@ def _collision(
         # What moves a kinematic body is given: its own points would only double the forces on others.
         points = points[:0]
     return points, np.full(points.shape[0], radius), area, (kind, size)
-
-
-def mass_spring_body(
-    name: str, body: MassSpringBodySpec, driven: MakeSignalParameter
-) -> tuple[MassSpringBody, list[SceneParameter]]:
-    """Return a mass-spring body and its numbers."""
-    at = f"bodies.{name}"
-    points, edges, triangles = _mass_spring_mesh(body)
-    n = points.shape[0]
-    pins, numbers, loads = [], pose_numbers(at, body), []
-    for k, pin in enumerate(body.pins):
-        nodes = select_points(points, pin.where, f"{at}.pins.{k}.where")
-        motion = None if pin.motion is None else driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
-        if isinstance(pin.motion, tuple):
-            path = f"{at}.pins.{k}.motion"
-            numbers.append(SceneParameter(path, np.array(pin.motion), "m", ((path, 1.0),)))
-        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
-    for k, load in enumerate(body.loads):
-        nodes = select_points(points, load.where, f"{at}.loads.{k}.where")
-        path = f"{at}.loads.{k}.force"
-        if isinstance(load.force, tuple):
-            numbers.append(SceneParameter(path, np.array(load.force), "N", ((path, 1.0),)))
-        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), driven(load.force, path, "N", 3)))
-    if body.mass is None:
-        held = {(int(node), axis) for pin in pins for node in pin.nodes for axis in pin.axes}
-        if len(held) < 3 * n:
-            raise InputError("nodes without mass have to be pinned, all of them along x, y, z", place=f"{at}.mass")
-    else:
-        numbers.append(SceneParameter(f"{at}.mass", np.array(body.mass), "kg", ((f"{at}.mass", 1.0),)))
-        path = f"{at}.rayleigh_mass"
-        numbers.append(SceneParameter(path, np.array(body.rayleigh_mass), "1/s", ((path, 1.0),)))
-    if edges.size:
-        for key, unit in (("stiffness", "N/m"), ("damping", "N s/m")):
-            numbers.append(SceneParameter(f"{at}.{key}", np.array(getattr(body, key)), unit, ((f"{at}.{key}", 1.0),)))
-        lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
-        # Of the mesh, and no number of the scene.
-        numbers.append(SceneParameter(f"{at}.lengths", lengths, "m", ((f"{at}.lengths", 1.0),), fixed=True))
-    sheet = MassSpringBody(
-        name, points, np.full(n, 1.0 / n), edges, triangles, body.mass is None, body.collision, tuple(pins),
-        tuple(loads),
-    )  # fmt: skip
-    return sheet, numbers
-
-
-def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
-    mesh = body.mesh
-    if isinstance(mesh, PointsMeshSpec):
-        edges = np.array(mesh.edges, dtype=np.int64).reshape(-1, 2)
-        return np.array(mesh.points, dtype=float), edges, np.zeros((0, 3), dtype=np.int64)
-    nx, ny = mesh.divisions
-    x, y = (np.linspace(-0.5 * size, 0.5 * size, n + 1) for size, n in zip(mesh.size, mesh.divisions, strict=True))
-    points = np.stack([*np.broadcast_arrays(x[:, None], y[None, :], 0.0)], axis=-1).reshape(-1, 3)
-    number = np.arange((nx + 1) * (ny + 1)).reshape(nx + 1, ny + 1)
-    pairs = [(number[:-1], number[1:]), (number[:, :-1], number[:, 1:])]
-    if mesh.shear:
-        pairs += [(number[:-1, :-1], number[1:, 1:]), (number[1:, :-1], number[:-1, 1:])]
-    if mesh.bend:
-        pairs += [(number[:-2], number[2:]), (number[:, :-2], number[:, 2:])]
-    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
-    a, b, c, d = (number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:])
-    triangles = np.concatenate([np.stack([p.ravel() for p in t], axis=1) for t in ((a, b, c), (a, c, d))])
-    return points, edges, triangles

@@ -1,0 +1,124 @@
+"""Cloth and rods: nodes whose energy is one of strains of small stencils."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from add.bodies.base import POSE_VECTORS, Block, Family, Layouts, Part, Picture
+from add.bodies.families import NODAL_INERTIA, WEIGHT
+from add.bodies.net import NetBody, Springs
+from add.equations.layout import ParameterLayout
+from add.equations.term import Term
+from add.materials.strains import StrainLaw
+from add.terms import Stencils, Strained
+from add.typing import FloatArray, IntArray
+
+
+class Layer(NamedTuple):
+    """Stencils of a body with one law; nodes are the body's own, the rest as in `add.terms.Stencils`."""
+
+    law: StrainLaw
+    cells: IntArray
+    places: IntArray
+    shape: FloatArray
+    weights: FloatArray
+
+
+class Seam(NamedTuple):
+    """Pairs of nodes (m, 2) that springs without length draw together."""
+
+    pairs: IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Straining(Family):
+    """Stencils of one law and one size; parts are a `Layer` in nodes of the system and indices of its parameters."""
+
+    law: StrainLaw
+    widths: tuple[int, ...]
+
+    def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
+        """Return one term."""
+        cells, places, shape, weights = (np.concatenate([layer[k] for layer, _ in parts]) for k in range(1, 5))
+        group = np.repeat(np.arange(len(parts)), [layer.cells.shape[0] for layer, _ in parts])
+        return [
+            Strained(
+                self.law, Stencils(cells, places, shape, weights, group, np.array([moduli for _, moduli in parts]))
+            )
+        ]
+
+
+@final
+@dataclass(frozen=True)
+class ThinBody(NetBody):
+    """A cloth or a rod.
+
+    Attributes
+    ----------
+    layers : tuple of Layer
+    extent : float
+        Area [m^2] or length [m] at rest.
+    unit : str
+        Of the density.
+    seams : tuple of Seam
+    gradients : (nt, 3, 2)
+        Of shape functions at rest, for drawing strains; see `add.geometry.sheet`.
+    """
+
+    layers: tuple[Layer, ...] = ()
+    extent: float = 0.0
+    unit: str = "kg/m^2"
+    seams: tuple[Seam, ...] = ()
+    gradients: FloatArray | None = None
+
+    def parameters(self) -> list[Block]:
+        """Return density, drag, moduli, seams and the pose."""
+        at = f"bodies.{self.name}"
+        moduli = {modulus.key: modulus.unit for layer in self.layers for modulus in layer.law.parameters}
+        scalars = {"density": self.unit, "rayleigh_mass": "1/s", **moduli}
+        blocks: list[Block] = [(f"{at}.{key}", (), unit) for key, unit in scalars.items()]
+        for k in range(len(self.seams)):
+            numbers = (("stiffness", "N/m"), ("damping", "N s/m"), ("length", "m"))
+            blocks += [(f"{at}.seams.{k}.{key}", (), unit) for key, unit in numbers]
+        return [*blocks, *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS)]
+
+    def parts(self, at: Layouts) -> list[Part | Term]:
+        """Return inertia and weight, layers, seams and loads."""
+        first = self.first_node(at)
+
+        def index(key: str) -> int:
+            return at.parameters[f"bodies.{self.name}.{key}"].start
+
+        amounts = self.extent * self.shares
+        nodes = first + np.arange(amounts.size)
+        density, drag = (np.full(nodes.size, index(key)) for key in ("density", "rayleigh_mass"))
+        out: list[Part | Term] = [
+            Part(NODAL_INERTIA, (nodes, nodes, np.repeat(amounts[:, None], 3, axis=1), density, drag)),
+            Part(WEIGHT, (nodes, amounts, density)),
+        ]
+        for layer in self.layers:
+            moduli = [index(modulus.key) for modulus in layer.law.parameters]
+            widths = tuple(array.shape[1] for array in layer[1:4])
+            out.append(Part(Straining(layer.law, widths), (layer._replace(cells=first + layer.cells), moduli)))
+        for k, seam in enumerate(self.seams):
+            numbers = [
+                np.full(len(seam.pairs), index(f"seams.{k}.{key}")) for key in ("stiffness", "damping", "length")
+            ]
+            out.append(Part(Springs(), (first + seam.pairs, *numbers)))
+        return [*out, *self.load_terms(at)]
+
+    def picture(self, theta: FloatArray, at: Layouts) -> Picture:
+        """Return nodes, edges and triangles, and what strains are drawn by."""
+        picture = super().picture(theta, at)
+        if self.gradients is not None:
+            picture.values["gradients"] = self.gradients
+        return picture
+
+    def fingerprint(self) -> list[Any]:
+        """Return nodes, and what is known of the stencils at rest."""
+        return [self.points, *(array for layer in self.layers for array in layer[1:]), *(s.pairs for s in self.seams)]

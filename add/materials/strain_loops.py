@@ -1,0 +1,195 @@
+"""Loops over strained stencils that evaluate their laws, see `add.materials.strains`.
+
+The nodes of a stencil feel
+
+    r = w sum_a F_a dz_a/dx,   F_a = dW/dz_a + dR/dz_dot_a,   z_dot = dz/dx v,
+
+which no rigid motion changes. The matrix of a step has no projection; with W_ab and R_ab the second derivatives,
+
+    dr/dx = w sum_a (F_a d2z_a + dz_a (sum_b W_ab dz_b + R_ab d2z_b v)^T),   dr/dv = w sum_ab R_ab dz_a dz_b^T.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from add.kernels.caching import njit
+from add.laws import Expression, compiled, derivative, unknown_sign
+from add.materials.strains import StrainLaw
+
+_JIT = {"nogil": True, "error_model": "numpy"}
+
+
+class StrainLoops(NamedTuple):
+    """Compiled loops over the stencils of a law; all begin with (q, own, moduli), ``own`` of `add.terms.strained`.
+
+    energy : (q, own, moduli) -> E [J]
+    residual : (q, own, moduli, v, out)
+    jacobian : (q, own, moduli, v, weight_q, weight_v, data, slots)
+    parameters : (q, own, moduli, v, indices, forward, along, out)
+    """
+
+    energy: Callable[..., float]
+    residual: Callable[..., None]
+    jacobian: Callable[..., None]
+    parameters: Callable[..., None]
+
+
+@functools.cache
+def strain_loops(law: StrainLaw) -> StrainLoops:
+    """Return the loops of a law, compiled when they are called first."""
+    strain, n, damped = law.strain, len(law.strain.rest), law.damped
+    value, second = strain.value, strain.second
+    names = {name: f"z[{a}]" for a, name in enumerate(strain.variables)}
+    names |= {name: f"r[{a}]" for a, name in enumerate(strain.rates)}
+    names |= {word: f"p[{k}]" for k, word in enumerate(law.words)}
+    by_z = [derivative(law.energy, name) for name in strain.variables]
+    by_r = [derivative(law.resistance, name) for name in strain.rates]
+    given: dict[str, Any] = {"names": names, "domain": unknown_sign(law.energy, frozenset()), **_JIT}
+    w = compiled("w", "p, z", [law.energy], **given)
+
+    def pairs(slopes: Sequence[Expression], by: Sequence[str]) -> list[Expression]:
+        return [derivative(one, name) for one in slopes for name in by]
+
+    def written(name: str, values: Sequence[Expression], target: str) -> Any:
+        into = [f"{target}[{k // n}, {k % n}]" for k in range(len(values))]
+        return compiled(name, "p, z, r, out", values, into=into, **given)
+
+    forces = written("forces", [*by_z, *by_r], "out")
+    of_z, of_r = (
+        written("of_z", pairs(by_z, strain.variables), "out"),
+        written("of_r", pairs(by_r, strain.rates), "out"),
+    )
+    mixed_z = [derivative(one, word) for word in law.words for one in by_z]
+    mixed_r = [derivative(one, word) for word in law.words for one in by_r]
+    of_p, of_p_rates = written("of_p", mixed_z, "out"), written("of_p_rates", mixed_r, "out")
+
+    @njit(**_JIT)
+    def prepare(e, q, own, x):
+        for k in range(own.cells.shape[1]):
+            for i in range(3):
+                x[k, i] = q[3 * own.cells[e, k] + i]
+
+    @njit(**_JIT)
+    def motion(e, q, v, own, x, work, z, dz, r):
+        prepare(e, q, own, x)
+        value(x, own.places[e], own.shape[e], work, z, dz)
+        if damped:
+            for a in range(n):
+                r[a] = 0.0
+                for k in range(own.cells.shape[1]):
+                    for i in range(3):
+                        r[a] += dz[a, 3 * k + i] * v[3 * own.cells[e, k] + i]
+
+    @njit(**_JIT)
+    def add_force(e, own, force, dz, out):
+        for k in range(own.cells.shape[1]):
+            for i in range(3):
+                total = 0.0
+                for a in range(n):
+                    total += force[a] * dz[a, 3 * k + i]
+                out[3 * own.cells[e, k] + i] += own.weights[e] * total
+
+    @njit(**_JIT)
+    def energy(q, own, moduli):
+        m = own.cells.shape[1]
+        x, work, z, dz = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, 3 * m))
+        total = 0.0
+        for e in range(own.cells.shape[0]):
+            prepare(e, q, own, x)
+            value(x, own.places[e], own.shape[e], work, z, dz)
+            total += own.weights[e] * w(moduli[own.group[e]], z)
+        return total
+
+    @njit(**_JIT)
+    def residual(q, own, moduli, v, out):
+        m = own.cells.shape[1]
+        x, work, z, dz, r = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, 3 * m)), np.zeros(n)
+        both = np.empty((2, n))
+        for e in range(own.cells.shape[0]):
+            motion(e, q, v, own, x, work, z, dz, r)
+            forces(moduli[own.group[e]], z, r, both)
+            for a in range(n):
+                both[0, a] += both[1, a]
+            add_force(e, own, both[0], dz, out)
+
+    @njit(**_JIT)
+    def jacobian(q, own, moduli, v, weight_q, weight_v, data, slots):
+        m = own.cells.shape[1]
+        size = 3 * m
+        x, work, z, dz, r = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, size)), np.zeros(n)
+        both, by_strain, by_rate, one = np.empty((2, n)), np.empty((n, n)), np.empty((n, n)), np.zeros(n)
+        local, turned, rows = np.empty((size, size)), np.empty((size, size)), np.empty((n, size))
+        for e in range(own.cells.shape[0]):
+            p = moduli[own.group[e]]
+            motion(e, q, v, own, x, work, z, dz, r)
+            forces(p, z, r, both)
+            of_z(p, z, r, by_strain)
+            local[:] = 0.0
+            for a in range(n):
+                both[0, a] = weight_q * (both[0, a] + both[1, a])
+            if weight_q != 0.0:
+                second(x, own.places[e], own.shape[e], both[0], work, local)
+            acting = False
+            if damped:
+                of_r(p, z, r, by_rate)
+                acting = bool(by_rate.any())
+            for a in range(n):
+                for i in range(size):
+                    rows[a, i] = 0.0
+                    for b in range(n):
+                        rows[a, i] += weight_q * by_strain[a, b] * dz[b, i]
+                        if acting:
+                            rows[a, i] += weight_v * by_rate[a, b] * dz[b, i]
+            if acting and weight_q != 0.0:
+                for b in range(n):
+                    one[:] = 0.0
+                    one[b] = weight_q
+                    turned[:] = 0.0
+                    second(x, own.places[e], own.shape[e], one, work, turned)
+                    for i in range(size):
+                        total = 0.0
+                        for k in range(m):
+                            for j in range(3):
+                                total += turned[i, 3 * k + j] * v[3 * own.cells[e, k] + j]
+                        for a in range(n):
+                            rows[a, i] += by_rate[a, b] * total
+            for i in range(size):
+                for j in range(size):
+                    total = local[i, j]
+                    for a in range(n):
+                        total += dz[a, i] * rows[a, j]
+                    data[slots[e, i, j]] += own.weights[e] * total
+
+    @njit(**_JIT)
+    def parameters(q, own, moduli, v, indices, forward, along, out):
+        m, n_p = own.cells.shape[1], moduli.shape[1]
+        x, work, z, dz, r = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, 3 * m)), np.zeros(n)
+        by, by_rates, force = np.empty((n_p, n)), np.zeros((n_p, n)), np.empty(n)
+        for e in range(own.cells.shape[0]):
+            g = own.group[e]
+            motion(e, q, v, own, x, work, z, dz, r)
+            of_p(moduli[g], z, r, by)
+            if damped:
+                of_p_rates(moduli[g], z, r, by_rates)
+            by += by_rates
+            if forward:
+                force[:] = 0.0
+                for k in range(n_p):
+                    for a in range(n):
+                        force[a] += along[indices[g, k]] * by[k, a]
+                add_force(e, own, force, dz, out)
+                continue
+            for a in range(n):
+                pulled = 0.0
+                for k in range(m):
+                    for i in range(3):
+                        pulled += dz[a, 3 * k + i] * along[3 * own.cells[e, k] + i]
+                for k in range(n_p):
+                    out[indices[g, k]] += own.weights[e] * by[k, a] * pulled
+
+    return StrainLoops(energy, residual, jacobian, parameters)

@@ -1,0 +1,240 @@
+"""Mass-spring bodies, cloth and rods of a scene, with the numbers they bring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from add.bodies import Layer, MassSpringBody, NetBody, NodalLoad, Pin, Seam, ThinBody
+from add.errors import InputError
+from add.geometry.sheet import ALTERNATING, IRREGULAR, ONE, Sheet, rectangle
+from add.io.patterns import Pattern, read_pattern
+from add.materials.strains import PLATE, StrainLaw
+from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.numbers import SceneParameter
+from add.scene.build.rigid_bodies import pose_numbers
+from add.scene.build.selections import select_points
+from add.scene.read.paths import asked_for_by
+from add.scene.spec.bodies import FileMeshSpec
+from add.scene.spec.nets import (
+    ClothBodySpec,
+    LineMeshSpec,
+    MassSpringBodySpec,
+    NetSpec,
+    PointsMeshSpec,
+    RodBodySpec,
+    SeamSpec,
+)
+from add.typing import FloatArray, IntArray
+
+_DIAGONALS = {"alternating": ALTERNATING, "one": ONE, "irregular": IRREGULAR}
+_NO_PLACES = np.zeros((1, 0), dtype=np.int64)
+#: How much the two sides of a seam may differ in length, as a part of the longer.
+_EASE = 0.05
+
+
+def net_body(name: str, body: NetSpec, driven: MakeSignalParameter) -> tuple[NetBody, list[SceneParameter]]:
+    """Return a mass-spring body, a cloth or a rod, and its numbers."""
+    if isinstance(body, ClothBodySpec):
+        return _cloth(name, body, driven)
+    if isinstance(body, RodBodySpec):
+        return _rod(name, body, driven)
+    assert isinstance(body, MassSpringBodySpec)
+    return _mass_spring(name, body, driven)
+
+
+def _number(path: str, value: Any, unit: str, block: str = "", fixed: bool = False) -> SceneParameter:
+    return SceneParameter(path, np.array(value, dtype=float), unit, ((block or path, 1.0),), fixed)
+
+
+def _held(
+    at: str, body: NetSpec, points: FloatArray, driven: MakeSignalParameter
+) -> tuple[list[Pin], list[NodalLoad], list[SceneParameter]]:
+    """Return pins and loads, and the numbers of these and of the pose."""
+    pins, numbers, loads = [], pose_numbers(at, body), []
+    for k, pin in enumerate(body.pins):
+        path = f"{at}.pins.{k}.motion"
+        nodes = select_points(points, pin.where, f"{at}.pins.{k}.where")
+        motion = None if pin.motion is None else driven(pin.motion, path, "m", 3)
+        if isinstance(pin.motion, tuple):
+            numbers.append(_number(path, pin.motion, "m"))
+        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
+    for k, load in enumerate(body.loads):
+        path = f"{at}.loads.{k}.force"
+        nodes = select_points(points, load.where, f"{at}.loads.{k}.where")
+        if isinstance(load.force, tuple):
+            numbers.append(_number(path, load.force, "N"))
+        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), driven(load.force, path, "N", 3)))
+    return pins, loads, numbers
+
+
+# --- springs ----------------------------------------------------------------------------------------------------------
+
+
+def _mass_spring(
+    name: str, body: MassSpringBodySpec, driven: MakeSignalParameter
+) -> tuple[NetBody, list[SceneParameter]]:
+    at = f"bodies.{name}"
+    points, edges, triangles = _mass_spring_mesh(body)
+    n = points.shape[0]
+    pins, loads, numbers = _held(at, body, points, driven)
+    if body.mass is None:
+        held = {(int(node), axis) for pin in pins for node in pin.nodes for axis in pin.axes}
+        if len(held) < 3 * n:
+            raise InputError("nodes without mass have to be pinned, all of them along x, y, z", place=f"{at}.mass")
+    else:
+        numbers += [_number(f"{at}.mass", body.mass, "kg"), _number(f"{at}.rayleigh_mass", body.rayleigh_mass, "1/s")]
+    if edges.size:
+        numbers += [_number(f"{at}.{key}", getattr(body, key), unit)
+                    for key, unit in (("stiffness", "N/m"), ("damping", "N s/m"))]  # fmt: skip
+        lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
+        # Of the mesh, and no number of the scene.
+        numbers.append(_number(f"{at}.lengths", lengths, "m", fixed=True))
+    shares = np.full(n, 1.0 / n)
+    sheet = MassSpringBody(
+        name, points, shares, edges, triangles, body.collision, tuple(pins), tuple(loads), body.mass is None
+    )
+    return sheet, numbers
+
+
+def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
+    mesh = body.mesh
+    if isinstance(mesh, PointsMeshSpec):
+        edges = np.array(mesh.edges, dtype=np.int64).reshape(-1, 2)
+        return np.array(mesh.points, dtype=float), edges, np.zeros((0, 3), dtype=np.int64)
+    nx, ny = mesh.divisions
+    x, y = (np.linspace(-0.5 * size, 0.5 * size, n + 1) for size, n in zip(mesh.size, mesh.divisions, strict=True))
+    points = np.stack([*np.broadcast_arrays(x[:, None], y[None, :], 0.0)], axis=-1).reshape(-1, 3)
+    number = np.arange((nx + 1) * (ny + 1)).reshape(nx + 1, ny + 1)
+    pairs = [(number[:-1], number[1:]), (number[:, :-1], number[:, 1:])]
+    if mesh.shear:
+        pairs += [(number[:-1, :-1], number[1:, 1:]), (number[1:, :-1], number[:-1, 1:])]
+    if mesh.bend:
+        pairs += [(number[:-2], number[2:]), (number[:, :-2], number[:, 2:])]
+    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+    a, b, c, d = (number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:])
+    triangles = np.concatenate([np.stack([p.ravel() for p in t], axis=1) for t in ((a, b, c), (a, c, d))])
+    return points, edges, triangles
+
+
+# --- cloth ------------------------------------------------------------------------------------------------------------
+
+
+def _cloth(name: str, body: ClothBodySpec, driven: MakeSignalParameter) -> tuple[NetBody, list[SceneParameter]]:
+    at = f"bodies.{name}"
+    points, triangles, sheet = _sheet(body, at)
+    try:
+        sheet.require_sheet()
+    except InputError as error:
+        error.place = f"{at}.mesh, {error.place}"
+        raise
+    pins, loads, numbers = _held(at, body, points, driven)
+    membrane, *bending = body.material.laws
+    n = triangles.shape[0]
+    places = np.repeat(_NO_PLACES, n, axis=0)
+    layers = [Layer(membrane, triangles, places, sheet.gradients.reshape(n, 6), sheet.areas)]
+    layers += [_bending(law, sheet) for law in bending if sheet.hinges]
+    for key, unit in (("density", "kg/m^2"), ("rayleigh_mass", "1/s")):
+        numbers.append(_number(f"{at}.material.{key}", getattr(body.material, key), unit, f"{at}.{key}"))
+    units = {modulus.key: modulus.unit for layer in layers for modulus in layer.law.parameters}
+    for key, unit in units.items():
+        numbers.append(_number(f"{at}.material.{key}", body.material.number(key), unit, f"{at}.{key}"))
+    seams = []
+    for k, seam in enumerate(body.seams):
+        seams.append(_seam(seam, sheet, points.shape[0], f"{at}.seams.{k}"))
+        for key, unit in (("stiffness", "N/m"), ("damping", "N s/m")):
+            numbers.append(_number(f"{at}.seams.{k}.{key}", getattr(seam, key), unit))
+        numbers.append(_number(f"{at}.seams.{k}.length", 0.0, "m", fixed=True))
+    areas = sheet.node_areas(points.shape[0])
+    cloth = ThinBody(
+        name, points, areas / areas.sum(), np.zeros((0, 2), dtype=np.int64), triangles, body.collision, tuple(pins),
+        tuple(loads), tuple(layers), float(areas.sum()), "kg/m^2", tuple(seams), sheet.gradients,
+    )  # fmt: skip
+    return cloth, numbers
+
+
+def _sheet(body: ClothBodySpec, at: str) -> tuple[FloatArray, IntArray, Sheet]:
+    """Return points and triangles at the start, and the sheet at rest."""
+    mesh = body.mesh
+    if not isinstance(mesh, FileMeshSpec):
+        points, triangles = rectangle(mesh.size, mesh.cells, _DIAGONALS[mesh.diagonals])
+        read = Pattern(points, triangles, None)
+    else:
+        with asked_for_by(f"{at}.mesh.file"):
+            read = read_pattern(mesh.file)
+    points, corners = body.scale * read.points, read.points[read.triangles]
+    if isinstance(body.rest, FileMeshSpec):
+        with asked_for_by(f"{at}.rest.file"):
+            other = read_pattern(body.rest.file)
+        if not np.array_equal(other.triangles, read.triangles):
+            raise InputError(
+                "the shape without stress has other triangles", file=body.rest.file, place=f"{at}.rest.file",
+                found=f"{len(other.triangles)} triangles", expected=f"the {len(read.triangles)} of the mesh, in order",
+            )  # fmt: skip
+        corners = other.points[other.triangles]
+    elif body.rest == "uv":
+        if read.uv is None:
+            raise InputError("not every corner has texture coordinates", place=f"{at}.rest", found="'uv'",
+                             expected="lines 'vt' and faces 'v/vt' of an .obj file, or 'mesh'")  # fmt: skip
+        corners = np.concatenate([read.uv, np.zeros((*read.uv.shape[:2], 1))], axis=2)
+    return points, read.triangles, Sheet(read.triangles, body.scale * corners, body.rest == "uv", body.warp)
+
+
+def _bending(law: StrainLaw, sheet: Sheet) -> Layer:
+    if law.strain is PLATE:
+        found = sheet.plates()
+        return Layer(law, found.cells, found.places, found.shape, sheet.areas[found.triangles])
+    n = len(sheet.hinges)
+    places = np.tile(np.arange(4), (n, 1))
+    shape = np.column_stack([sheet.rest_angles, np.ones(n)])
+    return Layer(law, sheet.hinge_nodes, places, shape, sheet.hinge_weights)
+
+
+def _seam(seam: SeamSpec, sheet: Sheet, n: int, at: str) -> Seam:
+    if len(seam.a) != len(seam.b):
+        raise InputError("the sides of a seam do not fit", place=at, found=f"{len(seam.a)} and {len(seam.b)} nodes",
+                         expected="as many on one as on the other")  # fmt: skip
+    pairs = np.column_stack([seam.a, seam.b])
+    if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] == pairs[:, 1]).any():
+        raise InputError("a seam joins two different nodes", place=at, expected=f"within 0..{n - 1}")
+    place = np.zeros((n, 3))
+    place[sheet.triangles] = sheet.corners
+    long = [float(np.linalg.norm(np.diff(place[side], axis=0), axis=1).sum()) for side in pairs.T]
+    if abs(long[0] - long[1]) > _EASE * max(long):
+        raise InputError("the sides of a seam do not fit", place=at, found=f"{long[0]:.4g} m and {long[1]:.4g} m long",
+                         expected=f"lengths that differ by at most {_EASE:.0%}")  # fmt: skip
+    return Seam(pairs)
+
+
+# --- rods -------------------------------------------------------------------------------------------------------------
+
+
+def _rod(name: str, body: RodBodySpec, driven: MakeSignalParameter) -> tuple[NetBody, list[SceneParameter]]:
+    at = f"bodies.{name}"
+    if isinstance(body.mesh, LineMeshSpec):
+        points = np.linspace([0.0, 0.0, 0.0], [body.mesh.length, 0.0, 0.0], body.mesh.segments + 1)
+    else:
+        points = np.array(body.mesh.points)
+    n = points.shape[0]
+    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    if not lengths.all():
+        raise InputError("a segment of length zero", place=f"{at}.mesh.points.{int(np.argmin(lengths))}")
+    pins, loads, numbers = _held(at, body, points, driven)
+    edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    stretching, bending = body.laws
+    layers = [Layer(stretching, edges, np.repeat(_NO_PLACES, n - 1, axis=0), lengths[:, None], lengths)]
+    if n > 2:
+        cells = np.column_stack([np.arange(n - 2) + k for k in range(3)])
+        none = np.repeat(_NO_PLACES, n - 2, axis=0)
+        layers.append(Layer(bending, cells, none, np.zeros((n - 2, 0)), 2.0 / (lengths[1:] + lengths[:-1])))
+    for key, unit in (("density", "kg/m"), ("rayleigh_mass", "1/s")):
+        numbers.append(_number(f"{at}.{key}", getattr(body, key), unit))
+    for modulus in (modulus for layer in layers for modulus in layer.law.parameters):
+        numbers.append(_number(f"{at}.{modulus.key}", body.number(modulus.key), modulus.unit))
+    amounts = 0.5 * (np.append(lengths, 0.0) + np.append(0.0, lengths))
+    rod = ThinBody(
+        name, points, amounts / amounts.sum(), edges, np.zeros((0, 3), dtype=np.int64), body.collision, tuple(pins),
+        tuple(loads), tuple(layers), float(amounts.sum()), "kg/m",
+    )  # fmt: skip
+    return rod, numbers

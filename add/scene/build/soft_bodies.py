@@ -1,0 +1,85 @@
+"""Soft bodies of a scene; their numbers are in `add.scene.build.numbers`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from add.bodies import NodalLoad, Pin, PointAnchor, PointMass, SoftBody
+from add.errors import InputError
+from add.scene.build.coupling_parts import MakeSignalParameter
+from add.scene.build.selections import body_mesh, locate_point, select
+from add.scene.spec.bodies import SoftBodySpec
+
+
+def soft_body(name: str, body: SoftBodySpec, driven: MakeSignalParameter) -> SoftBody:
+    """Return a soft body."""
+    at = f"bodies.{name}"
+    mesh = body_mesh(body, at)
+    pins = []
+    for k, pin in enumerate(body.pins):
+        nodes = select(mesh, pin.where, f"{at}.pins.{k}.where")
+        motion = None if pin.motion is None else driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
+        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
+    _no_pin_twice(pins, at)
+    loads = []
+    for k, load in enumerate(body.loads):
+        nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
+        force = driven(load.force, f"{at}.loads.{k}.force", "N", 3)
+        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), force))
+    masses = []
+    for k, mass in enumerate(body.point_masses):
+        place = f"{at}.point_masses.{k}"
+        axes = tuple("xyz".index(axis) for axis in mass.inertia_axes)
+        if mass.at is not None:
+            nodes, weights = locate_point(mesh, mass.at, 0.01, f"{place}.at")
+            masses.append(PointMass(nodes, weights, f"{place}.mass", axes))
+        else:
+            nodes = select(mesh, mass.where, f"{place}.where")
+            masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass", axes))
+    anchors = []
+    for k, anchor in enumerate(body.anchors):
+        place = f"{at}.anchors.{k}"
+        nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
+        anchors.append(PointAnchor(nodes, weights, driven(anchor.place, f"{place}.place", "m", 3)))
+    _no_point_held_twice(pins, anchors, mesh.points.shape[0], at)
+    return SoftBody(
+        name,
+        mesh,
+        law=body.material.law,
+        mean_dilatation=body.mean_dilatation,
+        lumped=body.mass == "lumped",
+        branches=tuple((key, n) for key, _, n in body.material.branches),
+        pins=tuple(pins),
+        loads=tuple(loads),
+        masses=tuple(masses),
+        anchors=tuple(anchors),
+    )
+
+
+def _no_pin_twice(pins: list[Pin], at: str) -> None:
+    seen: set[tuple[int, int]] = set()
+    for k, pin in enumerate(pins):
+        held = {(int(node), axis) for node in pin.nodes for axis in pin.axes}
+        if pin.motion and seen & held:
+            node, axis = min(seen & held)
+            raise InputError(
+                f"node {node} is already held along {'xyz'[axis]} by an earlier pin", place=f"{at}.pins.{k}"
+            )
+        seen |= held
+
+
+def _no_point_held_twice(pins: list[Pin], anchors: list[PointAnchor], n: int, at: str) -> None:
+    """Refuse anchors that hold what pins and earlier anchors hold already: together they contradict each other."""
+    for axis in range(3):
+        free = np.ones(n, dtype=bool)
+        for pin in pins:
+            free[pin.nodes] &= axis not in pin.axes
+        rows = np.zeros((len(anchors), n))
+        for k, anchor in enumerate(anchors):
+            np.add.at(rows[k], anchor.nodes, anchor.weights)
+            if np.linalg.matrix_rank(rows[: k + 1, free], tol=1e-9) <= k:
+                raise InputError(
+                    f"this point is already held along {'xyz'[axis]} by pins or earlier anchors: two joints would "
+                    "contradict each other",
+                    place=f"{at}.anchors.{k}",
+                )

@@ -1,0 +1,387 @@
+"""Bodies of nodes on lines and sheets: springs, cloth and rods."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, Tag, model_validator
+
+from add.errors import InputError
+from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
+from add.scene.spec.bodies import FileMeshSpec, LoadSpec, PinSpec
+from add.scene.spec.common import (
+    Count,
+    Flag,
+    NonEmpty,
+    NonNegative,
+    Number,
+    Positive,
+    Role,
+    Spec,
+    Vector3,
+    by_key,
+    by_type,
+    by_value,
+    problem,
+)
+from add.scene.spec.formulas import _FormulaSpec
+from add.scene.spec.rigid import _MovingSpec
+
+
+class NetSpec(_MovingSpec):
+    """What bodies of nodes on lines and sheets have alike."""
+
+    collision: Flag = Field(True, description="whether the nodes meet obstacles")
+    pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
+    loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
+
+    @property
+    def expected_nodes(self) -> float:
+        """Nodes of a shape that is meshed here; 0 for others."""
+        return 0.0
+
+    @property
+    def is_handle(self) -> bool:
+        """Whether there is one node alone."""
+        return False
+
+
+# --- springs ----------------------------------------------------------------------------------------------------------
+
+
+class SheetMeshSpec(Spec):
+    """A rectangle in the x-y plane of the rest frame, centred at the origin, with springs along its cells' sides."""
+
+    shape: Literal["sheet"] = Field("sheet", description="kind of shape")
+    size: tuple[Positive, Positive] = Field(description="edge lengths along x, y [m]")
+    divisions: tuple[Count, Count] = Field(description="cells along x, y")
+    shear: Flag = Field(True, description="springs along both diagonals of each cell")
+    bend: Flag = Field(True, description="springs that skip a node along both directions")
+
+
+class PointsMeshSpec(Spec):
+    """Nodes and springs one by one."""
+
+    points: tuple[Vector3, ...] = Field(min_length=1, description="rest positions [m]")
+    edges: tuple[tuple[int, int], ...] = Field((), description="pairs of nodes that a spring joins")
+
+    @model_validator(mode="after")
+    def _check(self) -> "PointsMeshSpec":
+        n = len(self.points)
+        for k, (a, b) in enumerate(self.edges):
+            if not (0 <= a < n and 0 <= b < n) or a == b:
+                raise problem(
+                    "an edge joins two different nodes", key=f"edges.{k}", found=[a, b], expected=f"within 0..{n - 1}"
+                )
+            if self.points[a] == self.points[b]:
+                raise problem("an edge of length zero", key=f"edges.{k}", found=[a, b])
+        return self
+
+
+ParticleMeshSpec = Annotated[
+    Annotated[PointsMeshSpec, Tag("<points>")] | Annotated[SheetMeshSpec, Tag("<shape>")],
+    by_key("points", "shape"),
+]
+
+
+class MassSpringBodySpec(NetSpec):
+    """Point masses joined by springs: a sheet, a net, a rope. Without mass, a handle: then all its nodes are pinned."""
+
+    # Scenes of before say "particles".
+    type: Annotated[Literal["mass-spring"], BeforeValidator(lambda word: word.replace("particles", "mass-spring"))] = (
+        Field("mass-spring", description="kind of body")
+    )
+    mesh: ParticleMeshSpec = Field(description="rest shape")
+    mass: Positive | None = Field(None, description="total mass, shared equally by the nodes [kg]; null = none")
+    stiffness: Positive = Field(1e3, description="stiffness of every spring [N/m]")
+    damping: NonNegative = Field(0.0, description="damping of every spring [N s/m]")
+    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+
+    @property
+    def expected_nodes(self) -> float:
+        """Nodes of a sheet."""
+        return 0.0 if isinstance(self.mesh, PointsMeshSpec) else _nodes(self.mesh.divisions)
+
+    @property
+    def is_handle(self) -> bool:
+        """Whether there is one node alone."""
+        return isinstance(self.mesh, PointsMeshSpec) and len(self.mesh.points) == 1
+
+
+# --- cloth ------------------------------------------------------------------------------------------------------------
+
+
+class RectangleMeshSpec(Spec):
+    """A rectangle in the x-y plane of the rest frame, centred at the origin, of triangles."""
+
+    shape: Literal["rectangle"] = Field("rectangle", description="kind of shape")
+    size: tuple[Positive, Positive] = Field(description="edge lengths along x, y [m]")
+    cells: tuple[Count, Count] = Field(description="cells along x, y, two triangles each")
+    diagonals: Literal["alternating", "one", "irregular"] = Field(
+        "alternating",
+        description="how cells are cut; `irregular` moves inner nodes and joins them anew, which prefers no direction",
+    )
+
+
+ClothMeshSpec = Annotated[
+    Annotated[FileMeshSpec, Tag("<file>")] | Annotated[RectangleMeshSpec, Tag("<shape>")], by_key("file", "shape")
+]
+ClothRestSpec = Annotated[
+    Annotated[Literal["mesh", "uv"], Tag("<text>")] | Annotated[FileMeshSpec, Tag("<file>")],
+    by_type("'mesh', 'uv', or a file", text=str, file=(dict, FileMeshSpec)),
+]
+Poisson = Annotated[Number, Field(gt=-1, lt=1)]
+
+
+class _MembraneSpec(Spec, numbers=Role.PROPERTY):
+    viscosity: NonNegative = Field(
+        0.0, description="eta of the stress eta dE/dt, E = (C - I)/2, times the thickness [N s/m]"
+    )
+    model: str
+
+    @property
+    def law(self) -> StrainLaw:
+        """Its law."""
+        return MEMBRANES[self.model]
+
+    def number(self, key: str) -> float:
+        """Return a number of it by its key."""
+        return float(getattr(self, key))
+
+
+class IsotropicMembraneSpec(_MembraneSpec):
+    """An isotropic membrane under plane stress."""
+
+    model: Literal["neo-hookean", "stvk"] = Field(
+        "neo-hookean",
+        description="energy a rest volume: `neo-hookean` is mu/2 (tr C - 2 - 2 ln J) + lambda/2 (ln J)^2, which no "
+        "compression takes to zero; `stvk` is young/(1 - poisson^2) ((1 - poisson) tr E^2 + poisson (tr E)^2)/2",
+    )
+    young: Positive = Field(description="Young's modulus [Pa]")
+    poisson: Poisson = Field(description="Poisson's ratio in the plane [-], in (-1, 1)")
+
+
+class OrthotropicMembraneSpec(_MembraneSpec):
+    """A woven membrane, (k11 E11^2 + k22 E22^2 + 2 k12 E11 E22 + k33 E12^2)/2 a rest area."""
+
+    model: Literal["orthotropic"] = Field("orthotropic", description="energy of the membrane")
+    k11: Positive = Field(description="stiffness along the warp [N/m]")
+    k22: Positive = Field(description="stiffness across it, along the weft [N/m]")
+    k12: Number = Field(0.0, description="what couples them [N/m]; k12^2 below k11 k22")
+    k33: Positive = Field(description="of shear, four times the shear modulus times the thickness [N/m]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "OrthotropicMembraneSpec":
+        if self.k12**2 >= self.k11 * self.k22:
+            raise problem("the membrane is not stable", key="k12", found=f"{self.k12:g}",
+                          expected=f"between -+{(self.k11 * self.k22) ** 0.5:g}")  # fmt: skip
+        return self
+
+
+class BaraffWitkinMembraneSpec(_MembraneSpec):
+    """Stretch and shear apart (Baraff and Witkin 1998), without Poisson's effect."""
+
+    model: Literal["baraff-witkin"] = Field("baraff-witkin", description="energy of the membrane")
+    k_u: Positive = Field(description="stiffness along the warp [N/m]")
+    k_v: Positive = Field(description="stiffness along the weft [N/m]")
+    k_s: Positive = Field(description="stiffness of shear [N/m]")
+
+
+class FormulaMembraneSpec(_MembraneSpec, _FormulaSpec):
+    """A membrane by formula: any energy of C = F^T F in axes of warp and weft, with numbers of its own.
+
+    At rest (C11 = C22 = 1, C12 = 0) it must be free of stress and stable.
+    """
+
+    model: Literal["formula"] = Field("formula", description="energy of the membrane")
+    energy: NonEmpty = Field(
+        description="strain energy density W [J/m^3] of C11, C22, C12 and the names in `numbers`; times the thickness"
+    )
+
+    @property
+    def law(self) -> StrainLaw:
+        """Its law."""
+        return membrane_formula(self.energy, tuple(sorted(self.units.items())))
+
+    def number(self, key: str) -> float:
+        """Return a number of the formula by its key."""
+        return self.numbers[key.removeprefix("numbers.")] if key.startswith("numbers.") else super().number(key)
+
+    @model_validator(mode="after")
+    def _check(self) -> "FormulaMembraneSpec":
+        def read() -> None:
+            law = membrane_formula(self.energy)
+            used = {key.removeprefix("membrane.numbers.") for key, _, _ in law.parameters}
+            for name in sorted(self.numbers.keys() - used):
+                raise InputError("the formula does not have this number", place=f"numbers.{name}")
+            for name in sorted(used - self.numbers.keys() - {"thickness", "membrane.viscosity"}):
+                raise InputError("the formula has a name without a number", found=f"'{name}'",
+                                 expected="C11, C22, C12 and the names in 'numbers'")  # fmt: skip
+            law.require_sound(self.numbers | {"thickness": 1.0})
+
+        self.check_formula((*MEMBRANES["stvk"].strain.variables, "thickness", "viscosity", "D11", "D22", "D12"), read)
+        return self
+
+
+MembraneSpec = Annotated[
+    Annotated[IsotropicMembraneSpec, Tag("<isotropic>")]
+    | Annotated[OrthotropicMembraneSpec, Tag("<orthotropic>")]
+    | Annotated[BaraffWitkinMembraneSpec, Tag("<baraff-witkin>")]
+    | Annotated[FormulaMembraneSpec, Tag("<formula>")],
+    by_value("model", "orthotropic", "baraff-witkin", "formula", default="neo-hookean", isotropic="neo-hookean stvk"),
+]
+
+
+class HingeBendingSpec(Spec, numbers=Role.PROPERTY):
+    """Bending by the angle of each edge, E = k_b/2 3 l^2/(A_0 + A_1) (theta - theta_0)^2 (Grinspun et al. 2003).
+
+    What plate it is depends on the mesh: rigidity is 3 k_b along the sides of cells, more along diagonals.
+    """
+
+    model: Literal["hinge"] = Field("hinge", description="kind of bending")
+    stiffness: NonNegative = Field(description="k_b [N m]; a twelfth of ARCSim's")
+    damping: NonNegative = Field(0.0, description="in place of k_b on the rate of the angle [N m s]")
+
+
+class PlateBendingSpec(Spec, numbers=Role.PROPERTY):
+    """Bending by the curvature of each triangle, a consistent plate on any mesh."""
+
+    model: Literal["plate"] = Field("plate", description="kind of bending")
+    rigidity: NonNegative = Field(description="D [N m]; of a homogeneous sheet young thickness^3/(12 (1 - poisson^2))")
+    poisson: Poisson = Field(0.0, description="Poisson's ratio of bending [-], in (-1, 1)")
+    damping: NonNegative = Field(0.0, description="in place of D on the rate of the curvature [N m s]")
+
+
+BendingSpec = Annotated[
+    Annotated[HingeBendingSpec, Tag("<hinge>")] | Annotated[PlateBendingSpec, Tag("<plate>")],
+    by_value("model", "hinge", "plate", default="hinge"),
+]
+
+
+class ClothMaterialSpec(Spec, numbers=Role.PROPERTY):
+    """What a cloth is made of."""
+
+    density: Positive = Field(description="mass an area [kg/m^2]")
+    thickness: Positive | None = Field(
+        None, description="what moduli in Pa are multiplied by [m]; null = none, of membranes whose moduli are in N/m"
+    )
+    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+    membrane: MembraneSpec = Field(description="resistance to stretching")
+    bending: BendingSpec | None = Field(None, description="resistance to bending; null = none")
+
+    @property
+    def laws(self) -> list[StrainLaw]:
+        """Its laws."""
+        return [self.membrane.law, *([BENDINGS[self.bending.model]] if self.bending else [])]
+
+    def number(self, key: str) -> float:
+        """Return a number by its key in theta."""
+        part, _, rest = key.partition(".")
+        if part == "membrane":
+            return self.membrane.number(rest)
+        return float(getattr(self.bending, rest) if part == "bending" else getattr(self, key))
+
+    @model_validator(mode="after")
+    def _check(self) -> "ClothMaterialSpec":
+        needed = any(key == "thickness" for key, _, _ in self.membrane.law.parameters)
+        if needed and self.thickness is None:
+            raise problem("moduli in Pa act on a thickness", key="thickness", found="null", expected="a length [m]")
+        if not needed and self.thickness is not None:
+            raise problem("no force depends on the thickness", key="thickness", found=f"{self.thickness:g} m",
+                          expected="null: moduli of this membrane are in N/m")  # fmt: skip
+        return self
+
+
+class SeamSpec(Spec, numbers=Role.PROPERTY):
+    """Two rows of nodes drawn together by springs without length."""
+
+    a: tuple[int, ...] = Field(min_length=1, description="nodes, one after the other along the seam")
+    b: tuple[int, ...] = Field(min_length=1, description="the nodes that they meet, in the same order")
+    stiffness: Positive = Field(description="stiffness of each spring [N/m]")
+    damping: NonNegative = Field(0.0, description="damping of each spring [N s/m]")
+
+
+class ClothBodySpec(NetSpec):
+    """A cloth: triangles that resist stretching and bending."""
+
+    type: Literal["cloth"] = Field("cloth", description="kind of body")
+    mesh: ClothMeshSpec = Field(description="shape at the start: a file of triangles (.obj), or a rectangle")
+    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    rest: ClothRestSpec = Field(
+        "mesh",
+        description="shape without stress: `mesh`, the angles of its edges among it; `uv`, the flat pattern of the "
+        "file's texture coordinates, whose edges have no angle; or a file of the same triangles",
+    )
+    warp: Vector3 = Field(
+        (1.0, 0.0, 0.0), description="direction of the warp in the frame of the shape without stress; of `uv` u"
+    )
+    material: ClothMaterialSpec = Field(description="material of the whole cloth")
+    seams: tuple[SeamSpec, ...] = Field((), description="rows of nodes that are drawn together")
+
+    @property
+    def expected_nodes(self) -> float:
+        """Nodes of a rectangle."""
+        return _nodes(self.mesh.cells) if isinstance(self.mesh, RectangleMeshSpec) else 0.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "ClothBodySpec":
+        if self.rest == "uv" and not isinstance(self.mesh, FileMeshSpec):
+            raise problem("a rectangle has no texture coordinates", key="rest", found="'uv'", expected="'mesh'")
+        if not any(self.warp):
+            raise problem("this is no direction", key="warp", found="0, 0, 0")
+        return self
+
+
+# --- rods -------------------------------------------------------------------------------------------------------------
+
+
+class LineMeshSpec(Spec):
+    """A straight line along x of the rest frame, from the origin on."""
+
+    shape: Literal["line"] = Field("line", description="kind of shape")
+    length: Positive = Field(description="length [m]")
+    segments: Count = Field(description="parts between nodes")
+
+
+class PathMeshSpec(Spec):
+    """Nodes one after the other."""
+
+    points: tuple[Vector3, ...] = Field(min_length=2, description="places of the nodes at the start [m]")
+
+
+RodMeshSpec = Annotated[
+    Annotated[PathMeshSpec, Tag("<points>")] | Annotated[LineMeshSpec, Tag("<shape>")], by_key("points", "shape")
+]
+
+
+class RodBodySpec(NetSpec, numbers=Role.PROPERTY):
+    """A rod or string, straight at rest, that resists stretching and bending, but no twist (Bergou et al. 2008)."""
+
+    type: Literal["rod"] = Field("rod", description="kind of body")
+    mesh: RodMeshSpec = Field(
+        description="nodes at the start; their distances are lengths at rest, their turns are not"
+    )
+    density: Positive = Field(description="mass a length [kg/m]")
+    stretching: Positive = Field(description="EA [N]")
+    bending: NonNegative = Field(0.0, description="EI, the same in all directions [N m^2]")
+    damping: NonNegative = Field(0.0, description="in place of EA on the rate of the stretch [N s]")
+    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+
+    @property
+    def expected_nodes(self) -> float:
+        """Nodes of a line."""
+        return _nodes((self.mesh.segments,)) if isinstance(self.mesh, LineMeshSpec) else 0.0
+
+    @property
+    def laws(self) -> list[StrainLaw]:
+        """Its laws."""
+        return [ROD_STRETCHING, ROD_BENDING]
+
+    def number(self, key: str) -> float:
+        """Return a number by its key in theta."""
+        return float(getattr(self, key))
+
+
+def _nodes(cells: tuple[int, ...]) -> float:
+    out = 1.0
+    for n in cells:
+        out *= n + 1.0
+    return out
