@@ -24,6 +24,7 @@ from add.kernels.arena import Signals
 from add.kernels.caching import is_kept
 from add.kernels.families import empty_arena, empty_instant, signatures
 from add.materials import MATERIALS
+from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
 from add.terms import (
     ball_laws,
     elastic,
@@ -34,6 +35,7 @@ from add.terms import (
     lengths,
     nodal_force,
     rigid_inertia,
+    strained,
     viscous,
 )  # fmt: skip
 
@@ -43,6 +45,7 @@ KINDS: tuple[Kind, ...] = (
     joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE,
     *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, viscous.viscous_kind)),
+    *(strained.strained_kind(law) for law in (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)),
     *(term.law.kind for term in TERMS),
 )  # fmt: skip
 

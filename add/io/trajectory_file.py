@@ -215,6 +215,8 @@ def _write_optional(file: Any, data: RunData) -> None:
         _put(group, "rest", sheet.rest, "m")
         _put(group, "edges", sheet.edges)
         _put(group, "triangles", sheet.triangles)
+        if len(sheet.gradients):
+            _put(group, "gradients", sheet.gradients, "1/m")
     for solid in data.solids:
         group = groups["solids"].create_group(_key(solid.name))
         for name in ("start", "kinematic", "centre", "kind", "size"):
@@ -330,7 +332,11 @@ def _read_optional(file: Any) -> dict[str, Any]:
     return {
         "carry": _read_carry(file),
         "sheets": tuple(
-            MassSpringData(name, **attributes(group, "start"), **arrays(group, "rest", "edges", "triangles"))
+            MassSpringData(
+                name,
+                **attributes(group, "start"),
+                **arrays(group, "rest", "edges", "triangles", *(key for key in ("gradients",) if key in group)),
+            )
             for name, group in groups("sheets")
         ),
         "solids": tuple(

@@ -140,6 +140,8 @@ class MassSpringData:
     edges : (ne, 2) nodes that springs join
     triangles : (nt, 3)
         Empty for nets, ropes and handles.
+    gradients : (nt, 3, 2)
+        Gradients of the triangles' shape functions at rest [1/m], of which strains are told; empty for springs.
     """
 
     name: str
@@ -147,6 +149,7 @@ class MassSpringData:
     rest: FloatArray
     edges: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    gradients: FloatArray = field(default_factory=lambda: np.zeros((0, 3, 2)))
 
     def __post_init__(self) -> None:
         """Bring to plain types and check that the parts fit."""
@@ -156,6 +159,8 @@ class MassSpringData:
         object.__setattr__(self, "rest", rest)
         object.__setattr__(self, "edges", nodes_of(self.edges, 2, len(rest), f"{place}.edges"))
         object.__setattr__(self, "triangles", nodes_of(self.triangles, 3, len(rest), f"{place}.triangles"))
+        rows = len(self.triangles) if len(self.gradients) else 0
+        object.__setattr__(self, "gradients", floats(self.gradients, (rows, 3, 2), f"{place}.gradients"))
 
     @property
     def n_nodes(self) -> int:
@@ -200,6 +205,7 @@ class SolidData:
     size: FloatArray = field(default_factory=lambda: np.zeros(3))
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    gradients: FloatArray = field(default_factory=lambda: np.zeros((0, 3, 2)))
 
     def __post_init__(self) -> None:
         """Bring to plain types and check that the parts fit."""
@@ -251,6 +257,7 @@ class ObstacleData:
     velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    gradients: FloatArray = field(default_factory=lambda: np.zeros((0, 3, 2)))
 
     def __post_init__(self) -> None:
         """Bring to plain types and check shapes."""

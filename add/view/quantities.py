@@ -8,7 +8,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry import QuadratureGeometry, quadrature_geometry
-from add.io.trajectory import BodyData, RunData
+from add.io.trajectory import BodyData, MassSpringData, RunData
 from add.materials import element_loops
 from add.typing import FloatArray
 from add.view.hulls import solid_hull
@@ -100,8 +100,9 @@ def quantity(data: RunData, name: str) -> Quantity:
             return np.linalg.norm(data.v[k, body.entries].reshape(-1, 3), axis=1)
         if name == "contact":
             return np.linalg.norm(data.contact_force[k, body.entries].reshape(-1, 3), axis=1)
-        if not isinstance(body, BodyData):
-            return np.full(body.n_nodes, np.nan)
+        if isinstance(body, MassSpringData):
+            cloth = name == "strain" and len(body.gradients)
+            return sheet_stretching(body, data.q[k, body.entries]) if cloth else np.full(body.n_nodes, np.nan)
         of_elements = von_mises if name == "stress" else stretching
         return of_elements(body, data.q[k, body.entries], geometries[b])
 
@@ -190,6 +191,18 @@ def stretching(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> F
     gradients /= geometry.weights.sum(axis=1)[:, None, None]
     stretches = np.linalg.svd(np.einsum("eia,eib->eab", corners, gradients), compute_uv=False)
     return _at_nodes(body, np.abs(stretches - 1.0).max(axis=1), geometry)
+
+
+def sheet_stretching(sheet: MassSpringData, q: FloatArray) -> FloatArray:
+    """Largest |lambda_i - 1| at the nodes of a cloth, (n,) [-]; lambda_i: principal stretches of its triangles."""
+    corners = q.reshape(-1, 3)[sheet.triangles]
+    stretches = np.linalg.svd(np.einsum("tki,tka->tia", corners, sheet.gradients), compute_uv=False)
+    areas = 0.5 / np.abs(np.linalg.det(sheet.gradients[:, 1:]))
+    weights = np.zeros((2, sheet.n_nodes))
+    for k in range(3):
+        np.add.at(weights[0], sheet.triangles[:, k], areas * np.abs(stretches - 1.0).max(axis=1))
+        np.add.at(weights[1], sheet.triangles[:, k], areas)
+    return weights[0] / np.maximum(weights[1], np.finfo(float).tiny)
 
 
 def _at_nodes(body: BodyData, elements: FloatArray, geometry: QuadratureGeometry) -> FloatArray:

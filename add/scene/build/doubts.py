@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from add.adjoint import Checkpoints
-from add.bodies import SoftBody, TreeBody
+from add.bodies import SoftBody, ThinBody, TreeBody
 from add.errors import InputError
 from add.materials import element_loops
 from add.model import meeting_meshes
@@ -43,6 +43,8 @@ LARGE = 3.0
 #: What a joint may start beyond its stop, beside the stop's value: rounding of files [rad, m].
 BEYOND = 1e-3
 _SHOWN = 3
+#: Membrane stiffness of an edge over its bending from which on constant strains lock.
+LOCKING = 1e5
 
 
 def warn(built: BuiltScene) -> list[str]:
@@ -57,7 +59,7 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
         (_deep, _untouchable, _round, _creep, _few_steps, _impacts, fast_impacts),
-        (_sizes, _room, _soft, _markers, _centres, _stops, doubts_of_recording, doubts_of_clouds, unread),
+        (_sizes, _room, _soft, _locking, _markers, _centres, _stops, doubts_of_recording, doubts_of_clouds, unread),
     )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
@@ -228,6 +230,29 @@ def _soft(built: BuiltScene) -> Iterator[str]:
             yield (
                 f"{at}: Young's modulus is {young:.3g} Pa, less than the weight of {height:.3g} m of it on its area, "
                 f"{weight:.3g} Pa: it cannot carry itself (moduli are in Pa, densities in kg/m^3)"
+            )
+
+
+def _locking(built: BuiltScene) -> Iterator[str]:
+    """Cloth that stretches so much less easily than it bends that its triangles hold it straight."""
+    theta, layout = built.theta, built.model.system.parameters
+    for body in built.model.bodies:
+        if not isinstance(body, ThinBody) or len(body.layers) < 2 or not len(body.triangles):
+            continue
+        membrane, bending = (
+            {word: float(layout.view(theta, f"bodies.{body.name}.{modulus.key}"))
+             for word, modulus in zip(layer.law.words, layer.law.parameters, strict=True)}
+            for layer in body.layers
+        )  # fmt: skip
+        k11 = 4.0 * float(body.layers[0].law.at_rest(membrane)[1][0, 0])
+        k_b = bending["stiffness"] if "stiffness" in bending else bending["rigidity"] / 3.0
+        sides = body.points[body.triangles] - body.points[np.roll(body.triangles, 1, axis=1)]
+        ratio = k11 * float(np.median(np.linalg.norm(sides, axis=2))) ** 2 / k_b if k_b else 0.0
+        if ratio > LOCKING:
+            yield (
+                f"bodies.{body.name}.material.membrane: k11 edge^2 is {ratio:.3g} times the bending stiffness of an "
+                "edge, and triangles that do not stretch let the cloth bend along their edges alone: give a finer or "
+                "an irregular mesh, or a softer membrane"
             )
 
 

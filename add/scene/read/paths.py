@@ -97,6 +97,7 @@ Pattern = tuple[str, ...]
 
 _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "file"),
+    ("bodies", "*", "rest", "file"),
     ("bodies", "*", "mesh", "surface"),
     ("bodies", "*", "geometry", "file"),
     ("bodies", "*", "model"),
