@@ -3,7 +3,9 @@
 A strain z (nz,) of the places x (m, 3) of a stencil's nodes is two functions:
 
     value(x, places, shape, work, z, dz)        fills z and dz/dx (nz, 3 m)
-    second(x, places, shape, g, work, out)      adds sum_a g_a d2z_a/dx2 to out (3 m, 3 m)
+    second(x, places, shape, g, v, work, out, turned)
+                                                adds sum_a g_a d2z_a/dx2 to out (3 m, 3 m) and, of rates v (m, 3),
+                                                d2z_a/dx2 v to turned (nz, 3 m); v may be empty, and asks for none
 
 ``places`` (integers) and ``shape`` (floats) say what is known of the stencil at rest; ``work`` (13, 12) is scratch.
 """
@@ -42,14 +44,19 @@ def membrane_value(x, places, shape, work, z, dz):
 
 
 @njit(**_JIT)
-def membrane_second(x, places, shape, g, work, out):
+def membrane_second(x, places, shape, g, v, work, out, turned):
     """Add the constant second derivatives of C."""
     for k in range(3):
         for l in range(3):
-            u, v, s, t = shape[2 * k], shape[2 * k + 1], shape[2 * l], shape[2 * l + 1]
-            value = 2.0 * (g[0] * u * s + g[1] * v * t) + g[2] * (u * t + v * s)
+            p, q, s, t = shape[2 * k], shape[2 * k + 1], shape[2 * l], shape[2 * l + 1]
+            along, across, both = 2.0 * p * s, 2.0 * q * t, p * t + q * s
+            value = g[0] * along + g[1] * across + g[2] * both
             for i in range(3):
                 out[3 * k + i, 3 * l + i] += value
+                if v.size:
+                    turned[0, 3 * k + i] += along * v[l, i]
+                    turned[1, 3 * k + i] += across * v[l, i]
+                    turned[2, 3 * k + i] += both * v[l, i]
 
 
 # --- angles of hinges -------------------------------------------------------------------------------------------------
@@ -161,7 +168,7 @@ def bends_value(x, places, shape, work, z, dz):
 
 
 @njit(**_JIT)
-def bends_second(x, places, shape, g, work, out):
+def bends_second(x, places, shape, g, v, work, out, turned):
     """Add the second derivatives of all hinges."""
     n = places.size // 4
     for h in range(n):
@@ -169,14 +176,20 @@ def bends_second(x, places, shape, g, work, out):
         c = 0.0
         for a in range(g.size):
             c += g[a] * shape[n + n * a + h]
-        if c == 0.0:
+        if c == 0.0 and not v.size:
             continue
         hinge_angle(x, at, work, True)
         for k in range(4):
-            for l in range(4):
-                for i in range(3):
+            for i in range(3):
+                row, rate = work[1 + 3 * k + i], 0.0
+                for l in range(4):
                     for j in range(3):
-                        out[3 * at[k] + i, 3 * at[l] + j] += c * work[1 + 3 * k + i, 3 * l + j]
+                        out[3 * at[k] + i, 3 * at[l] + j] += c * row[3 * l + j]
+                        if v.size:
+                            rate += row[3 * l + j] * v[at[l], j]
+                for a in range(g.size):
+                    if v.size:
+                        turned[a, 3 * at[k] + i] += shape[n + n * a + h] * rate
 
 
 # --- lengths and turns of a line --------------------------------------------------------------------------------------
@@ -203,16 +216,19 @@ def length_value(x, places, shape, work, z, dz):
 
 
 @njit(**_JIT)
-def length_second(x, places, shape, g, work, out):
+def length_second(x, places, shape, g, v, work, out, turned):
     """Add the second derivative (I - t t^T) / (L |x_1 - x_0|) in the pattern of a difference."""
     t = work[0]
-    scale = g[0] / (shape[0] * _direction(x, 0, t))
+    scale = 1.0 / (shape[0] * _direction(x, 0, t))
     for i in range(3):
         for j in range(3):
             value = scale * ((1.0 if i == j else 0.0) - t[i] * t[j])
             for k in range(2):
                 for l in range(2):
-                    out[3 * k + i, 3 * l + j] += value if k == l else -value
+                    signed = value if k == l else -value
+                    out[3 * k + i, 3 * l + j] += g[0] * signed
+                    if v.size:
+                        turned[0, 3 * k + i] += signed * v[l, j]
 
 
 @njit(**_JIT)
@@ -228,8 +244,8 @@ def turn_value(x, places, shape, work, z, dz):
 
 
 @njit(**_JIT)
-def turn_second(x, places, shape, g, work, out):
-    """Add the second derivative.
+def turn_second(x, places, shape, g, v, work, out, turned):
+    """Add the second derivative; nothing resists its rate.
 
     Of e_0 and e_1 with P = I - t t^T:
 

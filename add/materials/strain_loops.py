@@ -122,8 +122,8 @@ def strain_loops(law: StrainLaw) -> StrainLoops:
         m = own.cells.shape[1]
         size = 3 * m
         x, work, z, dz, r = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, size)), np.zeros(n)
-        both, by_strain, by_rate, one = np.empty((2, n)), np.empty((n, n)), np.empty((n, n)), np.zeros(n)
-        local, turned, rows = np.empty((size, size)), np.empty((size, size)), np.empty((n, size))
+        both, by_strain, by_rate = np.empty((2, n)), np.empty((n, n)), np.empty((n, n))
+        local, turned, rows, rates = np.empty((size, size)), np.empty((n, size)), np.empty((n, size)), np.empty((m, 3))
         for e in range(own.cells.shape[0]):
             p = moduli[own.group[e]]
             motion(e, q, v, own, x, work, z, dz, r)
@@ -132,32 +132,24 @@ def strain_loops(law: StrainLaw) -> StrainLoops:
             local[:] = 0.0
             for a in range(n):
                 both[0, a] = weight_q * (both[0, a] + both[1, a])
-            if weight_q != 0.0:
-                second(x, own.places[e], own.shape[e], both[0], work, local)
             acting = False
             if damped:
                 of_r(p, z, r, by_rate)
                 acting = bool(by_rate.any())
+            if weight_q != 0.0:
+                asked = m if acting else 0
+                turned[:] = 0.0
+                for k in range(asked):
+                    for i in range(3):
+                        rates[k, i] = v[3 * own.cells[e, k] + i]
+                second(x, own.places[e], own.shape[e], both[0], rates[:asked], work, local, turned)
             for a in range(n):
                 for i in range(size):
                     rows[a, i] = 0.0
                     for b in range(n):
                         rows[a, i] += weight_q * by_strain[a, b] * dz[b, i]
                         if acting:
-                            rows[a, i] += weight_v * by_rate[a, b] * dz[b, i]
-            if acting and weight_q != 0.0:
-                for b in range(n):
-                    one[:] = 0.0
-                    one[b] = weight_q
-                    turned[:] = 0.0
-                    second(x, own.places[e], own.shape[e], one, work, turned)
-                    for i in range(size):
-                        total = 0.0
-                        for k in range(m):
-                            for j in range(3):
-                                total += turned[i, 3 * k + j] * v[3 * own.cells[e, k] + j]
-                        for a in range(n):
-                            rows[a, i] += by_rate[a, b] * total
+                            rows[a, i] += by_rate[a, b] * (weight_v * dz[b, i] + weight_q * turned[b, i])
             for i in range(size):
                 for j in range(size):
                     total = local[i, j]

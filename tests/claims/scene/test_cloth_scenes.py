@@ -222,7 +222,8 @@ def test_terms_and_compiled_steps_agree() -> None:
     given = scene(steps=8, collision=False, pins=[{"where": {"nodes": [0]}}])
     given["bodies"]["rod"] = {
         "type": "rod", "mesh": {"shape": "line", "length": 0.3, "segments": 4}, "density": 0.02, "stretching": 20.0,
-        "bending": 1e-4, "collision": False, "position": [0, 0.5, 0], "velocity": [0, 0, 1], "pins": [{"where": {"nodes": [0]}}],
+        "bending": 1e-4, "position": [0, 0.5, 0], "velocity": [0, 0, 1], "pins": [{"where": {"nodes": [0]}}],
+        "collision": False,
     }  # fmt: skip
     built = build(given)
     assert built.simulation.packed is not None
