@@ -70,6 +70,11 @@ REST: dict[str, Any] = {
                                                                    "band": {"loss": 0.1, "frequencies": [1, 9]}}}},
         "cube": _CUBE | {"position": [2, 0, 1], "mass": 1.0, "center_of_mass": [0, 0, 0],
                          "inertia": [1e-3, 1e-3, 1e-3, 0, 0, 0], "angular_velocity": [0, 0, 0]},
+        "sewn": {"type": "cloth", "mesh": {"shape": "rectangle", "size": [0.1, 0.1], "cells": [2, 2]},
+                 "position": [7, 0, 1],
+                 "material": {"density": 0.2, "membrane": {"model": "baraff-witkin", "k_u": 1, "k_v": 1, "k_s": 1},
+                              "bending": {"model": "plate", "rigidity": 1e-5}},
+                 "seams": [{"a": [0], "b": [8], "stiffness": 1}]},
         "stone": _CUBE | {"position": [3, 0, 1], "density": 500},
         "cart": {
             "type": "articulated", "position": [4, 0, 1],

@@ -1,8 +1,8 @@
 """Curved shells and a strip on edge: the plate element and the membrane against values of the literature.
 
 Values, as quoted by MacNeal and Harder 1985 and by Sze, Liu, Lo 2004: Scordelis-Lo roof 0.3024, pinched hemisphere
-with a hole 0.094, twisted beam 0.005424 and 0.001754. A strip clamped at one end and loaded in its plane at the other buckles
-sideways at P L^2/sqrt(EI GJ) = 4.0126 (Timoshenko and Gere 1961), where b/L and h/b are small.
+with a hole 0.094, twisted beam 0.005424 and 0.001754. A strip clamped at one end and loaded in its plane at the other
+buckles sideways at P L^2/sqrt(EI GJ) = 4.0126 (Timoshenko and Gere 1961), where b/L and h/b are small.
 """
 
 import numpy as np
