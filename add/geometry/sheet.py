@@ -230,7 +230,7 @@ class Sheet:
             rows = np.empty((3, 3))
             for k in range(3):
                 free = outer[t, k] * [1.0, 1.0, 2.0]
-                rows[k] = free
+                rows[k] = free * (np.linalg.norm(excess[t, k]) / np.linalg.norm(free))
                 if (t, k) in hinge_at:
                     _, u, l = hinge_at[t, k]
                     rows[k] = excess[t, k] + self._seen_from(t, k, u, l, excess)

@@ -33,7 +33,7 @@ from add.scene.spec.bodies import (
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.links import all_bodies, robot_of, trees
 from add.scene.spec.met_shapes import met_shapes
-from add.scene.spec.nets import NetSpec
+from add.scene.spec.nets import ClothBodySpec, NetSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.terms import Elastic, TreeInertia
@@ -42,8 +42,8 @@ from add.terms import Elastic, TreeInertia
 _BUILT = {"tet4": 6.0e3, "tet10": 4.0e4, "hex8": 3.0e4}
 _NODES = {4: "tet4", 10: "tet10", 8: "hex8"}
 _RUN = {"tet4": 2.4e4, "tet10": 1.6e5, "hex8": 1.1e5}
-#: Memory of a node of a net or a sheet, and of two contact classes that may meet [bytes].
-_NODE, _PAIR = 2.0e3, 6.5e3
+#: Memory of a node of a net or a rod, of a cloth, and of two contact classes that may meet [bytes].
+_NODE, _CLOTH, _PAIR = 2.0e3, 2.0e4, 6.5e3
 #: Memory of two coordinates of one tree in a run, whose matrix is full, and of an entry of contact spread over them
 #: where steps are not compiled [bytes].
 _TREE, _SPREAD = 3.4e2, 4.0e1
@@ -91,7 +91,8 @@ def require_room_to_build(spec: SceneSpec) -> None:
             parts.append((_BUILT[kind] * n, f"bodies.{name}.mesh", f"{n:.3g} {kind} elements", "a coarser mesh"))
         elif isinstance(body, NetSpec):
             nodes = body.expected_nodes
-            parts.append((_NODE * nodes, f"bodies.{name}.mesh", f"{nodes:.3g} nodes", "a coarser mesh"))
+            share = _CLOTH if isinstance(body, ClothBodySpec) else _NODE
+            parts.append((share * nodes, f"bodies.{name}.mesh", f"{nodes:.3g} nodes", "a coarser mesh"))
     classes = ContactClasses.read(spec).of
     pairs = float(len({classes[name] for name in all_bodies(spec)}) * len({classes[name] for name in met_shapes(spec)}))
     parts.append((_PAIR * pairs, "bodies", f"contact tables of {pairs:.3g} pairs", "fewer classes or obstacles"))
