@@ -93,3 +93,21 @@ def test_rod() -> None:
     (experiment,) = inverse_problem(add.scene_from_dict(given)).experiments
     run = check_gradient_of_run(experiment.simulation, experiment.objective)
     assert sum(len(decision) for record in run.records for decision in record.decisions) > 0
+
+
+def test_cloth_on_a_block() -> None:
+    """A cloth meets a block by its mesh; the way back takes the branches of its pairs."""
+    given = scene("orthotropic", "hinge", "bdf2")
+    given["bodies"]["block"] = {
+        "type": "kinematic", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "position": [0.05, 0.03, -0.05],
+    }  # fmt: skip
+    given["bodies"]["cloth"] |= {"contact": {"thickness": 0.01}, "seams": []}
+    given["obstacles"] = {}
+    given["contact"] = {
+        "friction": 0.3, "damping": 0.2, "mesh": {"stiffness": 2e4, "onset": 0.003, "damping_ramp": 0.003},
+        "pairs": [{"body": "cloth", "obstacle": "block", "by_meshes": True}],
+    }  # fmt: skip
+    given["parameters"] = [{"path": "contact.mesh.stiffness"}]
+    (experiment,) = inverse_problem(add.scene_from_dict(given)).experiments
+    run = check_gradient_of_run(experiment.simulation, experiment.objective, every=2)
+    assert sum(len(decision) for record in run.records for decision in record.decisions) > 0
